@@ -1,0 +1,102 @@
+//! What a handler returns: its success, or one of its documented errors.
+//!
+//! It is never dropshot's error: that one can neither carry headers nor be
+//! opened by the front door.
+
+use crate::errors::OperationError;
+use crate::types::{Error, Order, Pet};
+use dropshot::{
+    ApiEndpointResponse, Body, HttpCodedResponse, HttpError, HttpResponse, HttpResponseDeleted,
+    HttpResponseOk,
+};
+use http::{Response, StatusCode, header};
+
+/// The success `T` or one of the documented errors `E`. In the document it is
+/// `T`; `document` adds the errors.
+#[derive(Debug)]
+pub enum Answer<T, E> {
+    /// The operation was carried out.
+    Success(T),
+    /// It was not, and this says why.
+    Error(E),
+}
+
+impl<T, E> HttpResponse for Answer<T, E>
+where
+    T: HttpCodedResponse,
+    E: OperationError,
+{
+    fn to_result(self) -> Result<Response<Body>, HttpError> {
+        match self {
+            Answer::Success(success) => success.into(),
+            Answer::Error(error) => Ok(error_response(&error.into_error())),
+        }
+    }
+
+    fn response_metadata() -> ApiEndpointResponse {
+        T::response_metadata()
+    }
+
+    fn status_code(&self) -> StatusCode {
+        T::STATUS_CODE
+    }
+}
+
+/// The response that carries `error` as its body.
+pub fn error_response(error: &Error) -> Response<Body> {
+    let body = serde_json::to_vec(error).unwrap_or_default();
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() =
+        StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+    response
+}
+
+/// 200 of listOrders: the encoded list as the order book keeps it. The document
+/// says `array of Order`; no order is encoded for a request.
+#[derive(Debug)]
+pub struct Listed(pub Response<Body>);
+
+impl From<Listed> for Result<Response<Body>, HttpError> {
+    fn from(listed: Listed) -> Self {
+        Ok(listed.0)
+    }
+}
+
+impl HttpCodedResponse for Listed {
+    type Body = Vec<Order>;
+    const STATUS_CODE: StatusCode = StatusCode::OK;
+    const DESCRIPTION: &'static str = "Orders returned";
+}
+
+/// 204 of cancelOrder.
+pub struct Cancelled;
+
+impl From<Cancelled> for Result<Response<Body>, HttpError> {
+    fn from(_: Cancelled) -> Self {
+        HttpResponseDeleted().into()
+    }
+}
+
+impl HttpCodedResponse for Cancelled {
+    type Body = <HttpResponseDeleted as HttpCodedResponse>::Body;
+    const STATUS_CODE: StatusCode = StatusCode::NO_CONTENT;
+    const DESCRIPTION: &'static str = "Order cancelled";
+}
+
+/// 200 of getPet.
+pub struct Found(pub Pet);
+
+impl From<Found> for Result<Response<Body>, HttpError> {
+    fn from(found: Found) -> Self {
+        HttpResponseOk(found.0).into()
+    }
+}
+
+impl HttpCodedResponse for Found {
+    type Body = Pet;
+    const STATUS_CODE: StatusCode = StatusCode::OK;
+    const DESCRIPTION: &'static str = "Pet found";
+}

@@ -1,0 +1,134 @@
+//! The response headers of the contract: their names, which the front door
+//! writes, and what the document says of each.
+
+use http::HeaderName;
+
+/// The type of a header's value, as the document declares it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderType {
+    /// A whole number that is not negative.
+    Count,
+    /// Whole seconds, at least 1.
+    Seconds,
+    /// A whole number of 64 bits: seconds since the Unix epoch.
+    UnixSeconds,
+    /// A UUID.
+    Uuid,
+    /// Text.
+    Text,
+}
+
+/// A response header of the contract.
+#[derive(Debug)]
+pub struct Header {
+    /// The name as the document prints it. HTTP/1 and HTTP/2 send it in lower
+    /// case; header names have no case (RFC 9110, 5.1).
+    pub name: &'static str,
+    /// The name as it goes over the wire.
+    pub wire: HeaderName,
+    /// The type of the value.
+    pub kind: HeaderType,
+    /// What the value means.
+    pub meaning: &'static str,
+    /// A value as it may come.
+    pub example: &'static str,
+}
+
+/// The request limit in force.
+pub static LIMIT: Header = Header {
+    name: "X-RateLimit-Limit",
+    wire: HeaderName::from_static("x-ratelimit-limit"),
+    kind: HeaderType::Count,
+    meaning: "The request limit in force: that of the window, minute or day, in which fewer \
+              requests remain. On a 429, that of the exhausted window that resets last.",
+    example: "300",
+};
+
+/// Requests remaining in the current window.
+pub static REMAINING: Header = Header {
+    name: "X-RateLimit-Remaining",
+    wire: HeaderName::from_static("x-ratelimit-remaining"),
+    kind: HeaderType::Count,
+    meaning: "Requests remaining in the current window of that limit.",
+    example: "299",
+};
+
+/// Unix timestamp at which the limit resets.
+pub static RESET: Header = Header {
+    name: "X-RateLimit-Reset",
+    wire: HeaderName::from_static("x-ratelimit-reset"),
+    kind: HeaderType::UnixSeconds,
+    meaning: "Unix timestamp in seconds at which that limit resets, rounded up.",
+    example: "1796083260",
+};
+
+/// How long to wait before the next request.
+pub static RETRY_AFTER: Header = Header {
+    name: "Retry-After",
+    wire: http::header::RETRY_AFTER,
+    kind: HeaderType::Seconds,
+    meaning: "Whole seconds to wait before the next request, at least 1. A client that waits \
+              this long is let in.",
+    example: "60",
+};
+
+/// The identifier of the request.
+pub static REQUEST_ID: Header = Header {
+    name: "x-request-id",
+    wire: HeaderName::from_static("x-request-id"),
+    kind: HeaderType::Uuid,
+    meaning: "Identifies this request in the server's log. Name it when you report a problem.",
+    example: "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11",
+};
+
+/// The challenge that accompanies a 401.
+pub static WWW_AUTHENTICATE: Header = Header {
+    name: "WWW-Authenticate",
+    wire: http::header::WWW_AUTHENTICATE,
+    kind: HeaderType::Text,
+    meaning: "The challenge of RFC 6750, with `error=\"invalid_token\"` where a key was sent.",
+    example: "Bearer realm=\"store-orders\", error=\"invalid_token\"",
+};
+
+/// When the operation was deprecated.
+pub static DEPRECATION: Header = Header {
+    name: "Deprecation",
+    wire: HeaderName::from_static("deprecation"),
+    kind: HeaderType::Text,
+    meaning: "When the operation was deprecated, as `@` and a Unix timestamp (RFC 9745).",
+    example: PET_DEPRECATION,
+};
+
+/// When the operation may go.
+pub static SUNSET: Header = Header {
+    name: "Sunset",
+    wire: HeaderName::from_static("sunset"),
+    kind: HeaderType::Text,
+    meaning: "The time after which the operation may go, as an HTTP date (RFC 8594).",
+    example: PET_SUNSET,
+};
+
+/// Where to read about the deprecation.
+pub static LINK: Header = Header {
+    name: "Link",
+    wire: http::header::LINK,
+    kind: HeaderType::Text,
+    meaning: "Where the deprecation is announced: the changelog (RFC 8288).",
+    example: PET_LINK,
+};
+
+/// Deprecated since 2026-12-01, midnight UTC (RFC 9745).
+pub const PET_DEPRECATION: &str = "@1796083200";
+
+/// May go after 2027-12-01, midnight UTC (RFC 8594).
+pub const PET_SUNSET: &str = "Wed, 01 Dec 2027 00:00:00 GMT";
+
+/// The changelog, relative to the server (RFC 8288; the relation is RFC 9745's).
+pub const PET_LINK: &str = "</changelog>; rel=\"deprecation\"";
+
+/// On every response of every operation: the limits (specification, Limits)
+/// and the identifier of the request.
+pub static ON_EVERY_RESPONSE: [&Header; 4] = [&LIMIT, &REMAINING, &RESET, &REQUEST_ID];
+
+/// On every response of a deprecated operation besides.
+pub static ON_DEPRECATED: [&Header; 3] = [&DEPRECATION, &SUNSET, &LINK];

@@ -1,0 +1,69 @@
+//! The plans of the specification's Limits section: the one table from which
+//! the document prints the limits and the server keeps them.
+
+use serde::{Deserialize, Serialize};
+
+/// How many requests an account may send in each of its two windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanLimits {
+    /// Requests in a window of 60 seconds.
+    pub per_minute: u32,
+    /// Requests in a window of 86,400 seconds.
+    pub per_day: u32,
+}
+
+/// A customer's plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Plan {
+    /// 60 a minute, 1,000 a day.
+    Free,
+    /// 300 a minute, 10,000 a day.
+    Pro,
+    /// 1,000 a minute, 100,000 a day.
+    Business,
+    /// Limits agreed for each account.
+    Enterprise,
+}
+
+impl Plan {
+    /// Every plan, from the smallest to the one without fixed limits.
+    pub const ALL: [Plan; 4] = [Plan::Free, Plan::Pro, Plan::Business, Plan::Enterprise];
+
+    /// The plan's name as the specification writes it.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Plan::Free => "Free",
+            Plan::Pro => "Pro",
+            Plan::Business => "Business",
+            Plan::Enterprise => "Enterprise",
+        }
+    }
+
+    /// The plan's name as the command line and the store write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Plan::Free => "free",
+            Plan::Pro => "pro",
+            Plan::Business => "business",
+            Plan::Enterprise => "enterprise",
+        }
+    }
+
+    /// The plan of this [`name`](Plan::name), if there is one.
+    pub fn named(name: &str) -> Option<Plan> {
+        Plan::ALL.into_iter().find(|plan| plan.name() == name)
+    }
+
+    /// The limits that come with the plan; none for Enterprise, whose limits
+    /// are agreed for each account.
+    pub const fn limits(self) -> Option<PlanLimits> {
+        let (per_minute, per_day) = match self {
+            Plan::Free => (60, 1_000),
+            Plan::Pro => (300, 10_000),
+            Plan::Business => (1_000, 100_000),
+            Plan::Enterprise => return None,
+        };
+        Some(PlanLimits { per_minute, per_day })
+    }
+}

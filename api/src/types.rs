@@ -1,0 +1,230 @@
+//! The records of the contract and the path parameters, as they go over the
+//! wire. The text of each field is what the document prints.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use dropshot::{
+    ErrorStatusCode, ExtractorMetadata, HttpError, HttpResponseError, Path, RequestContext,
+    ServerContext, SharedExtractor,
+};
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::{InstanceType, Schema, SchemaObject};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// An order placed in the store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Order {
+    /// Unique order identifier.
+    pub id: i64,
+    /// Identifier of the animal in the order. It may name a pet that the store
+    /// does not hold.
+    pub pet_id: i64,
+    /// Number of units ordered, 1 to 2147483647.
+    #[schemars(schema_with = "integer")]
+    pub quantity: i32,
+    /// Expected or actual ship date, in UTC (RFC 3339). Absent while it is not
+    /// known, never null.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "serialize_utc")]
+    #[schemars(with = "DateTime<Utc>")]
+    pub ship_date: Option<DateTime<Utc>>,
+    /// Whether the order has been fulfilled.
+    pub complete: bool,
+}
+
+/// A pet of the store. Deprecated together with its operation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pet {
+    /// Unique pet identifier.
+    pub id: i64,
+    /// The pet's name.
+    pub name: String,
+}
+
+/// The body of every error response.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Error {
+    /// Machine-readable error code. More codes may come: treat one that you do
+    /// not know by its `status`.
+    pub code: String,
+    /// Human-readable description: what was wrong with this request and, where
+    /// there is something, what to do.
+    pub message: String,
+    /// The HTTP status code.
+    #[schemars(schema_with = "integer")]
+    pub status: u16,
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}: {}", self.status, self.code, self.message)
+    }
+}
+
+/// Dropshot wants an error type that its own failures convert to. Nothing under
+/// the front door fails that way, so whatever arrives here is a fault of ours.
+impl From<HttpError> for Error {
+    fn from(_: HttpError) -> Self {
+        crate::errors::Code::InternalError.with_message(crate::errors::INTERNAL_MESSAGE.to_string())
+    }
+}
+
+impl HttpResponseError for Error {
+    fn status_code(&self) -> ErrorStatusCode {
+        ErrorStatusCode::from_u16(self.status).unwrap_or(ErrorStatusCode::INTERNAL_SERVER_ERROR)
+    }
+}
+
+/// The path parameters of cancelOrder.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OrderPath {
+    /// Identifier of the order to cancel: a 64-bit integer in plain decimal,
+    /// without a plus sign, leading zeros, a fraction or an exponent.
+    pub order_id: PlainInt64,
+}
+
+/// The path parameters of getPet.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PetPath {
+    /// Identifier of the pet: a 64-bit integer in plain decimal, without a plus
+    /// sign, leading zeros, a fraction or an exponent.
+    pub pet_id: PlainInt64,
+}
+
+/// A 64-bit integer written as JSON would write it: `+1`, `01`, `-0`, `1.0` and
+/// `1e3` are none. In the document it is a plain `int64`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainInt64(pub i64);
+
+impl<'de> Deserialize<'de> for PlainInt64 {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        plain_int64(&text)
+            .map(PlainInt64)
+            .ok_or_else(|| serde::de::Error::custom("not a 64-bit integer in plain decimal"))
+    }
+}
+
+impl JsonSchema for PlainInt64 {
+    fn schema_name() -> String {
+        i64::schema_name()
+    }
+
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        i64::json_schema(generator)
+    }
+}
+
+/// The integer that `text` spells, if it is the one spelling of a 64-bit integer
+/// in plain decimal.
+pub fn plain_int64(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let plain = match digits.as_bytes() {
+        [b'0'] => digits.len() == text.len(),
+        [b'1'..=b'9', rest @ ..] => rest.iter().all(u8::is_ascii_digit),
+        _ => false,
+    };
+    if plain { text.parse().ok() } else { None }
+}
+
+/// The path parameters of an operation, or what was wrong with them.
+///
+/// Extraction itself never fails, so that the handler can answer 400 in the
+/// shape of [`Error`]; the metadata is that of `Path<P>`.
+#[derive(Debug)]
+pub struct PathOf<P>(pub Result<P, HttpError>);
+
+#[async_trait::async_trait]
+impl<P> SharedExtractor for PathOf<P>
+where
+    P: DeserializeOwned + JsonSchema + Send + Sync + 'static,
+{
+    async fn from_request<Context: ServerContext>(
+        context: &RequestContext<Context>,
+    ) -> Result<Self, HttpError> {
+        let path = <Path<P> as SharedExtractor>::from_request(context).await;
+        Ok(PathOf(path.map(Path::into_inner)))
+    }
+
+    fn metadata(body: dropshot::ApiEndpointBodyContentType) -> ExtractorMetadata {
+        <Path<P> as SharedExtractor>::metadata(body)
+    }
+}
+
+/// A time as the contract writes it: RFC 3339 in UTC with `Z`, and no more
+/// digits of a second than it has.
+pub fn utc_text(time: &DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::AutoSi, true)
+}
+
+fn serialize_utc<S: Serializer>(
+    time: &Option<DateTime<Utc>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match time {
+        Some(time) => serializer.serialize_str(&utc_text(time)),
+        None => serializer.serialize_none(),
+    }
+}
+
+/// `integer` without a format, as the specification's tables write it.
+fn integer(_: &mut SchemaGenerator) -> Schema {
+    Schema::Object(SchemaObject {
+        instance_type: Some(InstanceType::Integer.into()),
+        ..Default::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_spelling_an_integer() {
+        for (text, value) in [
+            ("0", 0),
+            ("7", 7),
+            ("-7", -7),
+            ("9223372036854775807", i64::MAX),
+            ("-9223372036854775808", i64::MIN),
+        ] {
+            assert_eq!(plain_int64(text), Some(value), "{text}");
+        }
+        for text in [
+            "",
+            "-",
+            "+1",
+            "01",
+            "-0",
+            "-01",
+            "00",
+            "1.0",
+            "1e3",
+            " 1",
+            "1 ",
+            "0x1",
+            "１",
+            "1_000",
+            "9223372036854775808",
+            "-9223372036854775809",
+        ] {
+            assert_eq!(plain_int64(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_order_without_ship_date_has_four_fields() {
+        let order = Order { id: 1, pet_id: 2, quantity: 3, ship_date: None, complete: false };
+        assert_eq!(
+            serde_json::to_string(&order).unwrap(),
+            r#"{"id":1,"petId":2,"quantity":3,"complete":false}"#
+        );
+    }
+}
