@@ -1,0 +1,115 @@
+//! The limits of the specification: may this request be let in, and what do its
+//! headers say. It knows accounts, keys and addresses by number only, and asks
+//! nothing of the store.
+
+mod addresses;
+mod in_memory;
+mod strikes;
+mod window;
+
+pub use addresses::AddressKey;
+pub use in_memory::InMemoryLimits;
+
+use crate::clock::Now;
+use async_trait::async_trait;
+use std::net::IpAddr;
+use std::time::Duration;
+use store_orders_api::plans::PlanLimits;
+
+/// A request with a valid key.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyedRequest {
+    /// The account: windows are counted here.
+    pub account: i64,
+    /// The key: strikes and bans are counted here.
+    pub key: i64,
+    /// The limits of the account at this moment.
+    pub limits: PlanLimits,
+}
+
+/// Which of the two windows the figures speak of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Window {
+    /// 60 seconds.
+    Minute,
+    /// 86,400 seconds.
+    Day,
+}
+
+impl Window {
+    /// How long the window lasts.
+    pub const fn length(self) -> Duration {
+        match self {
+            Window::Minute => Duration::from_secs(60),
+            Window::Day => Duration::from_secs(86_400),
+        }
+    }
+
+    /// The word that follows "requests a".
+    pub const fn unit(self) -> &'static str {
+        match self {
+            Window::Minute => "minute",
+            Window::Day => "day",
+        }
+    }
+}
+
+/// What the three headers say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Figures {
+    /// `X-RateLimit-Limit`.
+    pub limit: u32,
+    /// `X-RateLimit-Remaining`.
+    pub remaining: u32,
+    /// How far `X-RateLimit-Reset` lies ahead.
+    pub resets_in: Duration,
+}
+
+impl Figures {
+    /// `X-RateLimit-Reset`: Unix seconds, rounded up.
+    pub fn reset_at(&self, now: Now) -> u64 {
+        whole_seconds_up(now.wall + self.resets_in)
+    }
+
+    /// `Retry-After`: whole seconds, rounded up, at least 1.
+    pub fn retry_after(&self) -> u64 {
+        whole_seconds_up(self.resets_in).max(1)
+    }
+}
+
+fn whole_seconds_up(duration: Duration) -> u64 {
+    duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
+}
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is let in, and counted.
+    Admitted(Figures),
+    /// 429 `rate_limit_exceeded`: this window is exhausted.
+    Limited(Figures, Window),
+    /// 429 `key_banned`.
+    Banned(Figures),
+}
+
+impl Verdict {
+    /// The figures of the headers, whatever the verdict.
+    pub fn figures(&self) -> Figures {
+        match self {
+            Verdict::Admitted(figures)
+            | Verdict::Limited(figures, _)
+            | Verdict::Banned(figures) => *figures,
+        }
+    }
+}
+
+/// Whoever counts: in memory for one server, shared for several later.
+#[async_trait]
+pub trait Limits: Send + Sync {
+    /// Admits a request with a valid key and counts it in both windows of its
+    /// account, in one atomic step, or refuses it and counts a strike.
+    async fn admit(&self, request: KeyedRequest, now: Now) -> Verdict;
+
+    /// Counts a request without a valid key against its address.
+    async fn admit_keyless(&self, address: IpAddr, now: Now) -> Verdict;
+}

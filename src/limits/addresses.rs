@@ -1,0 +1,85 @@
+//! Callers without a valid key, counted by address in a table that cannot grow
+//! past its bound: it only sheds floods.
+
+use super::window::Count;
+use super::{Verdict, Window};
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// How many addresses are counted one by one. At 32 bytes an entry and a table
+/// that is at most half empty, 65,536 of them stay under 6 MiB.
+pub const MOST_ADDRESSES: usize = 65_536;
+
+/// Whom an address stands for: an IPv4 address or an IPv6 /64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AddressKey {
+    /// One IPv4 address.
+    V4(u32),
+    /// The first 64 bits of an IPv6 address.
+    V6(u64),
+}
+
+impl From<IpAddr> for AddressKey {
+    fn from(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(v4) => AddressKey::V4(v4.to_bits()),
+            IpAddr::V6(v6) => AddressKey::V6((v6.to_bits() >> 64) as u64),
+        }
+    }
+}
+
+/// The table of addresses.
+#[derive(Debug)]
+pub struct Addresses {
+    counts: HashMap<AddressKey, Count>,
+    most: usize,
+    /// Counts whoever comes when the table is full.
+    overflow: Count,
+    /// When it is next worth looking for windows that have closed.
+    sweep_at: Duration,
+}
+
+impl Addresses {
+    /// A table of at most this many addresses.
+    pub fn bounded(most: usize) -> Addresses {
+        Addresses {
+            counts: HashMap::new(),
+            most,
+            overflow: Count::default(),
+            sweep_at: Duration::ZERO,
+        }
+    }
+
+    /// Counts one request of this address under `per_minute`.
+    pub fn admit(&mut self, address: AddressKey, now: Duration, per_minute: u32) -> Verdict {
+        if let Some(count) = self.counts.get_mut(&address) {
+            return count.admit(now, Window::Minute, per_minute);
+        }
+        if self.counts.len() >= self.most {
+            self.sweep(now);
+        }
+        if self.counts.len() >= self.most {
+            return self.overflow.admit(now, Window::Minute, per_minute);
+        }
+        let mut count = Count::default();
+        let verdict = count.admit(now, Window::Minute, per_minute);
+        self.counts.insert(address, count);
+        verdict
+    }
+
+    /// How many addresses are counted one by one.
+    pub fn len(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Forgets windows that have closed: at most once a second, so that a flood
+    /// of new addresses does not pay for it with every request.
+    fn sweep(&mut self, now: Duration) {
+        if now < self.sweep_at {
+            return;
+        }
+        self.sweep_at = now + Duration::from_secs(1);
+        self.counts.retain(|_, count| now < count.closes);
+    }
+}

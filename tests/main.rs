@@ -1,0 +1,9 @@
+//! Behaviour seen from outside: the program, the server over the wire, the
+//! generated client.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on says so by panicking"
+)]

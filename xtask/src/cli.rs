@@ -1,0 +1,60 @@
+//! The command line of `cargo xtask`: which commands there are and what their
+//! help says. What they do is in the file of each.
+
+use crate::repository::Repository;
+use crate::{Outcome, check, generate};
+use clap::{Parser, Subcommand};
+use std::io::Write;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  everything agrees
+  1  something has drifted; the output says what, where and how to mend it
+  2  the command could not run: a file cannot be read or is no valid JSON";
+
+/// Checks and generators of Store Orders.
+#[derive(Debug, Parser)]
+#[command(name = "xtask", bin_name = "cargo xtask", after_help = EXIT_CODES)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Prove that the document, the contract in Rust and the client agree.
+    ///
+    /// Compares what the trait in api/src emits with spec/openapi.json, value
+    /// by value, and api/client/src/generated.rs with what the document
+    /// generates now. Runs every check, prints every difference with its place
+    /// and the file or command that mends it. Changes nothing.
+    #[command(after_help = concat!(
+        "Examples:\n",
+        "  cargo xtask check               before each commit\n",
+        "  NO_COLOR=1 cargo xtask check    without colours\n\n",
+        "Places are JSON pointers (RFC 6901): in ",
+        "/paths/~1store~1orders/get, ~1 stands for a slash.",
+    ))]
+    Check,
+
+    /// Write the client anew from spec/openapi.json.
+    ///
+    /// Rewrites api/client/src/generated.rs and nothing else, least of all the
+    /// document, which is edited by hand.
+    #[command(after_help = concat!(
+        "Example:\n",
+        "  cargo xtask generate && git diff api/client",
+    ))]
+    Generate,
+}
+
+impl Cli {
+    /// Runs the command and says what it came to.
+    pub fn run(self, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+        let repository = Repository::here();
+        match self.command {
+            Command::Check => Ok(check::check(&check::Inputs::of(&repository), out)?),
+            Command::Generate => generate::generate(&repository, out),
+        }
+    }
+}

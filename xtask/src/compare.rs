@@ -1,0 +1,126 @@
+//! Finds every difference between two JSON values.
+//!
+//! The order of keys does not count; the order of elements does, and so does
+//! the type of a number: 1 is not 1.0. It knows nothing of OpenAPI.
+
+use serde_json::Value;
+
+/// One place in which two values differ. A side that has nothing there is
+/// `None`, which is not the same as `null`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference<'a> {
+    /// Where, as a JSON pointer (RFC 6901).
+    pub pointer: String,
+    /// What the left value has there.
+    pub left: Option<&'a Value>,
+    /// What the right value has there.
+    pub right: Option<&'a Value>,
+}
+
+/// Every difference between two values, in the left one's order.
+pub fn differences<'a>(left: &'a Value, right: &'a Value) -> Vec<Difference<'a>> {
+    let mut found = Vec::new();
+    compare("", Some(left), Some(right), &mut found);
+    found
+}
+
+/// The pointer to a member or element of what is at `parent`.
+pub fn pointer_to(parent: &str, token: &str) -> String {
+    format!("{parent}/{}", token.replace('~', "~0").replace('/', "~1"))
+}
+
+fn compare<'a>(
+    pointer: &str,
+    left: Option<&'a Value>,
+    right: Option<&'a Value>,
+    found: &mut Vec<Difference<'a>>,
+) {
+    match (left, right) {
+        (Some(Value::Object(left)), Some(Value::Object(right))) => {
+            let only_right = right.iter().filter(|(key, _)| !left.contains_key(*key));
+            for (key, value) in left {
+                compare(&pointer_to(pointer, key), Some(value), right.get(key), found);
+            }
+            for (key, value) in only_right {
+                compare(&pointer_to(pointer, key), None, Some(value), found);
+            }
+        }
+        (Some(Value::Array(left)), Some(Value::Array(right))) => {
+            compare_elements(pointer, left, right, found);
+        }
+        _ if left != right => {
+            found.push(Difference { pointer: pointer.to_string(), left, right });
+        }
+        _ => {}
+    }
+}
+
+/// Compares by position, after setting aside what both arrays begin and end
+/// with: an element put in front of others is one difference, not one for
+/// each of those that it moved.
+fn compare_elements<'a>(
+    pointer: &str,
+    left: &'a [Value],
+    right: &'a [Value],
+    found: &mut Vec<Difference<'a>>,
+) {
+    let same_start = left.iter().zip(right).take_while(|(left, right)| left == right).count();
+    let shorter = left.len().min(right.len());
+    let same_end = left
+        .iter()
+        .rev()
+        .zip(right.iter().rev())
+        .take(shorter - same_start)
+        .take_while(|(left, right)| left == right)
+        .count();
+    let longer = left.len().max(right.len());
+    for position in same_start..longer - same_end {
+        let of = |side: &'a [Value]| side.get(position).filter(|_| position + same_end < side.len());
+        compare(&pointer_to(pointer, &position.to_string()), of(left), of(right), found);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn pointers(left: &Value, right: &Value) -> Vec<String> {
+        differences(left, right).into_iter().map(|difference| difference.pointer).collect()
+    }
+
+    #[test]
+    fn the_order_of_keys_does_not_count() {
+        assert!(pointers(&json!({"a": 1, "b": 2}), &json!({"b": 2, "a": 1})).is_empty());
+    }
+
+    #[test]
+    fn the_order_of_elements_counts() {
+        assert_eq!(pointers(&json!([1, 2, 3]), &json!([1, 3, 2])), ["/1", "/2"]);
+    }
+
+    #[test]
+    fn the_type_of_a_number_counts() {
+        assert_eq!(pointers(&json!({"a": 1}), &json!({"a": 1.0})), ["/a"]);
+        assert_eq!(pointers(&json!({"a": 1}), &json!({"a": "1"})), ["/a"]);
+    }
+
+    #[test]
+    fn null_is_not_absent() {
+        assert_eq!(pointers(&json!({"a": null}), &json!({})), ["/a"]);
+        assert_eq!(pointers(&json!([null]), &json!([])), ["/0"]);
+    }
+
+    #[test]
+    fn an_element_in_front_is_one_difference() {
+        assert_eq!(pointers(&json!(["x", "y"]), &json!(["w", "x", "y"])), ["/0"]);
+        assert_eq!(pointers(&json!(["x", "x"]), &json!(["x"])), ["/1"]);
+        assert_eq!(pointers(&json!(["a", "b", "c"]), &json!(["a", "z", "y", "c"])), ["/1", "/2"]);
+    }
+
+    #[test]
+    fn tokens_are_escaped() {
+        assert_eq!(pointers(&json!({"/a~b": 1}), &json!({})), ["/~1a~0b"]);
+        assert_eq!(pointers(&json!(1), &json!(2)), [""]);
+    }
+}

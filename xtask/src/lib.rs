@@ -1,0 +1,21 @@
+//! What keeps the contract, the server and the client in agreement, as a
+//! library, so that tests call the same functions as the command line.
+//!
+//! It depends on `api` alone and never on the server: the checks must run
+//! while the server does not compile. Each command has a file of its own and
+//! writes to the writer that it is given.
+
+pub mod check;
+pub mod cli;
+pub mod client_code;
+pub mod compare;
+pub mod deprecation;
+pub mod generate;
+pub mod line_diff;
+pub mod outcome;
+pub mod panics;
+pub mod repository;
+pub mod strict_json;
+pub mod tidy;
+
+pub use outcome::Outcome;

@@ -1,0 +1,54 @@
+//! A short difference of two texts, line by line, for people.
+
+use anstyle::{AnsiColor, Style};
+use similar::{ChangeTag, TextDiff};
+
+/// More lines than these are counted instead of shown: whoever wants them all
+/// has `git diff`.
+const SHOWN: usize = 40;
+
+const REMOVED: Style = AnsiColor::Red.on_default();
+const ADDED: Style = AnsiColor::Green.on_default();
+
+/// The lines that differ, `-` for the old and `+` for the new, each group with
+/// its place and two lines around it.
+pub fn line_diff(old: &str, new: &str) -> Vec<String> {
+    let diff = TextDiff::from_lines(old, new);
+    let mut lines = Vec::new();
+    for hunk in diff.unified_diff().context_radius(2).iter_hunks() {
+        lines.push(hunk.header().to_string());
+        for change in hunk.iter_changes() {
+            let (sign, style) = match change.tag() {
+                ChangeTag::Delete => ('-', REMOVED),
+                ChangeTag::Insert => ('+', ADDED),
+                ChangeTag::Equal => (' ', Style::new()),
+            };
+            let text = change.value().trim_end_matches('\n');
+            lines.push(format!("{style}{sign}{text}{style:#}"));
+        }
+    }
+    let more = lines.len().saturating_sub(SHOWN);
+    if more > 0 {
+        lines.truncate(SHOWN);
+        lines.push(format!("… and {more} more lines"));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_the_lines_that_differ() {
+        let lines = line_diff("a\nb\nc\n", "a\nx\nc\n").join("\n");
+        let plain = anstream::adapter::strip_str(&lines).to_string();
+        assert_eq!(plain, "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c");
+    }
+
+    #[test]
+    fn is_short_even_if_everything_differs() {
+        let old: String = (0..500).map(|line| format!("{line}\n")).collect();
+        assert_eq!(line_diff(&old, "").len(), SHOWN + 1);
+    }
+}

@@ -1,0 +1,29 @@
+//! Takes out of progenitor's code what this project does not want in it.
+
+use syn::visit_mut::{self, VisitMut};
+use syn::{Attribute, File, ImplItem, Item, ItemImpl};
+
+/// Removes the lint exceptions, the prelude and `Client::new`.
+pub fn tidy(file: &mut File) {
+    Tidy.visit_file_mut(file);
+    file.items.retain(|item| !matches!(item, Item::Mod(module) if module.ident == "prelude"));
+}
+
+struct Tidy;
+
+impl VisitMut for Tidy {
+    /// The declaration of the module states all exceptions in one place, with
+    /// a reason, and notices when one is no longer needed.
+    fn visit_attributes_mut(&mut self, attributes: &mut Vec<Attribute>) {
+        attributes.retain(|attribute| !attribute.path().is_ident("allow"));
+    }
+
+    /// `Client::new` panics where `Client::connect` returns an error, sends no
+    /// key, and limits the time of a whole list.
+    fn visit_item_impl_mut(&mut self, block: &mut ItemImpl) {
+        block.items.retain(
+            |item| !matches!(item, ImplItem::Fn(function) if block.trait_.is_none() && function.sig.ident == "new"),
+        );
+        visit_mut::visit_item_impl_mut(self, block);
+    }
+}
