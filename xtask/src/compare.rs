@@ -75,7 +75,8 @@ fn compare_elements<'a>(
         .count();
     let longer = left.len().max(right.len());
     for position in same_start..longer - same_end {
-        let of = |side: &'a [Value]| side.get(position).filter(|_| position + same_end < side.len());
+        let of =
+            |side: &'a [Value]| side.get(position).filter(|_| position + same_end < side.len());
         compare(&pointer_to(pointer, &position.to_string()), of(left), of(right), found);
     }
 }

@@ -77,9 +77,7 @@ impl<'de> Visitor<'de> for Element<'_> {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value)
-            .map(Value::Number)
-            .ok_or_else(|| E::custom("a number out of range"))
+        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("a number out of range"))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
