@@ -1,6 +1,10 @@
 //! API keys: their form, their digest, and the ring of keys that the server
 //! knows. Whether a request is let in is not decided here.
 
+mod live;
+
+pub use live::LiveRing;
+
 use crate::clock::Now;
 use clap::ValueEnum;
 use rand::RngExt;
@@ -9,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use store_orders_api::plans::PlanLimits;
 
 /// Which of the two environments a server runs in and a key is for.
@@ -136,7 +141,7 @@ fn base62_digit(value: u32) -> u8 {
 }
 
 /// A key that was issued, as the ring holds it.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct KnownKey {
     /// The row of the key in the store.
     pub row: i64,
@@ -150,6 +155,25 @@ pub struct KnownKey {
     pub expires_at_ms: Option<i64>,
     /// The operator revoked it.
     pub revoked: bool,
+    /// Wall time in milliseconds at which its use was last noted; 0 if never.
+    pub used_at_ms: AtomicI64,
+}
+
+/// How often the use of a key is noted at most.
+const NOTED_EVERY_MS: i64 = 60_000;
+
+impl KnownKey {
+    /// Whether this use of the key is to be noted: once a minute one caller is
+    /// told so.
+    fn is_to_be_noted(&self, now: Now) -> bool {
+        let (last, now) = (self.used_at_ms.load(Ordering::Relaxed), now.wall_ms());
+        // A wall clock that was set back would otherwise silence the key.
+        let due = now.abs_diff(last) >= NOTED_EVERY_MS as u64;
+        due && self
+            .used_at_ms
+            .compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+    }
 }
 
 /// Why a key was refused: for the log, never for the caller.

@@ -1,6 +1,12 @@
 //! Store Orders: the server that keeps the contract of `store-orders-api`.
 
 pub mod clock;
+pub mod front_door;
+mod handlers;
 pub mod keys;
 pub mod limits;
+pub mod log;
+pub mod orders;
+mod public_pages;
+pub mod server;
 pub mod store;

@@ -68,11 +68,6 @@ impl Addresses {
         verdict
     }
 
-    /// How many addresses are counted one by one.
-    pub fn len(&self) -> usize {
-        self.counts.len()
-    }
-
     /// Forgets windows that have closed: at most once a second, so that a flood
     /// of new addresses does not pay for it with every request.
     fn sweep(&mut self, now: Duration) {

@@ -64,7 +64,7 @@ impl Store for SqliteStore {
             .prepare_cached(
                 "SELECT keys.digest, keys.row, keys.id, keys.account, keys.expires_at,
                         keys.revoked_at IS NOT NULL, accounts.plan, accounts.per_minute,
-                        accounts.per_day
+                        accounts.per_day, keys.used_at
                  FROM keys JOIN accounts ON accounts.id = keys.account",
             )
             .map_err(reading)?;
@@ -161,6 +161,7 @@ fn known_key(row: &Row<'_>) -> rusqlite::Result<(Digest, KnownKey)> {
         limits: limits_of(row, 6)?,
         expires_at_ms: row.get(4)?,
         revoked: row.get(5)?,
+        used_at_ms: row.get::<_, Option<i64>>(9)?.unwrap_or(0).into(),
     };
     Ok((Digest(row.get(0)?), key))
 }

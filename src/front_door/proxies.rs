@@ -1,0 +1,91 @@
+//! Whose address counts: the caller's own, or the one that a trusted proxy names.
+
+use http::HeaderMap;
+use ipnet::IpNet;
+use std::net::IpAddr;
+
+/// The proxies whose `X-Forwarded-For` is believed.
+#[derive(Clone, Debug, Default)]
+pub struct TrustedProxies(Vec<IpNet>);
+
+impl TrustedProxies {
+    /// The proxies of these networks.
+    pub fn new(networks: Vec<IpNet>) -> TrustedProxies {
+        TrustedProxies(networks)
+    }
+
+    /// The address of the client: the last in `X-Forwarded-For` that is no
+    /// trusted proxy, if the peer is one. What comes before it anybody can have
+    /// written.
+    pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let peer = peer.to_canonical();
+        if !self.trusts(peer) {
+            return peer;
+        }
+        let named: Vec<&str> = headers
+            .get_all("x-forwarded-for")
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .collect();
+        let mut client = peer;
+        for name in named.into_iter().rev() {
+            // Beyond what cannot be read nothing is believed.
+            let Some(address) = address(name.trim()) else { return client };
+            client = address.to_canonical();
+            if !self.trusts(client) {
+                return client;
+            }
+        }
+        client
+    }
+
+    fn trusts(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(&address))
+    }
+}
+
+/// An address as proxies write it: alone, with a port, or in brackets.
+fn address(text: &str) -> Option<IpAddr> {
+    if let Ok(address) = text.parse() {
+        return Some(address);
+    }
+    if let Ok(socket) = text.parse::<std::net::SocketAddr>() {
+        return Some(socket.ip());
+    }
+    text.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(trusted: &[&str], peer: &str, forwarded: &[&'static str]) -> String {
+        let networks = trusted.iter().map(|network| network.parse().unwrap()).collect();
+        let mut headers = HeaderMap::new();
+        for value in forwarded {
+            headers.append("x-forwarded-for", http::HeaderValue::from_static(value));
+        }
+        TrustedProxies::new(networks).client(peer.parse().unwrap(), &headers).to_string()
+    }
+
+    #[test]
+    fn only_a_trusted_peer_names_another_address() {
+        assert_eq!(client(&[], "192.0.2.1", &["198.51.100.7"]), "192.0.2.1");
+        assert_eq!(client(&["10.0.0.0/8"], "192.0.2.1", &["198.51.100.7"]), "192.0.2.1");
+        assert_eq!(client(&["10.0.0.0/8"], "10.1.1.1", &["198.51.100.7"]), "198.51.100.7");
+        assert_eq!(client(&["10.0.0.0/8"], "::ffff:10.1.1.1", &["198.51.100.7"]), "198.51.100.7");
+    }
+
+    #[test]
+    fn the_last_address_that_no_proxy_has_counts() {
+        let trusted = ["10.0.0.0/8"];
+        let chain = ["203.0.113.9, 198.51.100.7", "10.2.2.2"];
+        assert_eq!(client(&trusted, "10.1.1.1", &chain), "198.51.100.7");
+        assert_eq!(client(&trusted, "10.1.1.1", &["10.3.3.3, 10.2.2.2"]), "10.3.3.3");
+        assert_eq!(client(&trusted, "10.1.1.1", &[]), "10.1.1.1");
+        assert_eq!(client(&trusted, "10.1.1.1", &["198.51.100.7, nonsense"]), "10.1.1.1");
+        assert_eq!(client(&trusted, "10.1.1.1", &["198.51.100.7:1234"]), "198.51.100.7");
+        assert_eq!(client(&trusted, "10.1.1.1", &["[2001:db8::1]:1234"]), "2001:db8::1");
+    }
+}

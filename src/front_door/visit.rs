@@ -1,0 +1,145 @@
+//! One request from its arrival to its answer: what is known of it, the headers
+//! that its answer is stamped with, and its line in the log.
+
+use crate::clock::Now;
+use crate::keys::Refusal;
+use crate::limits::Figures;
+use crate::server::App;
+use dropshot::{Body, RequestContext};
+use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
+use slog::{FnValue, error, info};
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Instant;
+use store_orders_api::answer::error_response;
+use store_orders_api::{errors, headers};
+
+/// When a 503 is worth trying again, in seconds.
+const UNAVAILABLE_FOR: u64 = 5;
+
+/// The longest part of a path that is logged.
+const LOGGED_PATH: usize = 200;
+
+/// A request under way.
+pub struct Visit {
+    app: Arc<App>,
+    started: Instant,
+    /// When it arrived.
+    pub now: Now,
+    method: Method,
+    uri: Uri,
+    request_id: String,
+    /// The address of the client, behind any trusted proxy.
+    pub client: IpAddr,
+    /// What the limits say; every answer carries it.
+    pub figures: Option<Figures>,
+    /// The valid key it came with.
+    pub key_id: Option<Arc<str>>,
+    /// Why its key was refused.
+    pub refusal: Option<Refusal>,
+    /// Its path belongs to a deprecated operation.
+    pub deprecated: bool,
+}
+
+impl Visit {
+    /// Notes the arrival.
+    pub fn begin(app: &Arc<App>, context: &RequestContext<Arc<App>>) -> Visit {
+        let request = &context.request;
+        Visit {
+            app: Arc::clone(app),
+            started: Instant::now(),
+            now: app.clock.now(),
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            request_id: context.request_id.clone(),
+            client: app.proxies.client(request.remote_addr().ip(), request.headers()),
+            figures: None,
+            key_id: None,
+            refusal: None,
+            deprecated: false,
+        }
+    }
+
+    /// The answer to a request whose handler panicked.
+    pub fn panicked(&self) -> Response<Body> {
+        error!(self.app.log, "an operation panicked"; "req_id" => &self.request_id);
+        error_response(&errors::internal_error())
+    }
+
+    /// Stamps the answer, drops its body for HEAD, and writes the log line.
+    pub fn end(self, mut response: Response<Body>) -> Response<Body> {
+        let stamps = response.headers_mut();
+        if let Some(figures) = self.figures {
+            stamps.insert(&headers::LIMIT.wire, HeaderValue::from(figures.limit));
+            stamps.insert(&headers::REMAINING.wire, HeaderValue::from(figures.remaining));
+            stamps.insert(&headers::RESET.wire, HeaderValue::from(figures.reset_at(self.now)));
+        }
+        if self.deprecated {
+            for header in headers::ON_DEPRECATED {
+                stamps.insert(&header.wire, HeaderValue::from_static(header.example));
+            }
+        }
+        if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+            let stamps = response.headers_mut();
+            stamps.insert(header::RETRY_AFTER, HeaderValue::from(UNAVAILABLE_FOR));
+        }
+        self.end_uncounted(response)
+    }
+
+    /// Drops the body for HEAD and writes the log line.
+    pub fn end_uncounted(self, response: Response<Body>) -> Response<Body> {
+        self.log(response.status());
+        if self.method == Method::HEAD { without_body(response) } else { response }
+    }
+
+    fn log(&self, status: StatusCode) {
+        info!(self.app.log, "request";
+            "req_id" => &self.request_id,
+            "method" => self.method.as_str(),
+            "path" => FnValue(|_| logged_path(self.uri.path()).into_owned()),
+            "status" => status.as_u16(),
+            "key_id" => self.key_id.as_deref(),
+            "refusal" => self.refusal.map(Refusal::as_str),
+            "client" => FnValue(|_| self.client.to_string()),
+            "latency_us" => FnValue(|_| self.started.elapsed().as_micros() as u64),
+        );
+    }
+}
+
+/// The path as the log may hold it: short, and without what looks like a key.
+fn logged_path(path: &str) -> Cow<'_, str> {
+    let short = match path.char_indices().nth(LOGGED_PATH) {
+        Some((end, _)) => path.get(..end).unwrap_or_default(),
+        None => path,
+    };
+    if short.contains("sto_") || short.contains('%') {
+        Cow::Borrowed("[withheld: it may hold a key]")
+    } else {
+        Cow::Borrowed(short)
+    }
+}
+
+/// The same response without its body, whose length it still tells: over HTTP/2
+/// a body would be a protocol error (RFC 9110, 9.3.2).
+fn without_body(mut response: Response<Body>) -> Response<Body> {
+    use http_body::Body as _;
+    let length = response.body().size_hint().exact();
+    if let Some(length) = length.filter(|_| response.status() != StatusCode::NO_CONTENT) {
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response.map(|_| Body::empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::logged_path;
+
+    #[test]
+    fn a_path_that_may_hold_a_key_is_not_logged() {
+        assert_eq!(logged_path("/v1/store/orders"), "/v1/store/orders");
+        assert!(!logged_path("/v1/store/sto_live_abc").contains("sto_"));
+        assert!(!logged_path("/v1/s%74o_live_abc").contains("_live_"));
+        assert_eq!(logged_path(&"/é".repeat(500)).chars().count(), 200);
+    }
+}

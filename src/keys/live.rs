@@ -1,0 +1,125 @@
+//! The ring in force: it follows the store, and says so when it cannot.
+
+use super::{Environment, KeyRing, KnownKey, Refusal};
+use crate::clock::Now;
+use crate::store::{Store, StoreError};
+use arc_swap::ArcSwap;
+use slog::{Logger, info, warn};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often the store is asked whether keys or accounts have changed. A
+/// revocation in another process is to hold within one second.
+const CHECKED_EVERY: Duration = Duration::from_millis(200);
+
+/// When the store has not been heard for this long, no key counts as checked.
+const STALE_AFTER: Duration = Duration::from_secs(5);
+
+/// The ring that requests are checked against.
+pub struct LiveRing {
+    store: Arc<dyn Store>,
+    ring: ArcSwap<KeyRing>,
+    version: AtomicI64,
+    started: Instant,
+    /// Milliseconds after `started` at which the store last said that the ring
+    /// is current; this is the machine's own time, whatever clock counts.
+    checked_at: AtomicU64,
+    /// Rows of keys and when they were used, not yet noted in the store.
+    uses: Mutex<Vec<(i64, i64)>>,
+}
+
+impl LiveRing {
+    /// Reads the ring from the store. Blocks.
+    pub fn open(store: Arc<dyn Store>) -> Result<LiveRing, StoreError> {
+        let live = LiveRing {
+            store,
+            ring: ArcSwap::default(),
+            version: AtomicI64::new(-1),
+            started: Instant::now(),
+            checked_at: AtomicU64::new(0),
+            uses: Mutex::default(),
+        };
+        live.follow()?;
+        Ok(live)
+    }
+
+    /// The key that the caller presented, as `with` needs it, if it is known and
+    /// valid; `None` if the store has not been heard and no key can be checked.
+    pub fn find<T>(
+        &self,
+        presented: &[u8],
+        environment: Environment,
+        now: Now,
+        with: impl FnOnce(&KnownKey) -> T,
+    ) -> Option<Result<T, Refusal>> {
+        let unheard = self.elapsed_ms().saturating_sub(self.checked_at.load(Ordering::Relaxed));
+        if unheard > STALE_AFTER.as_millis() as u64 {
+            return None;
+        }
+        let ring = self.ring.load();
+        Some(ring.find(presented, environment, now).map(|key| {
+            if key.is_to_be_noted(now) {
+                self.uses().push((key.row, now.wall_ms()));
+            }
+            with(key)
+        }))
+    }
+
+    /// Follows the store until the task is dropped, and notes uses of keys.
+    pub async fn keep_current(self: Arc<Self>, log: Logger) {
+        let mut tick = tokio::time::interval(CHECKED_EVERY);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut heard = true;
+        loop {
+            tick.tick().await;
+            let live = Arc::clone(&self);
+            let followed = tokio::task::spawn_blocking(move || {
+                live.follow()?;
+                live.note_uses()
+            });
+            match followed.await {
+                Ok(Ok(())) if !heard => {
+                    heard = true;
+                    info!(log, "keys are checked against the store again");
+                }
+                Ok(Ok(())) => {}
+                failed => {
+                    let error = match failed {
+                        Ok(Err(error)) => crate::log::chain(&error),
+                        _ => "the store panicked".to_string(),
+                    };
+                    if heard {
+                        warn!(log, "keys cannot be checked against the store"; "error" => error);
+                    }
+                    heard = false;
+                }
+            }
+        }
+    }
+
+    /// Reads the ring anew if the store says that it has changed.
+    fn follow(&self) -> Result<(), StoreError> {
+        let asked_at = self.elapsed_ms();
+        let version = self.store.versions()?.keys;
+        if version != self.version.load(Ordering::Acquire) {
+            self.ring.store(Arc::new(KeyRing::new(self.store.keys()?)));
+            self.version.store(version, Ordering::Release);
+        }
+        self.checked_at.store(asked_at, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn note_uses(&self) -> Result<(), StoreError> {
+        let uses = std::mem::take(&mut *self.uses());
+        if uses.is_empty() { Ok(()) } else { self.store.note_use(&uses) }
+    }
+
+    fn uses(&self) -> std::sync::MutexGuard<'_, Vec<(i64, i64)>> {
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
