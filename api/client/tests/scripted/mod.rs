@@ -1,0 +1,132 @@
+//! A server on a port of its own that answers one request after the other, as
+//! a script says, on plain sockets: it must be able to do what HTTP libraries
+//! prevent.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// What becomes of one request. The connection ends after each.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    head: Vec<String>,
+    body: String,
+    /// The length that is announced, if one is.
+    announced: Option<usize>,
+    end: End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    Close,
+    Reset,
+    Silence,
+}
+
+impl Reply {
+    /// An answer with this status and body.
+    pub fn json(status: u16, body: &str) -> Self {
+        Self {
+            head: vec![
+                format!("HTTP/1.1 {status} Scripted"),
+                "Content-Type: application/json".to_string(),
+                "Connection: close".to_string(),
+            ],
+            body: body.to_string(),
+            announced: (status != 204).then_some(body.len()),
+            end: End::Close,
+        }
+    }
+
+    /// The same with one more header line.
+    pub fn header(mut self, line: &str) -> Self {
+        self.head.push(line.to_string());
+        self
+    }
+
+    /// The same, cut off in its body, whose whole length was announced.
+    pub fn cut_at(mut self, length: usize) -> Self {
+        self.body.truncate(length);
+        self
+    }
+
+    /// The same, cut off in its body, whose length nobody announced.
+    pub fn unannounced(mut self, length: usize) -> Self {
+        self.announced = None;
+        self.cut_at(length)
+    }
+
+    /// The connection is closed without an answer.
+    pub fn close() -> Self {
+        Self { head: Vec::new(), body: String::new(), announced: None, end: End::Close }
+    }
+
+    /// The connection is reset without an answer.
+    pub fn reset() -> Self {
+        Self { end: End::Reset, ..Self::close() }
+    }
+
+    /// No answer ever comes.
+    pub fn silence() -> Self {
+        Self { end: End::Silence, ..Self::close() }
+    }
+
+    fn text(&self) -> String {
+        if self.head.is_empty() {
+            return String::new();
+        }
+        let length = self.announced.map(|length| format!("\r\nContent-Length: {length}"));
+        format!("{}{}\r\n\r\n{}", self.head.join("\r\n"), length.unwrap_or_default(), self.body)
+    }
+}
+
+/// The server. It stops with the test that started it.
+pub struct ScriptedServer {
+    /// Ends in `/v1`, as those of the service do.
+    pub base_address: String,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl ScriptedServer {
+    /// Starts one that gives these replies and then takes no connection more.
+    pub async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_address = format!("http://{}/v1", listener.local_addr().unwrap());
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let mut replies: VecDeque<Reply> = replies.into_iter().collect();
+        let seen = requests.clone();
+        tokio::spawn(async move {
+            while let Some(reply) = replies.pop_front() {
+                let (socket, _) = listener.accept().await.unwrap();
+                answer(socket, &reply, &seen).await;
+            }
+        });
+        Self { base_address, requests }
+    }
+
+    /// The heads of the requests so far.
+    pub fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+async fn answer(mut socket: TcpStream, reply: &Reply, seen: &Mutex<Vec<String>>) {
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        let mut buffer = [0; 4096];
+        match socket.read(&mut buffer).await.unwrap() {
+            0 => panic!("the client went away in the middle of a request"),
+            length => request.extend(buffer.iter().take(length)),
+        }
+    }
+    seen.lock().unwrap().push(String::from_utf8(request).unwrap());
+    socket.write_all(reply.text().as_bytes()).await.unwrap();
+    match reply.end {
+        End::Close => {}
+        // Without lingering, closing a socket resets it.
+        End::Reset => socket.set_zero_linger().unwrap(),
+        End::Silence => tokio::time::sleep(Duration::from_secs(3600)).await,
+    }
+}

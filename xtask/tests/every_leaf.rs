@@ -1,0 +1,167 @@
+//! Any one change of the document makes the check fail, at the place of the
+//! change and nowhere else. Walks the real document, all of it.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
+
+use serde_json::{Map, Value, json};
+use store_orders_api::document::emitted as emit;
+use xtask::check::check_document;
+use xtask::compare::pointer_to;
+use xtask::repository::{DOCUMENT, Repository};
+
+fn document() -> Value {
+    serde_json::from_str(&Repository::here().read(DOCUMENT).unwrap()).unwrap()
+}
+
+fn emitted() -> Value {
+    emit().unwrap()
+}
+
+/// Where the check finds the changed document to differ from what is emitted.
+fn places(emitted: &Value, changed: &Value) -> Vec<String> {
+    let problems = check_document(emitted, &changed.to_string()).unwrap();
+    problems.into_iter().map(|problem| problem.place).collect()
+}
+
+/// The pointers to every value in the document, itself included.
+fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
+    found.push(at.to_string());
+    match value {
+        Value::Object(members) => {
+            for (key, member) in members {
+                pointers(member, &pointer_to(at, key), found);
+            }
+        }
+        Value::Array(elements) => {
+            for (position, element) in elements.iter().enumerate() {
+                pointers(element, &pointer_to(at, &position.to_string()), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Makes each change that `changes` names for a value of the document, alone,
+/// and takes it back. A change comes with the pointer that must be reported.
+/// Returns how many there were.
+fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
+    let real = document();
+    let emitted = emitted();
+    let mut changed = real.clone();
+    let mut all = Vec::new();
+    pointers(&real, "", &mut all);
+    let mut count = 0;
+    for pointer in all {
+        for (expected, replacement) in changes(&pointer, real.pointer(&pointer).unwrap()) {
+            let before = std::mem::replace(changed.pointer_mut(&pointer).unwrap(), replacement);
+            let place = if expected.is_empty() { "(the whole document)" } else { &expected };
+            assert_eq!(places(&emitted, &changed), [place], "after a change of {pointer}");
+            *changed.pointer_mut(&pointer).unwrap() = before;
+            count += 1;
+        }
+    }
+    assert_eq!(changed, real);
+    count
+}
+
+#[test]
+fn the_real_document_passes() {
+    assert!(places(&emitted(), &document()).is_empty());
+}
+
+#[test]
+fn each_leaf_changed() {
+    let count = each_change(|pointer, value| {
+        let others = match value {
+            Value::Null => vec![json!(false)],
+            Value::Bool(flag) => vec![json!(!flag), json!(flag.to_string()), Value::Null],
+            Value::Number(number) => {
+                let integer = number.as_i64().unwrap();
+                vec![json!(integer + 1), json!(integer as f64), json!(integer.to_string())]
+            }
+            Value::String(text) => vec![json!(format!("{text} ")), json!([text]), Value::Null],
+            Value::Array(elements) if elements.is_empty() => vec![json!({}), Value::Null],
+            Value::Object(members) if members.is_empty() => vec![json!([]), Value::Null],
+            Value::Array(_) | Value::Object(_) => vec![],
+        };
+        others.into_iter().map(|other| (pointer.to_string(), other)).collect()
+    });
+    assert!(count > 500, "only {count} changes: was the document read?");
+}
+
+#[test]
+fn each_whole_part_replaced() {
+    each_change(|pointer, value| {
+        let filled = value.as_array().is_some_and(|elements| !elements.is_empty())
+            || value.as_object().is_some_and(|members| !members.is_empty());
+        if filled { vec![(pointer.to_string(), json!("gone"))] } else { vec![] }
+    });
+}
+
+#[test]
+fn each_key_removed() {
+    each_change(|pointer, value| {
+        let Value::Object(members) = value else { return vec![] };
+        let without = |key: &String| {
+            let mut rest = members.clone();
+            rest.shift_remove(key);
+            (pointer_to(pointer, key), Value::Object(rest))
+        };
+        members.keys().map(without).collect()
+    });
+}
+
+#[test]
+fn each_element_removed() {
+    each_change(|pointer, value| {
+        let Value::Array(elements) = value else { return vec![] };
+        let without = |position: usize| {
+            let mut rest = elements.clone();
+            rest.remove(position);
+            (pointer_to(pointer, &position.to_string()), Value::Array(rest))
+        };
+        (0..elements.len()).map(without).collect()
+    });
+}
+
+#[test]
+fn a_key_added_to_each_object() {
+    each_change(|pointer, value| {
+        let Value::Object(members) = value else { return vec![] };
+        let with = |added: Value| {
+            let mut more: Map<String, Value> = members.clone();
+            more.insert("x/new~key".to_string(), added);
+            (format!("{pointer}/x~1new~0key"), Value::Object(more))
+        };
+        vec![with(json!("new")), with(Value::Null)]
+    });
+}
+
+#[test]
+fn an_element_added_to_each_array() {
+    each_change(|pointer, value| {
+        let Value::Array(elements) = value else { return vec![] };
+        let with = |position: usize| {
+            let mut more = elements.clone();
+            more.insert(position, json!("new"));
+            (pointer_to(pointer, &position.to_string()), Value::Array(more))
+        };
+        (0..=elements.len()).map(with).collect()
+    });
+}
+
+#[test]
+fn each_array_of_several_turned_around() {
+    let real = document();
+    let emitted = emitted();
+    let mut all = Vec::new();
+    pointers(&real, "", &mut all);
+    for pointer in all {
+        let mut changed = real.clone();
+        let Some(Value::Array(elements)) = changed.pointer_mut(&pointer) else { continue };
+        if elements.len() > 1 {
+            elements.reverse();
+            assert!(!places(&emitted, &changed).is_empty(), "{pointer}");
+        }
+    }
+}
