@@ -21,9 +21,13 @@ impl VisitMut for Tidy {
     /// `Client::new` panics where `Client::connect` returns an error, sends no
     /// key, and limits the time of a whole list.
     fn visit_item_impl_mut(&mut self, block: &mut ItemImpl) {
-        block.items.retain(
-            |item| !matches!(item, ImplItem::Fn(function) if block.trait_.is_none() && function.sig.ident == "new"),
-        );
+        if block.trait_.is_none() {
+            block.items.retain(|item| !is_function(item, "new"));
+        }
         visit_mut::visit_item_impl_mut(self, block);
     }
+}
+
+fn is_function(item: &ImplItem, name: &str) -> bool {
+    matches!(item, ImplItem::Fn(function) if function.sig.ident == name)
 }

@@ -105,4 +105,6 @@ pub use connect::{ClientBuilder, ConnectError, production, staging};
 pub use error_code::{ErrorBody, ErrorCode, error_body};
 pub use generated::{Client, ClientInfo, Error, ResponseValue, types};
 pub use rate_limit::{RateLimit, ResponseHeaders};
+/// The HTTP client underneath, whose types are in some signatures here.
+pub use reqwest;
 pub use retry::RetryPolicy;

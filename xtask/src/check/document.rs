@@ -46,7 +46,7 @@ fn problem(difference: &Difference<'_>) -> Problem {
 fn source_of(pointer: &str) -> &'static str {
     let tokens: Vec<&str> = pointer.split('/').skip(1).collect();
     match tokens.as_slice() {
-        ["info", "description", ..] => "api/src/introduction.md",
+        ["info", "description", ..] => "api/src/introduction.md, plans.rs or errors.rs",
         ["components", "schemas", ..] => "api/src/types.rs",
         ["components", "headers", ..] => "api/src/headers.rs",
         ["components", "responses", _, "headers", ..] => "api/src/headers.rs",
