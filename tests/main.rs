@@ -7,3 +7,10 @@
     clippy::indexing_slicing,
     reason = "a test that cannot go on says so by panicking"
 )]
+
+mod authentication;
+mod cancel_order;
+mod get_pet;
+mod harness;
+mod list_orders;
+mod paths_and_methods;

@@ -128,16 +128,26 @@ pub fn emitted() -> Result<Value, DocumentError> {
         "bearerFormat": "sto_live_… or sto_test_…",
         "description": "An API key that the operator of the service issued.",
     }});
-    document["servers"] = servers();
-    document["security"] = json!([{ "apiKey": [] }]);
-    Ok(in_reading_order(document))
+    let mut parts = parts(document)?;
+    parts.insert("servers".to_string(), servers());
+    parts.insert("security".to_string(), json!([{ "apiKey": [] }]));
+    Ok(in_reading_order(parts))
 }
 
-/// The same document with its parts in the order in which people read them.
-fn in_reading_order(mut document: Value) -> Value {
-    let parts = ["openapi", "info", "servers", "security", "tags", "paths", "components"];
-    let ordered = parts.map(|part| (part.to_string(), document[part].take()));
-    ordered.into_iter().collect::<Map<_, _>>().into()
+fn parts(document: Value) -> Result<Map<String, Value>, DocumentError> {
+    match document {
+        Value::Object(parts) => Ok(parts),
+        _ => Err(DocumentError("dropshot's document is no object".to_string())),
+    }
+}
+
+/// The document of these parts in the order in which people read them.
+fn in_reading_order(mut parts: Map<String, Value>) -> Value {
+    let order = ["openapi", "info", "servers", "security", "tags", "paths", "components"];
+    let mut ordered: Map<_, _> =
+        order.iter().filter_map(|part| Some((part.to_string(), parts.remove(*part)?))).collect();
+    ordered.append(&mut parts);
+    ordered.into()
 }
 
 /// The emitted document as text, for people and for `/openapi.json`.
@@ -232,7 +242,8 @@ fn complete_operation(document: &mut Value, operation: &Operation) -> Result<(),
     for success in responses.values_mut() {
         success["headers"] = header_references(deprecated, &[]);
         if let Some(example) = &operation.success_example {
-            success["content"]["application/json"]["example"] = example.clone();
+            let content = member(success, &["content", "application/json"])?;
+            content["example"] = example.clone();
         }
     }
     for (status, errors) in by_status(&operation.errors) {
@@ -347,11 +358,14 @@ fn header_object(header: &Header, required: bool) -> Value {
         HeaderType::Uuid => (json!({ "type": "string", "format": "uuid" }), json!(header.example)),
         HeaderType::Text => (json!({ "type": "string" }), json!(header.example)),
     };
-    let mut object = json!({ "description": header.meaning, "schema": schema, "example": example });
-    if required {
-        object["required"] = json!(true);
-    }
-    object
+    // `false` is what OpenAPI assumes where nothing stands.
+    let required = required.then(|| ("required".to_string(), json!(true)));
+    [("description", json!(header.meaning)), ("schema", schema), ("example", example)]
+        .map(|(key, value)| (key.to_string(), value))
+        .into_iter()
+        .chain(required)
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 /// The member at this path of keys, which dropshot's document is known to have.

@@ -1,0 +1,103 @@
+//! `demo`: the whole service in one command, with nothing to prepare.
+
+use super::serve::{KEYLESS_PER_MINUTE, ServeError, run};
+use crate::clock::{Clock, SystemClock};
+use crate::front_door::TrustedProxies;
+use crate::keys::Environment;
+use crate::server::ServerConfig;
+use crate::store::StoreError;
+use crate::store::sqlite::{IssuedKey, NewKey, NewOrder, SqliteStore};
+use chrono::{DateTime, TimeDelta, Utc};
+use clap::Args;
+use slog::Level;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::time::Duration;
+use store_orders_api::plans::Plan;
+use store_orders_api::types::Pet;
+
+const PETS: [&str; 12] = [
+    "Rex", "Minka", "Bella", "Oskar", "Luna", "Balu", "Emma", "Felix", "Nala", "Bruno", "Kira",
+    "Paulchen",
+];
+const ORDERS: i64 = 48;
+
+/// How the demonstration is to run.
+#[derive(Args, Debug)]
+pub struct DemoArgs {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+}
+
+/// Serves a store of its own, which goes when the server ends.
+pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
+    let directory = tempfile::Builder::new().prefix("store-orders-demo-").tempdir().map_err(
+        |source| ServeError::System { doing: "cannot create a temporary directory", source },
+    )?;
+    let store = SqliteStore::open(directory.path())?;
+    let issued = fill(&store)?;
+    let config = ServerConfig {
+        listen: args.listen,
+        environment: Environment::Production,
+        proxies: TrustedProxies::default(),
+        drain: Duration::from_secs(20),
+    };
+    run(store, &config, KEYLESS_PER_MINUTE, Level::Warning, |address| {
+        introduce(out, address, &issued)?;
+        out.flush()
+    })
+}
+
+/// Some dozens of orders, a third of them shipped; pets; a Pro account; a key.
+fn fill(store: &SqliteStore) -> Result<IssuedKey, StoreError> {
+    let now_ms = SystemClock::start().now().wall_ms();
+    let now = DateTime::from_timestamp_millis(now_ms).unwrap_or_default();
+    let orders: Vec<NewOrder> = (0..ORDERS).map(|number| order(number, now)).collect();
+    let pets: Vec<Pet> =
+        (1..).zip(PETS).map(|(id, name)| Pet { id, name: name.to_string() }).collect();
+    store.import_orders(&orders, false, &|| ())?;
+    store.import_pets(&pets, false, &|| ())?;
+    store.create_account("demo", Plan::Pro, None, now)?;
+    let new =
+        NewKey { account: "demo", environment: Environment::Production, expires_after: None };
+    store.issue_key(&new, now_ms)
+}
+
+/// Every third order has shipped, every sixth is complete; a pending one has a
+/// ship date or not.
+fn order(number: i64, now: DateTime<Utc>) -> NewOrder {
+    let midnight = now - TimeDelta::nanoseconds(now.timestamp_nanos_opt().unwrap_or(0) % 86_400_000_000_000);
+    let shipped = number % 3 == 0;
+    let days = if shipped { -number } else { number % 14 };
+    NewOrder {
+        id: 1_000 + number,
+        pet_id: 1 + number % PETS.len() as i64,
+        quantity: 1 + (number % 5) as i32,
+        ship_date: (shipped || number % 2 == 0).then(|| midnight + TimeDelta::days(days)),
+        complete: number % 6 == 0,
+        shipped,
+    }
+}
+
+fn introduce(out: &mut dyn Write, address: SocketAddr, issued: &IssuedKey) -> std::io::Result<()> {
+    let base = format!("http://{address}/v1");
+    let key = issued.key.expose();
+    let line = |what: &str, curl: String| format!("  # {what}\n  curl -i {curl}\n");
+    let bearer = "-H \"Authorization: Bearer $KEY\"";
+    writeln!(out, "A pet store with {ORDERS} orders, gone when this ends. Its plan is Pro: 300")?;
+    writeln!(out, "requests a minute. In another terminal:\n")?;
+    writeln!(out, "  KEY={key}")?;
+    let lines = [
+        line("list all orders", format!("{bearer} {base}/store/orders")),
+        line("cancel a pending one: 204", format!("-X DELETE {bearer} {base}/store/orders/1001")),
+        line("cancel a shipped one: 409", format!("-X DELETE {bearer} {base}/store/orders/1000")),
+        line("look a pet up (deprecated)", format!("{bearer} {base}/pets/1")),
+        line("without a key: 401", format!("{base}/store/orders")),
+        line("the API document", format!("http://{address}/openapi.json")),
+    ];
+    for line in lines {
+        write!(out, "{line}")?;
+    }
+    writeln!(out, "\nlistening on {base}")
+}

@@ -1,0 +1,149 @@
+//! `serve`: the server on a store of the operator's.
+
+use crate::clock::SystemClock;
+use crate::front_door::TrustedProxies;
+use crate::keys::Environment;
+use crate::limits::InMemoryLimits;
+use crate::log::LogBuffer;
+use crate::server::{Parts, Server, ServerConfig, StartError};
+use crate::store::StoreError;
+use crate::store::sqlite::SqliteStore;
+use clap::Args;
+use ipnet::IpNet;
+use slog::{Level, Logger, crit};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// How long the last lines of the log may take to be written.
+const LOG_FLUSH: Duration = Duration::from_secs(1);
+
+/// Requests a minute from one address without a valid key.
+pub const KEYLESS_PER_MINUTE: u32 = 1_000;
+
+/// How the server is to run.
+#[derive(Args, Debug)]
+pub struct ServeArgs {
+    /// Where to listen; port 0 takes a free one
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    pub listen: SocketAddr,
+    /// Whose keys to take: sto_live_ in production, sto_test_ in staging
+    #[arg(long, value_enum, default_value_t = Environment::Production)]
+    pub environment: Environment,
+    /// Requests a minute from one address without a valid key
+    #[arg(long, value_name = "N", default_value_t = KEYLESS_PER_MINUTE)]
+    pub keyless_per_minute: u32,
+    /// A network whose X-Forwarded-For is believed, such as 10.0.0.0/8; may be repeated
+    #[arg(long, value_name = "CIDR")]
+    pub trusted_proxy: Vec<IpNet>,
+}
+
+/// Why the server did not run to a clean end.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The store could not be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The server could not be started.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The system refused a thread, a signal or a file.
+    #[error("{doing}")]
+    System {
+        /// What was being done.
+        doing: &'static str,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// Serves the store of this directory until it is told to stop.
+pub fn serve(data_dir: &Path, args: &ServeArgs, out: &mut dyn Write) -> Result<(), ServeError> {
+    let store = SqliteStore::open(data_dir)?;
+    let config = ServerConfig {
+        listen: args.listen,
+        environment: args.environment,
+        proxies: TrustedProxies::new(args.trusted_proxy.clone()),
+        drain: Duration::from_secs(20),
+    };
+    run(store, &config, args.keyless_per_minute, Level::Info, |address| {
+        writeln!(out, "listening on http://{address}/v1")?;
+        out.flush()
+    })
+}
+
+/// Runs a server on this store; `announce` says where it listens.
+pub fn run(
+    store: SqliteStore,
+    config: &ServerConfig,
+    keyless_per_minute: u32,
+    level: Level,
+    announce: impl FnOnce(SocketAddr) -> std::io::Result<()>,
+) -> Result<(), ServeError> {
+    let system = |doing| move |source| ServeError::System { doing, source };
+    let buffer = LogBuffer::start(std::io::stderr()).map_err(system("cannot start the log"))?;
+    let log = crate::log::logger(&buffer, level);
+    log_panics(&log, &buffer);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(system("cannot start the runtime"))?;
+    let result = runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(system("cannot listen for signals"))?;
+        let parts = Parts {
+            store: Arc::new(store),
+            limits: Arc::new(InMemoryLimits::new(keyless_per_minute)),
+            clock: Arc::new(SystemClock::start()),
+            log,
+        };
+        let server = Server::start(config, parts)?;
+        announce(server.address()).map_err(system("cannot write to standard output"))?;
+        signals.next().await;
+        tokio::select! {
+            () = server.stop() => {}
+            () = signals.next() => {}
+        }
+        Ok(())
+    });
+    buffer.flush(LOG_FLUSH);
+    // Whoever still reads a response, or a blocked disk, holds up the end no
+    // longer.
+    runtime.shutdown_background();
+    result
+}
+
+/// SIGTERM and Ctrl-C.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Signals> {
+        Ok(Signals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// A panic is a line of the log like any other, and written before it gets out.
+fn log_panics(log: &Logger, buffer: &Arc<LogBuffer>) {
+    let (log, buffer) = (log.clone(), Arc::clone(buffer));
+    std::panic::set_hook(Box::new(move |panic| {
+        let place = panic.location().map(ToString::to_string);
+        let text = panic.payload_as_str().unwrap_or("a panic without a message");
+        crit!(log, "a part of the server panicked"; "panic" => text, "place" => place);
+        buffer.flush(LOG_FLUSH);
+    }));
+}

@@ -1,0 +1,122 @@
+//! Keys: whom the server lets in, and how it answers everybody else.
+
+use crate::harness::{Key, World};
+use std::time::Duration;
+use store_orders::keys::Environment;
+use store_orders_api::plans::Plan;
+
+const WITHOUT_KEY: &str = "Bearer realm=\"store-orders\"";
+const WITH_KEY: &str = "Bearer realm=\"store-orders\", error=\"invalid_token\"";
+
+#[tokio::test]
+async fn every_wrong_authorization_gets_the_same_body() {
+    let world = World::new();
+    let key = world.key(Plan::Free);
+    let staging = world.key_with("free-0", Environment::Staging, None);
+    let revoked = world.another_key("free-0");
+    world.store.revoke_key(&revoked.id, 0).unwrap();
+    let expired = world.key_with("free-0", Environment::Production, Some(Duration::ZERO));
+    let server = world.serve().await;
+    let good = key.text.as_str();
+    let mut typo = good.to_string();
+    typo.replace_range(20..21, if &good[20..21] == "a" { "b" } else { "a" });
+    let sent_key: Vec<String> = vec![
+        format!("Bearer {}", staging.text),
+        format!("Bearer {}", revoked.text),
+        format!("Bearer {}", expired.text),
+        format!("Bearer {typo}"),
+        format!("Bearer {good}x"),
+        format!("Bearer {}", &good[..44]),
+        format!("Bearer {good} {good}"),
+        format!("Bearer {good},"),
+        format!("Bearer \"{good}\""),
+        format!("Bearer {}", good.to_uppercase()),
+        "Bearer x".to_string(),
+        "Bearer sto_live_".to_string(),
+        format!("Bearer {}", "x".repeat(4_000)),
+    ];
+    let sent_none: Vec<String> = vec![
+        "Bearer".to_string(),
+        format!("Bearer\t{good}"),
+        format!("Bearer{good}"),
+        format!("Basic {good}"),
+        format!("Token {good}"),
+        good.to_string(),
+        format!("\"Bearer\" {good}"),
+        String::new(),
+    ];
+    let mut bodies = Vec::new();
+    for (values, challenge) in [(sent_key, WITH_KEY), (sent_none, WITHOUT_KEY)] {
+        for value in values {
+            let answer = server.send("GET", "/v1/store/orders", &[("authorization", &value)]).await;
+            answer.assert_error(401, "unauthorized");
+            assert_eq!(answer.text("www-authenticate"), challenge);
+            bodies.push(answer.body);
+        }
+    }
+    let twice = [("authorization", &*format!("Bearer {good}")), ("authorization", "Bearer x")];
+    let answer = server.send("GET", "/v1/store/orders", &twice).await;
+    answer.assert_error(401, "unauthorized");
+    assert_eq!(answer.text("www-authenticate"), WITH_KEY);
+    bodies.push(answer.body);
+    let path = format!("/v1/store/orders?api_key={good}&Authorization=Bearer%20{good}");
+    let answer = server.send("GET", &path, &[]).await;
+    assert_eq!(answer.text("www-authenticate"), WITHOUT_KEY);
+    answer.assert_error(401, "unauthorized");
+    bodies.push(answer.body);
+    assert!(bodies.iter().all(|body| *body == bodies[0]), "one body for all");
+}
+
+#[tokio::test]
+async fn the_scheme_has_no_letter_case_and_any_number_of_spaces() {
+    let world = World::new();
+    let key = world.key(Plan::Free);
+    let server = world.serve().await;
+    for scheme in ["Bearer ", "bearer ", "BEARER ", "bEaReR    "] {
+        let value = format!("{scheme}{}", key.text);
+        let answer = server.send("GET", "/v1/store/orders", &[("authorization", &value)]).await;
+        assert_eq!(answer.status, 200, "{scheme:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_expires_and_a_rotated_one_overlaps() {
+    let world = World::new();
+    let key = world.key(Plan::Business);
+    let short =
+        world.key_with("business-0", Environment::Production, Some(Duration::from_secs(90)));
+    let rotation =
+        store_orders::store::sqlite::Rotation { key_id: &key.id, overlap: Duration::from_secs(60) };
+    let successor = world.store.rotate_key(rotation, 1_781_524_800_000).unwrap();
+    let successor = Key { id: successor.id, text: successor.key.expose().to_string() };
+    let server = world.serve().await;
+    let status =
+        async |key: &Key| server.send_with(key, "GET", "/v1/store/orders").await.status.as_u16();
+    assert_eq!(
+        [status(&key).await, status(&successor).await, status(&short).await],
+        [200, 200, 200]
+    );
+    server.world.clock.advance(Duration::from_millis(59_999));
+    assert_eq!(status(&key).await, 200);
+    server.world.clock.advance(Duration::from_millis(1));
+    assert_eq!(
+        [status(&key).await, status(&successor).await, status(&short).await],
+        [401, 200, 200]
+    );
+    server.world.clock.advance(Duration::from_secs(30));
+    assert_eq!([status(&short).await, status(&successor).await], [401, 200]);
+}
+
+#[tokio::test]
+async fn a_revocation_by_another_process_holds_within_a_second() {
+    let world = World::new();
+    let key = world.key(Plan::Business);
+    let server = world.serve().await;
+    assert_eq!(server.send_with(&key, "GET", "/v1/store/orders").await.status, 200);
+    let other = store_orders::store::sqlite::SqliteStore::open(server.world.directory.path());
+    other.unwrap().revoke_key(&key.id, 0).unwrap();
+    let revoked = std::time::Instant::now();
+    while server.send_with(&key, "GET", "/v1/store/orders").await.status != 401 {
+        assert!(revoked.elapsed() < Duration::from_secs(1), "the key still opens the door");
+    }
+}

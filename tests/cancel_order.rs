@@ -1,0 +1,138 @@
+//! DELETE /store/orders/{orderId}.
+
+use crate::harness::{World, refused};
+use store_orders::store::Status;
+use store_orders_api::plans::Plan;
+
+#[tokio::test]
+async fn a_cancelled_order_leaves_the_list_for_good() {
+    let world = World::new();
+    let key = world.key(Plan::Pro);
+    world.pending([1, 2, 3]);
+    let server = world.serve().await;
+    let client = server.client(&key);
+
+    let cancelled = client.cancel_order(2).await.unwrap();
+    assert_eq!(cancelled.status(), 204);
+    let ids: Vec<i64> = client.list_orders().await.unwrap().iter().map(|order| order.id).collect();
+    assert_eq!(ids, [1, 3]);
+    assert_eq!(refused(client.cancel_order(2).await), (404, "order_not_found".to_string()));
+
+    let row = server.world.store.order(2).unwrap().unwrap();
+    assert_eq!(row.status, Status::Cancelled);
+    assert_eq!(row.cancelled_by.as_deref(), Some(key.id.as_str()));
+    assert_eq!(row.cancelled_at.as_deref(), Some("2026-06-15T12:00:00Z"));
+    let again =
+        server.world.store.import_orders(&[crate::harness::pending_order(2)], false, &|| ());
+    assert!(again.is_err(), "the id of a cancelled order is never used again");
+}
+
+#[tokio::test]
+async fn a_shipped_order_is_unchanged() {
+    let world = World::new();
+    let key = world.key(Plan::Pro);
+    world.shipped(7).pending([8]);
+    let server = world.serve().await;
+    let client = server.client(&key);
+    let before = client.list_orders().await.unwrap().into_inner();
+    assert_eq!(refused(client.cancel_order(7).await), (409, "order_already_shipped".to_string()));
+    server.world.store.ship_orders(&[8]).unwrap();
+    assert_eq!(refused(client.cancel_order(8).await), (409, "order_already_shipped".to_string()));
+    let after = client.list_orders().await.unwrap().into_inner();
+    assert_eq!(format!("{before:?}"), format!("{after:?}"));
+    assert_eq!(server.world.store.order(7).unwrap().unwrap().status, Status::Shipped);
+}
+
+#[tokio::test]
+async fn a_204_has_no_body_and_the_headers() {
+    let world = World::new();
+    let key = world.key(Plan::Free);
+    world.pending([1]);
+    let server = world.serve().await;
+    let answer = server.send_with(&key, "DELETE", "/v1/store/orders/1").await;
+    assert_eq!(answer.status, 204);
+    assert!(answer.body.is_empty());
+    assert!(!answer.headers.contains_key("content-type"));
+    assert!(!answer.headers.contains_key("content-length"));
+    answer.assert_stamped();
+}
+
+#[tokio::test]
+async fn ids_have_one_spelling() {
+    let world = World::new();
+    let key = world.key(Plan::Business);
+    world.pending([i64::MAX, i64::MIN, 0, 1, 12]);
+    let server = world.serve().await;
+    let wrong = [
+        "+1",
+        "01",
+        "-0",
+        "1.0",
+        "1e3",
+        "9223372036854775808",
+        "-9223372036854775809",
+        "0x1",
+        "one",
+        "1%20",
+        "%2B1",
+        "1,0",
+        "٣",
+        "%EF%BC%91",
+        "1_0",
+        "--1",
+        "-",
+        "null",
+        "1;2",
+        "NaN",
+    ];
+    for id in wrong {
+        let path = format!("/v1/store/orders/{id}");
+        let message =
+            server.send_with(&key, "DELETE", &path).await.assert_error(400, "invalid_parameter");
+        assert!(message.contains("orderId"), "{message}");
+    }
+    for id in ["9223372036854775807", "-9223372036854775808", "0", "%31"] {
+        let path = format!("/v1/store/orders/{id}");
+        assert_eq!(server.send_with(&key, "DELETE", &path).await.status, 204, "{id}");
+    }
+    let client = server.client(&key);
+    assert_eq!(client.list_orders().await.unwrap().len(), 1);
+    for id in [i64::MAX, i64::MIN, 2, -1] {
+        assert_eq!(refused(client.cancel_order(id).await).0, 404, "{id}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_cancels_at_once_exactly_one_succeeds() {
+    let world = World::new();
+    let keys: Vec<_> = (0..8).map(|_| world.key(Plan::Business)).collect();
+    world.pending(1..=40);
+    let server = world.serve().await;
+    for id in 1..=40 {
+        let attempts = keys.iter().map(|key| {
+            let client = server.client(key);
+            tokio::spawn(async move { client.cancel_order(id).await.is_ok() })
+        });
+        let attempts: Vec<_> = attempts.collect();
+        let mut succeeded = 0;
+        for attempt in attempts {
+            succeeded += usize::from(attempt.await.unwrap());
+        }
+        assert_eq!(succeeded, 1, "order {id}");
+    }
+    assert!(server.client(&keys[0]).list_orders().await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_restart_keeps_cancellations() {
+    let world = World::new();
+    let key = world.key(Plan::Pro);
+    world.pending([1, 2]);
+    let server = world.serve().await;
+    server.client(&key).cancel_order(1).await.unwrap();
+    let server = server.stop().await.serve().await;
+    let client = server.client(&key);
+    let ids: Vec<i64> = client.list_orders().await.unwrap().iter().map(|order| order.id).collect();
+    assert_eq!(ids, [2]);
+    assert_eq!(refused(client.cancel_order(1).await).0, 404);
+}

@@ -1,0 +1,79 @@
+//! GET /store/orders.
+
+use crate::harness::World;
+use store_orders_api::plans::Plan;
+
+#[tokio::test]
+async fn all_orders_come_in_ascending_order_with_the_five_fields() {
+    let world = World::new();
+    let key = world.key(Plan::Pro);
+    world.pending([5, 1, -3, 9_007_199_254_740_993, 4]).shipped(2);
+    let server = world.serve().await;
+    let orders = server.client(&key).list_orders().await.unwrap().into_inner();
+    let ids: Vec<i64> = orders.iter().map(|order| order.id).collect();
+    assert_eq!(ids, [-3, 1, 2, 4, 5, 9_007_199_254_740_993]);
+    assert_eq!((orders[1].pet_id, orders[1].quantity, orders[1].complete), (7, 1, false));
+    assert!(orders[1].ship_date.is_none() && orders[2].ship_date.is_some());
+
+    let raw = server.send_with(&key, "GET", "/v1/store/orders").await.json();
+    let fields = |order: &serde_json::Value| -> Vec<String> {
+        order.as_object().unwrap().keys().cloned().collect()
+    };
+    assert_eq!(fields(&raw[1]), ["id", "petId", "quantity", "complete"]);
+    assert_eq!(fields(&raw[2]), ["id", "petId", "quantity", "shipDate", "complete"]);
+    assert_eq!(raw[2]["shipDate"], "2026-06-21T00:00:00Z");
+}
+
+#[tokio::test]
+async fn no_orders_are_an_empty_array() {
+    let world = World::new();
+    let key = world.key(Plan::Free);
+    let server = world.serve().await;
+    let answer = server.send_with(&key, "GET", "/v1/store/orders").await;
+    assert_eq!(answer.body, b"[]");
+    assert_eq!(answer.text("content-length"), "2");
+    assert_eq!(answer.text("content-type"), "application/json");
+    answer.assert_stamped();
+}
+
+#[tokio::test]
+async fn query_parameters_are_ignored() {
+    let world = World::new();
+    let key = world.key(Plan::Free);
+    world.pending([1, 2, 3]);
+    let server = world.serve().await;
+    let answer = server.send_with(&key, "GET", "/v1/store/orders?limit=1&key=x").await;
+    assert_eq!(answer.json().as_array().unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn head_has_the_headers_of_get_and_no_body_and_counts() {
+    let world = World::new();
+    let key = world.key(Plan::Free);
+    world.pending(1..=100);
+    let server = world.serve().await;
+    let get = server.send_with(&key, "GET", "/v1/store/orders").await;
+    let head = server.send_with(&key, "HEAD", "/v1/store/orders").await;
+    assert!(head.body.is_empty());
+    assert_eq!(head.text("content-length"), get.body.len().to_string());
+    assert_eq!(head.text("content-type"), get.text("content-type"));
+    assert_eq!(head.number("x-ratelimit-remaining"), 58);
+}
+
+#[tokio::test]
+async fn an_import_by_another_process_is_in_the_next_list() {
+    let world = World::new();
+    let key = world.key(Plan::Business);
+    let server = world.serve().await;
+    let client = server.client(&key);
+    let other = store_orders::store::sqlite::SqliteStore::open(server.world.directory.path());
+    let other = other.unwrap();
+    for round in 0..20_i64 {
+        let orders: Vec<_> =
+            (0..50).map(|n| crate::harness::pending_order(round + n * 20)).collect();
+        other.import_orders(&orders, false, &|| ()).unwrap();
+        let listed = client.list_orders().await.unwrap().into_inner();
+        assert_eq!(listed.len() as i64, (round + 1) * 50);
+        assert!(listed.is_sorted_by_key(|order| order.id));
+    }
+}

@@ -1,0 +1,79 @@
+//! Paths and methods that are none of the contract's.
+
+use crate::harness::World;
+use store_orders_api::plans::Plan;
+
+#[tokio::test]
+async fn an_unknown_path_answers_in_our_shape_and_counts() {
+    let world = World::new();
+    let key = world.key(Plan::Business);
+    let server = world.serve().await;
+    let paths = [
+        "/",
+        "/v1",
+        "/v1/",
+        "/v2/store/orders",
+        "/v1/store",
+        "/v1/store/orders/",
+        "/v1//store/orders",
+        "//v1/store/orders",
+        "/v1/store/orders/1/2",
+        "/v1/Store/orders",
+        "/v1/store/orders%2F1",
+        "/store/orders",
+        "/v1/pets",
+        "/v1/openapi.json",
+    ];
+    for (count, path) in paths.iter().enumerate() {
+        let answer = server.send_with(&key, "GET", path).await;
+        answer.assert_error(404, "not_found");
+        assert_eq!(answer.number("x-ratelimit-remaining"), 999 - count as u64, "{path}");
+        server.send("GET", path, &[]).await.assert_error(401, "unauthorized");
+    }
+}
+
+#[tokio::test]
+async fn another_method_gets_405_and_one_allow_header() {
+    let world = World::new();
+    let key = world.key(Plan::Business);
+    world.pending([1]);
+    let server = world.serve().await;
+    for (path, allow) in [
+        ("/v1/store/orders", "GET, HEAD"),
+        ("/v1/store/orders/1", "DELETE"),
+        ("/v1/pets/1", "GET, HEAD"),
+    ] {
+        for method in ["POST", "PUT", "PATCH", "OPTIONS", "TRACE", "GET", "HEAD", "DELETE"] {
+            if allow.contains(method) {
+                continue;
+            }
+            let answer = server.send_with(&key, method, path).await;
+            if method == "HEAD" {
+                assert_eq!(answer.status, 405);
+                assert!(answer.body.is_empty());
+            } else {
+                answer.assert_error(405, "method_not_allowed");
+            }
+            assert_eq!(answer.headers.get_all("allow").iter().count(), 1);
+            assert_eq!(answer.text("allow"), allow, "{method} {path}");
+        }
+    }
+    assert_eq!(server.send_with(&key, "get", "/v1/store/orders").await.status, 405);
+    assert_eq!(server.send_with(&key, "delete", "/v1/store/orders/1").await.status, 405);
+    assert_eq!(server.client(&key).list_orders().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn the_document_needs_no_key_and_is_not_counted() {
+    let world = World::new();
+    let server = world.serve().await;
+    let answer = server.send("GET", "/openapi.json", &[]).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.text("content-type"), "application/json");
+    assert_eq!(answer.json(), store_orders_api::document::emitted().unwrap());
+    assert!(!answer.headers.contains_key("x-ratelimit-limit"));
+    let head = server.send("HEAD", "/openapi.json", &[]).await;
+    assert_eq!(head.text("content-length"), answer.body.len().to_string());
+    let post = server.send("POST", "/openapi.json", &[]).await;
+    assert_eq!((post.status.as_u16(), post.text("allow")), (405, "GET, HEAD"));
+}
