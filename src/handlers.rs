@@ -2,12 +2,11 @@
 //! here has passed the front door.
 
 use crate::front_door;
-use crate::orders::{CancelError, ListError, SnapshotBody};
+use crate::orders::{CancelError, ListError, list_response};
 use crate::server::App;
 use crate::store::{CancelOutcome, Cancellation, StoreError};
 use chrono::DateTime;
-use dropshot::{Body, RequestContext};
-use http::{Response, header};
+use dropshot::RequestContext;
 use slog::error;
 use std::sync::Arc;
 use store_orders_api::StoreOrdersApi;
@@ -33,11 +32,7 @@ impl StoreOrdersApi for Handlers {
             }
             Err(error @ ListError::CutShort) => return Err(failed(&context, &error)),
         };
-        let mut response = Response::new(Body::wrap(SnapshotBody::new(list)));
-        response
-            .headers_mut()
-            .insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
-        Ok(Answer::Success(Listed(response)))
+        Ok(Answer::Success(Listed(list_response(list, context.request.headers()))))
     }
 
     async fn cancel_order(

@@ -6,12 +6,14 @@
 //! what others changed is read from the store when its version is ahead of the
 //! book's.
 
+mod gzip;
 mod pages;
+mod response;
 mod stream;
 mod writer;
 
 pub use pages::Snapshot;
-pub use stream::SnapshotBody;
+pub use response::list_response;
 pub use writer::CancelError;
 
 use crate::store::{CancelOutcome, Cancellation, OrderChange, Store, StoreError};

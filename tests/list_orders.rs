@@ -77,3 +77,48 @@ async fn an_import_by_another_process_is_in_the_next_list() {
         assert!(listed.is_sorted_by_key(|order| order.id));
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn gzip_is_the_same_list_before_and_after_cancellations() {
+    let world = World::new();
+    let key = world.key(Plan::Business);
+    world.pending(1..=20_000);
+    let server = world.serve().await;
+    let bearer = format!("Bearer {}", key.text);
+    let zipped = [("authorization", bearer.as_str()), ("accept-encoding", "gzip")];
+    let client = server.client(&key);
+    for id in [1, 20_000, 7_777, 10_000] {
+        for round in 0..2 {
+            let plain = server.send_with(&key, "GET", "/v1/store/orders").await;
+            assert!(!plain.headers.contains_key("content-encoding"));
+            let answer = server.send("GET", "/v1/store/orders", &zipped).await;
+            assert_eq!(answer.text("content-encoding"), "gzip");
+            assert_eq!([answer.text("vary"), plain.text("vary")], ["Accept-Encoding"; 2]);
+            // Pages that had to be compressed first were sent without a length.
+            if round == 1 {
+                assert_eq!(answer.text("content-length"), answer.body.len().to_string());
+            }
+            assert!(answer.body.len() < plain.body.len() / 8);
+            let mut text = Vec::new();
+            let mut decoder = flate2::read::MultiGzDecoder::new(&answer.body[..]);
+            std::io::Read::read_to_end(&mut decoder, &mut text).unwrap();
+            assert_eq!(text, plain.body);
+            let orders = client.list_orders().await.unwrap();
+            assert_eq!(orders.len(), plain.json().as_array().unwrap().len());
+        }
+        client.cancel_order(id).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_short_list_is_not_compressed() {
+    let world = World::new();
+    let key = world.key(Plan::Free);
+    world.pending(1..=5);
+    let server = world.serve().await;
+    let bearer = format!("Bearer {}", key.text);
+    let zipped = [("authorization", bearer.as_str()), ("accept-encoding", "gzip")];
+    let answer = server.send("GET", "/v1/store/orders", &zipped).await;
+    assert!(!answer.headers.contains_key("content-encoding"));
+    assert_eq!(answer.text("vary"), "Accept-Encoding");
+}
