@@ -4,11 +4,18 @@
 
 mod addresses;
 mod in_memory;
+mod moment;
+mod record;
 mod strikes;
+mod table;
 mod window;
 
-pub use addresses::AddressKey;
-pub use in_memory::InMemoryLimits;
+pub use addresses::{AddressKey, MOST_ADDRESSES};
+pub use in_memory::{Counts, InMemoryLimits};
+pub use moment::Moment;
+pub use record::{Record, RecordKeeper};
+pub use strikes::Strikes;
+pub use window::{AccountWindows, Count};
 
 use crate::clock::Now;
 use async_trait::async_trait;
@@ -68,7 +75,7 @@ pub struct Figures {
 impl Figures {
     /// `X-RateLimit-Reset`: Unix seconds, rounded up.
     pub fn reset_at(&self, now: Now) -> u64 {
-        whole_seconds_up(now.wall + self.resets_in)
+        whole_seconds_up(now.wall.saturating_add(self.resets_in))
     }
 
     /// `Retry-After`: whole seconds, rounded up, at least 1.
@@ -78,7 +85,7 @@ impl Figures {
 }
 
 fn whole_seconds_up(duration: Duration) -> u64 {
-    duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
+    duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0))
 }
 
 /// What becomes of a request.

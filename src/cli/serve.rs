@@ -3,14 +3,14 @@
 use crate::clock::SystemClock;
 use crate::front_door::TrustedProxies;
 use crate::keys::Environment;
-use crate::limits::InMemoryLimits;
+use crate::limits::{InMemoryLimits, Record, RecordKeeper};
 use crate::log::LogBuffer;
 use crate::server::{Parts, Server, ServerConfig, StartError};
 use crate::store::StoreError;
 use crate::store::sqlite::SqliteStore;
 use clap::Args;
 use ipnet::IpNet;
-use slog::{Level, Logger, crit};
+use slog::{Level, Logger, crit, error};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -91,14 +91,14 @@ pub fn run(
         .enable_all()
         .build()
         .map_err(system("cannot start the runtime"))?;
+    let limits = Arc::new(InMemoryLimits::new(keyless_per_minute));
+    let clock = Arc::new(SystemClock::start());
+    let directory = store.path().parent().unwrap_or(Path::new("."));
+    let record = Record::open(directory, limits.clone(), clock.clone(), log.clone());
+    let keeper = RecordKeeper::start(record).map_err(system("cannot record the limits"))?;
     let result = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(system("cannot listen for signals"))?;
-        let parts = Parts {
-            store: Arc::new(store),
-            limits: Arc::new(InMemoryLimits::new(keyless_per_minute)),
-            clock: Arc::new(SystemClock::start()),
-            log,
-        };
+        let parts = Parts { store: Arc::new(store), limits, clock, log: log.clone() };
         let server = Server::start(config, parts)?;
         announce(server.address()).map_err(system("cannot write to standard output"))?;
         signals.next().await;
@@ -108,6 +108,9 @@ pub fn run(
         }
         Ok(())
     });
+    if !keeper.finish() {
+        error!(log, "the last second of counting was not recorded in time");
+    }
     buffer.flush(LOG_FLUSH);
     // Whoever still reads a response, or a blocked disk, holds up the end no
     // longer.

@@ -22,16 +22,15 @@ impl TrustedProxies {
         if !self.trusts(peer) {
             return peer;
         }
-        let named: Vec<&str> = headers
+        let named: Vec<&[u8]> = headers
             .get_all("x-forwarded-for")
             .iter()
-            .filter_map(|value| value.to_str().ok())
-            .flat_map(|value| value.split(','))
+            .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
             .collect();
         let mut client = peer;
         for name in named.into_iter().rev() {
             // Beyond what cannot be read nothing is believed.
-            let Some(address) = address(name.trim()) else { return client };
+            let Some(address) = address(name.trim_ascii()) else { return client };
             client = address.to_canonical();
             if !self.trusts(client) {
                 return client;
@@ -46,7 +45,8 @@ impl TrustedProxies {
 }
 
 /// An address as proxies write it: alone, with a port, or in brackets.
-fn address(text: &str) -> Option<IpAddr> {
+fn address(name: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(name).ok()?;
     if let Ok(address) = text.parse() {
         return Some(address);
     }
@@ -60,11 +60,11 @@ fn address(text: &str) -> Option<IpAddr> {
 mod tests {
     use super::*;
 
-    fn client(trusted: &[&str], peer: &str, forwarded: &[&'static str]) -> String {
+    fn client(trusted: &[&str], peer: &str, forwarded: &[&str]) -> String {
         let networks = trusted.iter().map(|network| network.parse().unwrap()).collect();
         let mut headers = HeaderMap::new();
         for value in forwarded {
-            headers.append("x-forwarded-for", http::HeaderValue::from_static(value));
+            headers.append("x-forwarded-for", http::HeaderValue::from_str(value).unwrap());
         }
         TrustedProxies::new(networks).client(peer.parse().unwrap(), &headers).to_string()
     }
@@ -85,6 +85,8 @@ mod tests {
         assert_eq!(client(&trusted, "10.1.1.1", &["10.3.3.3, 10.2.2.2"]), "10.3.3.3");
         assert_eq!(client(&trusted, "10.1.1.1", &[]), "10.1.1.1");
         assert_eq!(client(&trusted, "10.1.1.1", &["198.51.100.7, nonsense"]), "10.1.1.1");
+        assert_eq!(client(&trusted, "10.1.1.1", &["198.51.100.7", "\u{e9}"]), "10.1.1.1");
+        assert_eq!(client(&trusted, "10.1.1.1", &["\u{e9}, 198.51.100.7"]), "198.51.100.7");
         assert_eq!(client(&trusted, "10.1.1.1", &["198.51.100.7:1234"]), "198.51.100.7");
         assert_eq!(client(&trusted, "10.1.1.1", &["[2001:db8::1]:1234"]), "2001:db8::1");
     }

@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 /// revocation in another process is to hold within one second.
 const CHECKED_EVERY: Duration = Duration::from_millis(200);
 
+/// How many uses of keys are noted in one transaction.
+const NOTED_AT_ONCE: usize = 1_000;
+
 /// When the store has not been heard for this long, no key counts as checked.
 const STALE_AFTER: Duration = Duration::from_secs(5);
 
@@ -66,35 +69,40 @@ impl LiveRing {
         }))
     }
 
-    /// Follows the store until the task is dropped, and notes uses of keys.
+    /// Follows the store, and notes uses of keys, until the task is dropped. A
+    /// writer elsewhere may make the notes wait; a revocation does not.
     pub async fn keep_current(self: Arc<Self>, log: Logger) {
+        futures::join!(
+            self.repeat(LiveRing::follow, "checking keys against the store", &log),
+            self.repeat(LiveRing::note_uses, "noting uses of keys in the store", &log),
+        );
+    }
+
+    /// Does this again and again. The log says when it begins to fail, and when
+    /// it works again.
+    async fn repeat(
+        self: &Arc<Self>,
+        step: fn(&LiveRing) -> Result<(), StoreError>,
+        doing: &'static str,
+        log: &Logger,
+    ) {
         let mut tick = tokio::time::interval(CHECKED_EVERY);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut heard = true;
+        let mut fails = false;
         loop {
             tick.tick().await;
-            let live = Arc::clone(&self);
-            let followed = tokio::task::spawn_blocking(move || {
-                live.follow()?;
-                live.note_uses()
-            });
-            match followed.await {
-                Ok(Ok(())) if !heard => {
-                    heard = true;
-                    info!(log, "keys are checked against the store again");
-                }
-                Ok(Ok(())) => {}
-                failed => {
-                    let error = match failed {
-                        Ok(Err(error)) => crate::log::chain(&error),
-                        _ => "the store panicked".to_string(),
-                    };
-                    if heard {
-                        warn!(log, "keys cannot be checked against the store"; "error" => error);
-                    }
-                    heard = false;
-                }
+            let live = Arc::clone(self);
+            let failure = match tokio::task::spawn_blocking(move || step(&live)).await {
+                Ok(Ok(())) => None,
+                Ok(Err(error)) => Some(crate::log::chain(&error)),
+                Err(_) => Some("the store panicked".to_string()),
+            };
+            match (&failure, fails) {
+                (Some(error), false) => warn!(log, "{} fails", doing; "error" => error),
+                (None, true) => info!(log, "{} works again", doing),
+                _ => {}
             }
+            fails = failure.is_some();
         }
     }
 
@@ -110,9 +118,11 @@ impl LiveRing {
         Ok(())
     }
 
+    /// Notes the uses since the last call, in transactions too short to keep a
+    /// cancellation waiting.
     fn note_uses(&self) -> Result<(), StoreError> {
         let uses = std::mem::take(&mut *self.uses());
-        if uses.is_empty() { Ok(()) } else { self.store.note_use(&uses) }
+        uses.chunks(NOTED_AT_ONCE).try_for_each(|uses| self.store.note_use(uses))
     }
 
     fn uses(&self) -> std::sync::MutexGuard<'_, Vec<(i64, i64)>> {

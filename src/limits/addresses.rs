@@ -1,6 +1,7 @@
 //! Callers without a valid key, counted by address in a table that cannot grow
 //! past its bound: it only sheds floods.
 
+use super::moment::Moment;
 use super::window::Count;
 use super::{Verdict, Window};
 use std::collections::HashMap;
@@ -37,7 +38,7 @@ pub struct Addresses {
     /// Counts whoever comes when the table is full.
     overflow: Count,
     /// When it is next worth looking for windows that have closed.
-    sweep_at: Duration,
+    sweep_at: Moment,
 }
 
 impl Addresses {
@@ -47,12 +48,12 @@ impl Addresses {
             counts: HashMap::new(),
             most,
             overflow: Count::default(),
-            sweep_at: Duration::ZERO,
+            sweep_at: Moment::default(),
         }
     }
 
     /// Counts one request of this address under `per_minute`.
-    pub fn admit(&mut self, address: AddressKey, now: Duration, per_minute: u32) -> Verdict {
+    pub fn admit(&mut self, address: AddressKey, now: Moment, per_minute: u32) -> Verdict {
         if let Some(count) = self.counts.get_mut(&address) {
             return count.admit(now, Window::Minute, per_minute);
         }
@@ -70,11 +71,11 @@ impl Addresses {
 
     /// Forgets windows that have closed: at most once a second, so that a flood
     /// of new addresses does not pay for it with every request.
-    fn sweep(&mut self, now: Duration) {
+    fn sweep(&mut self, now: Moment) {
         if now < self.sweep_at {
             return;
         }
         self.sweep_at = now + Duration::from_secs(1);
-        self.counts.retain(|_, count| now < count.closes);
+        self.counts.retain(|_, count| count.is_open(now));
     }
 }

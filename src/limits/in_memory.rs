@@ -1,27 +1,41 @@
 //! The limits of one server, counted in its memory.
 
 use super::addresses::{AddressKey, Addresses, MOST_ADDRESSES};
+use super::moment::Moment;
 use super::strikes::Strikes;
+use super::table::{Change, Table};
 use super::window::AccountWindows;
 use super::{KeyedRequest, Limits, Verdict};
 use crate::clock::Now;
 use async_trait::async_trait;
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-/// Accounts and keys are spread over this many locks, so that requests of
-/// different accounts seldom meet.
-const SHARDS: usize = 64;
-
-/// Counts in memory. Every lock is held for one look-up and a few additions.
+/// Counts in memory, without waiting for anything but other counting.
 #[derive(Debug)]
 pub struct InMemoryLimits {
-    accounts: Vec<Mutex<HashMap<i64, AccountWindows>>>,
+    accounts: Table<AccountWindows>,
     /// Only keys that were ever refused have an entry.
-    keys: Vec<Mutex<HashMap<i64, Strikes>>>,
+    keys: Table<Strikes>,
     addresses: Mutex<Addresses>,
     keyless_per_minute: u32,
+}
+
+/// Windows by account and strikes by key, to be recorded or restored. Their
+/// moments are of the monotonic clock that the limits count with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// The windows of accounts.
+    pub accounts: Vec<Change<AccountWindows>>,
+    /// The strikes and bans of keys.
+    pub keys: Vec<Change<Strikes>>,
+}
+
+impl Counts {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.accounts.is_empty() && self.keys.is_empty()
+    }
 }
 
 impl InMemoryLimits {
@@ -29,58 +43,71 @@ impl InMemoryLimits {
     /// requests a minute from one address.
     pub fn new(keyless_per_minute: u32) -> InMemoryLimits {
         InMemoryLimits {
-            accounts: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            keys: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            accounts: Table::new(),
+            keys: Table::new(),
             addresses: Mutex::new(Addresses::bounded(MOST_ADDRESSES)),
             keyless_per_minute,
         }
     }
 
-    fn admit_now(&self, request: KeyedRequest, now: Now) -> Verdict {
+    /// What has changed since the last call of this or of [`InMemoryLimits::all`].
+    pub fn changes(&self) -> Counts {
+        Counts { accounts: self.accounts.changes(), keys: self.keys.changes() }
+    }
+
+    /// Everything that is counted.
+    pub fn all(&self) -> Counts {
+        Counts { accounts: self.accounts.all(), keys: self.keys.all() }
+    }
+
+    /// Takes over what an earlier run counted. Whatever the moments say, no
+    /// window and no ban is open at `now` for longer than it lasts.
+    pub fn restore(&self, counts: Counts, now: Moment) {
+        for (account, windows) in counts.accounts {
+            self.accounts.restore(account, windows.unwrap_or_default().carried(now));
+        }
+        for (key, strikes) in counts.keys {
+            self.keys.restore(key, strikes.unwrap_or_default().carried(now));
+        }
+    }
+
+    /// Forgets accounts whose windows have closed, and keys whose bans are
+    /// forgiven: they count as new ones would.
+    pub fn forget(&self, now: Moment) {
+        self.accounts.retain(|windows| windows.is_open(now));
+        self.keys.retain(|strikes| strikes.matters(now));
+    }
+
+    fn admit_now(&self, request: KeyedRequest, now: Moment) -> Verdict {
         let KeyedRequest { account, key, limits } = request;
-        let now = now.monotonic;
-        if let Some(strikes) = shard(&self.keys, key).get(&key)
-            && let Some(figures) = strikes.ban_at(now, limits.per_minute)
-        {
-            return Verdict::Banned(figures);
-        }
-        let verdict = shard(&self.accounts, account).entry(account).or_default().admit(now, limits);
-        let limited = matches!(verdict, Verdict::Limited(..));
         // A limit of 0 is a decision of the operator, not a fault of the client.
-        if limited && limits.per_minute > 0 && limits.per_day > 0 {
-            let banned =
-                shard(&self.keys, key).entry(key).or_default().strike(now, limits.per_minute);
-            return banned.map_or(verdict, Verdict::Banned);
+        let shut = limits.per_minute == 0 || limits.per_day == 0;
+        if !shut
+            && let Some(strikes) = self.keys.get(key)
+            && let Some(ban) = strikes.ban_at(now, limits.per_minute)
+        {
+            return Verdict::Banned(ban);
         }
-        verdict
+        let verdict = self.accounts.change(account, |windows| windows.admit(now, limits));
+        if shut || !matches!(verdict, Verdict::Limited(..)) {
+            return verdict;
+        }
+        let ban = self.keys.change(key, |strikes| strikes.strike(now, limits.per_minute));
+        ban.map_or(verdict, Verdict::Banned)
     }
 }
 
 #[async_trait]
 impl Limits for InMemoryLimits {
     async fn admit(&self, request: KeyedRequest, now: Now) -> Verdict {
-        self.admit_now(request, now)
+        self.admit_now(request, Moment::from(now.monotonic))
     }
 
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Verdict {
-        unpoisoned(&self.addresses).admit(
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).admit(
             AddressKey::from(address),
-            now.monotonic,
+            Moment::from(now.monotonic),
             self.keyless_per_minute,
         )
     }
-}
-
-/// The shard of a row number. Rows are numbered one after the other, so the
-/// remainder spreads them evenly.
-fn shard<T>(shards: &[Mutex<T>], row: i64) -> MutexGuard<'_, T> {
-    let index = row.unsigned_abs() as usize % shards.len();
-    #[expect(clippy::indexing_slicing, reason = "a remainder of the length is within it")]
-    unpoisoned(&shards[index])
-}
-
-/// Counts are plain numbers, whole after every step: a panic elsewhere does not
-/// spoil them.
-fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,44 +1,67 @@
 //! A fixed window, opened by the first request counted in it; and the two of an
 //! account, which admit together or not at all.
 
+use super::moment::Moment;
 use super::{Figures, Verdict, Window};
-use std::time::Duration;
+use std::cmp::Reverse;
 use store_orders_api::plans::PlanLimits;
 
-/// How many requests were counted in a window that closes at a monotonic time.
-/// A window that has closed is as good as none.
+/// How many requests were counted in a window that closes at some moment. A
+/// window that has closed is as good as none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Monotonic time at which the window closes.
-    pub closes: Duration,
+    /// When the window closes.
+    pub closes: Moment,
     /// Requests counted in it.
     pub requests: u32,
 }
 
 impl Count {
+    /// Whether the window is open at `now`.
+    pub fn is_open(self, now: Moment) -> bool {
+        now < self.closes
+    }
+
     /// The count as it stands at `now`: fresh if the window has closed.
-    pub fn at(self, now: Duration, window: Window) -> Count {
-        if now < self.closes { self } else { Count { closes: now + window.length(), requests: 0 } }
+    fn at(self, now: Moment, window: Window) -> Count {
+        let fresh = Count { closes: now + window.length(), requests: 0 };
+        if self.is_open(now) { self } else { fresh }
     }
 
     /// What the headers say of this window under `limit`.
-    pub fn figures(self, now: Duration, limit: u32) -> Figures {
+    fn figures(self, now: Moment, limit: u32) -> Figures {
         Figures {
             limit,
             remaining: limit.saturating_sub(self.requests),
-            resets_in: self.closes.saturating_sub(now),
+            resets_in: self.closes.since(now),
         }
     }
 
     /// Admits one request under `limit` if there is room.
-    pub fn admit(&mut self, now: Duration, window: Window, limit: u32) -> Verdict {
+    pub fn admit(&mut self, now: Moment, window: Window, limit: u32) -> Verdict {
         let mut count = self.at(now, window);
-        if count.requests >= limit {
-            return Verdict::Limited(count.figures(now, limit), window);
+        if let Some((figures, window)) = count.exhausted(now, window, limit) {
+            return Verdict::Limited(figures, window);
         }
         count.requests += 1;
         *self = count;
         Verdict::Admitted(count.figures(now, limit))
+    }
+
+    /// What a refusal says of this window, if it has no room. Under a limit of 0
+    /// no window ever opens: its reset is always one full window away.
+    fn exhausted(self, now: Moment, window: Window, limit: u32) -> Option<(Figures, Window)> {
+        let mut figures = self.figures(now, limit);
+        if limit == 0 {
+            figures.resets_in = window.length();
+        }
+        (self.requests >= limit).then_some((figures, window))
+    }
+
+    /// A count that was carried over a restart: no window is open for longer
+    /// than it lasts.
+    fn carried(self, now: Moment, window: Window) -> Count {
+        Count { closes: self.closes.min(now + window.length()), ..self }
     }
 }
 
@@ -53,7 +76,7 @@ pub struct AccountWindows {
 
 impl AccountWindows {
     /// Admits a request if both windows have room, and then counts it in both.
-    pub fn admit(&mut self, now: Duration, limits: PlanLimits) -> Verdict {
+    pub fn admit(&mut self, now: Moment, limits: PlanLimits) -> Verdict {
         let mut minute = self.minute.at(now, Window::Minute);
         let mut day = self.day.at(now, Window::Day);
         if let Some(refused) = refusal(minute, day, now, limits) {
@@ -65,24 +88,29 @@ impl AccountWindows {
         let minute = minute.figures(now, limits.per_minute);
         let day = day.figures(now, limits.per_day);
         // The window with fewer requests remaining; on a tie the later reset.
-        let of_day = (day.remaining, std::cmp::Reverse(day.resets_in))
-            < (minute.remaining, std::cmp::Reverse(minute.resets_in));
+        let of_day =
+            (day.remaining, Reverse(day.resets_in)) < (minute.remaining, Reverse(minute.resets_in));
         Verdict::Admitted(if of_day { day } else { minute })
+    }
+
+    /// Whether anything is counted at `now`.
+    pub fn is_open(self, now: Moment) -> bool {
+        self.minute.is_open(now) || self.day.is_open(now)
+    }
+
+    /// Both windows as they were carried over a restart.
+    pub fn carried(self, now: Moment) -> AccountWindows {
+        AccountWindows {
+            minute: self.minute.carried(now, Window::Minute),
+            day: self.day.carried(now, Window::Day),
+        }
     }
 }
 
-/// The exhausted window that resets last, if any is exhausted. Under a limit of
-/// 0 a window never opens, so its reset is always one full window away.
-fn refusal(minute: Count, day: Count, now: Duration, limits: PlanLimits) -> Option<Verdict> {
-    let exhausted = |count: Count, window: Window, limit: u32| {
-        let mut figures = count.figures(now, limit);
-        if limit == 0 {
-            figures.resets_in = window.length();
-        }
-        (count.requests >= limit).then_some((figures, window))
-    };
-    let minute = exhausted(minute, Window::Minute, limits.per_minute);
-    let day = exhausted(day, Window::Day, limits.per_day);
+/// The exhausted window that resets last, if any is exhausted.
+fn refusal(minute: Count, day: Count, now: Moment, limits: PlanLimits) -> Option<Verdict> {
+    let minute = minute.exhausted(now, Window::Minute, limits.per_minute);
+    let day = day.exhausted(now, Window::Day, limits.per_day);
     let (figures, window) = match (minute, day) {
         (Some(minute), Some(day)) if minute.0.resets_in > day.0.resets_in => minute,
         (_, Some(day)) => day,

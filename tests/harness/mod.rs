@@ -10,7 +10,7 @@ use slog::{Logger, o};
 use store_orders::clock::{Clock, ManualClock};
 use store_orders::front_door::TrustedProxies;
 use store_orders::keys::Environment;
-use store_orders::limits::{InMemoryLimits, Limits};
+use store_orders::limits::{InMemoryLimits, Record};
 use store_orders::server::{Parts, Server, ServerConfig};
 use store_orders::store::Store;
 use store_orders::store::sqlite::{NewKey, NewOrder, SqliteStore};
@@ -34,7 +34,10 @@ pub struct World {
     pub directory: TempDir,
     pub store: Arc<SqliteStore>,
     pub clock: Arc<ManualClock>,
-    pub limits: Arc<dyn Limits>,
+    pub limits: Arc<InMemoryLimits>,
+    /// Carries the limits over a restart; written when the server stops.
+    pub record: Record,
+    pub keyless_per_minute: u32,
     pub log: Logger,
     pub config: ServerConfig,
     /// Another store for the server to use, if it is not to use this one's.
@@ -45,12 +48,17 @@ impl World {
     pub fn new() -> World {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let (clock, log) = (Arc::new(ManualClock::at(NOON)), Logger::root(slog::Discard, o!()));
+        let limits = Arc::new(InMemoryLimits::new(1_000));
+        let record = Record::open(directory.path(), limits.clone(), clock.clone(), log.clone());
         World {
             directory,
             store,
-            clock: Arc::new(ManualClock::at(NOON)),
-            limits: Arc::new(InMemoryLimits::new(1_000)),
-            log: Logger::root(slog::Discard, o!()),
+            clock,
+            limits,
+            record,
+            keyless_per_minute: 1_000,
+            log,
             config: ServerConfig {
                 listen: "127.0.0.1:0".parse().unwrap(),
                 environment: Environment::Production,
@@ -114,10 +122,20 @@ impl World {
         self
     }
 
+    /// What a new process begins with: a monotonic clock from zero, and the
+    /// limits as the record has them.
+    pub fn begin_anew(mut self) -> World {
+        self.clock = Arc::new(ManualClock::at(self.clock.now().wall));
+        self.limits = Arc::new(InMemoryLimits::new(self.keyless_per_minute));
+        let (limits, clock) = (self.limits.clone(), self.clock.clone());
+        self.record = Record::open(self.directory.path(), limits, clock, self.log.clone());
+        self
+    }
+
     pub async fn serve(self) -> TestServer {
         let parts = Parts {
             store: self.served.clone().unwrap_or_else(|| self.store.clone()),
-            limits: Arc::clone(&self.limits),
+            limits: self.limits.clone(),
             clock: self.clock.clone(),
             log: self.log.clone(),
         };
@@ -185,10 +203,17 @@ impl TestServer {
         self.send(method, path, &[("authorization", &format!("Bearer {}", key.text))]).await
     }
 
-    /// Stops the server and returns its world, to start another one in it.
-    pub async fn stop(self) -> World {
+    /// Stops the server and returns its world as the next process finds it.
+    pub async fn stop(mut self) -> World {
         self.server.stop().await;
-        self.world
+        self.world.record.write();
+        self.world.begin_anew()
+    }
+
+    /// The same without the last write of the limits: a crash.
+    pub async fn crash(self) -> World {
+        self.server.stop().await;
+        self.world.begin_anew()
     }
 }
 

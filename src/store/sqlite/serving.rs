@@ -79,7 +79,11 @@ impl Store for SqliteStore {
             .map_err(writing)?;
         for (row, at) in uses {
             transaction
-                .prepare_cached("UPDATE keys SET used_at = ?2 WHERE row = ?1")
+                // A ring that was read anew may not know of the latest note.
+                .prepare_cached(
+                    "UPDATE keys SET used_at = ?2
+                     WHERE row = ?1 AND (used_at IS NULL OR abs(?2 - used_at) >= 60000)",
+                )
                 .and_then(|mut statement| statement.execute(params![row, at]))
                 .map_err(writing)?;
         }

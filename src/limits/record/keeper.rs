@@ -1,0 +1,45 @@
+//! The thread that keeps a record up to date while a server runs.
+
+use super::Record;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// How often the record is written. With the time that a write takes, this is
+/// what a crash may lose: less than a second of counting.
+const WRITTEN_EVERY: Duration = Duration::from_millis(500);
+
+/// How long the last write may take.
+const LAST_WRITE: Duration = Duration::from_secs(5);
+
+/// A thread that writes a record every half second, until it is told to finish.
+#[derive(Debug)]
+pub struct RecordKeeper {
+    /// The thread ends when this is gone.
+    running: Sender<()>,
+    /// Disconnected when the thread has ended.
+    ended: Receiver<()>,
+}
+
+impl RecordKeeper {
+    /// Starts to keep this record.
+    pub fn start(mut record: Record) -> std::io::Result<RecordKeeper> {
+        let (running, told) = channel::<()>();
+        let (alive, ended) = channel::<()>();
+        std::thread::Builder::new().name("limits".to_string()).spawn(move || {
+            let _alive = alive;
+            while told.recv_timeout(WRITTEN_EVERY) == Err(RecvTimeoutError::Timeout) {
+                record.write();
+            }
+            record.write();
+        })?;
+        Ok(RecordKeeper { running, ended })
+    }
+
+    /// Writes what has changed since the last time, and ends. Blocks; a disk that
+    /// does not answer holds it up for some seconds at most. Says whether all of
+    /// it was written.
+    pub fn finish(self) -> bool {
+        drop(self.running);
+        self.ended.recv_timeout(LAST_WRITE) == Err(RecvTimeoutError::Disconnected)
+    }
+}
