@@ -1,8 +1,10 @@
 //! Store Orders: the server that keeps the contract of `store-orders-api`.
 
+pub mod cli;
 pub mod clock;
 pub mod front_door;
 mod handlers;
+pub mod import;
 pub mod keys;
 pub mod limits;
 pub mod log;

@@ -9,7 +9,8 @@ mod schema;
 mod serving;
 
 pub use operator::{
-    Account, ImportOutcome, IssuedKey, KeyRecord, NewKey, NewOrder, Rotation, StoredOrder,
+    Account, ImportOutcome, IssuedKey, KeyRecord, LONGEST_OVERLAP, NewKey, NewOrder, Rotation,
+    StoredOrder,
 };
 
 use super::{StoreError, Versions};

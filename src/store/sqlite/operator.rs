@@ -7,7 +7,7 @@ mod orders;
 mod pets;
 
 pub use accounts::Account;
-pub use keys::{IssuedKey, KeyRecord, NewKey, Rotation};
+pub use keys::{IssuedKey, KeyRecord, LONGEST_OVERLAP, NewKey, Rotation};
 pub use orders::{ImportOutcome, NewOrder, StoredOrder};
 
 use super::{SqliteStore, lock, writing};

@@ -1,0 +1,151 @@
+//! `accounts`: create, set-plan, list.
+
+use super::printer::Printer;
+use super::table::Column;
+use super::{Options, values};
+use crate::store::sqlite::{Account, SqliteStore};
+use anyhow::Context;
+use chrono::Utc;
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use store_orders_api::plans::{Plan, PlanLimits};
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  store-orders accounts create acme --plan pro
+  store-orders accounts list")]
+pub enum Command {
+    /// Create a customer's account
+    #[command(after_help = "\
+Examples:
+  store-orders accounts create acme --plan pro
+  store-orders accounts create globex --plan enterprise --per-minute 5000 --per-day 2000000")]
+    Create {
+        /// The account's name, which no other account has
+        name: String,
+        #[command(flatten)]
+        plan: PlanArgs,
+    },
+    /// Move an account to another plan; its limits hold from the next request
+    #[command(after_help = "\
+Example:
+  store-orders accounts set-plan acme --plan business")]
+    SetPlan {
+        /// The account
+        name: String,
+        #[command(flatten)]
+        plan: PlanArgs,
+    },
+    /// List all accounts
+    #[command(after_help = "\
+Example:
+  store-orders accounts list --json")]
+    List,
+}
+
+/// A plan, and the limits that go with enterprise.
+#[derive(Args, Debug)]
+pub struct PlanArgs {
+    /// The customer's plan
+    #[arg(long, value_parser = values::plan())]
+    plan: Plan,
+    /// Requests a minute, agreed with an enterprise customer
+    #[arg(long, value_name = "N", requires = "per_day")]
+    per_minute: Option<u32>,
+    /// Requests a day, agreed with an enterprise customer
+    #[arg(long, value_name = "N", requires = "per_minute")]
+    per_day: Option<u32>,
+}
+
+impl PlanArgs {
+    fn own_limits(&self) -> Option<PlanLimits> {
+        let (per_minute, per_day) = self.per_minute.zip(self.per_day)?;
+        Some(PlanLimits { per_minute, per_day })
+    }
+}
+
+impl Command {
+    pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+        let store = options.open_store()?;
+        match self {
+            Command::Create { name, plan } => {
+                store.create_account(name, plan.plan, plan.own_limits(), Utc::now())?;
+                show(&store, name, "created account", printer)
+            }
+            Command::SetPlan { name, plan } => {
+                store.set_plan(name, plan.plan, plan.own_limits())?;
+                show(&store, name, "changed account", printer)
+            }
+            Command::List => list(&store, printer),
+        }
+    }
+}
+
+fn show(
+    store: &SqliteStore,
+    name: &str,
+    done: &str,
+    printer: &mut Printer<'_>,
+) -> anyhow::Result<()> {
+    let accounts = store.accounts(Utc::now().timestamp_millis())?;
+    let account = accounts
+        .iter()
+        .find(|account| account.name == name)
+        .with_context(|| format!("{done} {name:?}, but it is not in the store any more"))?;
+    let PlanLimits { per_minute, per_day } = account.limits;
+    let plan = account.plan.name();
+    Ok(printer.show(
+        &AccountJson::of(account),
+        format_args!("{done} {name:?}: {plan}, {per_minute} requests a minute, {per_day} a day"),
+    )?)
+}
+
+fn list(store: &SqliteStore, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+    let mut listing = printer.listing(vec![
+        Column::text("name"),
+        Column::text("plan"),
+        Column::number("perMinute"),
+        Column::number("perDay"),
+        Column::number("keys"),
+        Column::text("createdAt"),
+    ]);
+    for account in store.accounts(Utc::now().timestamp_millis())? {
+        listing.add(&AccountJson::of(&account), || {
+            vec![
+                account.name.clone(),
+                account.plan.name().to_string(),
+                account.limits.per_minute.to_string(),
+                account.limits.per_day.to_string(),
+                account.keys.to_string(),
+                account.created_at.clone(),
+            ]
+        })?;
+    }
+    Ok(listing.finish()?)
+}
+
+/// An account as programs read it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AccountJson<'a> {
+    name: &'a str,
+    plan: Plan,
+    per_minute: u32,
+    per_day: u32,
+    keys: i64,
+    created_at: &'a str,
+}
+
+impl AccountJson<'_> {
+    fn of(account: &Account) -> AccountJson<'_> {
+        AccountJson {
+            name: &account.name,
+            plan: account.plan,
+            per_minute: account.limits.per_minute,
+            per_day: account.limits.per_day,
+            keys: account.keys,
+            created_at: &account.created_at,
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! `keys`: issue, rotate, revoke, list. The one place where a key is written out.
+
+use super::printer::Printer;
+use super::table::Column;
+use super::{Options, values};
+use crate::keys::Environment;
+use crate::store::sqlite::{IssuedKey, KeyRecord, NewKey, Rotation, SqliteStore};
+use chrono::{DateTime, SecondsFormat, Utc};
+use clap::Subcommand;
+use serde::Serialize;
+use serde_json::json;
+use std::time::Duration;
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  store-orders keys issue --account acme
+  store-orders keys list")]
+pub enum Command {
+    /// Issue a key for an account; it is shown this once
+    #[command(after_help = "\
+Examples:
+  store-orders keys issue --account acme
+  store-orders keys issue --account acme --environment staging --expires 90d
+  KEY=$(store-orders keys issue --account acme --json | jq -r .key)")]
+    Issue {
+        /// Whose key it is
+        #[arg(long, value_name = "NAME")]
+        account: String,
+        /// Where it is to work
+        #[arg(long, value_enum, default_value_t = Environment::Production)]
+        environment: Environment,
+        /// For how long, such as 90d; without it, until it is revoked
+        #[arg(long, value_name = "DURATION", value_parser = values::life)]
+        expires: Option<Duration>,
+    },
+    /// Issue a key's successor; the old key stays valid for a while
+    #[command(after_help = "\
+Examples:
+  store-orders keys rotate key_4fQm0ZxW7yTb
+  store-orders keys rotate key_4fQm0ZxW7yTb --overlap 7d")]
+    Rotate {
+        /// The id of the key to be replaced
+        #[arg(value_name = "KEY_ID")]
+        key_id: String,
+        /// How long the old key stays valid, at most 7d
+        #[arg(
+            long,
+            value_name = "DURATION",
+            value_parser = values::overlap,
+            default_value = "24h"
+        )]
+        overlap: Duration,
+    },
+    /// Revoke a key for good; a running server refuses it within a second
+    #[command(after_help = "\
+Example:
+  store-orders keys revoke key_4fQm0ZxW7yTb")]
+    Revoke {
+        /// The id of the key
+        #[arg(value_name = "KEY_ID")]
+        key_id: String,
+    },
+    /// List all keys that were ever issued, by their ids
+    #[command(after_help = "\
+Example:
+  store-orders keys list --json")]
+    List,
+}
+
+impl Command {
+    pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+        let store = options.open_store()?;
+        let now_ms = Utc::now().timestamp_millis();
+        match self {
+            Command::Issue { account, environment, expires } => {
+                let new = NewKey { account, environment: *environment, expires_after: *expires };
+                show_once(&store.issue_key(&new, now_ms)?, printer)
+            }
+            Command::Rotate { key_id, overlap } => {
+                let rotation = Rotation { key_id, overlap: *overlap };
+                show_once(&store.rotate_key(rotation, now_ms)?, printer)
+            }
+            Command::Revoke { key_id } => {
+                store.revoke_key(key_id, now_ms)?;
+                Ok(printer.show(&json!({ "revoked": key_id }), format_args!("revoked {key_id}"))?)
+            }
+            Command::List => list(&store, now_ms, printer),
+        }
+    }
+}
+
+/// A key that exists and that nobody has seen.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{id} was issued, but it could not be shown, and it cannot be shown again; revoke it with \
+     `store-orders keys revoke {id}`"
+)]
+struct NotShown {
+    id: String,
+    source: std::io::Error,
+}
+
+fn show_once(issued: &IssuedKey, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+    let (id, key) = (&issued.id, issued.key.expose());
+    let text = format!(
+        "id   {id}\nkey  {key}\nThe key is shown this once: the store keeps only its hash."
+    );
+    printer
+        .show(&json!({ "id": id, "key": key }), text)
+        .and_then(|()| printer.flush())
+        .map_err(|source| NotShown { id: id.clone(), source }.into())
+}
+
+fn list(store: &SqliteStore, now_ms: i64, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+    let mut listing = printer.listing(vec![
+        Column::text("id"),
+        Column::text("account"),
+        Column::text("environment"),
+        Column::text("state"),
+        Column::text("issuedAt"),
+        Column::text("expiresAt"),
+        Column::text("revokedAt"),
+        Column::text("usedAt"),
+        Column::text("successor"),
+    ]);
+    for record in store.key_records()? {
+        let key = KeyJson::of(record, now_ms);
+        listing.add(&key, || key.cells())?;
+    }
+    Ok(listing.finish()?)
+}
+
+/// What a key is good for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Active,
+    /// Valid still, beside its successor.
+    Rotated,
+    Expired,
+    Revoked,
+}
+
+impl State {
+    fn of(key: &KeyRecord, now_ms: i64) -> State {
+        if key.revoked_at.is_some() {
+            State::Revoked
+        } else if key.expires_at.is_some_and(|end| end <= now_ms) {
+            State::Expired
+        } else if key.successor.is_some() {
+            State::Rotated
+        } else {
+            State::Active
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            State::Active => "active",
+            State::Rotated => "rotated",
+            State::Expired => "expired",
+            State::Revoked => "revoked",
+        }
+    }
+}
+
+/// A key as lists show it: never the key itself.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct KeyJson {
+    id: String,
+    account: String,
+    environment: Environment,
+    state: State,
+    issued_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    successor: Option<String>,
+}
+
+impl KeyJson {
+    fn of(key: KeyRecord, now_ms: i64) -> KeyJson {
+        KeyJson {
+            state: State::of(&key, now_ms),
+            id: key.id,
+            account: key.account,
+            environment: key.environment,
+            issued_at: time(key.issued_at),
+            expires_at: key.expires_at.map(time),
+            revoked_at: key.revoked_at.map(time),
+            used_at: key.used_at.map(time),
+            successor: key.successor,
+        }
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        vec![
+            self.id.clone(),
+            self.account.clone(),
+            self.environment.name().to_string(),
+            self.state.name().to_string(),
+            self.issued_at.clone(),
+            text(&self.expires_at),
+            text(&self.revoked_at),
+            text(&self.used_at),
+            text(&self.successor),
+        ]
+    }
+}
+
+/// RFC 3339 in UTC, to the second. A time beyond every calendar stays a number.
+fn time(ms: i64) -> String {
+    DateTime::<Utc>::from_timestamp_millis(ms)
+        .map_or_else(|| ms.to_string(), |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
+}

@@ -1,0 +1,155 @@
+//! `orders`: import, ship, show, list.
+
+use super::importing::{ImportArgs, import};
+use super::printer::Printer;
+use super::table::Column;
+use super::{Options, values};
+use crate::store::Status;
+use crate::store::sqlite::{NewOrder, StoredOrder};
+use clap::Subcommand;
+use serde_json::json;
+use std::ops::ControlFlow;
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  store-orders orders import orders.csv
+  store-orders orders list --status pending")]
+pub enum Command {
+    /// Import orders from a file: all of them, or none
+    ///
+    /// The file is a JSON array, JSON lines, or CSV with a header row; which of
+    /// them is told by its content. A record has the fields id, petId and
+    /// quantity (1 to 2147483647), and may have shipDate (RFC 3339, any offset),
+    /// complete (true or false, the default) and status (pending, the default,
+    /// or shipped). An id that was ever in the store is taken, that of a
+    /// cancelled order too.
+    #[command(after_help = "\
+Examples:
+  store-orders orders import orders.csv
+  store-orders orders import orders.json --skip-existing
+  zcat orders.ndjson.gz | store-orders orders import -")]
+    Import(ImportArgs),
+    /// Mark orders as shipped, so that they can no longer be cancelled
+    #[command(after_help = "\
+Example:
+  store-orders orders ship 1001 1002")]
+    Ship {
+        /// The orders; all of them are marked, or none
+        #[arg(
+            required = true,
+            value_name = "ID",
+            value_parser = values::id,
+            allow_negative_numbers = true
+        )]
+        ids: Vec<i64>,
+    },
+    /// Show everything the store knows of an order
+    #[command(after_help = "\
+Example:
+  store-orders orders show 1001 --json")]
+    Show {
+        /// The order
+        #[arg(value_name = "ID", value_parser = values::id, allow_negative_numbers = true)]
+        id: i64,
+    },
+    /// List orders in ascending order of id
+    #[command(after_help = "\
+Examples:
+  store-orders orders list --status pending --limit 20
+  store-orders orders list --json > orders.json")]
+    List {
+        /// Only those of this status
+        #[arg(long, value_parser = values::status())]
+        status: Option<Status>,
+        /// Only the first N
+        #[arg(long, value_name = "N")]
+        limit: Option<u64>,
+    },
+}
+
+impl Command {
+    pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+        match self {
+            Command::Import(args) => import::<NewOrder>(args, options, printer),
+            Command::Ship { ids } => ship(ids, options, printer),
+            Command::Show { id } => show(*id, options, printer),
+            Command::List { status, limit } => list(*status, *limit, options, printer),
+        }
+    }
+}
+
+fn ship(ids: &[i64], options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+    options.open_store()?.ship_orders(ids)?;
+    let plural = if ids.len() == 1 { "" } else { "s" };
+    Ok(printer
+        .show(&json!({ "shipped": ids }), format_args!("shipped {} order{plural}", ids.len()))?)
+}
+
+fn show(id: i64, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+    let Some(order) = options.open_store()?.order(id)? else {
+        anyhow::bail!("there is no order {id}; `store-orders orders list` shows those there are");
+    };
+    let lines: Vec<String> = columns()
+        .zip(cells(&order))
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(column, value)| format!("{:<13}{value}", column.name()))
+        .collect();
+    Ok(printer.show(&order, lines.join("\n"))?)
+}
+
+fn list(
+    status: Option<Status>,
+    limit: Option<u64>,
+    options: &Options,
+    printer: &mut Printer<'_>,
+) -> anyhow::Result<()> {
+    // What is known of cancelled orders only is shown among themselves only: the
+    // table is wide enough.
+    let hidden = if status == Some(Status::Cancelled) { 0 } else { CANCELLED.len() };
+    let shown = COLUMNS.len() + CANCELLED.len() - hidden;
+    let mut listing = printer.listing(columns().take(shown).collect());
+    let mut left = limit.unwrap_or(u64::MAX);
+    let mut written = Ok(());
+    options.open_store()?.visit_stored_orders(status, &mut |order| {
+        if left == 0 {
+            return ControlFlow::Break(());
+        }
+        left -= 1;
+        written = listing.add(&order, || cells(&order).take(shown).collect());
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    written?;
+    Ok(listing.finish()?)
+}
+
+const COLUMNS: [Column; 6] = [
+    Column::number("id"),
+    Column::number("petId"),
+    Column::number("quantity"),
+    Column::text("shipDate"),
+    Column::text("complete"),
+    Column::text("status"),
+];
+
+const CANCELLED: [Column; 2] = [Column::text("cancelledAt"), Column::text("cancelledBy")];
+
+fn columns() -> impl Iterator<Item = Column> {
+    COLUMNS.into_iter().chain(CANCELLED)
+}
+
+/// What stands in each of the [`columns`].
+fn cells(order: &StoredOrder) -> impl Iterator<Item = String> {
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    [
+        order.id.to_string(),
+        order.pet_id.to_string(),
+        order.quantity.to_string(),
+        text(&order.ship_date),
+        order.complete.to_string(),
+        order.status.name().to_string(),
+        text(&order.cancelled_at),
+        text(&order.cancelled_by),
+    ]
+    .into_iter()
+}

@@ -1,0 +1,30 @@
+//! `pets`: import.
+
+use super::Options;
+use super::importing::{ImportArgs, import};
+use super::printer::Printer;
+use clap::Subcommand;
+use store_orders_api::types::Pet;
+
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Example:
+  store-orders pets import pets.csv")]
+pub enum Command {
+    /// Import pets from a file: all of them, or none
+    ///
+    /// The file is a JSON array, JSON lines, or CSV with a header row; which of
+    /// them is told by its content. A record has the fields id and name.
+    #[command(after_help = "\
+Examples:
+  store-orders pets import pets.csv
+  store-orders pets import pets.json --skip-existing")]
+    Import(ImportArgs),
+}
+
+impl Command {
+    pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+        let Command::Import(args) = self;
+        import::<Pet>(args, options, printer)
+    }
+}

@@ -1,0 +1,49 @@
+//! Where commands write what they have to show: text for people, JSON for
+//! programs.
+
+use super::listing::Listing;
+use super::table::{Column, Table};
+use serde::Serialize;
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+use terminal_size::{Width, terminal_size_of};
+
+/// The output of one command.
+pub struct Printer<'a> {
+    out: &'a mut dyn Write,
+    json: bool,
+    width: Option<u16>,
+}
+
+impl<'a> Printer<'a> {
+    /// Text fits the terminal's width; elsewhere lines are as long as they are.
+    pub fn new(out: &'a mut dyn Write, json: bool) -> Printer<'a> {
+        let stdout = io::stdout();
+        let size = if stdout.is_terminal() { terminal_size_of(stdout) } else { None };
+        Printer { out, json, width: size.map(|(Width(width), _)| width) }
+    }
+
+    /// Shows one thing: as JSON on one line, or as this text.
+    pub fn show(&mut self, json: &impl Serialize, text: impl Display) -> io::Result<()> {
+        if self.json {
+            serde_json::to_writer(&mut *self.out, json)?;
+            writeln!(self.out)
+        } else {
+            writeln!(self.out, "{text}")
+        }
+    }
+
+    /// Shows many things of one kind, one after the other.
+    pub fn listing(&mut self, columns: Vec<Column>) -> Listing<'_> {
+        if self.json {
+            Listing::json(self.out)
+        } else {
+            Listing::Table(Table::new(self.out, columns, self.width))
+        }
+    }
+
+    /// Hands everything on to whoever reads it.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,253 @@
+//! What is read from each format, and what is said of what cannot be.
+
+use super::*;
+use crate::store::sqlite::NewOrder;
+use store_orders_api::types::{Pet, utc_text};
+
+fn orders(text: &str) -> Parsed<NewOrder> {
+    parse(text.as_bytes()).unwrap()
+}
+
+/// "line 2: what is wrong", for each bad row.
+fn complaints<R>(parsed: &Parsed<R>) -> Vec<String> {
+    parsed.bad.first().iter().map(|row| format!("{}: {}", row.place, row.reason)).collect()
+}
+
+/// What is wrong with the only row of a file.
+fn complaint<R: Record>(text: &str) -> String {
+    let parsed = parse::<R>(text.as_bytes()).unwrap();
+    assert!(parsed.rows.is_empty(), "{text} was taken");
+    complaints(&parsed).join("; ")
+}
+
+fn failure(content: &[u8]) -> String {
+    format!("{:#}", anyhow::Error::from(parse::<NewOrder>(content).err().unwrap()))
+}
+
+const FULL: &str = r#"{"id":-7,"petId":3,"quantity":2,"shipDate":"2026-12-01T01:00:00.5+02:00","complete":true,"status":"shipped"}"#;
+
+#[test]
+fn all_formats_say_the_same() {
+    let csv = "status,complete,shipDate,quantity,petId,id\n\
+               shipped,true,2026-12-01T01:00:00.5+02:00,2,3,-7\n\
+               ,,,1,9223372036854775807,8\n";
+    let bare = r#"{"id":8,"petId":9223372036854775807,"quantity":1,"shipDate":null}"#;
+    let read = |text: &str| {
+        let parsed = orders(text);
+        assert_eq!(parsed.bad.count(), 0, "{:?}", complaints(&parsed));
+        parsed.rows.into_iter().map(|row| row.record).collect::<Vec<_>>()
+    };
+    let from_csv = read(csv);
+    assert_eq!(from_csv.len(), 2);
+    assert_eq!(from_csv, read(&format!("[{bare},\n{FULL}]")));
+    assert_eq!(from_csv, read(&format!("{FULL}\n\n  {bare}  \n")));
+    assert_eq!(from_csv, read(&format!("\u{feff}{}", csv.replace('\n', "\r\n"))));
+    let first = &from_csv[0];
+    assert_eq!((first.id, first.pet_id, first.quantity), (-7, 3, 2));
+    assert_eq!(utc_text(&first.ship_date.unwrap()), "2026-11-30T23:00:00.500Z");
+    assert!(first.complete && first.shipped);
+    let second = &from_csv[1];
+    assert_eq!((second.ship_date, second.complete, second.shipped), (None, false, false));
+}
+
+#[test]
+fn every_bad_field_has_its_reason() {
+    let integer = "must be a 64-bit integer, not";
+    let quantity = "quantity must be an integer from 1 to 2147483647, not";
+    let date = "shipDate must be an RFC 3339 date-time like 2026-12-01T09:30:00Z, in the years \
+                0000 to 9999 in UTC, not";
+    for (change, reason) in [
+        (r#""id":"7""#, format!(r#"id {integer} "7""#)),
+        (r#""id":1.0"#, format!("id {integer} 1.0")),
+        (r#""id":9223372036854775808"#, format!("id {integer} 9223372036854775808")),
+        (r#""id":null"#, format!("id {integer} null")),
+        (r#""id":[1]"#, format!("id {integer} an array")),
+        (r#""petId":{}"#, format!("petId {integer} an object")),
+        (r#""quantity":0"#, format!("{quantity} 0")),
+        (r#""quantity":-1"#, format!("{quantity} -1")),
+        (r#""quantity":2147483648"#, format!("{quantity} 2147483648")),
+        (r#""shipDate":"2026-12-01""#, format!(r#"{date} "2026-12-01""#)),
+        (r#""shipDate":"2026-02-30T00:00:00Z""#, format!(r#"{date} "2026-02-30T00:00:00Z""#)),
+        (
+            r#""shipDate":"0000-01-01T00:00:00+01:00""#,
+            format!(r#"{date} "0000-01-01T00:00:00+01:00""#),
+        ),
+        (
+            r#""shipDate":"9999-12-31T23:30:00-01:00""#,
+            format!(r#"{date} "9999-12-31T23:30:00-01:00""#),
+        ),
+        (r#""shipDate":1796083200"#, format!("{date} 1796083200")),
+        (r#""complete":"true""#, r#"complete must be true or false, not "true""#.to_string()),
+        (r#""complete":1"#, "complete must be true or false, not 1".to_string()),
+        (
+            r#""status":"cancelled""#,
+            r#"status must be pending or shipped, not "cancelled""#.to_string(),
+        ),
+    ] {
+        let name = change.split('"').nth(1).unwrap();
+        let others = [r#""id":1"#, r#""petId":1"#, r#""quantity":1"#]
+            .into_iter()
+            .filter(|other| !other.contains(&format!("\"{name}\"")))
+            .chain([change])
+            .collect::<Vec<_>>();
+        let record = format!("{{{}}}", others.join(","));
+        assert_eq!(complaint::<NewOrder>(&record), format!("line 1: {reason}"));
+    }
+}
+
+#[test]
+fn a_cell_is_checked_like_a_json_value() {
+    for (cells, reason) in [
+        ("01,1,1,,,", r#"id must be a 64-bit integer, not "01""#),
+        (" 1,1,1,,,", r#"id must be a 64-bit integer, not " 1""#),
+        (",1,1,,,", "id is missing"),
+        ("1,1,1e3,,,", r#"quantity must be an integer from 1 to 2147483647, not "1e3""#),
+        ("1,1,1,,yes,", r#"complete must be true or false, not "yes""#),
+        ("1,1,1,,,Shipped", r#"status must be pending or shipped, not "Shipped""#),
+        ("1,1,1", "has 3 cells where the header row has 6"),
+        ("1,1,1,,,,", "has 7 cells where the header row has 6"),
+    ] {
+        let text = format!("id,petId,quantity,shipDate,complete,status\n{cells}\n");
+        assert_eq!(complaint::<NewOrder>(&text), format!("line 2: {reason}"));
+    }
+}
+
+#[test]
+fn an_object_has_the_fields_it_has_and_each_once() {
+    let cases = [
+        (r#"{"id":1,"petId":1}"#, "quantity is missing"),
+        (r#"{"id":1,"petId":1,"quantity":1,"id":1}"#, "id is given twice"),
+        (
+            r#"{"id":1,"petId":1,"quantity":1,"colour":{"a":[1]}}"#,
+            r#""colour" is unknown; the names are id, petId, quantity, shipDate, complete, status"#,
+        ),
+        (
+            r#"{"id":1,"petId":1,"quantity":1"#,
+            "is not valid JSON: EOF while parsing an object at column 30",
+        ),
+        (
+            r#"{"id":1,"petId":1,"quantity":1} 2"#,
+            "is not valid JSON: trailing characters at column 33",
+        ),
+    ];
+    for (record, reason) in cases {
+        assert_eq!(complaint::<NewOrder>(record), format!("line 1: {reason}"));
+    }
+    let mixed = orders("{\"id\":1,\"petId\":1,\"quantity\":1}\nid,petId\n");
+    assert_eq!(complaints(&mixed), [r#"line 2: must be a JSON object, not "id,petId""#]);
+    assert_eq!(
+        complaint::<NewOrder>("[ 5 ]"),
+        r#"line 1, column 3: must be a JSON object, not "5""#
+    );
+}
+
+#[test]
+fn a_pet_has_a_name_of_one_line() {
+    let wrong = "name must be text on one line, and not empty, not";
+    assert_eq!(complaint::<Pet>(r#"{"id":1,"name":" "}"#), format!(r#"line 1: {wrong} " ""#));
+    assert_eq!(complaint::<Pet>(r#"{"id":1,"name":7}"#), format!("line 1: {wrong} 7"));
+    assert_eq!(complaint::<Pet>("id,name\n1,\n"), "line 2: name is missing");
+    // A quote that is never closed takes the rest of the file for a name.
+    assert_eq!(
+        complaint::<Pet>("id,name\n1,\"Rex\n2,Minka\n"),
+        format!(r#"line 2: {wrong} "Rex\n2,Minka\n""#)
+    );
+    let parsed = parse::<Pet>("name,id\n\"Rex, the \"\"dog\"\"\",1\nМурка,2\n".as_bytes()).unwrap();
+    let names: Vec<_> = parsed.rows.into_iter().map(|row| row.record.name).collect();
+    assert_eq!(names, [r#"Rex, the "dog""#, "Мурка"]);
+}
+
+#[test]
+fn lines_are_counted_as_an_editor_counts_them() {
+    let lines = |text: &str| {
+        complaints(&parse::<Pet>(text.as_bytes()).unwrap())
+            .into_iter()
+            .map(|complaint| complaint.split(':').next().unwrap().to_string())
+            .collect::<Vec<_>>()
+    };
+    let csv = "id,name\nx,Rex\n\n\n\"y\",\"Re\nx\"\nz,Rex\n";
+    assert_eq!(lines(csv), ["line 2", "line 5", "line 7"]);
+    assert_eq!(lines(&csv.replace('\n', "\r\n")), ["line 2", "line 5", "line 7"]);
+    assert_eq!(lines("{}\r\n\r\n{}\n\n  {}"), ["line 1", "line 3", "line 5"]);
+    let array = "\n[\n  {\n  },\n\n  {}, {\"name\":\"ä\"},\r\n  {}\n]\n";
+    assert_eq!(
+        lines(array),
+        ["line 3, column 3", "line 6, column 3", "line 6, column 7", "line 7, column 3"]
+    );
+    assert_eq!(lines("[{\"name\":\"äöü\"},{}]"), ["line 1, column 2", "line 1, column 17"]);
+}
+
+#[test]
+fn an_id_is_in_a_file_once() {
+    let parsed = parse::<Pet>(b"id,name\n5,a\n3,b\n5,c\n5,d\n").unwrap();
+    assert_eq!(
+        complaints(&parsed),
+        [
+            "line 4: pet 5 is in the file twice, first on line 2",
+            "line 5: pet 5 is in the file twice, first on line 2"
+        ]
+    );
+    let kept: Vec<_> = parsed.rows.iter().map(|row| (row.record.id, row.place.line)).collect();
+    assert_eq!(kept, [(3, 3), (5, 2)]);
+}
+
+#[test]
+fn twenty_are_shown_and_all_are_counted() {
+    let bad = |count: usize| {
+        let text = format!("id,name\n{}", "x,Rex\n".repeat(count));
+        parse::<Pet>(text.as_bytes()).unwrap().bad.to_string()
+    };
+    assert!(bad(20).ends_with("\n20 bad rows"));
+    let text = bad(57);
+    assert_eq!(text.lines().count(), 21);
+    assert!(text.starts_with("  line 2: id must be") && text.contains("  line 21: id must be"));
+    assert!(text.ends_with("\n57 bad rows, of which the first 20 are shown"));
+}
+
+#[test]
+fn the_first_bad_rows_are_those_of_the_lowest_lines() {
+    let mut bad = BadRows::default();
+    for line in (1..=100).rev() {
+        bad.add(Place { line, column: 0 }, Reason::Missing { name: "id" });
+    }
+    let lines: Vec<_> = bad.first().iter().map(|row| row.place.line).collect();
+    assert_eq!(lines, (1..=20).collect::<Vec<_>>());
+    assert_eq!(bad.count(), 100);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_says_why() {
+    let empty = "there is nothing in it; an import takes a JSON array, JSON lines, or CSV with a \
+                 header row";
+    assert_eq!(failure(b""), empty);
+    assert_eq!(failure("\u{feff} \n".as_bytes()), empty);
+    assert_eq!(failure(b"id\n\xff"), "line 2 is not UTF-8 text; save the file as UTF-8");
+    assert_eq!(
+        failure(b"[{\"id\":1},\n {\"id\" 2}]"),
+        "not a valid JSON array: expected `:` at line 2 column 8"
+    );
+    assert_eq!(
+        failure(b"[\n{\"id\":1}"),
+        "not a valid JSON array: EOF while parsing a list at line 2 column 8"
+    );
+    assert_eq!(
+        failure(b"[]\n[]"),
+        "not a valid JSON array: trailing characters at line 2 column 1"
+    );
+    let header = "line 1 has to name the columns, separated by commas:";
+    assert_eq!(failure(b"id,petId\n"), format!("{header} quantity is missing"));
+    assert_eq!(failure(b"id,petId,quantity,id\n"), format!("{header} id is given twice"));
+    let names = "the names are id, petId, quantity, shipDate, complete, status";
+    assert_eq!(
+        failure(b"id;petId;quantity\n"),
+        format!("{header} \"id;petId;quantity\" is unknown; {names}")
+    );
+}
+
+#[test]
+fn a_file_may_hold_no_records() {
+    for text in ["[]", " [ ]\n", "id,petId,quantity", "id,petId,quantity\r\n"] {
+        let parsed = orders(text);
+        assert_eq!((parsed.rows.len(), parsed.bad.count()), (0, 0), "{text:?}");
+    }
+}
