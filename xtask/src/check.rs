@@ -5,11 +5,15 @@
 
 mod client;
 mod document;
+mod promises;
+mod published;
 
 pub use document::check_document;
+pub use promises::{no_version, version_of_document};
 
 use crate::Outcome;
-use crate::repository::{CLIENT_CODE, DOCUMENT, Repository};
+use crate::published::Published;
+use crate::repository::{CHANGELOG, CLIENT_CODE, DOCUMENT, Repository};
 use anstyle::{AnsiColor, Style};
 use serde_json::Value;
 use std::io::{self, Write};
@@ -28,6 +32,10 @@ pub struct Inputs {
     pub document: anyhow::Result<String>,
     /// The text of the generated client, empty where there is none yet.
     pub client: anyhow::Result<String>,
+    /// What was published.
+    pub published: anyhow::Result<Published>,
+    /// The text of the changelog.
+    pub changelog: anyhow::Result<String>,
 }
 
 impl Inputs {
@@ -37,6 +45,8 @@ impl Inputs {
             emitted: store_orders_api::document::emitted().map_err(anyhow::Error::from),
             document: repository.read(DOCUMENT),
             client: repository.read_generated(CLIENT_CODE),
+            published: Published::of(repository),
+            changelog: repository.read(CHANGELOG),
         }
     }
 }
@@ -54,16 +64,15 @@ pub struct Problem {
 
 /// A check, and what is true when it finds nothing.
 struct Check {
-    claim: &'static str,
+    claim: fn(&Inputs) -> String,
     run: fn(&Inputs) -> anyhow::Result<Vec<Problem>>,
 }
 
-const CHECKS: [Check; 2] = [
-    Check { claim: "api/src emits spec/openapi.json", run: document::run },
-    Check {
-        claim: "api/client/src/generated.rs is what spec/openapi.json generates",
-        run: client::run,
-    },
+const CHECKS: [Check; 4] = [
+    Check { claim: document::claim, run: document::run },
+    Check { claim: client::claim, run: client::run },
+    Check { claim: promises::claim, run: promises::run },
+    Check { claim: published::claim, run: published::run },
 ];
 
 /// Runs all checks. An error is one of the writer.
@@ -71,7 +80,7 @@ pub fn check(inputs: &Inputs, out: &mut dyn Write) -> io::Result<Outcome> {
     let mut outcomes = Vec::new();
     for check in &CHECKS {
         let result = (check.run)(inputs);
-        print(check.claim, &result, out)?;
+        print(&(check.claim)(inputs), &result, out)?;
         outcomes.push(match result {
             Err(_) => Outcome::CouldNotRun,
             Ok(problems) if problems.is_empty() => Outcome::Clean,

@@ -2,7 +2,7 @@
 //! help says. What they do is in the file of each.
 
 use crate::repository::Repository;
-use crate::{Outcome, check, generate};
+use crate::{Outcome, check, generate, publish};
 use clap::{Parser, Subcommand};
 use std::io::Write;
 
@@ -25,9 +25,13 @@ enum Command {
     /// Prove that the document, the contract in Rust and the client agree.
     ///
     /// Compares what the trait in api/src emits with spec/openapi.json, value
-    /// by value, and api/client/src/generated.rs with what the document
-    /// generates now. Runs every check, prints every difference with its place
-    /// and the file or command that mends it. Changes nothing.
+    /// by value; api/client/src/generated.rs with what the document generates
+    /// now; the document with the one published last, from the side of those
+    /// who call the API: a breaking change asks for a new major version, an
+    /// addition for a minor one, both for an entry in CHANGELOG.md; and the
+    /// files of spec/published with their checksums. Runs every check, prints
+    /// every difference with its place and the file or command that mends it.
+    /// Changes nothing.
     #[command(after_help = concat!(
         "Examples:\n",
         "  cargo xtask check               before each commit\n",
@@ -46,6 +50,18 @@ enum Command {
         "  cargo xtask generate && git diff api/client",
     ))]
     Generate,
+
+    /// Keep the document as it goes out: spec/published/VERSION.json.
+    ///
+    /// Copies spec/openapi.json under the name of its version and adds its
+    /// checksum to spec/published/SHA256SUMS. Does so only if `check` passes,
+    /// CHANGELOG.md has a section for the version, and that version was not
+    /// published before: what is published never changes.
+    #[command(after_help = concat!(
+        "Example:\n",
+        "  cargo xtask publish && git add spec/published",
+    ))]
+    Publish,
 }
 
 impl Cli {
@@ -55,6 +71,7 @@ impl Cli {
         match self.command {
             Command::Check => Ok(check::check(&check::Inputs::of(&repository), out)?),
             Command::Generate => generate::generate(&repository, out),
+            Command::Publish => publish::publish(&repository, out),
         }
     }
 }

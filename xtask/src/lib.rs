@@ -5,17 +5,22 @@
 //! while the server does not compile. Each command has a file of its own and
 //! writes to the writer that it is given.
 
+pub mod changelog;
 pub mod check;
 pub mod cli;
 pub mod client_code;
 pub mod compare;
+pub mod compatibility;
 pub mod deprecation;
 pub mod generate;
 pub mod line_diff;
 pub mod outcome;
 pub mod panics;
+pub mod publish;
+pub mod published;
 pub mod repository;
 pub mod strict_json;
 pub mod tidy;
+pub mod version;
 
 pub use outcome::Outcome;

@@ -1,12 +1,16 @@
 //! Where the files are that the commands read and write.
 
 use anyhow::Context;
+use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// The document, as messages name it.
 pub const DOCUMENT: &str = "spec/openapi.json";
 /// The generated client, as messages name it.
 pub const CLIENT_CODE: &str = "api/client/src/generated.rs";
+/// The changelog, as messages name it.
+pub const CHANGELOG: &str = "CHANGELOG.md";
 
 /// A checkout of this repository.
 #[derive(Clone, Debug)]
@@ -27,6 +31,11 @@ impl Repository {
         Self { root: root.to_path_buf() }
     }
 
+    /// Its directory.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// The text of one of its files. A file that is not there is an error.
     pub fn read(&self, name: &str) -> anyhow::Result<String> {
         std::fs::read_to_string(self.root.join(name)).with_context(|| format!("cannot read {name}"))
@@ -43,5 +52,37 @@ impl Repository {
     /// Writes one of its files.
     pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
         std::fs::write(self.root.join(name), text).with_context(|| format!("cannot write {name}"))
+    }
+
+    /// The files of a directory by name. One that is not there has none; what
+    /// is no file is an error.
+    pub fn files(&self, name: &str) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
+        let entries = match std::fs::read_dir(self.root.join(name)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                return Ok(BTreeMap::new());
+            }
+            other => other.with_context(|| format!("cannot read {name}"))?,
+        };
+        let mut files = BTreeMap::new();
+        for entry in entries {
+            let entry = entry.with_context(|| format!("cannot read {name}"))?;
+            let file = entry.file_name().to_string_lossy().into_owned();
+            let bytes = std::fs::read(entry.path())
+                .with_context(|| format!("cannot read {name}/{file}"))?;
+            files.insert(file, bytes);
+        }
+        Ok(files)
+    }
+
+    /// Writes a file that is not there yet, and its directory; one that is
+    /// there is left as it is and is an error.
+    pub fn create(&self, name: &str, text: &str) -> anyhow::Result<()> {
+        let path = self.root.join(name);
+        let written = path
+            .parent()
+            .map_or(Ok(()), std::fs::create_dir_all)
+            .and_then(|()| std::fs::File::create_new(&path))
+            .and_then(|mut file| file.write_all(text.as_bytes()));
+        written.with_context(|| format!("cannot create {name}"))
     }
 }

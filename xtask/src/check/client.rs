@@ -6,6 +6,10 @@ use crate::line_diff::line_diff;
 use crate::repository::{CLIENT_CODE, DOCUMENT};
 use crate::strict_json;
 
+pub(super) fn claim(_: &Inputs) -> String {
+    format!("{CLIENT_CODE} is what {DOCUMENT} generates")
+}
+
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     let document = strict_json::read(DOCUMENT, given(&inputs.document)?)?;
     let generated = client_code(&document.value)?;

@@ -10,6 +10,10 @@ use serde_json::Value;
 /// line of a terminal beside the label.
 const SHOWN: usize = 72;
 
+pub(super) fn claim(_: &Inputs) -> String {
+    format!("api/src emits {DOCUMENT}")
+}
+
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     check_document(given(&inputs.emitted)?, given(&inputs.document)?)
 }

@@ -1,0 +1,99 @@
+//! The documents that were published: `spec/published/VERSION.json`, byte by
+//! byte as they went out, and beside them `SHA256SUMS`, which holds what that
+//! was, in the format of `sha256sum`.
+
+use crate::repository::Repository;
+use crate::version::Version;
+use anyhow::{Context, bail};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// Where they are, as messages name it.
+pub const PUBLISHED: &str = "spec/published";
+/// The file of checksums.
+pub const SUMS: &str = "SHA256SUMS";
+
+/// What is in the directory.
+#[derive(Clone, Debug, Default)]
+pub struct Published {
+    /// The files by name, the checksums excepted.
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// The text of the checksums; empty where there are none.
+    pub sums: String,
+}
+
+impl Published {
+    /// Reads the directory. One that is not there is empty: nothing has been
+    /// published yet.
+    pub fn of(repository: &Repository) -> anyhow::Result<Published> {
+        let mut published = Published { files: repository.files(PUBLISHED)?, sums: String::new() };
+        if let Some(sums) = published.files.remove(SUMS) {
+            published.sums = String::from_utf8(sums)
+                .with_context(|| format!("{PUBLISHED}/{SUMS} is no text"))?;
+        }
+        Ok(published)
+    }
+
+    /// The version published last and its document.
+    pub fn newest(&self) -> Option<(Version, &[u8])> {
+        self.files
+            .iter()
+            .filter_map(|(name, bytes)| Some((version_of(name)?, bytes.as_slice())))
+            .max_by_key(|(version, _)| *version)
+    }
+
+    /// The checksums by file name. A line that is none is an error: nobody
+    /// could say what it held.
+    pub fn checksums(&self) -> anyhow::Result<BTreeMap<String, String>> {
+        let mut checksums = BTreeMap::new();
+        for (number, line) in (1..).zip(self.sums.lines()) {
+            let Some((sum, name)) = checksum_line(line) else {
+                bail!("{PUBLISHED}/{SUMS}:{number}: no line of sha256sum");
+            };
+            if checksums.insert(name.to_string(), sum.to_string()).is_some() {
+                bail!("{PUBLISHED}/{SUMS}:{number}: {name} stands twice");
+            }
+        }
+        Ok(checksums)
+    }
+}
+
+fn checksum_line(line: &str) -> Option<(&str, &str)> {
+    let (sum, name) = line.split_once("  ")?;
+    let is_sum = sum.len() == 64 && sum.bytes().all(|digit| digit.is_ascii_hexdigit());
+    (is_sum && !name.is_empty()).then_some((sum, name))
+}
+
+/// The file of a version.
+pub fn file_name(version: Version) -> String {
+    format!("{version}.json")
+}
+
+/// The version that a file is of, if its name says one.
+pub fn version_of(file_name: &str) -> Option<Version> {
+    Version::read(file_name.strip_suffix(".json")?)
+}
+
+/// SHA-256 in lower-case hexadecimal.
+pub fn checksum(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_sha_256() {
+        let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(checksum(b"abc"), known);
+    }
+
+    #[test]
+    fn the_newest_is_the_greatest_version_not_the_last_name() {
+        let files = ["1.9.0.json", "1.10.0.json", "x.json"];
+        let files = files.map(|name| (name.to_string(), name.as_bytes().to_vec())).into();
+        let published = Published { files, sums: String::new() };
+        assert_eq!(published.newest().unwrap().1, b"1.10.0.json");
+    }
+}

@@ -1,0 +1,120 @@
+//! What callers send beside a body.
+
+use crate::table::{DELETE, GET, LIMIT, SORT, TRACE, assert_rows, drop, put};
+use serde_json::json;
+use xtask::compatibility::Verdict::{Addition, Breaking, Neutral};
+
+#[test]
+fn parameters() {
+    let parameter = |name: &str, required: bool| json!({ "in": "query", "name": name, "required": required, "schema": { "type": "string" } });
+    let list = format!("{GET}/parameters/-");
+    let own = json!([{ "in": "path", "name": "thingId", "required": true, "schema": { "type": "integer", "format": "int64" } }]);
+    assert_rows(vec![
+        ("a parameter removed", vec![drop(SORT)], Breaking, "sort"),
+        ("an optional parameter", vec![put(&list, parameter("colour", false))], Addition, "colour"),
+        ("a required parameter", vec![put(&list, parameter("colour", true))], Breaking, "colour"),
+        (
+            "a parameter made required",
+            vec![put(&format!("{LIMIT}/required"), json!(true))],
+            Breaking,
+            "limit",
+        ),
+        (
+            "a parameter made optional",
+            vec![put(&format!("{TRACE}/required"), json!(false))],
+            Addition,
+            "x-trace",
+        ),
+        ("a parameter moved", vec![put(&format!("{SORT}/in"), json!("header"))], Breaking, "sort"),
+        (
+            "a header's letter case",
+            vec![put(&format!("{TRACE}/name"), json!("x-trace"))],
+            Neutral,
+            "",
+        ),
+        (
+            "a lower greatest value",
+            vec![put(&format!("{LIMIT}/schema/maximum"), json!(50))],
+            Breaking,
+            "limit",
+        ),
+        (
+            "a higher greatest value",
+            vec![put(&format!("{LIMIT}/schema/maximum"), json!(500))],
+            Addition,
+            "limit",
+        ),
+        ("no greatest value", vec![drop(&format!("{LIMIT}/schema/maximum"))], Addition, "limit"),
+        (
+            "a higher least value",
+            vec![put(&format!("{LIMIT}/schema/minimum"), json!(2))],
+            Breaking,
+            "limit",
+        ),
+        (
+            "a shorter text",
+            vec![put(&format!("{TRACE}/schema/maxLength"), json!(32))],
+            Breaking,
+            "x-trace",
+        ),
+        (
+            "a choice less",
+            vec![put(&format!("{SORT}/schema/enum"), json!(["name"]))],
+            Breaking,
+            "sort",
+        ),
+        (
+            "a choice more",
+            vec![put(&format!("{SORT}/schema/enum/-"), json!("age"))],
+            Addition,
+            "sort",
+        ),
+        ("any choice", vec![drop(&format!("{SORT}/schema/enum"))], Addition, "sort"),
+        (
+            "choices in another order",
+            vec![put(&format!("{SORT}/schema/enum"), json!(["price", "name"]))],
+            Neutral,
+            "",
+        ),
+        ("a pattern", vec![put(&format!("{SORT}/schema/pattern"), json!("^n"))], Breaking, "sort"),
+        (
+            "another type",
+            vec![put(&format!("{LIMIT}/schema/type"), json!("string"))],
+            Breaking,
+            "limit",
+        ),
+        (
+            "another format",
+            vec![put(&format!("{LIMIT}/schema/format"), json!("int64"))],
+            Breaking,
+            "limit",
+        ),
+        (
+            "another default",
+            vec![put(&format!("{LIMIT}/schema/default"), json!(10))],
+            Breaking,
+            "limit",
+        ),
+        (
+            "another style",
+            vec![put(&format!("{LIMIT}/style"), json!("spaceDelimited"))],
+            Breaking,
+            "limit",
+        ),
+        (
+            "a parameter described",
+            vec![put(&format!("{LIMIT}/description"), json!("How many"))],
+            Neutral,
+            "",
+        ),
+        (
+            "a parameter moved from the path to its operation",
+            vec![
+                drop("/paths/~1things~1{thingId}/parameters"),
+                put(&format!("{DELETE}/parameters"), own),
+            ],
+            Neutral,
+            "",
+        ),
+    ]);
+}

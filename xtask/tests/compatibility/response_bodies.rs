@@ -1,0 +1,215 @@
+//! What callers receive as a body.
+
+use crate::table::{FAILED, NEW_THING, OK, POST, THING, assert_rows, drop, put, shop};
+use serde_json::json;
+use xtask::compatibility::Verdict::{Addition, Breaking, Neutral};
+
+#[test]
+fn response_bodies() {
+    let field = |name: &str, keyword: &str| format!("{THING}/properties/{name}/{keyword}");
+    let media = format!("{OK}/content");
+    assert_rows(vec![
+        ("a field removed", vec![drop(&format!("{THING}/properties/note"))], Breaking, "note"),
+        (
+            "a field added",
+            vec![put(&format!("{THING}/properties/age"), json!({ "type": "integer" }))],
+            Addition,
+            "age",
+        ),
+        (
+            "a required field added",
+            vec![
+                put(&format!("{THING}/properties/age"), json!({ "type": "integer" })),
+                put(&format!("{THING}/required/-"), json!("age")),
+            ],
+            Addition,
+            "age",
+        ),
+        (
+            "a field renamed",
+            vec![
+                drop(&format!("{THING}/properties/note")),
+                put(&format!("{THING}/properties/remark"), json!({ "type": "string" })),
+            ],
+            Breaking,
+            "note",
+        ),
+        ("a field made optional", vec![drop(&format!("{THING}/required/1"))], Breaking, "name"),
+        (
+            "a field made required",
+            vec![put(&format!("{THING}/required/-"), json!("state"))],
+            Addition,
+            "state",
+        ),
+        (
+            "a field made nullable",
+            vec![put(&field("name", "nullable"), json!(true))],
+            Breaking,
+            "name",
+        ),
+        ("a field never null", vec![drop(&field("note", "nullable"))], Addition, "note"),
+        (
+            "not nullable, said aloud",
+            vec![put(&field("name", "nullable"), json!(false))],
+            Neutral,
+            "",
+        ),
+        ("another type", vec![put(&field("id", "type"), json!("string"))], Breaking, "id"),
+        ("integer to number", vec![put(&field("id", "type"), json!("number"))], Breaking, "id"),
+        ("another format", vec![put(&field("id", "format"), json!("int32"))], Breaking, "id"),
+        ("no format", vec![drop(&field("id", "format"))], Breaking, "id"),
+        ("a format", vec![put(&field("name", "format"), json!("date-time"))], Breaking, "name"),
+        ("a value more", vec![put(&field("state", "enum/-"), json!("broken"))], Breaking, "state"),
+        ("a value less", vec![put(&field("state", "enum"), json!(["new"]))], Addition, "state"),
+        ("any value", vec![drop(&field("state", "enum"))], Breaking, "state"),
+        ("only some values", vec![put(&field("name", "enum"), json!(["a"]))], Addition, "name"),
+        ("a longer text", vec![put(&field("name", "maxLength"), json!(81))], Breaking, "name"),
+        ("a shorter text", vec![put(&field("name", "maxLength"), json!(79))], Addition, "name"),
+        ("an empty text", vec![drop(&field("name", "minLength"))], Breaking, "name"),
+        (
+            "a lower least value",
+            vec![put(&field("price", "minimum"), json!(-1))],
+            Breaking,
+            "price",
+        ),
+        (
+            "the least value itself",
+            vec![put(&field("price", "exclusiveMinimum"), json!(false))],
+            Breaking,
+            "price",
+        ),
+        (
+            "a bound that is a number",
+            vec![put(&field("price", "exclusiveMinimum"), json!(0))],
+            Breaking,
+            "price",
+        ),
+        (
+            "more items",
+            vec![put(&format!("{media}/application~1json/schema/maxItems"), json!(1000))],
+            Breaking,
+            "listThings",
+        ),
+        (
+            "other items",
+            vec![put(
+                &format!("{media}/application~1json/schema/items"),
+                json!({ "type": "string" }),
+            )],
+            Breaking,
+            "listThings",
+        ),
+        (
+            "no longer a list",
+            vec![put(&format!("{media}/application~1json/schema"), json!({ "type": "object" }))],
+            Breaking,
+            "listThings",
+        ),
+        (
+            "a schema renamed",
+            vec![
+                put("/components/schemas/Ware", shop()["components"]["schemas"]["Thing"].clone()),
+                put(
+                    &format!("{media}/application~1json/schema/items/$ref"),
+                    json!("#/components/schemas/Ware"),
+                ),
+            ],
+            Breaking,
+            "listThings",
+        ),
+        (
+            "a schema removed that nothing uses",
+            vec![
+                put(&format!("{POST}/requestBody/content/application~1json/schema"), json!({})),
+                drop(NEW_THING),
+            ],
+            Breaking,
+            "NewThing",
+        ),
+        (
+            "a schema added that nothing uses",
+            vec![put("/components/schemas/Ware", json!({}))],
+            Neutral,
+            "",
+        ),
+        ("a title", vec![put(&format!("{THING}/title"), json!("Ware"))], Breaking, "listThings"),
+        ("a default", vec![put(&field("note", "default"), json!(""))], Breaking, "note"),
+        (
+            "further fields ruled out",
+            vec![put(&format!("{THING}/additionalProperties"), json!(false))],
+            Addition,
+            "listThings",
+        ),
+        (
+            "other labels",
+            vec![put(&field("labels", "additionalProperties/type"), json!("integer"))],
+            Breaking,
+            "labels",
+        ),
+        ("any labels", vec![drop(&field("labels", "additionalProperties"))], Breaking, "labels"),
+        (
+            "a field in allOf",
+            vec![put(&field("size", "allOf/0/properties/height"), json!({ "type": "integer" }))],
+            Addition,
+            "height",
+        ),
+        (
+            "a schema more in allOf",
+            vec![put(&field("size", "allOf/-"), json!({}))],
+            Breaking,
+            "size",
+        ),
+        (
+            "words in oneOf",
+            vec![put(&field("owner", "oneOf/0/description"), json!("Who"))],
+            Neutral,
+            "",
+        ),
+        (
+            "anything else in oneOf",
+            vec![put(&field("owner", "oneOf/0/maxLength"), json!(9))],
+            Breaking,
+            "owner",
+        ),
+        (
+            "an unknown keyword",
+            vec![put(&field("name", "contentEncoding"), json!("base64"))],
+            Breaking,
+            "name",
+        ),
+        ("a media type removed", vec![drop(&format!("{media}/text~1csv"))], Breaking, "listThings"),
+        (
+            "a media type added",
+            vec![put(&format!("{media}/text~1html"), json!({}))],
+            Breaking,
+            "text/html",
+        ),
+        (
+            "another media type for errors",
+            vec![
+                drop(&format!("{FAILED}/content/application~1json")),
+                put(&format!("{FAILED}/content/application~1problem+json"), json!({})),
+            ],
+            Breaking,
+            "listThings",
+        ),
+        (
+            "a body where none was",
+            vec![put(&format!("{POST}/responses/204/content"), json!({ "text/plain": {} }))],
+            Breaking,
+            "text/plain",
+        ),
+        (
+            "an example",
+            vec![put(&format!("{media}/application~1json/example"), json!([1]))],
+            Neutral,
+            "",
+        ),
+        (
+            "a field described",
+            vec![put(&field("name", "description"), json!("Its name"))],
+            Neutral,
+            "",
+        ),
+    ]);
+}

@@ -1,0 +1,89 @@
+//! The table's machinery: a small document, edits of it, and the assertion that
+//! each edit gets its verdict and its name.
+
+use serde_json::Value;
+use xtask::compatibility::Verdict::{self, Neutral};
+use xtask::compatibility::{Change, changes};
+
+/// Where what the changes are about stands in the document.
+pub const GET: &str = "/paths/~1things/get";
+pub const POST: &str = "/paths/~1things/post";
+pub const DELETE: &str = "/paths/~1things~1{thingId}/delete";
+pub const LIMIT: &str = "/paths/~1things/get/parameters/0";
+pub const SORT: &str = "/paths/~1things/get/parameters/1";
+pub const TRACE: &str = "/paths/~1things/get/parameters/2";
+pub const OK: &str = "/paths/~1things/get/responses/200";
+pub const THING: &str = "/components/schemas/Thing";
+pub const NEW_THING: &str = "/components/schemas/NewThing";
+pub const FAILED: &str = "/components/responses/Failed";
+
+/// One edit of a document.
+pub enum Edit {
+    /// Puts a value there, over what there may be. `/-` appends to an array.
+    Put(String, Value),
+    /// Takes away what is there.
+    Drop(String),
+}
+
+pub fn put(pointer: &str, value: Value) -> Edit {
+    Edit::Put(pointer.to_string(), value)
+}
+
+pub fn drop(pointer: &str) -> Edit {
+    Edit::Drop(pointer.to_string())
+}
+
+/// A change, its verdict, and the name that it goes by.
+pub type Row = (&'static str, Vec<Edit>, Verdict, &'static str);
+
+pub fn shop() -> Value {
+    serde_json::from_str(include_str!("shop.json")).unwrap()
+}
+
+pub fn edited(edits: &[Edit]) -> Value {
+    let mut document = shop();
+    for edit in edits {
+        let (Edit::Put(pointer, _) | Edit::Drop(pointer)) = edit;
+        let (parent, token) = pointer.rsplit_once('/').unwrap();
+        let parent = document.pointer_mut(parent).unwrap_or_else(|| panic!("no {parent}"));
+        let token = token.replace("~1", "/");
+        match (edit, parent) {
+            (Edit::Put(_, value), Value::Object(members)) => {
+                members.insert(token, value.clone());
+            }
+            (Edit::Put(_, value), Value::Array(elements)) if token == "-" => {
+                elements.push(value.clone());
+            }
+            (Edit::Put(_, value), Value::Array(elements)) => {
+                *elements.get_mut(token.parse::<usize>().unwrap()).unwrap() = value.clone();
+            }
+            (Edit::Drop(_), Value::Object(members)) => {
+                members.shift_remove(&token).unwrap_or_else(|| panic!("no {pointer}"));
+            }
+            (Edit::Drop(_), Value::Array(elements)) => {
+                elements.remove(token.parse().unwrap());
+            }
+            (_, other) => panic!("{pointer} is inside {other}"),
+        }
+    }
+    document
+}
+
+/// The worst verdict among changes, and what goes by it.
+pub fn worst(changes: &[Change]) -> (Verdict, Vec<&str>) {
+    let verdict = changes.iter().map(|change| change.verdict).max().unwrap();
+    let named = changes.iter().filter(|change| change.verdict == verdict);
+    (verdict, named.map(|change| change.name.as_str()).collect())
+}
+
+pub fn assert_rows(rows: Vec<Row>) {
+    for (what, edits, verdict, name) in rows {
+        let found = changes(&shop(), &edited(&edits));
+        assert!(!found.is_empty(), "{what}: not noticed");
+        let (judged, names) = worst(&found);
+        assert_eq!(judged, verdict, "{what}: {found:#?}");
+        if verdict != Neutral {
+            assert!(names.contains(&name), "{what} goes by {name}: {found:#?}");
+        }
+    }
+}

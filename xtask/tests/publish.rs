@@ -1,0 +1,133 @@
+//! What `cargo xtask publish` writes and refuses, and what `check` says of the
+//! published documents afterwards.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
+
+use std::fs;
+use tempfile::TempDir;
+use xtask::Outcome;
+use xtask::check::{Inputs, check};
+use xtask::publish::publish;
+use xtask::published::{PUBLISHED, SUMS, checksum};
+use xtask::repository::{CHANGELOG, CLIENT_CODE, DOCUMENT, Repository};
+
+/// A checkout with the real files and nothing published.
+fn checkout() -> TempDir {
+    let (root, real) = (tempfile::tempdir().unwrap(), Repository::here());
+    for name in [DOCUMENT, CLIENT_CODE, CHANGELOG] {
+        fs::create_dir_all(root.path().join(name).parent().unwrap()).unwrap();
+        fs::write(root.path().join(name), real.read(name).unwrap()).unwrap();
+    }
+    root
+}
+
+fn run(root: &TempDir) -> (Outcome, String) {
+    let mut out = Vec::new();
+    let outcome = publish(&Repository::at(root.path()), &mut out).unwrap();
+    (outcome, plain(&out))
+}
+
+fn plain(out: &[u8]) -> String {
+    anstream::adapter::strip_str(std::str::from_utf8(out).unwrap()).to_string()
+}
+
+fn replace(root: &TempDir, name: &str, from: &str, to: &str) {
+    let path = root.path().join(name);
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{name} no longer holds {from}");
+    fs::write(path, text.replacen(from, to, 1)).unwrap();
+}
+
+fn document() -> String {
+    Repository::here().read(DOCUMENT).unwrap()
+}
+
+#[test]
+fn publishes_the_exact_bytes_once() {
+    let root = checkout();
+    let (outcome, text) = run(&root);
+    assert_eq!(outcome, Outcome::Clean, "{text}");
+    assert!(text.contains("nothing is published yet"), "{text}");
+    assert!(
+        text.ends_with(
+            "Published spec/published/1.0.0.json. Commit it with spec/published/SHA256SUMS.\n"
+        ),
+        "{text}"
+    );
+    let read = |name: &str| fs::read_to_string(root.path().join(PUBLISHED).join(name)).unwrap();
+    assert_eq!(read("1.0.0.json"), document());
+    assert_eq!(read(SUMS), format!("{}  1.0.0.json\n", checksum(document().as_bytes())));
+
+    let (outcome, text) = run(&root);
+    assert_eq!(outcome, Outcome::Drift);
+    assert!(
+        text.ends_with("Nothing was published: 1.0.0 is published already, and stays as it is.\n"),
+        "{text}"
+    );
+    assert_eq!(read("1.0.0.json"), document());
+}
+
+#[test]
+fn publishes_nothing_without_a_section_that_names_the_operations() {
+    for (from, to, said) in [
+        ("## 1.0.0", "## 1.0.1", "has no heading \"## 1.0.0\""),
+        ("## 1.0.0", "## 1.0.0\n\n## 0.9.0", "says nothing under"),
+        ("`cancelOrder`", "cancelOrder", "does not name cancelOrder"),
+    ] {
+        let root = checkout();
+        replace(&root, CHANGELOG, from, to);
+        let (outcome, text) = run(&root);
+        assert_eq!(outcome, Outcome::Drift);
+        assert!(text.contains(said), "{text}");
+        assert!(!root.path().join(PUBLISHED).exists());
+    }
+}
+
+#[test]
+fn publishes_nothing_that_the_check_does_not_pass() {
+    let root = checkout();
+    replace(&root, DOCUMENT, "Orders returned", "All orders");
+    let (outcome, text) = run(&root);
+    assert_eq!(outcome, Outcome::Drift);
+    assert!(text.ends_with("Nothing was published: mend the above first.\n"), "{text}");
+    assert!(!root.path().join(PUBLISHED).exists());
+}
+
+#[test]
+fn a_published_document_that_changed_is_noticed() {
+    let cases: [(&str, fn(&std::path::Path)); 4] = [
+        ("1.0.0.json\n    is not what was published", |directory| {
+            let text = fs::read_to_string(directory.join("1.0.0.json")).unwrap();
+            fs::write(directory.join("1.0.0.json"), text + "\n").unwrap();
+        }),
+        ("1.0.0.json\n    was published and is missing", |directory| {
+            fs::remove_file(directory.join("1.0.0.json")).unwrap();
+        }),
+        ("0.9.0.json\n    was not published", |directory| {
+            fs::write(directory.join("0.9.0.json"), "{}").unwrap();
+        }),
+        ("notes.md\n    is no published document", |directory| {
+            fs::write(directory.join("notes.md"), "").unwrap();
+        }),
+    ];
+    for (said, change) in cases {
+        let root = checkout();
+        assert_eq!(run(&root).0, Outcome::Clean);
+        change(&root.path().join(PUBLISHED));
+        let mut out = Vec::new();
+        let outcome = check(&Inputs::of(&Repository::at(root.path())), &mut out).unwrap();
+        assert_eq!(outcome, Outcome::Drift);
+        assert!(plain(&out).contains(&format!("spec/published/{said}")), "{}", plain(&out));
+    }
+}
+
+#[test]
+fn checksums_that_are_none_cannot_be_checked() {
+    let root = checkout();
+    assert_eq!(run(&root).0, Outcome::Clean);
+    fs::write(root.path().join(PUBLISHED).join(SUMS), "1.0.0.json\n").unwrap();
+    let mut out = Vec::new();
+    let outcome = check(&Inputs::of(&Repository::at(root.path())), &mut out).unwrap();
+    assert_eq!(outcome, Outcome::CouldNotRun);
+    assert!(plain(&out).contains("spec/published/SHA256SUMS:1: no line of sha256sum"));
+}
