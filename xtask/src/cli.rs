@@ -1,6 +1,7 @@
 //! The command line of `cargo xtask`: which commands there are and what their
 //! help says. What they do is in the file of each.
 
+use crate::bench::{self, BenchArgs};
 use crate::repository::Repository;
 use crate::{Outcome, check, generate, publish};
 use clap::{Parser, Subcommand};
@@ -62,6 +63,30 @@ enum Command {
         "  cargo xtask publish && git add spec/published",
     ))]
     Publish,
+
+    /// Measure the server beside what it stands on.
+    ///
+    /// Builds and starts the release server, drives it over loopback and
+    /// compares it with bare dropshot, nginx and SQLite in the same run. Speed
+    /// is reported, never asserted. Needs nginx, sqlite3 and a C compiler.
+    #[command(after_help = concat!(
+        "Examples:\n",
+        "  cargo xtask bench --quick                    all of it in about a minute\n",
+        "  cargo xtask bench --only lists --rounds 15   one part, more exactly",
+    ))]
+    Bench(BenchArgs),
+
+    /// The benchmark itself, once its programs are built
+    #[command(hide = true)]
+    BenchRun(BenchArgs),
+
+    /// Bare dropshot, for the benchmark
+    #[command(hide = true)]
+    BenchFloor(bench::floors::FloorArgs),
+
+    /// A disk loop, for the benchmark
+    #[command(hide = true)]
+    BenchDisk(bench::disk::DiskArgs),
 }
 
 impl Cli {
@@ -71,6 +96,14 @@ impl Cli {
         match self.command {
             Command::Check => Ok(check::check(&check::Inputs::of(&repository), out)?),
             Command::Generate => generate::generate(&repository, out),
+            Command::Bench(arguments) => bench::build_and_run(&arguments, out),
+            Command::BenchRun(arguments) => bench::run(&arguments, out),
+            Command::BenchFloor(arguments) => {
+                bench::floors::serve(&arguments, out).map(|()| Outcome::Clean)
+            }
+            Command::BenchDisk(arguments) => {
+                bench::disk::repeat(&arguments, out).map(|()| Outcome::Clean)
+            }
             Command::Publish => publish::publish(&repository, out),
         }
     }

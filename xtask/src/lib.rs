@@ -5,6 +5,7 @@
 //! while the server does not compile. Each command has a file of its own and
 //! writes to the writer that it is given.
 
+pub mod bench;
 pub mod changelog;
 pub mod check;
 pub mod cli;

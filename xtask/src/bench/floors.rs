@@ -1,0 +1,135 @@
+//! The floors under a request: dropshot alone, and nginx, each serving files as
+//! they are.
+
+use super::server::{Process, Running};
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use dropshot::{
+    ApiDescription, ApiEndpoint, ApiEndpointVersions, Body, ConfigDropshot, HandlerTaskMode,
+    HttpError, RequestContext, ServerBuilder,
+};
+use http::{HeaderValue, Method, Response, header};
+use std::io::Write;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What both serve the files under; as many segments as the list's path has.
+pub const BASE: &str = "/v1/store/";
+
+/// `bench-floor`: the bare endpoint, in a process of its own.
+#[derive(Debug, clap::Args)]
+pub struct FloorArgs {
+    /// Files to serve, each under its name
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+}
+
+/// Serves the files with dropshot and nothing else until it is killed: no log,
+/// no key, and otherwise set up as the server is.
+pub fn serve(arguments: &FloorArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let mut api = ApiDescription::new();
+    for file in &arguments.files {
+        let name = file.file_name().context("a file needs a name")?.to_string_lossy().into_owned();
+        let body = Bytes::from(std::fs::read(file)?);
+        let endpoint = ApiEndpoint::new(
+            name.clone(),
+            move |_: RequestContext<()>| {
+                let body = body.clone();
+                async { Ok::<_, HttpError>(answer(body)) }
+            },
+            Method::GET,
+            "application/json",
+            &format!("{BASE}{name}"),
+            ApiEndpointVersions::All,
+        );
+        api.register(endpoint)?;
+    }
+    let config = ConfigDropshot {
+        default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,
+        ..ConfigDropshot::default()
+    };
+    let nothing = slog::Logger::root(slog::Discard, slog::o!());
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let server = ServerBuilder::new(api, (), nothing)
+            .config(config)
+            .start()
+            .context("the bare endpoint cannot be started")?;
+        writeln!(out, "listening on http://{}", server.local_addr())?;
+        out.flush()?;
+        server.await.map_err(anyhow::Error::msg)
+    })
+}
+
+fn answer(body: Bytes) -> Response<Body> {
+    let mut response = Response::new(Body::wrap(http_body_util::Full::new(body)));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+/// Starts the bare endpoint on the served side's core.
+pub fn start_dropshot(files: &[PathBuf]) -> anyhow::Result<Running> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("bench-floor").args(files).stdin(Stdio::null());
+    Running::start(&mut command, "the bare endpoint", None)
+}
+
+/// One process, no log, `sendfile`, descriptors kept open: as little work a
+/// request as nginx can do. Connections are not closed after some requests.
+fn nginx_configuration(prefix: &Path, port: u16) -> String {
+    let prefix = prefix.display();
+    format!(
+        "daemon off; master_process off; worker_processes 1; pid {prefix}/nginx.pid;
+error_log stderr error;
+events {{ worker_connections 512; }}
+http {{
+  access_log off; sendfile on; tcp_nopush on; keepalive_requests 4294967295;
+  open_file_cache max=100; default_type application/json;
+  client_body_temp_path {prefix}/t1; proxy_temp_path {prefix}/t2; fastcgi_temp_path {prefix}/t3;
+  uwsgi_temp_path {prefix}/t4; scgi_temp_path {prefix}/t5;
+  server {{ listen 127.0.0.1:{port}; location {BASE} {{ alias {prefix}/files/; }} }}
+}}
+"
+    )
+}
+
+/// Starts nginx on the served side's core; `prefix` is an empty directory.
+pub fn start_nginx(prefix: &Path, files: &[PathBuf]) -> anyhow::Result<Running> {
+    let program = nginx_program().context("nginx is not installed: apt-get install nginx-light")?;
+    let served = prefix.join("files");
+    std::fs::create_dir_all(&served)?;
+    for file in files {
+        let name = file.file_name().context("a file needs a name")?;
+        std::fs::hard_link(file, served.join(name))?;
+    }
+    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    let configuration = prefix.join("nginx.conf");
+    std::fs::write(&configuration, nginx_configuration(prefix, port))?;
+    let mut command = Command::new(program);
+    command.arg("-p").arg(prefix).arg("-c").arg(&configuration).args(["-e", "stderr"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    let begun = Instant::now();
+    let child = super::machine::Side::Served.start(&mut command).context("cannot start nginx")?;
+    let process = Process::of(child, "nginx");
+    while TcpStream::connect(address).is_err() {
+        if begun.elapsed() > Duration::from_secs(10) {
+            bail!("nginx did not listen on {address} within ten seconds");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(Running::at(process, address))
+}
+
+/// Debian keeps it where only root looks for programs.
+pub fn nginx_program() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/usr/local/sbin".into()])
+        .map(|directory| directory.join("nginx"))
+        .find(|program| program.is_file())
+}

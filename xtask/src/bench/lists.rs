@@ -1,0 +1,134 @@
+//! Lists of a hundred, ten thousand and a million orders, plain and as gzip,
+//! against dropshot and nginx with the same bytes.
+
+use super::floors::{self, BASE};
+use super::ground::{Ground, request};
+use super::load::{Load, Work};
+use super::rounds::{asking, go};
+use super::server::Running;
+use super::table::{Figure, Row, Target};
+use super::wire::Connection;
+use anyhow::Context;
+use std::path::PathBuf;
+
+/// The path of the list.
+pub const LIST: &str = "/v1/store/orders";
+
+/// A list of one length.
+struct Length {
+    orders: u64,
+    /// As the table names it.
+    name: &'static str,
+    /// As many as keep the server busy and the machine's buffers small.
+    connections: usize,
+    figure: Figure,
+    dropshot: Target,
+    nginx: Target,
+}
+
+const LENGTHS: [Length; 3] = [
+    Length {
+        orders: 100,
+        name: "list of 100",
+        connections: 32,
+        figure: Figure::Rate("req/s"),
+        dropshot: Target::AtLeast(0.75),
+        nginx: Target::None,
+    },
+    Length {
+        orders: 10_000,
+        name: "list of 10,000",
+        connections: 8,
+        figure: Figure::Bytes,
+        dropshot: Target::AtLeast(1.0),
+        nginx: Target::AtLeast(1.0),
+    },
+    Length {
+        orders: 1_000_000,
+        name: "list of 1,000,000",
+        connections: 2,
+        figure: Figure::Bytes,
+        dropshot: Target::AtLeast(1.0),
+        nginx: Target::AtLeast(1.0),
+    },
+];
+
+/// Measures every length.
+pub fn measure(ground: &mut Ground) -> anyhow::Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    for length in &LENGTHS {
+        rows.extend(measure_length(ground, length)?);
+    }
+    Ok(rows)
+}
+
+fn measure_length(ground: &mut Ground, length: &Length) -> anyhow::Result<Vec<Row>> {
+    let store = ground.store(length.orders)?;
+    let server = ground.serve(&store)?;
+    let plain = Work::Same(request("GET", LIST, Some(&store.key), false));
+    let gzip = Work::Same(request("GET", LIST, Some(&store.key), true));
+    let body = ground.new_directory()?.join("orders");
+    std::fs::write(&body, body_of(&server, &plain)?)?;
+    let (dropshot, nginx) = start_floors(ground, &[body])?;
+    // The floors get the same octets, the key included, and look at none of them.
+    let same = Work::Same(request("GET", &format!("{BASE}orders"), Some(&store.key), false));
+
+    let turn = |server, work| asking(ground, server, length.connections, work, 200);
+    let turns =
+        [turn(&server, &plain), turn(&dropshot, &same), turn(&nginx, &same), turn(&server, &gzip)];
+    let [list, dropshot, nginx, gzip] = go(ground.rounds, turns)?;
+
+    let name = format!("{}, {} clients", length.name, length.connections);
+    let note = if gzip.gzip() { "as gzip" } else { "asked for as gzip, sent plain" };
+    let gzip_name = format!("{name}, {note}");
+    Ok(vec![
+        Row::compare(&name, length.figure, &list, ("dropshot", &dropshot), length.dropshot),
+        Row::compare(&name, length.figure, &list, ("nginx", &nginx), length.nginx),
+        Row::compare(
+            &gzip_name,
+            Figure::Rate("req/s"),
+            &gzip,
+            ("plain", &list),
+            Target::AtLeast(0.9),
+        ),
+    ])
+}
+
+/// Both floors, serving these files.
+pub fn start_floors(ground: &mut Ground, files: &[PathBuf]) -> anyhow::Result<(Running, Running)> {
+    let prefix = ground.new_directory()?;
+    Ok((floors::start_dropshot(files)?, floors::start_nginx(&prefix, files)?))
+}
+
+/// The body of one answer, whatever its status.
+pub fn body_of(server: &Running, work: &Work) -> anyhow::Result<Vec<u8>> {
+    let Work::Same(request) = work else { anyhow::bail!("one request is asked for") };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let mut connection = Connection::open(server.address).await?;
+        connection.send(request).await?;
+        let mut body = Vec::new();
+        let mut whole = |part: &[u8]| body.extend_from_slice(part);
+        connection.receive(false, &mut whole).await.context("a first answer")?;
+        Ok(body)
+    })
+}
+
+/// A closed loop of lists that lasts as long as a round.
+pub fn listing<'a>(ground: &Ground, server: &Running, work: &'a Work) -> Load<'a> {
+    Load {
+        address: server.address,
+        connections: 1,
+        span: ground.span,
+        work,
+        status: 200,
+        bodyless: false,
+        stop: None,
+    }
+}
+
+/// Waits until a list shows what another process has changed.
+pub fn settle(server: &Running, key: &str) -> anyhow::Result<()> {
+    let work = Work::Same(request("GET", LIST, Some(key), false));
+    body_of(server, &work).map(drop)
+}

@@ -1,0 +1,228 @@
+//! The closed loop: some connections, each of which sends its next request when
+//! it has the answer to the one before, for a bounded time. It runs on the
+//! thread that asks for it, and therefore on that thread's core.
+
+use super::wire::Connection;
+use anyhow::bail;
+use futures::TryStreamExt;
+use futures::stream::FuturesUnordered;
+use std::cell::Cell;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// Of bodies from this length on, what came in time counts although they end
+/// after it.
+const PARTS_COUNT: u64 = 64 * 1024;
+
+/// What is sent.
+#[derive(Debug)]
+pub enum Work {
+    /// The same request again and again.
+    Same(Vec<u8>),
+    /// Each of these in turn, and again from the first.
+    InTurn(Vec<Vec<u8>>, AtomicUsize),
+    /// Cancels orders, each once, from the first id to the last.
+    Cancel {
+        /// What follows the id in the request.
+        rest: String,
+        /// The next id.
+        next: AtomicI64,
+        /// The last id.
+        last: i64,
+    },
+}
+
+impl Work {
+    /// Writes the next request; false if there is none left.
+    fn next(&self, request: &mut Vec<u8>) -> bool {
+        request.clear();
+        match self {
+            Work::Same(same) => request.extend_from_slice(same),
+            Work::InTurn(all, next) => {
+                let turn = next.fetch_add(1, Ordering::Relaxed) % all.len().max(1);
+                request.extend_from_slice(all.get(turn).map_or(&[], Vec::as_slice));
+            }
+            Work::Cancel { rest, next, last } => {
+                let id = next.fetch_add(1, Ordering::Relaxed);
+                if id > *last {
+                    return false;
+                }
+                request.extend_from_slice(b"DELETE /v1/store/orders/");
+                request.extend_from_slice(id.to_string().as_bytes());
+                request.extend_from_slice(rest.as_bytes());
+            }
+        }
+        true
+    }
+}
+
+/// A closed loop to be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Load<'a> {
+    /// Whom to ask.
+    pub address: SocketAddr,
+    /// How many connections.
+    pub connections: usize,
+    /// For how long.
+    pub span: Duration,
+    /// What to send.
+    pub work: &'a Work,
+    /// The status that every answer is to have; another one ends the benchmark,
+    /// because it would measure something else.
+    pub status: u16,
+    /// The requests are HEAD: no answer has a body.
+    pub bodyless: bool,
+    /// Ends the loop before its time.
+    pub stop: Option<&'a AtomicBool>,
+}
+
+impl Load<'_> {
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
+}
+
+/// What a closed loop came to.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Answers that were complete in time.
+    pub answers: u64,
+    /// Bytes of bodies that came in time, those of unfinished answers included.
+    pub bytes: u64,
+    /// For how long: the span, or less if the work ran out.
+    pub seconds: f64,
+    /// Microseconds from a request's first byte out to its answer's last one in,
+    /// in ascending order.
+    pub latencies: Vec<f32>,
+    /// Whether the bodies were gzip.
+    pub gzip: bool,
+    /// The length of a body.
+    pub body: u64,
+}
+
+impl Outcome {
+    /// Answers, with unfinished ones as the part that came of them: a body of a
+    /// million orders does not end with the time.
+    pub fn parts(&self) -> f64 {
+        match self.body {
+            0..PARTS_COUNT => self.answers as f64,
+            body => self.bytes as f64 / body as f64,
+        }
+    }
+
+    /// The latency that this part of all answers kept, in microseconds.
+    pub fn quantile(&self, part: f64) -> f64 {
+        let last = self.latencies.len().saturating_sub(1);
+        let index = (last as f64 * part).round() as usize;
+        self.latencies.get(index).copied().map_or(f64::NAN, f64::from)
+    }
+}
+
+/// Runs a closed loop. Connections are open before the time begins.
+pub fn run(load: &Load<'_>) -> anyhow::Result<Outcome> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let outcome = runtime.block_on(async {
+        let mut connections = Vec::new();
+        for _ in 0..load.connections {
+            connections.push(Connection::open(load.address).await?);
+        }
+        let begun = Instant::now();
+        let deadline = begun + load.span;
+        let last_answer = Rc::new(Cell::new(begun));
+        // Each is woken by its own socket alone.
+        let mut loops: FuturesUnordered<_> = connections
+            .into_iter()
+            .map(|connection| one_connection(load, connection, deadline, Rc::clone(&last_answer)))
+            .collect();
+        let mut total = Outcome::default();
+        let mut ran_out = false;
+        while let Some(one) = loops.try_next().await? {
+            total.answers += one.outcome.answers;
+            total.bytes += one.outcome.bytes;
+            total.latencies.extend(one.outcome.latencies);
+            total.gzip |= one.outcome.gzip;
+            total.body = total.body.max(one.outcome.body);
+            ran_out |= one.ran_out;
+        }
+        let end = if ran_out || load.is_stopped() { last_answer.get() } else { deadline };
+        total.seconds = end.duration_since(begun).as_secs_f64();
+        anyhow::Ok(total)
+    });
+    let mut outcome = outcome?;
+    outcome.latencies.sort_unstable_by(f32::total_cmp);
+    if outcome.bytes == 0 && outcome.answers == 0 {
+        bail!("no answer within {:?}", load.span);
+    }
+    Ok(outcome)
+}
+
+struct OneConnection {
+    outcome: Outcome,
+    ran_out: bool,
+}
+
+async fn one_connection(
+    load: &Load<'_>,
+    mut connection: Connection,
+    deadline: Instant,
+    last_answer: Rc<Cell<Instant>>,
+) -> anyhow::Result<OneConnection> {
+    let mut outcome = Outcome::default();
+    let mut request = Vec::new();
+    loop {
+        let sent = Instant::now();
+        if sent >= deadline {
+            return Ok(OneConnection { outcome, ran_out: false });
+        }
+        if load.is_stopped() || !load.work.next(&mut request) {
+            return Ok(OneConnection { outcome, ran_out: true });
+        }
+        connection.send(&request).await?;
+        let (mut bytes, mut body) = (0, 0);
+        let head = connection
+            .receive(load.bodyless, &mut |part| {
+                body += part.len() as u64;
+                if body < PARTS_COUNT || Instant::now() <= deadline {
+                    bytes = body;
+                }
+            })
+            .await?;
+        if head.status != load.status {
+            bail!("an answer was {} where {} was expected", head.status, load.status);
+        }
+        let received = Instant::now();
+        outcome.bytes += bytes;
+        outcome.body = body;
+        outcome.gzip |= head.gzip;
+        if received <= deadline {
+            outcome.answers += 1;
+            outcome.latencies.push((received - sent).as_secs_f32() * 1e6);
+            last_answer.set(last_answer.get().max(received));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cancels_name_each_order_once_and_end() {
+        let work = Work::Cancel { rest: " HTTP/1.1".into(), next: AtomicI64::new(8), last: 9 };
+        let mut request = Vec::new();
+        assert!(work.next(&mut request));
+        assert_eq!(request, b"DELETE /v1/store/orders/8 HTTP/1.1");
+        assert!(work.next(&mut request));
+        assert!(!work.next(&mut request));
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_sorted_latencies() {
+        let latencies = (0..=100).map(|n| n as f32).collect();
+        let outcome = Outcome { latencies, ..Outcome::default() };
+        assert_eq!((outcome.quantile(0.5), outcome.quantile(0.99)), (50.0, 99.0));
+        assert!(Outcome::default().quantile(0.5).is_nan());
+    }
+}

@@ -1,0 +1,128 @@
+//! The machine: what it is called in the table, which cores the two sides run
+//! on, and how much of a core a process has used.
+
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::collections::HashMap;
+use std::process::{Child, Command};
+use std::time::Duration;
+
+/// What a figure was measured on.
+pub fn name() -> String {
+    let field = |file: &str, name: &str| {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+        line.split_once(':').map_or("unknown", |(_, value)| value.trim()).to_string()
+    };
+    let memory = field("/proc/meminfo", "MemTotal");
+    let kibibytes: f64 =
+        memory.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or_default();
+    let kernel = rustix::system::uname();
+    format!(
+        "{}, {} cores, {:.0} GiB, {} {}",
+        field("/proc/cpuinfo", "model name"),
+        cores().len(),
+        kibibytes / 1024.0 / 1024.0,
+        kernel.sysname().to_string_lossy(),
+        kernel.release().to_string_lossy(),
+    )
+}
+
+/// The core of one side of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Servers and disk loops.
+    Served,
+    /// The load generator.
+    Generator,
+}
+
+impl Side {
+    /// Moves the calling thread, and what it starts from now on, to the core of
+    /// this side; on a machine of one core it stays where it is.
+    pub fn take(self) -> anyhow::Result<()> {
+        let all = cores();
+        let core = match self {
+            Side::Served => all.first(),
+            Side::Generator => all.get(1),
+        };
+        if let Some(core) = core.filter(|_| all.len() > 1) {
+            let mut set = CpuSet::new();
+            set.set(*core);
+            sched_setaffinity(None, &set)?;
+        }
+        Ok(())
+    }
+
+    /// Starts a process on this side's core.
+    pub fn start(self, command: &mut Command) -> anyhow::Result<Child> {
+        std::thread::scope(|scope| {
+            let starter = scope.spawn(|| {
+                self.take()?;
+                Ok(command.spawn()?)
+            });
+            starter.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the starter panicked")))
+        })
+    }
+}
+
+/// The cores that this process may run on, those of its first thread before any
+/// was moved.
+fn cores() -> &'static [usize] {
+    static CORES: std::sync::OnceLock<Vec<usize>> = std::sync::OnceLock::new();
+    CORES.get_or_init(|| {
+        let set = sched_getaffinity(None).unwrap_or_default();
+        (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core)).collect()
+    })
+}
+
+/// How long each thread of a process has run. Unlike requests a second it tells
+/// what a request costs even where others use the same core.
+#[derive(Clone, Debug, Default)]
+pub struct CpuTime(HashMap<String, u64>);
+
+impl CpuTime {
+    /// As it stands now; nothing if the process has ended.
+    pub fn of(pid: Pid) -> CpuTime {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+        let times = tasks.filter_map(|task| {
+            let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+            let ran = text.split(' ').next()?.parse().ok()?;
+            Some((task.file_name().to_string_lossy().into_owned(), ran))
+        });
+        CpuTime(times.collect())
+    }
+
+    /// How much was used since `before`, without threads that have ended.
+    pub fn since(&self, before: &CpuTime) -> Duration {
+        let used = self.0.iter().map(|(thread, ran)| {
+            ran.saturating_sub(before.0.get(thread).copied().unwrap_or_default())
+        });
+        Duration::from_nanos(used.sum())
+    }
+}
+
+/// The resident memory of a process, in bytes.
+pub fn resident(pid: Pid) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find(|line| line.starts_with("VmRSS:"))?;
+    let kibibytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_thread_uses_time() {
+        let own = rustix::process::getpid();
+        let before = CpuTime::of(own);
+        let mut sum = 0_u64;
+        while CpuTime::of(own).since(&before) < Duration::from_millis(1) {
+            sum = std::hint::black_box(sum + 1);
+        }
+        assert!(resident(own).unwrap() > 100_000);
+        assert!(name().contains("cores"));
+    }
+}

@@ -1,0 +1,118 @@
+//! Lists of ten thousand while 64 clients cancel, and the reverse: each beside
+//! the other against each alone.
+
+use super::cancels::cancelling;
+use super::ground::{Ground, Store, request};
+use super::lists::{LIST, listing, settle};
+use super::load::{Load, Work};
+use super::rounds::{Sample, Turn, go, sample};
+use super::server::Running;
+use super::table::{Figure, Row, Target};
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The list is 10,000 orders long, in the mean while it shrinks.
+const LONG: i64 = 10_000;
+/// So many are cancelled in a turn.
+const CANCELLED: i64 = 4_000;
+/// Which is done well within this.
+const LONGEST: Duration = Duration::from_secs(60);
+const LISTING: usize = 4;
+const CANCELLING: usize = 64;
+
+/// A server whose list is filled up before each turn.
+struct Filled<'a> {
+    store: &'a Store,
+    server: &'a Running,
+    /// The ids of the orders that are pending.
+    first: Cell<i64>,
+    last: Cell<i64>,
+}
+
+/// Measures the four.
+pub fn measure(ground: &mut Ground) -> anyhow::Result<Vec<Row>> {
+    let store = ground.store(LONG as u64)?;
+    let server = ground.serve(&store)?;
+    let filled = Filled { store: &store, server: &server, first: 1.into(), last: LONG.into() };
+    let list = Work::Same(request("GET", LIST, Some(&store.key), false));
+    let lists = Load { connections: LISTING, ..listing(ground, &server, &list) };
+    // Both figures of the turn in which both run.
+    let both = Cell::new(Sample::default());
+    let turns: [Turn<'_>; 4] = [
+        Box::new(|| {
+            filled.fill(LONG)?;
+            sample(&server, &lists)
+        }),
+        Box::new(|| {
+            filled.fill(LONG + CANCELLED / 2)?;
+            sample(&server, &Load { work: &filled.cancels(), ..filled.cancel_load(&lists) })
+        }),
+        Box::new(|| {
+            filled.fill(LONG + CANCELLED / 2)?;
+            let (listed, cancelled) = at_once(&filled, &lists)?;
+            both.set(cancelled);
+            Ok(listed)
+        }),
+        Box::new(|| Ok(both.get())),
+    ];
+    let [lists_alone, cancels_alone, lists, cancels] = go(ground.rounds, turns)?;
+    let half = Target::AtLeast(0.5);
+    let without = |series| ("without", series);
+    Ok(vec![
+        Row::compare(
+            "list of 10,000, 4 clients, while 64 cancel",
+            Figure::Bytes,
+            &lists,
+            without(&lists_alone),
+            half,
+        ),
+        Row::compare(
+            "cancel, 64 clients, while 4 list 10,000",
+            Figure::Rate("req/s"),
+            &cancels,
+            without(&cancels_alone),
+            half,
+        ),
+    ])
+}
+
+/// Lists for as long as another thread takes to cancel its orders.
+fn at_once(filled: &Filled<'_>, lists: &Load<'_>) -> anyhow::Result<(Sample, Sample)> {
+    let over = AtomicBool::new(false);
+    let work = filled.cancels();
+    let (server, cancels) = (filled.server, Load { work: &work, ..filled.cancel_load(lists) });
+    std::thread::scope(|scope| {
+        let canceller = scope.spawn(|| {
+            let cancelled = sample(server, &cancels);
+            over.store(true, Ordering::Relaxed);
+            cancelled
+        });
+        let listed = sample(server, &Load { stop: Some(&over), span: LONGEST, ..*lists });
+        let cancelled = canceller.join().map_err(|_| anyhow::anyhow!("cancelling panicked"))??;
+        // Neither can tell what part of the processor was its own.
+        let unknown = |sample| Sample { cpu: f64::NAN, ..sample };
+        Ok((unknown(listed?), unknown(cancelled)))
+    })
+}
+
+impl Filled<'_> {
+    /// Adds orders until the list has so many; it never has more.
+    fn fill(&self, to: i64) -> anyhow::Result<()> {
+        let last = self.first.get() + to - 1;
+        self.store.add_orders(self.last.get() + 1, last)?;
+        self.last.set(last);
+        settle(self.server, &self.store.key)
+    }
+
+    /// Cancels of the oldest orders.
+    fn cancels(&self) -> Work {
+        let first = self.first.get();
+        self.first.set(first + CANCELLED);
+        cancelling(&self.store.key, first, first + CANCELLED - 1)
+    }
+
+    fn cancel_load<'b>(&self, like: &Load<'b>) -> Load<'b> {
+        Load { connections: CANCELLING, status: 204, span: LONGEST, ..*like }
+    }
+}
