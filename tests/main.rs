@@ -12,5 +12,6 @@ mod authentication;
 mod cancel_order;
 mod get_pet;
 mod harness;
+mod limits;
 mod list_orders;
 mod paths_and_methods;

@@ -29,8 +29,8 @@ pub const FILE_NAME: &str = "limits.sqlite";
 const FORGOTTEN_EVERY: Duration = Duration::from_secs(600);
 
 /// A wall clock that has moved this far against the monotonic one is recorded
-/// even when nothing was counted: 1 s, in nanoseconds.
-const DRIFT: u64 = 1_000_000_000;
+/// even when nothing was counted: 100 ms, in nanoseconds.
+const DRIFT: u64 = 100_000_000;
 
 /// The record of some limits, and the file it is in.
 pub struct Record {
@@ -95,6 +95,12 @@ impl Record {
                 }
             }
         }
+    }
+
+    /// The last write of a run: it notes the time too, whatever has changed.
+    pub fn finish(&mut self) {
+        self.wall_ahead = None;
+        self.write();
     }
 
     fn try_write(&mut self, now: Now) -> Result<(), FileError> {

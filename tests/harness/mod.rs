@@ -1,7 +1,11 @@
 //! A store, a clock that tests move, and a server on port 0 between them; and
 //! the ways to send a request to it.
 
-use std::sync::Arc;
+mod captured_log;
+
+pub use captured_log::CapturedLog;
+
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use chrono::DateTime;
@@ -36,7 +40,7 @@ pub struct World {
     pub clock: Arc<ManualClock>,
     pub limits: Arc<InMemoryLimits>,
     /// Carries the limits over a restart; written when the server stops.
-    pub record: Record,
+    record: Mutex<Option<Record>>,
     pub keyless_per_minute: u32,
     pub log: Logger,
     pub config: ServerConfig,
@@ -56,7 +60,7 @@ impl World {
             store,
             clock,
             limits,
-            record,
+            record: Mutex::new(Some(record)),
             keyless_per_minute: 1_000,
             log,
             config: ServerConfig {
@@ -67,6 +71,18 @@ impl World {
             },
             served: None,
         }
+    }
+
+    /// The same with another bound for callers without a valid key.
+    pub fn with_keyless_per_minute(mut self, keyless_per_minute: u32) -> World {
+        self.keyless_per_minute = keyless_per_minute;
+        self.begin_anew()
+    }
+
+    /// The same with a log that can be read.
+    pub fn with_log(mut self, log: &CapturedLog) -> World {
+        self.log = log.log.clone();
+        self.begin_anew()
     }
 
     /// A new account of this plan with one key.
@@ -128,8 +144,19 @@ impl World {
         self.clock = Arc::new(ManualClock::at(self.clock.now().wall));
         self.limits = Arc::new(InMemoryLimits::new(self.keyless_per_minute));
         let (limits, clock) = (self.limits.clone(), self.clock.clone());
-        self.record = Record::open(self.directory.path(), limits, clock, self.log.clone());
+        let record = Record::open(self.directory.path(), limits, clock, self.log.clone());
+        self.record = Mutex::new(Some(record));
         self
+    }
+
+    /// Does this with the record: `Record::write`, as its thread would.
+    pub fn record(&self, does: fn(&mut Record)) {
+        does(self.record.lock().unwrap().as_mut().unwrap());
+    }
+
+    /// Closes the record's file, for whoever has designs on it.
+    pub fn close_record(&self) {
+        *self.record.lock().unwrap() = None;
     }
 
     pub async fn serve(self) -> TestServer {
@@ -140,7 +167,8 @@ impl World {
             log: self.log.clone(),
         };
         let server = Server::start(&self.config, parts).unwrap();
-        TestServer { server, world: self }
+        let http = reqwest::Client::builder().no_gzip().build().unwrap();
+        TestServer { server, http, world: self }
     }
 }
 
@@ -152,6 +180,7 @@ pub fn pending_order(id: i64) -> NewOrder {
 /// A running server and the world it runs in.
 pub struct TestServer {
     server: Server,
+    http: reqwest::Client,
     pub world: World,
 }
 
@@ -185,8 +214,7 @@ impl TestServer {
     /// A request that the generated client cannot send.
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
-        let http = reqwest::Client::builder().no_gzip().build().unwrap();
-        let mut request = http.request(method, format!("{}{path}", self.origin()));
+        let mut request = self.http.request(method, format!("{}{path}", self.origin()));
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
@@ -203,10 +231,15 @@ impl TestServer {
         self.send(method, path, &[("authorization", &format!("Bearer {}", key.text))]).await
     }
 
+    /// The same, for the list.
+    pub async fn list_with(&self, key: &Key) -> Answer {
+        self.send_with(key, "GET", "/v1/store/orders").await
+    }
+
     /// Stops the server and returns its world as the next process finds it.
-    pub async fn stop(mut self) -> World {
+    pub async fn stop(self) -> World {
         self.server.stop().await;
-        self.world.record.write();
+        self.world.record(Record::finish);
         self.world.begin_anew()
     }
 
@@ -244,6 +277,23 @@ impl Answer {
         assert_eq!(body.as_object().unwrap().len(), 3, "{body}");
         self.assert_stamped();
         error.message
+    }
+
+    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining`, and `X-RateLimit-Reset` in
+    /// seconds after [`NOON`].
+    pub fn figures(&self) -> (u64, u64, u64) {
+        (
+            self.number("x-ratelimit-limit"),
+            self.number("x-ratelimit-remaining"),
+            self.number("x-ratelimit-reset").checked_sub(NOON.as_secs()).unwrap(),
+        )
+    }
+
+    /// Asserts a 429 of this code and returns its `Retry-After`.
+    pub fn assert_refused(&self, code: &str) -> u64 {
+        self.assert_error(429, code);
+        assert_eq!(self.number("x-ratelimit-remaining"), 0);
+        self.number("retry-after")
     }
 
     /// Asserts the headers that every response has.

@@ -30,7 +30,7 @@ impl RecordKeeper {
             while told.recv_timeout(WRITTEN_EVERY) == Err(RecvTimeoutError::Timeout) {
                 record.write();
             }
-            record.write();
+            record.finish();
         })?;
         Ok(RecordKeeper { running, ended })
     }

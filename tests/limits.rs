@@ -1,0 +1,11 @@
+//! The limits: windows, strikes, bans, callers without a key, and what of it
+//! survives a restart.
+
+mod agreement;
+mod bans;
+mod crash;
+mod keyless;
+mod model;
+mod plans;
+mod record;
+mod windows;

@@ -1,0 +1,248 @@
+//! The limiter against the model: random requests, plan changes, clock jumps and
+//! restarts; they agree on every verdict and every figure.
+
+use super::model::{Kind, Model, Said, Time};
+use proptest::prelude::*;
+use std::sync::Arc;
+use std::time::Duration;
+use store_orders::clock::{Clock, ManualClock};
+use store_orders::limits::{InMemoryLimits, KeyedRequest, Limits, Record, Verdict, Window};
+use store_orders_api::plans::{Plan, PlanLimits};
+use tempfile::TempDir;
+
+const ADDRESSES: [&str; 5] =
+    ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::ffff:1", "2001:db8:0:1::1"];
+
+/// Whom each of them stands for.
+const STANDS_FOR: [&str; 5] =
+    ["192.0.2.1", "192.0.2.1", "2001:db8::", "2001:db8::", "2001:db8:0:1::"];
+
+const KEYLESS_PER_MINUTE: u32 = 7;
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// So many requests of an account with one of its three keys.
+    Requests {
+        account: i64,
+        key: i64,
+        times: u32,
+    },
+    Keyless {
+        address: usize,
+        times: u32,
+    },
+    Plan {
+        account: i64,
+        limits: PlanLimits,
+    },
+    Advance(Duration),
+    /// To so many nanoseconds before or after the last reset that was named.
+    AdvanceToReset(i64),
+    /// The wall clock alone is moved by so many seconds.
+    SetWall(i64),
+    Record,
+    /// A clean restart; the wall clock has moved by so many nanoseconds since.
+    Restart(i64),
+    /// What was counted since the last record is lost.
+    Crash(u32),
+}
+
+fn any_limits() -> impl Strategy<Value = PlanLimits> {
+    let own = (
+        prop::sample::select(vec![0, 1, 2, 3, 5, 8, 60]),
+        prop::sample::select(vec![0, 1, 4, 9, 30, 1_000]),
+    )
+        .prop_map(|(per_minute, per_day)| PlanLimits { per_minute, per_day });
+    prop_oneof![6 => own, 1 => Just(Plan::Free.limits().unwrap())]
+}
+
+fn any_duration() -> impl Strategy<Value = Duration> {
+    prop_oneof![
+        Just(Duration::from_nanos(1)),
+        Just(Duration::from_millis(1)),
+        Just(Duration::new(59, 999_999_999)),
+        (0_u64..70_000_000_000).prop_map(Duration::from_nanos),
+        (0_u64..4_000).prop_map(Duration::from_secs),
+        (0_u64..100_000).prop_map(Duration::from_secs),
+    ]
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    let years = 10 * 365 * 86_400_i64;
+    prop_oneof![
+        12 => (0..3_i64, 0..3_i64, 1..12_u32)
+            .prop_map(|(account, key, times)| Step::Requests { account, key: account * 10 + key, times }),
+        2 => (0..ADDRESSES.len(), 1..5_u32)
+            .prop_map(|(address, times)| Step::Keyless { address, times }),
+        2 => (0..3_i64, any_limits()).prop_map(|(account, limits)| Step::Plan { account, limits }),
+        4 => any_duration().prop_map(Step::Advance),
+        4 => prop::sample::select(vec![-1_000_000, -1, 0, 1, 1_000_000]).prop_map(Step::AdvanceToReset),
+        2 => prop_oneof![-years..years, -100..100_i64].prop_map(Step::SetWall),
+        1 => Just(Step::Record),
+        1 => prop_oneof![-100_000_000_000..100_000_000_000_i64, -200_000_000_000_000..200_000_000_000_000_i64]
+            .prop_map(Step::Restart),
+        1 => any::<u32>().prop_map(Step::Crash),
+    ]
+}
+
+/// The limiter, the model, and what both are given.
+struct Both {
+    directory: TempDir,
+    clock: Arc<ManualClock>,
+    limits: Arc<InMemoryLimits>,
+    record: Record,
+    model: Model,
+    /// The model and the wall time when it was last recorded.
+    recorded: (Model, Time),
+    plans: [PlanLimits; 3],
+    last_reset: Duration,
+}
+
+impl Both {
+    fn new(plans: [PlanLimits; 3]) -> Both {
+        let directory = tempfile::tempdir().unwrap();
+        let clock =
+            Arc::new(ManualClock::at(crate::harness::NOON + Duration::from_nanos(123_456_789)));
+        let (limits, mut record) = Both::process(&directory, &clock);
+        record.write();
+        let wall = clock.now().wall.as_nanos() as Time;
+        let model = Model::default();
+        let recorded = (model.clone(), wall);
+        Both {
+            directory,
+            clock,
+            limits,
+            record,
+            model,
+            recorded,
+            plans,
+            last_reset: Duration::ZERO,
+        }
+    }
+
+    fn process(directory: &TempDir, clock: &Arc<ManualClock>) -> (Arc<InMemoryLimits>, Record) {
+        let limits = Arc::new(InMemoryLimits::new(KEYLESS_PER_MINUTE));
+        let log = slog::Logger::root(slog::Discard, slog::o!());
+        let record = Record::open(directory.path(), limits.clone(), clock.clone(), log);
+        (limits, record)
+    }
+
+    fn wall(&self) -> Time {
+        self.clock.now().wall.as_nanos() as Time
+    }
+
+    fn take(&mut self, step: &Step) {
+        match *step {
+            Step::Requests { account, key, times } => {
+                (0..times).for_each(|_| self.request(account, key))
+            }
+            Step::Keyless { address, times } => (0..times).for_each(|_| self.keyless(address)),
+            Step::Plan { account, limits } => self.plans[account as usize] = limits,
+            Step::Advance(by) => self.advance(by),
+            Step::AdvanceToReset(beside) => {
+                let reset = self.last_reset.as_nanos() as i64;
+                self.advance(Duration::from_nanos(reset.saturating_add(beside).max(0) as u64));
+            }
+            Step::SetWall(by) => {
+                self.move_wall(by.saturating_mul(1_000_000_000));
+                // Between a jump and the next record, half a second later, a
+                // crash may mistake the jump for time that has passed.
+                self.write();
+            }
+            Step::Record => self.write(),
+            Step::Restart(passed) => {
+                self.record.finish();
+                self.recorded = (self.model.clone(), self.wall());
+                self.move_wall(passed);
+                self.restart();
+            }
+            Step::Crash(passed) => {
+                self.move_wall(passed.into());
+                self.restart();
+            }
+        }
+    }
+
+    fn advance(&mut self, by: Duration) {
+        self.clock.advance(by);
+        self.model.advance(by.as_nanos() as Time);
+        self.last_reset = self.last_reset.saturating_sub(by);
+    }
+
+    fn move_wall(&self, by: i64) {
+        let wall = self.clock.now().wall.as_nanos() as i64;
+        self.clock.set_wall(Duration::from_nanos((wall + by).max(0) as u64));
+    }
+
+    fn write(&mut self) {
+        self.record.write();
+        self.recorded = (self.model.clone(), self.wall());
+    }
+
+    fn restart(&mut self) {
+        let (model, wall) = self.recorded.clone();
+        self.model = model;
+        self.model.restart(self.wall() - wall);
+        self.clock = Arc::new(ManualClock::at(self.clock.now().wall));
+        (self.limits, self.record) = Both::process(&self.directory, &self.clock);
+        self.write();
+    }
+
+    fn request(&mut self, account: i64, key: i64) {
+        let (now, limits) = (self.clock.now(), self.plans[account as usize]);
+        let request = KeyedRequest { account, key, limits };
+        let verdict = futures::executor::block_on(self.limits.admit(request, now));
+        self.last_reset = verdict.figures().resets_in;
+        let expected = self.model.request(account, key, limits, self.wall());
+        assert_eq!(self.said(verdict), expected, "account {account}, key {key}, {limits:?}");
+    }
+
+    fn keyless(&mut self, address: usize) {
+        let now = self.clock.now();
+        let ip = ADDRESSES[address].parse().unwrap();
+        let verdict = futures::executor::block_on(self.limits.admit_keyless(ip, now));
+        self.last_reset = verdict.figures().resets_in;
+        let expected = self.model.keyless(STANDS_FOR[address], KEYLESS_PER_MINUTE, self.wall());
+        assert_eq!(self.said(verdict), expected, "{ip}");
+    }
+
+    fn said(&self, verdict: Verdict) -> Said {
+        let figures = verdict.figures();
+        Said {
+            kind: match verdict {
+                Verdict::Admitted(_) => Kind::Admitted,
+                Verdict::Limited(_, Window::Minute) => Kind::LimitedByMinute,
+                Verdict::Limited(_, Window::Day) => Kind::LimitedByDay,
+                Verdict::Banned(_) => Kind::Banned,
+            },
+            limit: figures.limit,
+            remaining: figures.remaining,
+            reset_at: figures.reset_at(self.clock.now()),
+            retry_after: figures.retry_after(),
+        }
+    }
+}
+
+/// A hundred cases of up to 120 steps, unless PROPTEST_CASES says otherwise.
+fn config() -> ProptestConfig {
+    let default = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    if std::env::var_os("PROPTEST_CASES").is_some() {
+        return default;
+    }
+    ProptestConfig { cases: 100, ..default }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn the_limiter_and_the_model_agree(
+        plans in prop::array::uniform3(any_limits()),
+        steps in prop::collection::vec(any_step(), 1..120),
+    ) {
+        let mut both = Both::new(plans);
+        for step in &steps {
+            both.take(step);
+        }
+    }
+}

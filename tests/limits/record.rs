@@ -1,0 +1,190 @@
+//! What is counted survives a restart, and a record that is of no use stops no
+//! server.
+
+use super::windows::admitted;
+use crate::harness::{CapturedLog, NOON, World};
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use store_orders::limits::Record;
+
+const YEAR: Duration = Duration::from_secs(365 * 86_400);
+
+fn record_of(world: &World) -> PathBuf {
+    world.directory.path().join("limits.sqlite")
+}
+
+/// The files that were set aside, without what SQLite keeps beside them.
+fn set_aside(world: &World) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(world.directory.path()).unwrap();
+    let mut aside: Vec<_> = files
+        .map(|file| file.unwrap().path())
+        .filter(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with("limits.sqlite.damaged-")
+                && !name.ends_with("wal")
+                && !name.ends_with("shm")
+        })
+        .collect();
+    aside.sort();
+    aside
+}
+
+fn rows(path: &Path, table: &str) -> i64 {
+    let connection = Connection::open(path).unwrap();
+    connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn both_windows_survive_a_restart() {
+    let world = World::new();
+    let key = world.enterprise_key(10, 13);
+    let server = world.serve().await;
+    admitted(&server, &key, 4).await;
+    let world = server.stop().await;
+    world.clock.advance(Duration::from_millis(20_001));
+    let server = world.begin_anew().serve().await;
+    assert_eq!(server.list_with(&key).await.figures(), (10, 5, 60));
+    server.world.clock.advance(Duration::from_millis(39_998));
+    assert_eq!(server.list_with(&key).await.figures(), (10, 4, 60), "a millisecond before");
+    let server = server.stop().await.serve().await;
+    server.world.clock.advance(Duration::from_millis(1));
+    assert_eq!(server.list_with(&key).await.figures(), (13, 6, 86_400), "at the reset");
+    let world = server.stop().await;
+    world.clock.advance(Duration::from_secs(86_400 - 60));
+    let server = world.begin_anew().serve().await;
+    assert_eq!(server.list_with(&key).await.figures(), (10, 9, 86_460));
+}
+
+#[tokio::test]
+async fn a_crash_loses_what_was_counted_since_the_last_write() {
+    let world = World::new();
+    let key = world.enterprise_key(100, 1_000);
+    let server = world.serve().await;
+    admitted(&server, &key, 10).await;
+    server.world.record(Record::write);
+    admitted(&server, &key, 3).await;
+    let server = server.crash().await.serve().await;
+    assert_eq!(server.list_with(&key).await.figures(), (100, 89, 60));
+}
+
+#[tokio::test]
+async fn over_a_restart_a_wall_clock_that_was_set_keeps_nobody_out_for_longer() {
+    for (wall, remaining, reset_in) in [
+        (NOON - YEAR / 4, 0, 60),
+        (NOON + Duration::from_secs(30), 0, 30),
+        (NOON + Duration::from_secs(60), 1, 60),
+        (NOON + YEAR, 1, 60),
+    ] {
+        let world = World::new();
+        let key = world.enterprise_key(2, 1_000);
+        let server = world.serve().await;
+        admitted(&server, &key, 2).await;
+        let world = server.stop().await;
+        world.clock.set_wall(wall);
+        let server = world.begin_anew().serve().await;
+        server
+            .world
+            .clock
+            .advance(Duration::from_secs(u64::from(remaining == 0 && reset_in == 59)));
+        let answer = server.list_with(&key).await;
+        assert_eq!(answer.number("x-ratelimit-remaining"), remaining, "{wall:?}");
+        let now = store_orders::clock::Clock::now(&*server.world.clock).wall.as_secs();
+        assert_eq!(answer.number("x-ratelimit-reset") - now, reset_in, "{wall:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_record_is_set_aside_and_the_server_starts() {
+    let damages: [(&str, fn(&Path)); 4] = [
+        ("no database", |path| std::fs::write(path, b"not a database at all").unwrap()),
+        ("cut off", |path| {
+            let bytes = std::fs::read(path).unwrap();
+            std::fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+        }),
+        ("overwritten", |path| {
+            let mut bytes = std::fs::read(path).unwrap();
+            bytes[4_096..8_192].fill(0xa5);
+            std::fs::write(path, bytes).unwrap();
+        }),
+        ("another's", |path| {
+            std::fs::remove_file(path).unwrap();
+            Connection::open(path).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
+        }),
+    ];
+    for (damage, spoil) in damages {
+        let captured = CapturedLog::new();
+        let world = World::new().with_log(&captured);
+        let key = world.enterprise_key(100, 1_000);
+        let server = world.serve().await;
+        admitted(&server, &key, 10).await;
+        let world = server.stop().await;
+        let path = record_of(&world);
+        world.close_record();
+        spoil(&path);
+        let spoilt = std::fs::read(&path).unwrap();
+        assert_eq!(captured.lines("ERRO").len(), 0, "{damage}");
+        let server = world.begin_anew().serve().await;
+        let errors = captured.lines("ERRO");
+        assert_eq!(errors.len(), 1, "{damage}: {errors:?}");
+        assert!(errors[0]["msg"].as_str().unwrap().contains("was set aside"), "{damage}");
+        let aside = set_aside(&server.world);
+        assert_eq!(aside, [PathBuf::from(errors[0]["aside"].as_str().unwrap())], "{damage}");
+        assert_eq!(std::fs::read(&aside[0]).unwrap(), spoilt, "{damage}");
+        assert_eq!(server.list_with(&key).await.figures(), (100, 99, 60), "{damage}");
+        let server = server.stop().await.serve().await;
+        assert_eq!(server.list_with(&key).await.figures(), (100, 98, 60), "{damage}");
+        assert_eq!(captured.lines("ERRO").len(), 1, "{damage}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_record_counting_goes_on_and_is_written_when_it_can_be() {
+    let captured = CapturedLog::new();
+    let world = World::new().with_log(&captured);
+    let key = world.enterprise_key(100, 1_000);
+    let path = record_of(&world);
+    world.close_record();
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    let server = world.begin_anew().serve().await;
+    admitted(&server, &key, 10).await;
+    for _ in 0..3 {
+        server.world.record(Record::write);
+    }
+    let errors = captured.lines("ERRO");
+    assert_eq!(errors.len(), 1, "it is said once: {errors:?}");
+    assert!(errors[0]["msg"].as_str().unwrap().contains("counting goes on in memory"));
+    std::fs::remove_dir(&path).unwrap();
+    server.world.record(Record::write);
+    assert_eq!(server.list_with(&key).await.figures(), (100, 89, 60));
+    let server = server.crash().await.serve().await;
+    assert_eq!(server.list_with(&key).await.figures(), (100, 89, 60), "all but the last");
+    assert_eq!(captured.lines("ERRO").len(), 1);
+}
+
+#[tokio::test]
+async fn what_no_longer_matters_leaves_the_record() {
+    let world = World::new();
+    let keys: Vec<_> = (0..5).map(|_| world.enterprise_key(1, 1_000)).collect();
+    let server = world.serve().await;
+    for key in &keys {
+        admitted(&server, key, 1).await;
+    }
+    for code in ["rate_limit_exceeded", "key_banned"] {
+        server.list_with(&keys[0]).await.assert_refused(code);
+    }
+    server.world.record(Record::write);
+    let path = record_of(&server.world);
+    assert_eq!((rows(&path, "accounts"), rows(&path, "keys")), (5, 1));
+    server.world.clock.advance(Duration::from_secs(86_400));
+    admitted(&server, &keys[1], 1).await;
+    server.world.record(Record::write);
+    assert_eq!((rows(&path, "accounts"), rows(&path, "keys")), (1, 1), "the ban is remembered");
+    server.world.clock.advance(Duration::from_secs(300));
+    let world = server.stop().await;
+    world.clock.advance(Duration::from_secs(86_400));
+    let world = world.begin_anew();
+    world.record(Record::write);
+    assert_eq!((rows(&path, "accounts"), rows(&path, "keys")), (0, 0));
+}

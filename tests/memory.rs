@@ -1,0 +1,99 @@
+//! What counting costs in memory, measured with an allocator that counts. The
+//! figures are printed; `cargo test --test memory -- --nocapture` shows them.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+use allocation_counter::measure;
+use rand::RngExt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+use store_orders::clock::Now;
+use store_orders::keys::{Digest, KeyRing, KnownKey};
+use store_orders::limits::{InMemoryLimits, KeyedRequest, Limits, MOST_ADDRESSES, Verdict};
+use store_orders_api::plans::{Plan, PlanLimits};
+
+const ACCOUNTS: i64 = 100_000;
+
+fn now(seconds: u64) -> Now {
+    let monotonic = Duration::from_secs(seconds);
+    Now { monotonic, wall: Duration::from_secs(1_781_524_800) + monotonic }
+}
+
+fn admit(limits: &InMemoryLimits, row: i64, plan: PlanLimits) -> Verdict {
+    let request = KeyedRequest { account: row, key: row, limits: plan };
+    futures::executor::block_on(limits.admit(request, now(0)))
+}
+
+/// Bytes that are still allocated when `make` has returned, for each account.
+fn bytes_each<T>(make: impl FnOnce() -> T) -> (i64, T) {
+    let mut made = None;
+    let allocations = measure(|| made = Some(make()));
+    (allocations.bytes_current / ACCOUNTS, made.unwrap())
+}
+
+#[test]
+fn an_active_account_with_its_key_costs_less_than_300_bytes() {
+    let plan = Plan::Free.limits().unwrap();
+    let (windows, limits) = bytes_each(|| {
+        let limits = InMemoryLimits::new(1_000);
+        for row in 1..=ACCOUNTS {
+            assert!(matches!(admit(&limits, row, plan), Verdict::Admitted(_)));
+        }
+        limits
+    });
+    let none_left = PlanLimits { per_minute: 1, per_day: 1 };
+    let (strikes, ()) = bytes_each(|| {
+        for row in 1..=ACCOUNTS {
+            assert!(matches!(admit(&limits, row, none_left), Verdict::Limited(..)));
+        }
+    });
+    let (key, ring) = bytes_each(|| {
+        let mut random = rand::rng();
+        KeyRing::new((1..=ACCOUNTS).map(|row| {
+            let key = KnownKey {
+                row,
+                id: format!("key_{row:012}").into(),
+                account: row,
+                limits: plan,
+                expires_at_ms: None,
+                revoked: false,
+                used_at_ms: 0.into(),
+            };
+            (Digest(random.random()), key)
+        }))
+    });
+    assert_eq!(ring.len() as i64, ACCOUNTS);
+    println!("bytes each: windows {windows}, strikes {strikes}, key {key}");
+    assert!((1..300).contains(&(windows + key)), "{windows} + {key}");
+    // Only a key that was ever refused has these beside.
+    assert!((1..100).contains(&strikes), "{strikes}");
+}
+
+#[test]
+fn a_million_addresses_cost_no_more_than_the_bound() {
+    let limits = InMemoryLimits::new(5);
+    let mut random = rand::rng();
+    let mut refused = 0;
+    let allocations = measure(|| {
+        for number in 0..1_000_000_u64 {
+            let address = if number % 2 == 0 {
+                IpAddr::V4(Ipv4Addr::from_bits(random.random()))
+            } else {
+                IpAddr::V6(Ipv6Addr::from_bits(random.random()))
+            };
+            // Over three minutes: windows close, and others take their place.
+            let verdict = limits.admit_keyless(address, now(number * 180 / 1_000_000));
+            if matches!(futures::executor::block_on(verdict), Verdict::Limited(..)) {
+                refused += 1;
+            }
+        }
+    });
+    let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    println!(
+        "a million addresses: {:.1} MiB, {:.1} MiB at most, {refused} refused together",
+        mebibytes(allocations.bytes_current as u64),
+        mebibytes(allocations.bytes_max),
+    );
+    assert!(refused > 0, "the table of {MOST_ADDRESSES} was never full");
+    assert!(allocations.bytes_current < 6 << 20, "{allocations:?}");
+    assert!(allocations.bytes_max < 8 << 20, "{allocations:?}");
+}
