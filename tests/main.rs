@@ -10,8 +10,10 @@
 
 mod authentication;
 mod cancel_order;
+mod every_documented_answer;
 mod get_pet;
 mod harness;
 mod limits;
 mod list_orders;
 mod paths_and_methods;
+mod wire_judgement;

@@ -1,10 +1,15 @@
 //! A store, a clock that tests move, and a server on port 0 between them; and
-//! the ways to send a request to it.
+//! the ways to send a request to it. Every response passes the tap of `wire`,
+//! which holds it against the document.
+
+pub mod stores;
+pub mod wire;
 
 mod captured_log;
 
 pub use captured_log::CapturedLog;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -22,6 +27,7 @@ use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use store_orders_client::{Client, types};
 use tempfile::TempDir;
+use wire::Tap;
 
 /// Wall time at which every test begins: 2026-06-15, noon UTC.
 pub const NOON: Duration = Duration::from_secs(1_781_524_800);
@@ -168,7 +174,8 @@ impl World {
         };
         let server = Server::start(&self.config, parts).unwrap();
         let http = reqwest::Client::builder().no_gzip().build().unwrap();
-        TestServer { server, http, world: self }
+        let tap = Tap::before(server.address()).await;
+        TestServer { server, tap, http, world: self }
     }
 }
 
@@ -180,6 +187,7 @@ pub fn pending_order(id: i64) -> NewOrder {
 /// A running server and the world it runs in.
 pub struct TestServer {
     server: Server,
+    tap: Tap,
     http: reqwest::Client,
     pub world: World,
 }
@@ -193,18 +201,24 @@ pub struct Answer {
 }
 
 impl TestServer {
-    /// Where it listens, without a path.
+    /// Where to send requests, without a path.
     pub fn origin(&self) -> String {
-        format!("http://{}", self.server.address())
+        format!("http://{}", self.tap.address())
     }
 
+    /// The same as an address, for what no HTTP client sends.
     pub fn address(&self) -> std::net::SocketAddr {
-        self.server.address()
+        self.tap.address()
+    }
+
+    /// What of the document its responses have shown so far.
+    pub fn seen(&self) -> BTreeSet<String> {
+        self.tap.seen()
     }
 
     /// The generated client, which sends each request once.
     pub fn client(&self, key: &Key) -> Client {
-        Client::builder(&format!("{}/v1", self.origin()), &key.text)
+        Client::builder(format!("{}/v1", self.origin()), &key.text)
             .unwrap()
             .without_retries()
             .build()

@@ -1,0 +1,100 @@
+//! Drives every status, header and code of every operation of the document over
+//! the wire, and finds by the document itself whether one was left out.
+
+use crate::harness::stores::{Fault, FaultyStore};
+use crate::harness::wire::contract;
+use crate::harness::{Key, TestServer, World};
+use std::collections::BTreeSet;
+use store_orders_api::plans::Plan;
+
+/// Each operation as a request that its path and method lead to.
+const OPERATIONS: [(&str, &str); 3] =
+    [("GET", "/v1/store/orders"), ("DELETE", "/v1/store/orders/1"), ("GET", "/v1/pets/7")];
+
+async fn send(server: &TestServer, key: &Key, requests: &[(&str, &str)], status: u16) {
+    for (method, path) in requests {
+        let answer = server.send_with(key, method, path).await;
+        assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
+    }
+}
+
+/// What operations answer by themselves, and what is none.
+async fn answers_of_operations() -> BTreeSet<String> {
+    let world = World::new();
+    let key = world.key(Plan::Pro);
+    world.pending([1]).shipped(2).pet(7, "Rex");
+    let server = world.serve().await;
+    send(&server, &key, &[("GET", "/v1/store/orders"), ("GET", "/v1/pets/7")], 200).await;
+    send(&server, &key, &[("HEAD", "/v1/store/orders"), ("HEAD", "/v1/pets/7")], 200).await;
+    send(&server, &key, &[("DELETE", "/v1/store/orders/1")], 204).await;
+    send(&server, &key, &[("DELETE", "/v1/store/orders/x"), ("GET", "/v1/pets/x")], 400).await;
+    send(&server, &key, &[("DELETE", "/v1/store/orders/1"), ("GET", "/v1/pets/8")], 404).await;
+    send(&server, &key, &[("DELETE", "/v1/store/orders/2")], 409).await;
+    send(&server, &key, &[("GET", "/v1/store")], 404).await;
+    send(&server, &key, &[("POST", "/v1/store/orders"), ("PUT", "/v1/pets/7")], 405).await;
+    for (method, path) in OPERATIONS {
+        server.send(method, path, &[]).await.assert_error(401, "unauthorized");
+    }
+    server.seen()
+}
+
+/// A limit of one request a minute: the second is refused, and one more bans.
+async fn answers_of_limits() -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
+    for (method, path) in OPERATIONS {
+        let world = World::new();
+        let key = world.enterprise_key(1, 1_000);
+        world.pending([1]).pet(7, "Rex");
+        let server = world.serve().await;
+        let mut codes = Vec::new();
+        for _ in 0..4 {
+            let answer = server.send_with(&key, method, path).await;
+            if answer.status == 429 {
+                codes.push(answer.json()["code"].as_str().unwrap().to_string());
+            }
+        }
+        codes.dedup();
+        assert_eq!(codes, ["rate_limit_exceeded", "key_banned"], "{method} {path}");
+        seen.extend(server.seen());
+    }
+    seen
+}
+
+/// A store that fails is 503, one that panics is 500.
+async fn answers_of_faults() -> BTreeSet<String> {
+    let mut world = World::new();
+    let key = world.key(Plan::Pro);
+    world.pending([1]).pet(7, "Rex");
+    let store = FaultyStore::new(&world.store);
+    world.served = Some(store.clone());
+    let server = world.serve().await;
+    for (fault, status, code) in
+        [(Fault::Fails, 503, "service_unavailable"), (Fault::Panics, 500, "internal_error")]
+    {
+        store.set(fault);
+        for (method, path) in OPERATIONS {
+            let answer = server.send_with(&key, method, path).await;
+            let message = answer.assert_error(status, code);
+            assert!(!message.contains("test"), "{message}");
+        }
+    }
+    store.set(Fault::None);
+    send(&server, &key, &[("DELETE", "/v1/store/orders/1")], 204).await;
+    server.seen()
+}
+
+#[tokio::test]
+async fn every_documented_status_header_and_code_is_seen() {
+    let mut seen = answers_of_operations().await;
+    let unseen = contract().unseen(&seen).join("\n");
+    for missing in
+        ["getPet 429 header retry-after", "cancelOrder 5XX", "listOrders 429 code key_banned"]
+    {
+        assert!(unseen.contains(missing), "{missing} would not be missed: {unseen}");
+    }
+    seen.extend(answers_of_limits().await);
+    seen.extend(answers_of_faults().await);
+    assert!(contract().promised().len() > 80, "{:#?}", contract().promised());
+    let unseen = contract().unseen(&seen);
+    assert!(unseen.is_empty(), "documented and never seen: {unseen:#?}");
+}
