@@ -6,9 +6,11 @@
 
 pub mod admission;
 pub mod cancels;
+pub mod checker;
 pub mod disk;
 pub mod floors;
 pub mod ground;
+pub mod id_set;
 pub mod keys;
 pub mod lists;
 pub mod load;
@@ -22,6 +24,7 @@ pub mod streaming;
 pub mod table;
 pub mod together;
 pub mod wire;
+pub mod witness;
 
 use crate::Outcome;
 use anyhow::{Context, bail};
@@ -70,6 +73,8 @@ pub enum Part {
     Logging,
     /// Start and memory with a million orders
     Startup,
+    /// Whether what clients saw under load is true
+    Checker,
 }
 
 /// Builds the release programs and has the benchmark run by the one of them
@@ -116,7 +121,8 @@ fn release_directory() -> anyhow::Result<PathBuf> {
     Ok(target.context("this program is in no target directory")?.join("release"))
 }
 
-/// Measures and prints. A figure that falls short is no failure.
+/// Measures and prints. A figure that falls short is no failure; an answer that
+/// cannot be true is one.
 pub fn run(arguments: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     ground::check_tools()?;
     let machine = machine::name();
@@ -124,10 +130,11 @@ pub fn run(arguments: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
     let span = Duration::from_millis(if arguments.quick { 120 } else { 700 });
     let mut ground = Ground::new(&release_directory()?, arguments.rounds.into(), span)?;
     let mut rows = Vec::new();
+    let mut violations = Vec::new();
     for part in Part::value_variants() {
         if arguments.only.is_empty() || arguments.only.contains(part) {
             let name = part.to_possible_value().map(|value| value.get_name().to_string());
-            let measured = part.measure(&mut ground);
+            let measured = part.measure(&mut ground, &mut violations);
             rows.extend(measured.with_context(|| name.unwrap_or_default())?);
         }
     }
@@ -135,7 +142,7 @@ pub fn run(arguments: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
     if arguments.json {
         let report = serde_json::json!({
             "machine": machine, "date": date, "rounds": arguments.rounds,
-            "round_ms": span.as_millis() as u64, "rows": rows,
+            "round_ms": span.as_millis() as u64, "rows": rows, "violations": violations,
         });
         writeln!(out, "{report:#}")?;
     } else {
@@ -147,12 +154,19 @@ pub fn run(arguments: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
             span.as_millis()
         )?;
         table::write(&rows, out)?;
+        for violation in &violations {
+            writeln!(out, "\nviolation: {violation}")?;
+        }
     }
-    Ok(Outcome::Clean)
+    Ok(if violations.is_empty() { Outcome::Clean } else { Outcome::Drift })
 }
 
 impl Part {
-    fn measure(self, ground: &mut Ground) -> anyhow::Result<Vec<Row>> {
+    fn measure(
+        self,
+        ground: &mut Ground,
+        violations: &mut Vec<String>,
+    ) -> anyhow::Result<Vec<Row>> {
         match self {
             Part::Lists => lists::measure(ground),
             Part::Cancels => cancels::measure(ground),
@@ -162,6 +176,11 @@ impl Part {
             Part::Admission => admission::measure(ground),
             Part::Logging => logging::measure(ground),
             Part::Startup => startup::measure(ground),
+            Part::Checker => {
+                let (row, found) = witness::measure(ground)?;
+                violations.extend(found);
+                Ok(vec![row])
+            }
         }
     }
 }

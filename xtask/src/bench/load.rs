@@ -36,7 +36,7 @@ pub enum Work {
 
 impl Work {
     /// Writes the next request; false if there is none left.
-    fn next(&self, request: &mut Vec<u8>) -> bool {
+    pub fn next(&self, request: &mut Vec<u8>) -> bool {
         request.clear();
         match self {
             Work::Same(same) => request.extend_from_slice(same),
