@@ -2,8 +2,10 @@
 //! share. What each does is in the file of its group.
 
 mod accounts;
+mod config;
 mod demo;
 mod importing;
+mod invocation;
 mod keys;
 mod listing;
 mod orders;
@@ -13,6 +15,9 @@ mod serve;
 mod table;
 mod values;
 
+pub use invocation::{Invocation, Refusal};
+
+use crate::config::{InForce, ServerSettings, StoreSettings};
 use crate::store::StoreError;
 use crate::store::sqlite::SqliteStore;
 use anyhow::Context;
@@ -20,12 +25,13 @@ use clap::{Args, Parser, Subcommand};
 use printer::Printer;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use store_orders_api::document::API_VERSION;
 
 /// The orders API server of a pet store, and its operator's commands.
 #[derive(Debug, Parser)]
 #[command(
     name = "store-orders",
-    version,
+    version = format!("{} (API {API_VERSION})", env!("CARGO_PKG_VERSION")),
     propagate_version = true,
     after_help = "\
 Examples:
@@ -46,15 +52,11 @@ pub struct Cli {
 /// What every command takes.
 #[derive(Args, Debug)]
 struct Options {
-    /// Where the store is kept; created at need
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        env = "STORE_ORDERS_DATA_DIR",
-        default_value = "./store-orders-data"
-    )]
-    data_dir: PathBuf,
+    #[command(flatten)]
+    store: StoreSettings,
+    /// A TOML file with settings; see `config default`
+    #[arg(long, global = true, value_name = "FILE", env = "STORE_ORDERS_CONFIG")]
+    config: Option<PathBuf>,
     /// Write JSON instead of text
     #[arg(long, global = true)]
     json: bool,
@@ -68,7 +70,7 @@ Examples:
   store-orders serve
   store-orders serve --listen 0.0.0.0:8080 --data-dir /var/lib/store-orders
   store-orders serve --environment staging --trusted-proxy 10.0.0.0/8")]
-    Serve(serve::ServeArgs),
+    Serve(Box<ServerSettings>),
     /// Serve a store of made-up orders, gone when it ends
     #[command(after_help = "\
 Example:
@@ -86,6 +88,9 @@ Example:
     /// Issue, rotate, revoke and list API keys
     #[command(subcommand)]
     Keys(keys::Command),
+    /// Print, check and show settings
+    #[command(subcommand)]
+    Config(config::Command),
     /// Print the API's OpenAPI document
     #[command(after_help = "\
 Example:
@@ -94,27 +99,27 @@ Example:
 }
 
 impl Cli {
-    /// Carries the command out; what it has to show goes to `out`.
-    pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
-        self.dispatch(out).map_err(|error| match error.downcast_ref() {
+    fn run(&self, in_force: &InForce, out: &mut dyn Write) -> anyhow::Result<()> {
+        self.dispatch(in_force, out).map_err(|error| match error.downcast_ref() {
             // SQLite does not always say which file it means.
             Some(StoreError::Sqlite { .. }) => {
-                error.context(format!("data directory {}", self.options.data_dir.display()))
+                error.context(format!("data directory {}", self.options.store.data_dir.display()))
             }
             _ => error,
         })
     }
 
-    fn dispatch(&self, out: &mut dyn Write) -> anyhow::Result<()> {
+    fn dispatch(&self, in_force: &InForce, out: &mut dyn Write) -> anyhow::Result<()> {
         let options = &self.options;
         let printer = &mut Printer::new(&mut *out, options.json);
         match &self.command {
-            Command::Serve(args) => Ok(serve::serve(&options.data_dir, args, out)?),
+            Command::Serve(settings) => Ok(serve::serve(&options.store.data_dir, settings, out)?),
             Command::Demo(args) => Ok(demo::demo(args, out)?),
             Command::Orders(command) => command.run(options, printer),
             Command::Pets(command) => command.run(options, printer),
             Command::Accounts(command) => command.run(options, printer),
             Command::Keys(command) => command.run(options, printer),
+            Command::Config(command) => command.run(options, in_force, printer),
             Command::Openapi => {
                 let document = store_orders_api::document::emitted_text()
                     .context("the OpenAPI document cannot be made")?;
@@ -126,7 +131,7 @@ impl Cli {
 
 impl Options {
     fn open_store(&self) -> anyhow::Result<SqliteStore> {
-        let directory = &self.data_dir;
+        let directory = &self.store.data_dir;
         if directory.exists() && !directory.is_dir() {
             anyhow::bail!(
                 "cannot use the data directory {}: it is a file; choose another --data-dir",

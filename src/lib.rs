@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod front_door;
 mod handlers;
 pub mod import;

@@ -9,8 +9,10 @@ use chrono::{SecondsFormat, Utc};
 use slog::{Drain, FnValue, Level, Logger, Never, OwnedKVList, Record, o};
 use std::sync::{Arc, Mutex};
 
-/// A logger whose lines go to this buffer: records of this level and above.
-pub fn logger(buffer: &Arc<LogBuffer>, level: Level) -> Logger {
+/// A logger whose lines go to this buffer: records of this level and above, or
+/// none at all.
+pub fn logger(buffer: &Arc<LogBuffer>, level: impl Into<Option<Level>>) -> Logger {
+    let Some(level) = level.into() else { return Logger::root(slog::Discard, o!()) };
     let json = slog_json::Json::new(LogTarget::new(Arc::clone(buffer)))
         .add_key_value(o!(
             "msg" => FnValue(|record: &Record<'_>| record.msg().to_string()),

@@ -2,10 +2,9 @@
 //! shell. It decides nothing but how an error looks.
 
 use anstyle::{AnsiColor, Style};
-use clap::Parser;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
-use store_orders::cli::{self, Cli};
+use store_orders::cli::{self, Invocation, Refusal};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -13,10 +12,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 
 fn main() -> ExitCode {
-    // Ends by itself, with status 2, where the command line is wrong.
-    let cli = Cli::parse();
     let mut out = BufWriter::with_capacity(64 * 1024, io::stdout());
-    let outcome = cli.run(&mut out).and_then(|()| Ok(out.flush()?));
+    let outcome = match Invocation::read(std::env::args_os()) {
+        // Shows the help that was asked for, or ends with status 2.
+        Err(Refusal::CommandLine(error)) => error.exit(),
+        Err(Refusal::Settings(error)) => Err(error.into()),
+        Ok(invocation) => invocation.run(&mut out).and_then(|()| Ok(out.flush()?)),
+    };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever read the output has seen enough: `store-orders orders list | head`.

@@ -1,7 +1,8 @@
 //! `demo`: the whole service in one command, with nothing to prepare.
 
-use super::serve::{KEYLESS_PER_MINUTE, ServeError, run};
+use super::serve::{ServeError, run};
 use crate::clock::{Clock, SystemClock};
+use crate::config::{KEYLESS_PER_MINUTE, LogLevel};
 use crate::front_door::TrustedProxies;
 use crate::keys::Environment;
 use crate::server::ServerConfig;
@@ -9,7 +10,6 @@ use crate::store::StoreError;
 use crate::store::sqlite::{IssuedKey, NewKey, NewOrder, SqliteStore};
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
-use slog::Level;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -32,9 +32,10 @@ pub struct DemoArgs {
 
 /// Serves a store of its own, which goes when the server ends.
 pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
-    let directory = tempfile::Builder::new().prefix("store-orders-demo-").tempdir().map_err(
-        |source| ServeError::System { doing: "cannot create a temporary directory", source },
-    )?;
+    let directory =
+        tempfile::Builder::new().prefix("store-orders-demo-").tempdir().map_err(|source| {
+            ServeError::System { doing: "cannot create a temporary directory", source }
+        })?;
     let store = SqliteStore::open(directory.path())?;
     let issued = fill(&store)?;
     let config = ServerConfig {
@@ -43,7 +44,7 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
         proxies: TrustedProxies::default(),
         drain: Duration::from_secs(20),
     };
-    run(store, &config, KEYLESS_PER_MINUTE, Level::Warning, |address| {
+    run(store, &config, KEYLESS_PER_MINUTE, LogLevel::Warning, |address| {
         introduce(out, address, &issued)?;
         out.flush()
     })
@@ -59,15 +60,15 @@ fn fill(store: &SqliteStore) -> Result<IssuedKey, StoreError> {
     store.import_orders(&orders, false, &|| ())?;
     store.import_pets(&pets, false, &|| ())?;
     store.create_account("demo", Plan::Pro, None, now)?;
-    let new =
-        NewKey { account: "demo", environment: Environment::Production, expires_after: None };
+    let new = NewKey { account: "demo", environment: Environment::Production, expires_after: None };
     store.issue_key(&new, now_ms)
 }
 
 /// Every third order has shipped, every sixth is complete; a pending one has a
 /// ship date or not.
 fn order(number: i64, now: DateTime<Utc>) -> NewOrder {
-    let midnight = now - TimeDelta::nanoseconds(now.timestamp_nanos_opt().unwrap_or(0) % 86_400_000_000_000);
+    let midnight =
+        now - TimeDelta::nanoseconds(now.timestamp_nanos_opt().unwrap_or(0) % 86_400_000_000_000);
     let shipped = number % 3 == 0;
     let days = if shipped { -number } else { number % 14 };
     NewOrder {

@@ -33,6 +33,11 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// Shows a text that is the same for people and programs.
+    pub fn text(&mut self, text: &str) -> io::Result<()> {
+        self.out.write_all(text.as_bytes())
+    }
+
     /// Shows many things of one kind, one after the other.
     pub fn listing(&mut self, columns: Vec<Column>) -> Listing<'_> {
         if self.json {

@@ -1,16 +1,14 @@
 //! `serve`: the server on a store of the operator's.
 
 use crate::clock::SystemClock;
+use crate::config::{LogLevel, ServerSettings};
 use crate::front_door::TrustedProxies;
-use crate::keys::Environment;
 use crate::limits::{InMemoryLimits, Record, RecordKeeper};
 use crate::log::LogBuffer;
 use crate::server::{Parts, Server, ServerConfig, StartError};
 use crate::store::StoreError;
 use crate::store::sqlite::SqliteStore;
-use clap::Args;
-use ipnet::IpNet;
-use slog::{Level, Logger, crit, error};
+use slog::{Logger, crit, error};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -20,26 +18,6 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// How long the last lines of the log may take to be written.
 const LOG_FLUSH: Duration = Duration::from_secs(1);
-
-/// Requests a minute from one address without a valid key.
-pub const KEYLESS_PER_MINUTE: u32 = 1_000;
-
-/// How the server is to run.
-#[derive(Args, Debug)]
-pub struct ServeArgs {
-    /// Where to listen; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
-    pub listen: SocketAddr,
-    /// Whose keys to take: sto_live_ in production, sto_test_ in staging
-    #[arg(long, value_enum, default_value_t = Environment::Production)]
-    pub environment: Environment,
-    /// Requests a minute from one address without a valid key
-    #[arg(long, value_name = "N", default_value_t = KEYLESS_PER_MINUTE)]
-    pub keyless_per_minute: u32,
-    /// A network whose X-Forwarded-For is believed, such as 10.0.0.0/8; may be repeated
-    #[arg(long, value_name = "CIDR")]
-    pub trusted_proxy: Vec<IpNet>,
-}
 
 /// Why the server did not run to a clean end.
 #[derive(Debug, thiserror::Error)]
@@ -61,15 +39,19 @@ pub enum ServeError {
 }
 
 /// Serves the store of this directory until it is told to stop.
-pub fn serve(data_dir: &Path, args: &ServeArgs, out: &mut dyn Write) -> Result<(), ServeError> {
+pub fn serve(
+    data_dir: &Path,
+    settings: &ServerSettings,
+    out: &mut dyn Write,
+) -> Result<(), ServeError> {
     let store = SqliteStore::open(data_dir)?;
     let config = ServerConfig {
-        listen: args.listen,
-        environment: args.environment,
-        proxies: TrustedProxies::new(args.trusted_proxy.clone()),
-        drain: Duration::from_secs(20),
+        listen: settings.listen,
+        environment: settings.environment,
+        proxies: TrustedProxies::new(settings.trusted_proxies.clone()),
+        drain: settings.stop_within,
     };
-    run(store, &config, args.keyless_per_minute, Level::Info, |address| {
+    run(store, &config, settings.keyless_per_minute, settings.log_level, |address| {
         writeln!(out, "listening on http://{address}/v1")?;
         out.flush()
     })
@@ -80,12 +62,12 @@ pub fn run(
     store: SqliteStore,
     config: &ServerConfig,
     keyless_per_minute: u32,
-    level: Level,
+    log_level: LogLevel,
     announce: impl FnOnce(SocketAddr) -> std::io::Result<()>,
 ) -> Result<(), ServeError> {
     let system = |doing| move |source| ServeError::System { doing, source };
     let buffer = LogBuffer::start(std::io::stderr()).map_err(system("cannot start the log"))?;
-    let log = crate::log::logger(&buffer, level);
+    let log = crate::log::logger(&buffer, log_level.level());
     log_panics(&log, &buffer);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

@@ -1,0 +1,116 @@
+//! The settings themselves: what each is called, means and is by default, and
+//! which of them contradict each other.
+
+use super::{InForce, Unusable};
+use crate::keys::Environment;
+use clap::{Args, ValueEnum};
+use ipnet::IpNet;
+use slog::Level;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The default of [`ServerSettings::keyless_per_minute`].
+pub const KEYLESS_PER_MINUTE: u32 = 1_000;
+
+/// What every command needs.
+#[derive(Args, Clone, Debug)]
+pub struct StoreSettings {
+    /// Where the store is kept; created at need
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "STORE_ORDERS_DATA_DIR",
+        default_value = "./store-orders-data"
+    )]
+    pub data_dir: PathBuf,
+}
+
+/// How the server is to run.
+#[derive(Args, Clone, Debug)]
+pub struct ServerSettings {
+    /// Where to listen; port 0 takes a free one
+    #[arg(
+        long,
+        value_name = "ADDR:PORT",
+        env = "STORE_ORDERS_LISTEN",
+        default_value = "127.0.0.1:8080"
+    )]
+    pub listen: SocketAddr,
+    /// Whose keys to take: sto_live_ in production, sto_test_ in staging
+    #[arg(long, value_enum, env = "STORE_ORDERS_ENVIRONMENT", default_value = "production")]
+    pub environment: Environment,
+    /// Requests a minute from one address without a valid key
+    #[arg(long, value_name = "N", env = "STORE_ORDERS_KEYLESS_PER_MINUTE", default_value_t = KEYLESS_PER_MINUTE)]
+    pub keyless_per_minute: u32,
+    /// Networks whose X-Forwarded-For is believed, such as 10.0.0.0/8; may be repeated
+    #[arg(
+        long = "trusted-proxy",
+        value_name = "CIDR",
+        env = "STORE_ORDERS_TRUSTED_PROXIES",
+        value_delimiter = ','
+    )]
+    pub trusted_proxies: Vec<IpNet>,
+    /// Which lines the log has: info has one for each request, off has none at all
+    #[arg(long, value_enum, env = "STORE_ORDERS_LOG_LEVEL", default_value = "info")]
+    pub log_level: LogLevel,
+    /// How long requests under way may take to finish when the server stops
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = duration,
+        env = "STORE_ORDERS_STOP_WITHIN",
+        default_value = "20s"
+    )]
+    pub stop_within: Duration,
+}
+
+impl ServerSettings {
+    /// Refuses settings that are sound each by itself, but not together.
+    pub fn check(&self, in_force: &InForce) -> Result<(), Unusable> {
+        match self.contradiction() {
+            Some((keys, why)) => Err(Unusable::one(in_force.place_of(keys), why)),
+            None => Ok(()),
+        }
+    }
+
+    /// The keys that contradict each other, the one to be named first, and how.
+    fn contradiction(&self) -> Option<(&'static [&'static str], String)> {
+        None
+    }
+}
+
+/// Which lines the log has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogLevel {
+    /// No line at all.
+    Off,
+    /// What went wrong.
+    Error,
+    /// And what may.
+    Warning,
+    /// And every request.
+    Info,
+    /// And what only developers ask for.
+    Debug,
+}
+
+impl LogLevel {
+    /// The least important records that are written, if any are.
+    pub const fn level(self) -> Option<Level> {
+        match self {
+            LogLevel::Off => None,
+            LogLevel::Error => Some(Level::Error),
+            LogLevel::Warning => Some(Level::Warning),
+            LogLevel::Info => Some(Level::Info),
+            LogLevel::Debug => Some(Level::Debug),
+        }
+    }
+}
+
+/// A duration such as `20s` or `1m 30s`.
+fn duration(text: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text)
+        .map_err(|error| format!("{error}; write a duration like 500ms, 20s or 2m"))
+}
