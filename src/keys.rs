@@ -95,6 +95,13 @@ fn random_text(length: usize) -> String {
     (0..length).map(|_| char::from(base62_digit(random.random_range(0..62_u32)))).collect()
 }
 
+/// What somebody wrote where an id or a name belongs, as an error may repeat it:
+/// a key that was written there by mistake is not.
+pub fn repeatable(written: &str) -> &str {
+    let holds_key = Environment::ALL.iter().any(|kind| written.contains(kind.prefix()));
+    if holds_key { "(withheld: it looks like a key itself)" } else { written }
+}
+
 /// SHA-256 of a whole key.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Digest(pub [u8; 32]);

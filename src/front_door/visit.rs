@@ -21,6 +21,10 @@ const UNAVAILABLE_FOR: u64 = 5;
 /// The longest part of a path that is logged.
 const LOGGED_PATH: usize = 200;
 
+/// So many letters and digits on end may be a key, or the part of one that
+/// matters; the longest order id has 19.
+const LIKE_A_KEY: usize = 20;
+
 /// A request under way.
 pub struct Visit {
     app: Arc<App>,
@@ -113,7 +117,9 @@ fn logged_path(path: &str) -> Cow<'_, str> {
         Some((end, _)) => path.get(..end).unwrap_or_default(),
         None => path,
     };
-    if short.contains("sto_") || short.contains('%') {
+    let words = short.split(|character: char| !character.is_ascii_alphanumeric());
+    let mut long_words = words.filter(|word| word.len() >= LIKE_A_KEY);
+    if short.contains("sto_") || short.contains('%') || long_words.next().is_some() {
         Cow::Borrowed("[withheld: it may hold a key]")
     } else {
         Cow::Borrowed(short)
@@ -138,6 +144,9 @@ mod tests {
     #[test]
     fn a_path_that_may_hold_a_key_is_not_logged() {
         assert_eq!(logged_path("/v1/store/orders"), "/v1/store/orders");
+        let order = "/v1/store/orders/-9223372036854775808";
+        assert_eq!(logged_path(order), order);
+        assert!(!logged_path("/v1/01234567890123456789").contains('9'));
         assert!(!logged_path("/v1/store/sto_live_abc").contains("sto_"));
         assert!(!logged_path("/v1/s%74o_live_abc").contains("_live_"));
         assert_eq!(logged_path(&"/é".repeat(500)).chars().count(), 200);

@@ -79,3 +79,31 @@ impl Addresses {
         self.counts.retain(|_, count| count.is_open(now));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn remaining(addresses: &mut Addresses, address: u32, seconds: u64) -> Option<u32> {
+        let now = Moment::from(Duration::from_secs(seconds));
+        match addresses.admit(AddressKey::V4(address), now, 3) {
+            Verdict::Admitted(figures) => Some(figures.remaining),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn when_the_table_is_full_new_addresses_share_one_bucket() {
+        let mut addresses = Addresses::bounded(2);
+        assert_eq!(remaining(&mut addresses, 1, 0), Some(2));
+        assert_eq!(remaining(&mut addresses, 2, 30), Some(2));
+        let shared: Vec<_> = (3..7).map(|new| remaining(&mut addresses, new, 30)).collect();
+        assert_eq!(shared, [Some(2), Some(1), Some(0), None]);
+        assert_eq!(remaining(&mut addresses, 1, 30), Some(1), "those in the table keep their own");
+        assert_eq!(remaining(&mut addresses, 3, 59), None);
+        assert_eq!(remaining(&mut addresses, 3, 60), Some(2), "the first window has closed");
+        assert_eq!(remaining(&mut addresses, 4, 60), None, "the second has not");
+        assert_eq!(remaining(&mut addresses, 4, 90), Some(2));
+        assert_eq!(addresses.counts.len(), 2);
+    }
+}

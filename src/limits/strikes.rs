@@ -79,3 +79,35 @@ impl Strikes {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_that_was_under_way_when_the_ban_began_does_not_lengthen_it() {
+        let now = Moment::from(Duration::from_secs(10));
+        let mut strikes = Strikes::default();
+        assert_eq!(strikes.strike(now, 1), None);
+        let ban = strikes.strike(now, 1);
+        assert_eq!(ban.map(|ban| ban.resets_in), Some(Duration::from_secs(300)));
+        let before = strikes;
+        for _ in 0..5 {
+            // Its clock was read before the ban's.
+            assert!(strikes.strike(Moment::from(Duration::from_secs(9)), 1).is_some());
+        }
+        assert_eq!(strikes, before);
+    }
+
+    #[test]
+    fn no_carried_ban_lasts_longer_than_it_is_long() {
+        let now = Moment::from(Duration::from_secs(10));
+        let far = Moment::from(Duration::from_secs(1_000_000));
+        let strikes = Strikes { closes: far, count: 1, ban_seconds: 600, banned_until: far };
+        let carried = strikes.carried(now);
+        assert_eq!(carried.closes, now + Duration::from_secs(60));
+        assert_eq!(carried.banned_until, now + Duration::from_secs(600));
+        let absurd = Strikes { ban_seconds: u32::MAX, ..strikes }.carried(now);
+        assert_eq!(absurd.banned_until, now + Duration::from_secs(3_600));
+    }
+}

@@ -211,6 +211,11 @@ impl TestServer {
         self.tap.address()
     }
 
+    /// Where the server itself listens, past the tap: for bytes that are no HTTP.
+    pub fn untapped_address(&self) -> std::net::SocketAddr {
+        self.server.address()
+    }
+
     /// What of the document its responses have shown so far.
     pub fn seen(&self) -> BTreeSet<String> {
         self.tap.seen()

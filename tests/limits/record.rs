@@ -96,7 +96,8 @@ async fn over_a_restart_a_wall_clock_that_was_set_keeps_nobody_out_for_longer() 
 
 #[tokio::test]
 async fn a_damaged_record_is_set_aside_and_the_server_starts() {
-    let damages: [(&str, fn(&Path)); 4] = [
+    type Spoil = fn(&Path);
+    let damages: [(&str, Spoil); 4] = [
         ("no database", |path| std::fs::write(path, b"not a database at all").unwrap()),
         ("cut off", |path| {
             let bytes = std::fs::read(path).unwrap();

@@ -3,6 +3,7 @@
 use super::super::serving::{limits_of, plan_of};
 use super::super::{SqliteStore, lock, reading, writing};
 use super::{in_transaction, raise_keys_version};
+use crate::keys::repeatable;
 use crate::store::StoreError;
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -127,7 +128,8 @@ pub(super) fn account_row(connection: &Connection, name: &str) -> Result<i64, St
 
 fn no_account(name: &str) -> StoreError {
     StoreError::Refused(format!(
-        "there is no account {name:?}; `store-orders accounts list` shows those there are"
+        "there is no account {:?}; `store-orders accounts list` shows those there are",
+        repeatable(name)
     ))
 }
 

@@ -4,7 +4,7 @@ use super::super::serving::environment_of;
 use super::super::{SqliteStore, lock, reading, writing};
 use super::accounts::account_row;
 use super::{in_transaction, raise_keys_version};
-use crate::keys::{ApiKey, Environment, new_key_id};
+use crate::keys::{ApiKey, Environment, new_key_id, repeatable};
 use crate::store::StoreError;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::Serialize;
@@ -220,6 +220,7 @@ fn later(now_ms: i64, by: Duration) -> i64 {
 
 fn no_key(key_id: &str) -> StoreError {
     StoreError::Refused(format!(
-        "there is no key {key_id}; `store-orders keys list` shows those there are"
+        "there is no key {}; `store-orders keys list` shows those there are",
+        repeatable(key_id)
     ))
 }

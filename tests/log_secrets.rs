@@ -1,0 +1,252 @@
+//! No key in any line of the log and in any response, wherever callers put it
+//! and whatever breaks.
+
+use crate::harness::stores::{Fault, FaultyStore};
+use crate::harness::{CapturedLog, Key, TestServer, World};
+use std::collections::HashSet;
+use std::time::Duration;
+use store_orders::front_door::TrustedProxies;
+use store_orders::keys::{ApiKey, Environment};
+use store_orders::store::sqlite::{NewKey, Rotation};
+use store_orders_api::plans::Plan;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// How long a piece of a key may not be.
+const PIECE: usize = 20;
+
+/// Every piece of some keys, and of their percent-encoded forms.
+struct Secrets {
+    pieces: HashSet<Vec<u8>>,
+}
+
+impl Secrets {
+    fn of(keys: &[Key]) -> Secrets {
+        let mut pieces = HashSet::new();
+        for key in keys {
+            let upper = encoded(&key.text);
+            for form in [key.text.clone(), upper.to_lowercase(), upper] {
+                let length = PIECE * form.len() / key.text.len();
+                pieces.extend(form.as_bytes().windows(length).map(<[u8]>::to_vec));
+            }
+        }
+        Secrets { pieces }
+    }
+
+    /// Where one of them was found, without showing it.
+    fn leaks(&self, text: &str) -> Vec<String> {
+        let leak = |line: &str| {
+            let at = [PIECE, 3 * PIECE].iter().find_map(|length| {
+                line.as_bytes().windows(*length).position(|piece| self.pieces.contains(piece))
+            })?;
+            let before = String::from_utf8_lossy(&line.as_bytes()[..at.min(120)]);
+            Some(format!("{before}<A KEY> at {at} of {}", line.len()))
+        };
+        // The same line again says nothing new.
+        text.lines().collect::<HashSet<_>>().into_iter().filter_map(leak).collect()
+    }
+}
+
+/// Every octet as `%XX`.
+fn encoded(key: &str) -> String {
+    key.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+/// Sends these bytes as they are, and returns what comes back.
+async fn raw(server: &TestServer, request: &str) -> String {
+    let mut stream = tokio::net::TcpStream::connect(server.untapped_address()).await.unwrap();
+    // The server may refuse and hang up before it has read everything.
+    let _ = stream.write_all(request.as_bytes()).await;
+    let _ = stream.shutdown().await;
+    let mut answer = Vec::new();
+    let read = stream.read_to_end(&mut answer);
+    let _ = tokio::time::timeout(Duration::from_secs(10), read).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// A request for this target with these headers.
+fn request(method: &str, target: &str, headers: &[String]) -> String {
+    let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
+    format!("{method} {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n")
+}
+
+/// A key where it belongs, and in every place where it does not.
+fn requests(key: &str) -> Vec<String> {
+    let bearer = format!("Authorization: Bearer {key}");
+    let mut requests = Vec::new();
+    for (method, target) in [
+        ("GET", "/v1/store/orders"),
+        ("HEAD", "/v1/store/orders"),
+        ("DELETE", "/v1/store/orders/1"),
+        ("DELETE", "/v1/store/orders/2"),
+        ("DELETE", "/v1/store/orders/x"),
+        ("GET", "/v1/pets/1"),
+        ("GET", "/v1/nowhere"),
+        ("POST", "/v1/store/orders"),
+        ("GET", "/openapi.json"),
+    ] {
+        requests.push(request(method, target, std::slice::from_ref(&bearer)));
+    }
+    let half_encoded = format!("%{:02X}{}", key.as_bytes()[0], &key[1..]);
+    for name in
+        [key.to_string(), encoded(key), half_encoded, format!("x{key}x"), key[9..].to_string()]
+    {
+        for target in [
+            format!("/{name}"),
+            format!("/v1/{name}"),
+            format!("/v1/store/orders/{name}"),
+            format!("/v1/pets/{name}"),
+            format!("/v1/{name}/../store/orders"),
+            format!("/v1/store/orders?api_key={name}"),
+            format!("/v1/pets/1?access_token={name}&x"),
+            format!("/openapi.json?{name}"),
+            format!("/changelog?key={name}"),
+            format!("/{}?{name}", "long/".repeat(20_000)),
+            format!("http://{name}/v1/store/orders"),
+            name.clone(),
+        ] {
+            for method in ["GET", "DELETE"] {
+                requests.push(request(method, &target, &[]));
+                requests.push(request(method, &target, std::slice::from_ref(&bearer)));
+            }
+        }
+    }
+    for header in [
+        format!("Authorization: {key}"),
+        format!("Authorization: Basic {key}"),
+        format!("Authorization: Token {key}"),
+        format!("Authorization: Bearer{key}"),
+        format!("Authorization: Bearer\t{key}"),
+        format!("Authorization: Bearer \"{key}\""),
+        format!("Authorization: Bearer {key} {key}"),
+        format!("Authorization: Bearer {key}x"),
+        format!("Authorization: Bearer {key}\u{e9}"),
+        format!("Authorization: Bearer {key}\r\nAuthorization: Bearer {key}"),
+        format!("Proxy-Authorization: Bearer {key}"),
+        format!("X-Api-Key: {key}"),
+        format!("X-Forwarded-For: {key}"),
+        format!("X-Request-Id: {key}"),
+        format!("Cookie: key={key}"),
+        format!("User-Agent: {key}"),
+        format!("Referer: http://a/{key}"),
+        format!("Accept-Encoding: {key}"),
+        format!("If-None-Match: {key}"),
+        format!("Content-Type: {key}"),
+        format!("Content-Length: {key}"),
+        format!("Transfer-Encoding: {key}"),
+        format!("Expect: {key}"),
+        format!("Upgrade: {key}"),
+        format!("{key}: x"),
+        key.to_string(),
+        format!("X: {}{key}", "x".repeat(600_000)),
+    ] {
+        requests.push(request("GET", "/v1/store/orders", &[header]));
+    }
+    requests.push(request(key, "/v1/store/orders", &[]));
+    requests.push(request("CONNECT", &format!("{key}:443"), std::slice::from_ref(&bearer)));
+    requests.push(format!("{key}\r\n\r\n"));
+    requests.push(format!("GET /{key} HTTP/9.9\r\n\r\n"));
+    requests.push(format!("GET /v1/store/orders HTTP/1.1 {key}\r\n{bearer}\r\n\r\n"));
+    requests.push(format!("GET /v1/store/orders HTTP/1.1\r\n{bearer}\r\n\0{key}\r\n\r\n"));
+    let body = format!("{{\"key\": \"{key}\"}}");
+    let length = format!("Content-Length: {}", body.len());
+    requests.push(request("POST", "/v1/store/orders", &[bearer, length]) + &body);
+    requests
+}
+
+/// A world with a key of every kind, as the operator makes them.
+fn world_of_keys(captured: &CapturedLog) -> (World, Vec<Key>) {
+    let mut world = World::new().with_log(captured).with_keyless_per_minute(100_000);
+    world.config.proxies = TrustedProxies::new(vec!["127.0.0.0/8".parse().unwrap()]);
+    world.pending([1, 2]).shipped(3).pet(1, "Rex");
+    let good = world.key(Plan::Business);
+    let small = world.enterprise_key(1, 10);
+    let revoked = world.another_key("business-0");
+    world.store.revoke_key(&revoked.id, 0).unwrap();
+    let expired = world.key_with("business-0", Environment::Production, Some(Duration::ZERO));
+    let staging = world.key_with("business-0", Environment::Staging, None);
+    let rotated = world.another_key("business-0");
+    let rotation = Rotation { key_id: &rotated.id, overlap: Duration::from_secs(60) };
+    let successor = world.store.rotate_key(rotation, 1_781_524_800_000).unwrap();
+    let successor = Key { id: successor.id, text: successor.key.expose().to_string() };
+    let unknown = ApiKey::generate(Environment::Production).expose().to_string();
+    let unknown = Key { id: String::new(), text: unknown };
+    let mut mistyped = good.clone();
+    mistyped.text.replace_range(44..45, if good.text.ends_with('a') { "b" } else { "a" });
+    (world, vec![good, small, revoked, expired, staging, rotated, successor, unknown, mistyped])
+}
+
+#[tokio::test]
+async fn no_key_is_in_the_log_or_in_a_response() {
+    let captured = CapturedLog::new();
+    let (mut world, keys) = world_of_keys(&captured);
+    let faulty = FaultyStore::new(&world.store);
+    world.served = Some(faulty.clone());
+    let server = world.serve().await;
+    let mut shown = Vec::new();
+    for fault in [Fault::None, Fault::Fails, Fault::Panics] {
+        faulty.set(fault);
+        // Every place with one key; with the others the usual ones.
+        for (number, key) in keys.iter().enumerate() {
+            let requests = requests(&key.text);
+            let some = if number == 0 && fault == Fault::None { requests.len() } else { 40 };
+            for request in requests.iter().take(some) {
+                shown.push(raw(&server, request).await);
+            }
+        }
+    }
+    faulty.set(Fault::None);
+    drop(server.stop().await);
+    let log = captured.text();
+    assert!(shown.iter().filter(|answer| answer.starts_with("HTTP/1.1 ")).count() > 500);
+    assert!(log.lines().filter(|line| line.contains("\"msg\":\"request\"")).count() > 500);
+    assert!(log.contains(&keys[0].id), "the log names keys by their ids");
+    assert!(log.contains("malformed_key") && log.contains("panicked"), "{log}");
+    let secrets = Secrets::of(&keys);
+    let mut leaks = secrets.leaks(&log);
+    leaks.extend(secrets.leaks(&shown.join("\n")));
+    assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));
+}
+
+#[test]
+fn no_key_is_in_an_error_or_in_debug_output() {
+    let captured = CapturedLog::new();
+    let (world, mut keys) = world_of_keys(&captured);
+    let mut said = Vec::new();
+    let store = &world.store;
+    // The operator gives the key where its id, or a name, belongs.
+    for key in keys.iter().map(|key| key.text.as_str()) {
+        let rotation = Rotation { key_id: key, overlap: Duration::ZERO };
+        let environment = Environment::Production;
+        let new = NewKey { account: key, environment, expires_after: None };
+        for error in [
+            store.revoke_key(key, 0).unwrap_err(),
+            store.rotate_key(rotation, 0).unwrap_err(),
+            store.issue_key(&new, 0).unwrap_err(),
+            store.set_plan(key, Plan::Free, None).unwrap_err(),
+        ] {
+            said.push(format!("{error} {error:?} {}", store_orders::log::chain(&error)));
+        }
+    }
+    let account =
+        NewKey { account: "business-0", environment: Environment::Production, expires_after: None };
+    let issued = store.issue_key(&account, 0).unwrap();
+    let text = issued.key.expose().to_string();
+    said.push(format!("{issued:?} {:?} {:?}", issued.key, issued.key.digest()));
+    said.push(format!("{:?} {:?}", store.key_records().unwrap(), store.accounts(0).unwrap()));
+    let known = store_orders::store::Store::keys(&**store).unwrap();
+    said.push(format!("{:?}", store_orders::keys::KeyRing::new(known)));
+    keys.push(Key { id: issued.id, text });
+    let leaks = Secrets::of(&keys).leaks(&said.join("\n"));
+    assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));
+}
+
+#[test]
+fn a_leak_would_be_found() {
+    let key = ApiKey::generate(Environment::Production).expose().to_string();
+    let secrets = Secrets::of(&[Key { id: String::new(), text: key.clone() }]);
+    for leak in [key.clone(), key[13..33].to_string(), encoded(&key), encoded(&key).to_lowercase()]
+    {
+        assert_eq!(secrets.leaks(&format!("{{\"path\":\"/x{leak}\"}}")).len(), 1);
+    }
+    assert!(secrets.leaks(&key[..19]).is_empty());
+}
