@@ -7,7 +7,7 @@ use crate::limits::{InMemoryLimits, Record, RecordKeeper};
 use crate::log::LogBuffer;
 use crate::server::{Parts, Server, ServerConfig, StartError};
 use crate::store::StoreError;
-use crate::store::sqlite::SqliteStore;
+use crate::store::sqlite::{LockError, ServerLock, SqliteStore};
 use slog::{Logger, crit, error};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -25,6 +25,9 @@ pub enum ServeError {
     /// The store could not be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Another server has the store.
+    #[error(transparent)]
+    Lock(#[from] LockError),
     /// The server could not be started.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -44,6 +47,7 @@ pub fn serve(
     settings: &ServerSettings,
     out: &mut dyn Write,
 ) -> Result<(), ServeError> {
+    let mut lock = ServerLock::take(data_dir)?;
     let store = SqliteStore::open(data_dir)?;
     let config = ServerConfig {
         listen: settings.listen,
@@ -52,6 +56,7 @@ pub fn serve(
         drain: settings.stop_within,
     };
     run(store, &config, settings.keyless_per_minute, settings.log_level, |address| {
+        lock.note_address(address)?;
         writeln!(out, "listening on http://{address}/v1")?;
         out.flush()
     })

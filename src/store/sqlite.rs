@@ -6,12 +6,14 @@
 
 mod operator;
 mod schema;
+mod server_lock;
 mod serving;
 
 pub use operator::{
     Account, ImportOutcome, IssuedKey, KeyRecord, LONGEST_OVERLAP, NewKey, NewOrder, Rotation,
     StoredOrder,
 };
+pub use server_lock::{LockError, ServerLock};
 
 use super::{StoreError, Versions};
 use rusqlite::{Connection, OpenFlags};

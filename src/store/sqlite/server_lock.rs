@@ -1,0 +1,103 @@
+//! One server a store: a file in the data directory that the server keeps
+//! locked. The operator's commands do not ask for it and go on beside a server.
+
+use super::create_directory;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// The file in the data directory. It stays there; what counts is the lock, which
+/// the system takes back however its holder ends.
+pub const LOCK_FILE_NAME: &str = "server.lock";
+
+/// The right to serve a store, until it is dropped.
+#[derive(Debug)]
+pub struct ServerLock {
+    file: File,
+}
+
+/// Why a store may not be served.
+#[derive(Debug, thiserror::Error)]
+pub enum LockError {
+    /// Somebody else does.
+    #[error(
+        "a server{holder} has the store in {} already; stop it first, or choose another --data-dir",
+        directory.display()
+    )]
+    Held {
+        /// The data directory.
+        directory: PathBuf,
+        /// What the other server has said of itself, in brackets, if anything.
+        holder: String,
+    },
+    /// The file cannot be created or locked.
+    #[error("cannot lock {}", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl ServerLock {
+    /// Takes the lock of this data directory, which is created at need.
+    pub fn take(directory: &Path) -> Result<ServerLock, LockError> {
+        let path = directory.join(LOCK_FILE_NAME);
+        let open = || {
+            create_directory(directory)?;
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)
+        };
+        let unusable = |source| LockError::Unusable { path: path.clone(), source };
+        let mut file = open().map_err(unusable)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::Error(source)) => return Err(unusable(source)),
+            Err(TryLockError::WouldBlock) => {
+                let holder = holder(&mut file);
+                return Err(LockError::Held { directory: directory.to_path_buf(), holder });
+            }
+        }
+        let mut lock = ServerLock { file };
+        lock.write(&format!("pid {}", std::process::id())).map_err(unusable)?;
+        Ok(lock)
+    }
+
+    /// Tells whoever is refused where this server listens.
+    pub fn note_address(&mut self, address: SocketAddr) -> io::Result<()> {
+        self.write(&format!("pid {}, {address}", std::process::id()))
+    }
+
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        self.file.set_len(0)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(text.as_bytes())
+    }
+}
+
+/// What the holder wrote. It may be writing right now: then there is nothing.
+fn holder(file: &mut File) -> String {
+    let mut text = String::new();
+    match file.read_to_string(&mut text) {
+        Ok(_) if !text.is_empty() => format!(" ({text})"),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_has_one_server_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut first = ServerLock::take(directory.path()).unwrap();
+        first.note_address("127.0.0.1:8080".parse().unwrap()).unwrap();
+        let refusal = ServerLock::take(directory.path()).unwrap_err().to_string();
+        let named = format!("(pid {}, 127.0.0.1:8080)", std::process::id());
+        assert!(refusal.contains(&named), "{refusal}");
+        drop(first);
+        ServerLock::take(directory.path()).unwrap();
+    }
+}
