@@ -1,12 +1,11 @@
 //! Cancels with one client and with many, against what the disk and SQLite can
 //! do: as the disk is, and with every fsync a millisecond longer.
 
-use super::disk::{self, DiskWork};
+use super::disk::{self, DiskLoop, DiskWork};
 use super::ground::Ground;
 use super::load::Work;
 use super::rounds::{Sample, Series, Turn, asking, go};
 use super::table::{Figure, Row, Target, grouped};
-use std::cell::Cell;
 use std::path::Path;
 use std::sync::atomic::AtomicI64;
 
@@ -32,10 +31,9 @@ fn on_disk(
     let server = ground.program.serve(&store.directory, &[], preload)?;
     let work = cancelling(&store.key, 1, ORDERS);
     let appended = ground.new_directory()?.join("appended");
-    let next = Cell::new(1);
     let turns = [
-        disk_turn(ground, DiskWork::Fsync, &appended, &next, preload),
-        disk_turn(ground, DiskWork::Commit, &plain.file(), &next, preload),
+        disk_turn(ground, DiskLoop::start(DiskWork::Fsync, &appended, preload)?),
+        disk_turn(ground, DiskLoop::start(DiskWork::Commit, &plain.file(), preload)?),
         asking(ground, &server, 1, &work, 204),
         asking(ground, &server, MANY, &work, 204),
     ];
@@ -69,19 +67,10 @@ pub fn cancelling(key: &str, first: i64, last: i64) -> Work {
     Work::Cancel { rest, next: AtomicI64::new(first), last }
 }
 
-fn disk_turn<'a>(
-    ground: &Ground,
-    work: DiskWork,
-    file: &Path,
-    next: &'a Cell<i64>,
-    preload: Option<&'a Path>,
-) -> Turn<'a> {
-    let (span, file) = (ground.span, file.to_path_buf());
+fn disk_turn<'a>(ground: &Ground, mut disk: DiskLoop) -> Turn<'a> {
+    let span = ground.span;
     Box::new(move || {
-        let (times, seconds) = disk::measure(work, &file, span, next.get(), preload)?;
-        if work == DiskWork::Commit {
-            next.set(next.get() + i64::try_from(times)?);
-        }
+        let (times, seconds) = disk.turn(span)?;
         Ok(Sample::counted(times, seconds))
     })
 }

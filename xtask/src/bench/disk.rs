@@ -4,18 +4,21 @@
 //! alike.
 
 use super::machine::Side;
+use super::server::Process;
 use anyhow::{Context, bail};
 use rusqlite::{Connection, params};
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// As much as SQLite appends for a small transaction: a page and its header.
 const APPENDED: [u8; 4_120] = [b'x'; 4_120];
 
-/// `bench-disk`: one of the loops, in a process of its own.
+/// `bench-disk`: one of the loops, in a process of its own. It lives as long as
+/// the server beside it: SQLite's log is overwritten in place only when it has
+/// been filled once, which is twice as fast as to lengthen it.
 #[derive(Debug, clap::Args)]
 pub struct DiskArgs {
     /// What to repeat
@@ -23,11 +26,6 @@ pub struct DiskArgs {
     pub work: DiskWork,
     /// The file to append to, or the store whose orders to cancel
     pub file: PathBuf,
-    /// For how long, in seconds
-    pub seconds: f64,
-    /// The first order to cancel
-    #[arg(default_value_t = 1)]
-    pub first: i64,
 }
 
 /// What is repeated.
@@ -48,75 +46,94 @@ impl DiskWork {
     }
 }
 
-/// Repeats the work and prints how often it was done and in how many seconds.
+/// For each line of standard input, a number of seconds, repeats the work for as
+/// long and prints how often it was done and in how many seconds.
 pub fn repeat(arguments: &DiskArgs, out: &mut dyn Write) -> anyhow::Result<()> {
-    let span = Duration::from_secs_f64(arguments.seconds);
-    let (times, took) = match arguments.work {
-        DiskWork::Fsync => fsyncs(&arguments.file, span)?,
-        DiskWork::Commit => commits(&arguments.file, span, arguments.first)?,
+    let mut once = match arguments.work {
+        DiskWork::Fsync => appending(&arguments.file)?,
+        DiskWork::Commit => cancelling(&arguments.file)?,
     };
-    writeln!(out, "{times} {}", took.as_secs_f64())?;
+    for line in std::io::stdin().lines() {
+        let span = Duration::from_secs_f64(line?.trim().parse()?);
+        let (begun, mut times) = (Instant::now(), 0_u64);
+        while begun.elapsed() < span {
+            once()?;
+            times += 1;
+        }
+        writeln!(out, "{times} {}", begun.elapsed().as_secs_f64())?;
+        out.flush()?;
+    }
     Ok(())
 }
 
-fn fsyncs(file: &Path, span: Duration) -> anyhow::Result<(u64, Duration)> {
+type Once = Box<dyn FnMut() -> anyhow::Result<()>>;
+
+fn appending(file: &Path) -> anyhow::Result<Once> {
     let mut file = OpenOptions::new().create(true).append(true).open(file)?;
-    let (begun, mut times) = (Instant::now(), 0);
-    while begun.elapsed() < span {
+    Ok(Box::new(move || {
         file.write_all(&APPENDED)?;
-        file.sync_data()?;
-        times += 1;
-    }
-    Ok((times, begun.elapsed()))
+        Ok(file.sync_data()?)
+    }))
 }
 
 /// The least that a durable cancel is: one statement on one row, in the modes
 /// of the server's own connection.
-fn commits(file: &Path, span: Duration, first: i64) -> anyhow::Result<(u64, Duration)> {
+fn cancelling(file: &Path) -> anyhow::Result<Once> {
     let connection = Connection::open(file)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     let mode: String = connection.pragma_query_value(None, "journal_mode", |row| row.get(0))?;
     if mode != "wal" {
         bail!("the store's journal mode is {mode}, not wal");
     }
-    let mut cancel = connection.prepare(
-        "UPDATE orders SET status = 'cancelled', version = ?2, cancelled_at = ?3, cancelled_by = ?4
-         WHERE id = ?1 AND status = 'pending'",
-    )?;
-    let (begun, mut times) = (Instant::now(), 0);
-    while begun.elapsed() < span {
-        let id = first + times;
-        let changed =
-            cancel.execute(params![id, id + 1, "2026-01-01T00:00:00.000Z", "key_bench"])?;
-        if changed != 1 {
-            bail!("order {id} of {} cannot be cancelled", file.display());
+    let mut id = 0;
+    Ok(Box::new(move || {
+        id += 1;
+        let mut cancel = connection.prepare_cached(
+            "UPDATE orders SET status = 'cancelled', version = ?2, cancelled_at = ?3,
+                    cancelled_by = ?4
+             WHERE id = ?1 AND status = 'pending'",
+        )?;
+        let at = "2026-01-01T00:00:00.000Z";
+        if cancel.execute(params![id, id + 1, at, "key_bench"])? != 1 {
+            bail!("order {id} cannot be cancelled");
         }
-        times += 1;
-    }
-    Ok((times.try_into()?, begun.elapsed()))
+        Ok(())
+    }))
 }
 
-/// Runs a loop on the served side's core; how often it went round, and in what
-/// time. `preload` is a library that stands before the system's.
-pub fn measure(
-    work: DiskWork,
-    file: &Path,
-    span: Duration,
-    first: i64,
-    preload: Option<&Path>,
-) -> anyhow::Result<(u64, f64)> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args(["bench-disk", work.name()]).arg(file);
-    command.args([span.as_secs_f64().to_string(), first.to_string()]);
-    command.stdin(Stdio::null()).stdout(Stdio::piped());
-    if let Some(library) = preload {
-        command.env("LD_PRELOAD", library);
+/// A loop that runs on the served side's core when it is told to. It ends with
+/// its standard input.
+pub struct DiskLoop {
+    turns: ChildStdin,
+    figures: BufReader<ChildStdout>,
+    _process: Process,
+}
+
+impl DiskLoop {
+    /// Starts it. `preload` is a library that stands before the system's.
+    pub fn start(work: DiskWork, file: &Path, preload: Option<&Path>) -> anyhow::Result<DiskLoop> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["bench-disk", work.name()]).arg(file);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        if let Some(library) = preload {
+            command.env("LD_PRELOAD", library);
+        }
+        let mut child = Side::Served.start(&mut command)?;
+        let pipes = (child.stdin.take(), child.stdout.take());
+        let process = Process::of(child, "the disk loop");
+        let (Some(turns), Some(figures)) = pipes else { bail!("the disk loop has no pipes") };
+        Ok(DiskLoop { turns, figures: BufReader::new(figures), _process: process })
     }
-    let output = Side::Served.start(&mut command)?.wait_with_output()?;
-    let printed = String::from_utf8(output.stdout)?;
-    let (times, seconds) =
-        printed.trim().split_once(' ').context("the disk loop ended without its figures")?;
-    Ok((times.parse()?, seconds.parse()?))
+
+    /// How often it went round in this time, and the time it took.
+    pub fn turn(&mut self, span: Duration) -> anyhow::Result<(u64, f64)> {
+        writeln!(self.turns, "{}", span.as_secs_f64())?;
+        let mut figures = String::new();
+        self.figures.read_line(&mut figures)?;
+        let (times, seconds) =
+            figures.trim().split_once(' ').context("the disk loop ended without its figures")?;
+        Ok((times.parse()?, seconds.parse()?))
+    }
 }
 
 /// Compiles the library that makes each fsync take a millisecond longer.

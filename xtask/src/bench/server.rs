@@ -107,7 +107,7 @@ impl Running {
         });
         loop {
             let line = receiver.recv_timeout(STARTS_WITHIN).with_context(|| {
-                let log = log.map(|path| tail(path)).unwrap_or_default();
+                let log = log.map(tail).unwrap_or_default();
                 format!("{name} ended, or did not listen within {STARTS_WITHIN:?}; {log}")
             })?;
             if let Some(address) = listening(&line) {
