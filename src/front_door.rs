@@ -23,14 +23,14 @@ use admission::{Admission, Caller, admit};
 use dropshot::{
     ApiDescription, ApiDescriptionRegisterError, ApiEndpoint, ApiEndpointBodyContentType,
     ApiEndpointVersions, Body, ExtractorMetadata, HttpError, Path, RawRequest, RequestContext,
-    ServerContext, SharedExtractor,
+    RequestEndpointMetadata, ServerContext, SharedExtractor,
 };
 use futures::FutureExt;
 use http::{Method, Response};
 use route::Route;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use store_orders_api::answer::error_response;
@@ -82,26 +82,53 @@ pub fn build() -> Result<ApiDescription<Arc<App>>, BuildError> {
         .filter(|(_, _, endpoint)| endpoint.deprecated)
         .map(|(_, _, endpoint)| endpoint.operation_id.clone())
         .collect();
-    let inner = Arc::new((router, deprecated));
+    // A path without parameters needs no look-up, which costs as much as all of
+    // the admission: dropshot takes the path apart and allocates each part.
+    let plain: Vec<_> = router
+        .endpoints(None)
+        .filter(|(path, _, _)| !path.contains('{'))
+        .map(|(path, _, endpoint)| {
+            let metadata = {
+                let (id, body) =
+                    (endpoint.operation_id.clone(), endpoint.body_content_type.clone());
+                let request_body_max_bytes = endpoint.request_body_max_bytes;
+                move || RequestEndpointMetadata {
+                    operation_id: id.clone(),
+                    variables: BTreeMap::new(),
+                    body_content_type: body.clone(),
+                    request_body_max_bytes,
+                }
+            };
+            (path, endpoint.method.clone(), Arc::clone(&endpoint.handler), metadata)
+        })
+        .collect();
+    let inner = Arc::new((router, plain, deprecated));
     let door = move |mut context: RequestContext<Arc<App>>, _: AnyPath, request: RawRequest| {
         let inner = Arc::clone(&inner);
         async move {
-            let (router, deprecated) = &*inner;
+            let (router, plain, deprecated) = &*inner;
             let app = Arc::clone(context.context());
             let mut visit = Visit::begin(&app, &context);
             if let Some(page) = crate::public_pages::find(&app, &context.request) {
                 return Ok(visit.end_uncounted(page));
             }
-            let lookup =
-                |method: &Method, path: &str| router.lookup_route(method, path.into(), None);
+            let lookup = |method: &Method, path: &str| {
+                let mut known = plain.iter();
+                match known.find(|(own, takes, ..)| own == path && takes == method) {
+                    Some((_, _, handler, metadata)) => Ok((Arc::clone(handler), metadata())),
+                    None => router
+                        .lookup_route(method, path.into(), None)
+                        .map(|found| (found.handler, found.endpoint)),
+                }
+            };
             let route = route::find(&context.request, lookup);
             visit.deprecated =
-                route.is_any(lookup, |found| deprecated.contains(&found.endpoint.operation_id));
+                route.is_any(lookup, |(_, endpoint)| deprecated.contains(&endpoint.operation_id));
             let response = match (admit(&app, &mut visit, &context.request).await, route) {
                 (Admission::Refused(response), _) => response,
-                (Admission::Admitted(Caller { key_id }), Route::Found(found)) => {
-                    context.endpoint = found.endpoint;
-                    let handled = found.handler.handle_request(context, request.into_inner());
+                (Admission::Admitted(Caller { key_id }), Route::Found((handler, endpoint))) => {
+                    context.endpoint = endpoint;
+                    let handled = handler.handle_request(context, request.into_inner());
                     match AssertUnwindSafe(CALLER.scope(key_id, handled)).catch_unwind().await {
                         Ok(Ok(response)) => response,
                         Ok(Err(_)) => error_response(&errors::internal_error()),

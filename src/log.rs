@@ -42,12 +42,10 @@ impl Drain for Warnings {
     type Err = Never;
 
     fn log(&self, record: &Record<'_>, _: &OwnedKVList) -> Result<(), Never> {
-        self.log.log(record);
+        if record.level().is_at_least(Level::Warning) {
+            self.log.log(record);
+        }
         Ok(())
-    }
-
-    fn is_enabled(&self, level: Level) -> bool {
-        level.is_at_least(Level::Warning)
     }
 }
 

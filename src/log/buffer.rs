@@ -129,6 +129,7 @@ impl LogTarget {
 }
 
 impl Write for LogTarget {
+    #[inline]
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.line.extend_from_slice(bytes);
         if bytes.ends_with(b"\n") {
