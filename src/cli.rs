@@ -2,6 +2,8 @@
 //! share. What each does is in the file of its group.
 
 mod accounts;
+mod backup;
+mod check;
 mod config;
 mod demo;
 mod importing;
@@ -88,6 +90,26 @@ Example:
     /// Issue, rotate, revoke and list API keys
     #[command(subcommand)]
     Keys(keys::Command),
+    /// Copy the store to a file, while servers go on
+    ///
+    /// The copy is the store as of one moment, checked and safely on the disk
+    /// before it gets its name. What was counted against limits is not in it.
+    #[command(after_help = "\
+Examples:
+  store-orders backup store-2026-06-15.sqlite
+  store-orders backup /backups/store.sqlite --data-dir /var/lib/store-orders")]
+    Backup(backup::BackupArgs),
+    /// Make the store of a backup, where there is none yet
+    #[command(after_help = "\
+Example:
+  store-orders restore store-2026-06-15.sqlite --data-dir ./restored")]
+    Restore(backup::RestoreArgs),
+    /// Check that the store is sound, and count what it holds
+    #[command(after_help = "\
+Examples:
+  store-orders check
+  store-orders check --json")]
+    Check,
     /// Print, check and show settings
     #[command(subcommand)]
     Config(config::Command),
@@ -119,6 +141,9 @@ impl Cli {
             Command::Pets(command) => command.run(options, printer),
             Command::Accounts(command) => command.run(options, printer),
             Command::Keys(command) => command.run(options, printer),
+            Command::Backup(args) => args.run(options, printer),
+            Command::Restore(args) => args.run(options, printer),
+            Command::Check => check::check(options, printer),
             Command::Config(command) => command.run(options, in_force, printer),
             Command::Openapi => {
                 let document = store_orders_api::document::emitted_text()

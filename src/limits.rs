@@ -13,7 +13,7 @@ mod window;
 pub use addresses::{AddressKey, MOST_ADDRESSES};
 pub use in_memory::{Counts, InMemoryLimits};
 pub use moment::Moment;
-pub use record::{Record, RecordKeeper};
+pub use record::{FILE_NAME as RECORD_FILE_NAME, Record, RecordKeeper};
 pub use strikes::Strikes;
 pub use window::{AccountWindows, Count};
 

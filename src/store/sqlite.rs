@@ -4,11 +4,15 @@
 //! WAL, so that readers never wait for a writer; `synchronous=FULL`, so that a
 //! commit is on the disk before it is answered.
 
+mod backup;
+mod check;
 mod operator;
 mod schema;
 mod server_lock;
 mod serving;
 
+pub use backup::{BackupError, Progress, back_up, restore};
+pub use check::{Findings, OrderCounts, check};
 pub use operator::{
     Account, ImportOutcome, IssuedKey, KeyRecord, LONGEST_OVERLAP, NewKey, NewOrder, Rotation,
     StoredOrder,

@@ -37,6 +37,16 @@ pub fn bring_up_to_date(connection: &mut Connection, path: &Path) -> Result<(), 
     transaction.commit().map_err(opening)
 }
 
+/// Refuses a file that holds no store, or one that this program does not know.
+pub fn require_known(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let known = MIGRATIONS.len() as i64;
+    match version_of(connection, path)? {
+        0 => Err(StoreError::Foreign { path: path.to_path_buf() }),
+        found if found > known => Err(StoreError::Newer { path: path.to_path_buf(), found, known }),
+        _ => Ok(()),
+    }
+}
+
 /// The version of the schema in the file: 0 in a new one.
 fn version_of(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
     let foreign = || StoreError::Foreign { path: path.to_path_buf() };
