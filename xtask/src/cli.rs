@@ -3,7 +3,7 @@
 
 use crate::bench::{self, BenchArgs};
 use crate::repository::Repository;
-use crate::{Outcome, check, generate, publish};
+use crate::{Outcome, check, generate, judge, publish};
 use clap::{Parser, Subcommand};
 use std::io::Write;
 
@@ -64,6 +64,20 @@ enum Command {
     ))]
     Publish,
 
+    /// Have others judge the document and the live server.
+    ///
+    /// Runs what tests/judges pins: openapi-spec-validator, Redocly, Spectral
+    /// with rules of our own, schemathesis against the server, once with a
+    /// large limit and once up to 429, and the clients that openapi-typescript
+    /// and openapi-python-client make. Any finding fails. Servers listen on the
+    /// loopback and end with the command.
+    #[command(after_help = concat!(
+        "Examples:\n",
+        "  cargo xtask judge --install    once, and in CI: installs in target/judges\n",
+        "  cargo xtask judge",
+    ))]
+    Judge(judge::JudgeArgs),
+
     /// Measure the server beside what it stands on.
     ///
     /// Builds and starts the release server, drives it over loopback and
@@ -105,6 +119,7 @@ impl Cli {
                 bench::disk::repeat(&arguments, out).map(|()| Outcome::Clean)
             }
             Command::Publish => publish::publish(&repository, out),
+            Command::Judge(arguments) => judge::judge(&arguments, &repository, out),
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod compare;
 pub mod compatibility;
 pub mod deprecation;
 pub mod generate;
+pub mod judge;
 pub mod line_diff;
 pub mod outcome;
 pub mod panics;

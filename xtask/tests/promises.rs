@@ -18,10 +18,10 @@ fn document() -> Value {
 /// into it, after it was published as 1.4.0.
 fn said(version: &str, change: Option<(&str, Value)>, changelog: &str) -> String {
     let mut published = document();
-    published["info"]["version"] = json!("1.4.0");
+    *published.pointer_mut("/info/version").unwrap() = json!("1.4.0");
     let published = published.to_string().into_bytes();
     let mut document = document();
-    document["info"]["version"] = json!(version);
+    *document.pointer_mut("/info/version").unwrap() = json!(version);
     if let Some((pointer, value)) = change {
         let (parent, key) = pointer.rsplit_once('/').unwrap();
         let members = document.pointer_mut(parent).unwrap().as_object_mut().unwrap();

@@ -93,9 +93,12 @@ fn publishes_nothing_that_the_check_does_not_pass() {
     assert!(!root.path().join(PUBLISHED).exists());
 }
 
+/// What somebody does to the directory of published documents.
+type Damage = fn(&std::path::Path);
+
 #[test]
 fn a_published_document_that_changed_is_noticed() {
-    let cases: [(&str, fn(&std::path::Path)); 4] = [
+    let cases: [(&str, Damage); 4] = [
         ("1.0.0.json\n    is not what was published", |directory| {
             let text = fs::read_to_string(directory.join("1.0.0.json")).unwrap();
             fs::write(directory.join("1.0.0.json"), text + "\n").unwrap();

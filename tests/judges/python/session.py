@@ -1,0 +1,78 @@
+"""A session of the client that openapi-python-client makes, with the live server.
+
+Every answer is typed: mypy --strict checks this file against the generated client.
+"""
+
+import os
+from http import HTTPStatus
+from typing import TypeVar
+
+from orders_client import AuthenticatedClient
+from orders_client.api.orders import cancel_order, list_orders
+from orders_client.models import Error, Order
+from orders_client.types import UNSET, Response, Unset
+
+Body = TypeVar("Body")
+
+PENDING = int(os.environ["PENDING"])
+SHIPPED = int(os.environ["SHIPPED"])
+MISSING = int(os.environ["MISSING"])
+
+
+def client(key: str) -> AuthenticatedClient:
+    """The generated client with this key."""
+    return AuthenticatedClient(
+        base_url=os.environ["BASE_URL"], token=os.environ[key], raise_on_unexpected_status=True
+    )
+
+
+def expect_error(response: Response[Body], status: HTTPStatus, code: str) -> None:
+    """The answer is the documented error."""
+    error = response.parsed
+    assert response.status_code == status, response
+    assert isinstance(error, Error), error
+    assert (error.code, error.status) == (code, status.value), error
+    assert error.message, error
+    assert not error.additional_properties, error
+
+
+def listed(orders: AuthenticatedClient) -> dict[int, Order]:
+    """All orders by id."""
+    answer = list_orders.sync(client=orders)
+    assert isinstance(answer, list), answer
+    return {order.id: order for order in answer}
+
+
+def main() -> None:
+    """List, cancel, and every way to be refused."""
+    orders = client("KEY")
+    before = listed(orders)
+    assert before[PENDING].pet_id == 7 and before[PENDING].complete is False
+    ship_date = before[PENDING].ship_date
+    assert not isinstance(ship_date, Unset) and ship_date.utcoffset() is not None, ship_date
+    assert before[SHIPPED].ship_date is UNSET, "what is absent is unset, not None"
+
+    cancelled = cancel_order.sync_detailed(PENDING, client=orders)
+    assert cancelled.status_code == HTTPStatus.NO_CONTENT and cancelled.parsed is None, cancelled
+    assert int(cancelled.headers["X-RateLimit-Remaining"]) > 0
+    assert before.keys() - listed(orders).keys() == {PENDING}
+
+    again = cancel_order.sync_detailed(PENDING, client=orders)
+    expect_error(again, HTTPStatus.NOT_FOUND, "order_not_found")
+    missing = cancel_order.sync_detailed(MISSING, client=orders)
+    expect_error(missing, HTTPStatus.NOT_FOUND, "order_not_found")
+    shipped = cancel_order.sync_detailed(SHIPPED, client=orders)
+    expect_error(shipped, HTTPStatus.CONFLICT, "order_already_shipped")
+    stranger = list_orders.sync_detailed(client=client("WRONG_KEY"))
+    expect_error(stranger, HTTPStatus.UNAUTHORIZED, "unauthorized")
+
+    limited = client("LIMITED_KEY")
+    assert isinstance(list_orders.sync(client=limited), list), "the first one is let in"
+    refused = list_orders.sync_detailed(client=limited)
+    expect_error(refused, HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_exceeded")
+    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    print("listed, cancelled, 401, 404, 409 and 429: all as documented")
+
+
+if __name__ == "__main__":
+    main()

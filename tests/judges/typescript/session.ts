@@ -1,0 +1,82 @@
+// A session of the client that openapi-typescript and openapi-fetch make, with
+// the live server. Every answer is typed: tsc --strict checks this file against
+// the generated types.
+
+import createClient from "openapi-fetch";
+import type { components, paths } from "./api.js";
+
+type Order = components["schemas"]["Order"];
+type ApiError = components["schemas"]["Error"];
+
+declare const process: { env: Record<string, string | undefined> };
+
+function setting(name: string): string {
+  const value = process.env[name];
+  if (value === undefined) throw new Error(`${name} is not set`);
+  return value;
+}
+
+function assert(holds: boolean, what: unknown): asserts holds {
+  if (!holds) throw new Error(JSON.stringify(what));
+}
+
+function client(key: string) {
+  const headers = { Authorization: `Bearer ${setting(key)}` };
+  return createClient<paths>({ baseUrl: setting("BASE_URL"), headers });
+}
+
+function cancel(orders: ReturnType<typeof client>, orderId: number) {
+  return orders.DELETE("/store/orders/{orderId}", { params: { path: { orderId } } });
+}
+
+/** The answer is the documented error. */
+function expectError(
+  answer: { error?: ApiError | undefined; response: Response },
+  status: number,
+  code: string,
+) {
+  const error = answer.error;
+  assert(answer.response.status === status, answer.response.status);
+  assert(error?.code === code && error.status === status && error.message !== "", error);
+  assert(Object.keys(error).length === 3, error);
+}
+
+async function listed(orders: ReturnType<typeof client>): Promise<Map<number, Order>> {
+  const { data, error } = await orders.GET("/store/orders");
+  assert(data !== undefined, error);
+  return new Map(data.map((order) => [order.id, order]));
+}
+
+const [pending, shipped, missing] = ["PENDING", "SHIPPED", "MISSING"].map((name) =>
+  Number(setting(name)),
+) as [number, number, number];
+const orders = client("KEY");
+
+const before = await listed(orders);
+const order = before.get(pending);
+assert(order?.petId === 7 && order.complete === false, order);
+// A field that may be absent has to be looked at first.
+const shipDate: string | undefined = order.shipDate;
+assert(shipDate !== undefined && !Number.isNaN(Date.parse(shipDate)), order);
+assert(!("shipDate" in (before.get(shipped) ?? { shipDate: "" })), before.get(shipped));
+// @ts-expect-error: the record has no status
+assert(order.status === undefined, order);
+
+const cancelled = await cancel(orders, pending);
+assert(cancelled.response.status === 204 && cancelled.error === undefined, cancelled.error);
+assert(Number(cancelled.response.headers.get("X-RateLimit-Remaining")) > 0, "no figures");
+const after = await listed(orders);
+assert(after.size === before.size - 1 && !after.has(pending), "still listed");
+
+expectError(await cancel(orders, pending), 404, "order_not_found");
+expectError(await cancel(orders, missing), 404, "order_not_found");
+expectError(await cancel(orders, shipped), 409, "order_already_shipped");
+expectError(await client("WRONG_KEY").GET("/store/orders"), 401, "unauthorized");
+
+const limited = client("LIMITED_KEY");
+assert((await limited.GET("/store/orders")).data !== undefined, "the first one is let in");
+const refused = await limited.GET("/store/orders");
+expectError(refused, 429, "rate_limit_exceeded");
+const wait = Number(refused.response.headers.get("Retry-After"));
+assert(wait >= 1 && wait <= 60, wait);
+console.log("listed, cancelled, 401, 404, 409 and 429: all as documented");

@@ -1,0 +1,36 @@
+//! `cargo xtask judge` says what is missing instead of judging with less.
+
+use std::fs;
+use xtask::judge::{JudgeArgs, judge};
+use xtask::repository::Repository;
+
+#[test]
+fn without_its_tools_it_names_the_command_that_installs_them() {
+    let root = tempfile::tempdir().unwrap();
+    let judges = "tests/judges";
+    fs::create_dir_all(root.path().join(judges)).unwrap();
+    for name in ["requirements.txt", "package.json", "package-lock.json", ".npmrc"] {
+        let name = format!("{judges}/{name}");
+        let pins = Repository::here().read(&name).unwrap();
+        fs::write(root.path().join(name), pins).unwrap();
+    }
+    let error = judge(&JudgeArgs { install: false }, &Repository::at(root.path()), &mut Vec::new());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("`cargo xtask judge --install`"), "{error}");
+    assert!(!root.path().join("target").exists());
+}
+
+#[test]
+fn every_pin_is_exact_and_names_no_registry() {
+    let read = |name: &str| Repository::here().read(&format!("tests/judges/{name}")).unwrap();
+    let lock = read("package-lock.json");
+    assert!(lock.contains("\"integrity\"") && !lock.contains("\"resolved\""));
+    let requirements = read("requirements.txt");
+    let unpinned = requirements
+        .lines()
+        .filter(|line| line.starts_with(|first: char| first.is_ascii_lowercase()))
+        .filter(|line| !line.contains("=="));
+    assert_eq!(unpinned.collect::<Vec<_>>(), [""; 0]);
+    assert!(requirements.contains("--hash=sha256:") && !requirements.contains("://"));
+    assert!(!requirements.contains("--index-url") && !requirements.contains("--find-links"));
+}
