@@ -57,7 +57,7 @@ const WAL_INDEX_HEADER: usize = 48;
 /// (SQLite's "WAL-mode File Format", 2.1: `iChange` counts transactions), so as
 /// long as its bytes are the same nothing was committed. Reading them is one
 /// system call; `PRAGMA data_version` asks the same with a statement and two
-/// locks, which made a small list a fifth slower.
+/// locking calls, which was a twelfth of a small list's instructions.
 #[derive(Debug)]
 struct Checker {
     connection: Connection,
