@@ -128,3 +128,30 @@ async fn while_noting_waits_requests_are_answered_and_revocations_hold() {
     drop(shut);
     noted(&server, &key, 0).await;
 }
+
+#[tokio::test]
+async fn a_use_that_waits_to_be_noted_is_not_noted_twice() {
+    let mut world = World::new();
+    let key = world.key(Plan::Business);
+    let blocked = Arc::new(BlockedNotes { store: world.store.clone(), gate: Mutex::new(()) });
+    world.served = Some(blocked.clone());
+    let server = world.serve().await;
+    let shut = blocked.gate.lock().await;
+    server.list_with(&key).await;
+    // A new key makes the server read all of them anew, without that use.
+    let witness = server.world.another_key("business-0");
+    server.world.clock.advance(Duration::from_secs(30));
+    while server.list_with(&witness).await.status != 200 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    server.list_with(&key).await;
+    server.world.clock.advance(Duration::from_secs(70));
+    let last = server.world.another_key("business-0");
+    while server.list_with(&last).await.status != 200 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    drop(shut);
+    noted(&server, &last, 100).await;
+    assert_eq!(used_at(&server, &key), Some(0));
+    assert_eq!(used_at(&server, &witness), Some(30));
+}

@@ -80,9 +80,7 @@ pub fn run(
         .map_err(system("cannot start the runtime"))?;
     let limits = Arc::new(InMemoryLimits::new(keyless_per_minute));
     let clock = Arc::new(SystemClock::start());
-    let directory = store.path().parent().unwrap_or(Path::new("."));
-    let record = Record::open(directory, limits.clone(), clock.clone(), log.clone());
-    let keeper = RecordKeeper::start(record).map_err(system("cannot record the limits"))?;
+    let keeper = keep_record(&store, &limits, &clock, &log)?;
     let result = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(system("cannot listen for signals"))?;
         let parts = Parts { store: Arc::new(store), limits, clock, log: log.clone() };
@@ -103,6 +101,19 @@ pub fn run(
     // longer.
     runtime.shutdown_background();
     result
+}
+
+/// Restores the limits from their record beside the store, and keeps it.
+fn keep_record(
+    store: &SqliteStore,
+    limits: &Arc<InMemoryLimits>,
+    clock: &Arc<SystemClock>,
+    log: &Logger,
+) -> Result<RecordKeeper, ServeError> {
+    let directory = store.path().parent().unwrap_or(Path::new("."));
+    let record = Record::open(directory, limits.clone(), clock.clone(), log.clone());
+    let doing = "cannot start the thread that records the limits";
+    RecordKeeper::start(record).map_err(|source| ServeError::System { doing, source })
 }
 
 /// SIGTERM and Ctrl-C.

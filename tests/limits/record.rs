@@ -189,3 +189,51 @@ async fn what_no_longer_matters_leaves_the_record() {
     world.record(Record::write);
     assert_eq!((rows(&path, "accounts"), rows(&path, "keys")), (0, 0));
 }
+
+#[tokio::test]
+async fn a_write_that_failed_is_made_up_for() {
+    let captured = CapturedLog::new();
+    let world = World::new().with_log(&captured);
+    let key = world.enterprise_key(100, 1_000);
+    let server = world.serve().await;
+    admitted(&server, &key, 5).await;
+    server.world.record(Record::write);
+    admitted(&server, &key, 5).await;
+    let other = Connection::open(record_of(&server.world)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    server.world.record(Record::write);
+    server.world.record(Record::write);
+    assert_eq!(captured.lines("ERRO").len(), 1);
+    other.execute_batch("ROLLBACK").unwrap();
+    server.world.record(Record::write);
+    let server = server.crash().await.serve().await;
+    assert_eq!(server.list_with(&key).await.figures(), (100, 89, 60));
+    assert_eq!(captured.lines("ERRO").len(), 1);
+}
+
+#[tokio::test]
+async fn whatever_the_record_says_nobody_waits_longer_than_a_window_or_a_ban() {
+    let world = World::new();
+    let keys = [(60, 2, 1_000), (86_400, 1_000, 2), (300, 1, 1_000)]
+        .map(|(wait, per_minute, per_day)| (wait, world.enterprise_key(per_minute, per_day)));
+    let server = world.serve().await;
+    for (wait, key) in &keys {
+        admitted(&server, key, if *wait == 300 { 1 } else { 2 }).await;
+        server.list_with(key).await;
+    }
+    server.list_with(&keys[2].1).await.assert_refused("key_banned");
+    let world = server.stop().await;
+    world.close_record();
+    Connection::open(record_of(&world))
+        .unwrap()
+        .execute_batch(
+            "UPDATE accounts SET minute_closes = minute_closes + 31536000000000000,
+                                 day_closes = day_closes + 31536000000000000;
+             UPDATE keys SET banned_until = banned_until + 31536000000000000;",
+        )
+        .unwrap();
+    let server = world.begin_anew().serve().await;
+    for (wait, key) in &keys {
+        assert_eq!(server.list_with(key).await.number("retry-after"), *wait);
+    }
+}
