@@ -91,8 +91,8 @@ pub fn operation_names(document: &Value) -> Vec<String> {
 
 fn without_version(document: &Value) -> Value {
     let mut document = document.clone();
-    if let Some(version) = document.pointer_mut("/info/version") {
-        *version = Value::Null;
+    if let Some(Value::Object(info)) = document.get_mut("info") {
+        info.shift_remove("version");
     }
     document
 }

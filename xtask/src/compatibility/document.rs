@@ -5,6 +5,7 @@ use super::inline::inlined;
 use super::judge::Judge;
 use super::members::Member;
 use super::{operations, security, servers};
+use crate::version::Version;
 use serde_json::{Value, json};
 
 /// Judges every part in which the documents differ.
@@ -38,8 +39,9 @@ fn info(judge: &mut Judge, member: &Member<'_>) {
 
 /// Patch versions of OpenAPI only explain; any other is read by other tools.
 fn format(judge: &mut Judge, member: &Member<'_>) {
-    let minor = |version: Option<&Value>| -> Option<String> {
-        version?.as_str()?.rsplit_once('.').map(|(minor, _)| minor.to_string())
+    let minor = |version: Option<&Value>| {
+        let version = Version::read(version?.as_str()?)?;
+        Some((version.major, version.minor))
     };
     match (minor(member.old), minor(member.new)) {
         (Some(old), Some(new)) if old == new => {

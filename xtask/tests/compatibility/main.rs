@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop here")]
 
+mod every_key;
 mod operations;
 mod parameters;
 mod request_bodies;
