@@ -18,6 +18,7 @@ pub use proxies::TrustedProxies;
 pub(crate) use route::method_not_allowed;
 
 use crate::handlers::Handlers;
+use crate::metrics::RouteId;
 use crate::server::App;
 use admission::{Admission, Caller, admit};
 use dropshot::{
@@ -72,11 +73,14 @@ pub enum BuildError {
     CatchAll(#[from] ApiDescriptionRegisterError),
 }
 
-/// The outer API: nothing but the front door, with the trait's router behind it.
-pub fn build() -> Result<ApiDescription<Arc<App>>, BuildError> {
+/// The outer API: nothing but the front door, with the trait's router behind it;
+/// and the ids of the trait's operations.
+pub fn build() -> Result<(ApiDescription<Arc<App>>, Vec<String>), BuildError> {
     let router = store_orders_api::store_orders_api_mod::api_description::<Handlers>()
         .map_err(|error| BuildError::Trait(error.to_string()))?
         .into_router();
+    let operations: Vec<String> =
+        router.endpoints(None).map(|(_, _, endpoint)| endpoint.operation_id.clone()).collect();
     let deprecated: HashSet<String> = router
         .endpoints(None)
         .filter(|(_, _, endpoint)| endpoint.deprecated)
@@ -109,7 +113,8 @@ pub fn build() -> Result<ApiDescription<Arc<App>>, BuildError> {
             let (router, plain, deprecated) = &*inner;
             let app = Arc::clone(context.context());
             let mut visit = Visit::begin(&app, &context);
-            if let Some(page) = crate::public_pages::find(&app, &context.request) {
+            if let Some(page) = app.pages.find(&context.request) {
+                visit.route = RouteId::PUBLIC;
                 return Ok(visit.end_uncounted(page));
             }
             let lookup = |method: &Method, path: &str| {
@@ -122,6 +127,9 @@ pub fn build() -> Result<ApiDescription<Arc<App>>, BuildError> {
                 }
             };
             let route = route::find(&context.request, lookup);
+            if let Route::Found((_, endpoint)) = &route {
+                visit.route = app.metrics.requests.route(&endpoint.operation_id);
+            }
             visit.deprecated =
                 route.is_any(lookup, |(_, endpoint)| deprecated.contains(&endpoint.operation_id));
             let response = match (admit(&app, &mut visit, &context.request).await, route) {
@@ -155,7 +163,7 @@ pub fn build() -> Result<ApiDescription<Arc<App>>, BuildError> {
         );
         api.register(endpoint.visible(false))?;
     }
-    Ok(api)
+    Ok((api, operations))
 }
 
 /// Declares the catch-all's path parameter, as dropshot demands, without taking

@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use store_orders_api::plans::PlanLimits;
+use store_orders_api::plans::{Plan, PlanLimits};
 
 /// Which of the two environments a server runs in and a key is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
@@ -156,6 +156,8 @@ pub struct KnownKey {
     pub id: Arc<str>,
     /// The row of its account in the store.
     pub account: i64,
+    /// The plan of its account.
+    pub plan: Plan,
     /// The limits of its account.
     pub limits: PlanLimits,
     /// Wall time in milliseconds from which the key is refused.

@@ -9,6 +9,7 @@ pub mod import;
 pub mod keys;
 pub mod limits;
 pub mod log;
+pub mod metrics;
 pub mod orders;
 mod public_pages;
 pub mod server;

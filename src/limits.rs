@@ -119,4 +119,7 @@ pub trait Limits: Send + Sync {
 
     /// Counts a request without a valid key against its address.
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Verdict;
+
+    /// How many bans have begun since the start.
+    fn bans(&self) -> u64;
 }

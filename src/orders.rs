@@ -12,10 +12,12 @@ mod response;
 mod stream;
 mod writer;
 
+pub(crate) use gzip::is_accepted as gzip_is_accepted;
 pub use pages::Snapshot;
 pub use response::list_response;
 pub use writer::CancelError;
 
+use crate::metrics::Histogram;
 use crate::store::{CancelOutcome, Cancellation, OrderChange, Store, StoreError};
 use arc_swap::ArcSwap;
 use pages::Edit;
@@ -73,11 +75,17 @@ pub struct OrderBook {
 
 impl OrderBook {
     /// Reads the whole list from the store and starts the writer. Blocks.
-    pub fn open(store: Arc<dyn Store>, log: &Logger) -> Result<OrderBook, OpenError> {
+    /// The writer counts in `batches` how many cancellations it carries out at
+    /// once.
+    pub fn open(
+        store: Arc<dyn Store>,
+        batches: Arc<Histogram>,
+        log: &Logger,
+    ) -> Result<OrderBook, OpenError> {
         let snapshot = Arc::new(ArcSwap::default());
         let marks = Arc::new(Marks::default());
         read_changes(&*store, &snapshot, &marks)?;
-        let writer = Writer::start(Arc::clone(&store), Arc::clone(&marks), log)?;
+        let writer = Writer::start(Arc::clone(&store), Arc::clone(&marks), batches, log)?;
         let turn = Arc::default();
         Ok(OrderBook { store, snapshot, marks, turn, writer })
     }
@@ -115,6 +123,15 @@ impl OrderBook {
     /// returns.
     pub async fn cancel(&self, cancellation: Cancellation) -> Result<CancelOutcome, CancelError> {
         self.writer.cancel(cancellation).await
+    }
+
+    /// Whether orders can be cancelled. If the last attempt failed, the store is
+    /// asked to write something. Blocks.
+    pub fn check_writes(&self) -> Result<(), StoreError> {
+        if self.writer.has_failed() {
+            self.store.try_write()?;
+        }
+        Ok(())
     }
 
     fn is_current(&self) -> Result<bool, StoreError> {

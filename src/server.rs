@@ -1,19 +1,34 @@
 //! The server as a whole: assembled, started, drained, stopped.
 
+mod exposition;
+mod operators;
+mod order_counts;
+mod tls;
+
+pub use operators::OperatorsError;
+pub use tls::{LiveCertificate, TlsError, TlsFiles};
+
 use crate::clock::Clock;
 use crate::front_door::{self, TrustedProxies};
 use crate::keys::{Environment, LiveRing};
 use crate::limits::Limits;
+use crate::log::LogBuffer;
+use crate::metrics::Metrics;
 use crate::orders::{OpenError, OrderBook};
 use crate::store::{Store, StoreError};
 use bytes::Bytes;
-use dropshot::{ConfigDropshot, HandlerTaskMode, HttpServer, ServerBuilder};
-use slog::{Logger, info};
+use dropshot::{ConfigDropshot, ConfigTls, HandlerTaskMode, HttpServer, ServerBuilder};
+use operators::Operations;
+use slog::{Logger, info, warn};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use store_orders_api::BASE_PATH;
 use store_orders_api::document::{self, DocumentError};
 use tokio::task::JoinHandle;
+
+/// How long the operators' listener may take to close, once the other has.
+const OPERATORS_CLOSE_WITHIN: Duration = Duration::from_millis(200);
 
 /// How the server is to run.
 #[derive(Clone, Debug)]
@@ -26,6 +41,21 @@ pub struct ServerConfig {
     pub proxies: TrustedProxies,
     /// How long requests under way may take to finish when it stops.
     pub drain: Duration,
+    /// With which certificate it answers; in the clear without.
+    pub tls: Option<TlsFiles>,
+    /// Where it listens for operators.
+    pub operators: OperatorsListen,
+}
+
+/// Where the server listens for operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperatorsListen {
+    /// Nowhere.
+    Off,
+    /// There if the address is free; nobody chose it.
+    IfFree(SocketAddr),
+    /// There, or the server does not start.
+    At(SocketAddr),
 }
 
 /// The parts that a server is made of.
@@ -38,6 +68,8 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Where lines go.
     pub log: Logger,
+    /// Where they wait to be written, if any are.
+    pub log_buffer: Option<Arc<LogBuffer>>,
 }
 
 /// The state of a running server, as the front door and the handlers reach it.
@@ -56,8 +88,10 @@ pub struct App {
     pub environment: Environment,
     /// Whose `X-Forwarded-For` is believed.
     pub proxies: TrustedProxies,
-    /// The emitted document.
-    pub document: Bytes,
+    /// What is read without a key.
+    pub pages: PublicPages,
+    /// What is counted of all this.
+    pub metrics: Metrics,
     /// Where lines go.
     pub log: Logger,
 }
@@ -77,6 +111,15 @@ pub enum StartError {
     /// The front door could not be built.
     #[error(transparent)]
     FrontDoor(#[from] front_door::BuildError),
+    /// The certificate cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// There is no TLS configuration to be had.
+    #[error("TLS cannot be set up")]
+    Rustls(#[from] rustls::Error),
+    /// The operators' listener could not be opened.
+    #[error(transparent)]
+    Operators(#[from] OperatorsError),
     /// The address could not be listened on.
     #[error("cannot listen on {address}")]
     Listen {
@@ -90,6 +133,9 @@ pub enum StartError {
 /// A running server.
 pub struct Server {
     http: HttpServer<Arc<App>>,
+    operators: Option<HttpServer<Arc<Operations>>>,
+    operations: Arc<Operations>,
+    certificate: Option<Arc<LiveCertificate>>,
     background: Vec<JoinHandle<()>>,
     log: Logger,
     drain: Duration,
@@ -99,19 +145,25 @@ impl Server {
     /// Reads the store and starts to listen. Blocks while it reads; needs a
     /// tokio runtime around it.
     pub fn start(config: &ServerConfig, parts: Parts) -> Result<Server, StartError> {
-        let Parts { store, limits, clock, log } = parts;
+        let Parts { store, limits, clock, log, log_buffer } = parts;
+        let files = config.tls.clone();
+        let certificate = files.map(LiveCertificate::open).transpose()?.map(Arc::new);
         let ring = Arc::new(LiveRing::open(Arc::clone(&store))?);
+        let (api, operations) = front_door::build()?;
+        let metrics = Metrics::new(operations);
         let app = Arc::new(App {
-            book: OrderBook::open(Arc::clone(&store), &log)?,
+            book: OrderBook::open(Arc::clone(&store), Arc::clone(&metrics.batches), &log)?,
             store,
             ring: Arc::clone(&ring),
             limits,
             clock,
             environment: config.environment,
             proxies: config.proxies.clone(),
-            document: Bytes::from(document::emitted_text()?),
+            pages: PublicPages::of(document::emitted_text()?),
+            metrics,
             log: log.clone(),
         });
+        let tls = certificate.as_ref().map(LiveCertificate::server_config).transpose()?;
         let dropshot = ConfigDropshot {
             bind_address: config.listen,
             // The writer, not the handler, owns a cancellation, so a handler may
@@ -119,14 +171,33 @@ impl Server {
             default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,
             ..ConfigDropshot::default()
         };
-        let http = ServerBuilder::new(front_door::build()?, app, crate::log::for_dropshot(&log))
+        let http = ServerBuilder::new(api, Arc::clone(&app), crate::log::for_dropshot(&log))
             .config(dropshot)
+            .tls(tls.map(ConfigTls::Dynamic))
             .start()
             .map_err(|source| StartError::Listen { address: config.listen, source })?;
-        let background = vec![tokio::spawn(ring.keep_current(log.clone()))];
-        info!(log, "listening"; "address" => http.local_addr().to_string(),
+        let operations = Arc::new(Operations::new(app, log_buffer));
+        let operators = listen_for_operators(config.operators, &operations, &log)?;
+        let mut background = vec![tokio::spawn(ring.keep_current(log.clone()))];
+        let certificate_kept =
+            certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
+        background.extend(certificate_kept.map(tokio::spawn));
+        let drain = config.drain;
+        let server = Server { http, operators, operations, certificate, background, log, drain };
+        server.introduce(config);
+        Ok(server)
+    }
+
+    fn introduce(&self, config: &ServerConfig) {
+        info!(self.log, "listening"; "url" => self.url(),
             "environment" => config.environment.name());
-        Ok(Server { http, background, log, drain: config.drain })
+        let address = self.address();
+        let in_the_clear = self.certificate.is_none() && !address.ip().to_canonical().is_loopback();
+        if in_the_clear && config.proxies.is_empty() {
+            warn!(self.log, "keys travel in the clear: give this listener a certificate, or let \
+                it listen on a loopback address, or name the proxy that ends TLS before it as a \
+                trusted proxy"; "address" => address.to_string());
+        }
     }
 
     /// Where it listens.
@@ -134,17 +205,64 @@ impl Server {
         self.http.local_addr()
     }
 
+    /// The base address of the API.
+    pub fn url(&self) -> String {
+        let scheme = if self.certificate.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}{BASE_PATH}", self.address())
+    }
+
+    /// Where it listens for operators, if it does.
+    pub fn operators_address(&self) -> Option<SocketAddr> {
+        self.operators.as_ref().map(HttpServer::local_addr)
+    }
+
+    /// What certificate it answers with, if it does.
+    pub fn certificate(&self) -> Option<&Arc<LiveCertificate>> {
+        self.certificate.as_ref()
+    }
+
     /// Stops accepting, lets requests under way finish for as long as was
-    /// configured, and returns.
+    /// configured, and returns. Operators hear until then that it stops.
     pub async fn stop(self) {
         info!(self.log, "stopping");
+        self.operations.stops();
         if tokio::time::timeout(self.drain, self.http.close()).await.is_err() {
-            slog::warn!(self.log, "requests under way did not finish in time";
-                "seconds" => self.drain.as_secs());
+            warn!(self.log, "requests under way did not finish in time";
+                "seconds" => self.drain.as_secs_f64());
+        }
+        if let Some(operators) = self.operators {
+            // Whoever watches may ask again at any time; nobody waits for that.
+            let _ = tokio::time::timeout(OPERATORS_CLOSE_WITHIN, operators.close()).await;
         }
         for task in self.background {
             task.abort();
         }
         info!(self.log, "stopped");
+    }
+}
+
+/// Opens the operators' listener, if there is to be one. That an address is taken
+/// which nobody chose is no reason not to serve.
+fn listen_for_operators(
+    wanted: OperatorsListen,
+    operations: &Arc<Operations>,
+    log: &Logger,
+) -> Result<Option<HttpServer<Arc<Operations>>>, OperatorsError> {
+    let address = match wanted {
+        OperatorsListen::Off => return Ok(None),
+        OperatorsListen::IfFree(address) | OperatorsListen::At(address) => address,
+    };
+    match operators::listen(address, Arc::clone(operations), log) {
+        Ok(listener) => {
+            info!(log, "listening for operators"; "address" => listener.local_addr().to_string());
+            Ok(Some(listener))
+        }
+        Err(error @ OperatorsError::Listen { .. })
+            if matches!(wanted, OperatorsListen::IfFree(_)) =>
+        {
+            warn!(log, "there is no listener for operators"; "error" => crate::log::chain(&error));
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }

@@ -111,6 +111,28 @@ pub struct CancelledBatch {
     pub after: i64,
 }
 
+/// How many orders are in which state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OrderCounts {
+    /// Pending.
+    pub pending: i64,
+    /// Shipped.
+    pub shipped: i64,
+    /// Cancelled.
+    pub cancelled: i64,
+}
+
+impl OrderCounts {
+    /// The count of this state.
+    pub fn of(&mut self, status: Status) -> &mut i64 {
+        match status {
+            Status::Pending => &mut self.pending,
+            Status::Shipped => &mut self.shipped,
+            Status::Cancelled => &mut self.cancelled,
+        }
+    }
+}
+
 /// Where orders, pets, accounts and keys are kept.
 pub trait Store: Send + Sync {
     /// The versions as of all that was committed before the call, by whichever
@@ -135,6 +157,13 @@ pub trait Store: Send + Sync {
 
     /// Every key that was ever issued, with the limits of its account.
     fn keys(&self) -> Result<Vec<(Digest, KnownKey)>, StoreError>;
+
+    /// How many orders are in which state. It may read every row, and holds up
+    /// nobody else meanwhile.
+    fn count_orders(&self) -> Result<OrderCounts, StoreError>;
+
+    /// Writes something that changes nothing, to see whether writing works.
+    fn try_write(&self) -> Result<(), StoreError>;
 
     /// Notes when keys were last used: rows of keys, wall time in milliseconds.
     fn note_use(&self, uses: &[(i64, i64)]) -> Result<(), StoreError>;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::keys::{Digest, KnownKey};
 use store_orders::store::sqlite::SqliteStore;
-use store_orders::store::{Cancellation, CancelledBatch, OrderChange, Store, StoreError, Versions};
+use store_orders::store::{
+    Cancellation, CancelledBatch, OrderChange, OrderCounts, Store, StoreError, Versions,
+};
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
 use tokio::sync::Mutex;
@@ -97,6 +99,14 @@ impl Store for BlockedNotes {
 
     fn keys(&self) -> Result<Vec<(Digest, KnownKey)>, StoreError> {
         self.store.keys()
+    }
+
+    fn count_orders(&self) -> Result<OrderCounts, StoreError> {
+        self.store.count_orders()
+    }
+
+    fn try_write(&self) -> Result<(), StoreError> {
+        self.store.try_write()
     }
 
     fn note_use(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {

@@ -53,6 +53,7 @@ fn an_active_account_with_its_key_costs_less_than_300_bytes() {
                 row,
                 id: format!("key_{row:012}").into(),
                 account: row,
+                plan: Plan::Free,
                 limits: plan,
                 expires_at_ms: None,
                 revoked: false,

@@ -5,7 +5,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{KEYLESS_PER_MINUTE, LogLevel};
 use crate::front_door::TrustedProxies;
 use crate::keys::Environment;
-use crate::server::ServerConfig;
+use crate::server::{OperatorsListen, ServerConfig};
 use crate::store::StoreError;
 use crate::store::sqlite::{IssuedKey, NewKey, NewOrder, SqliteStore};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -43,6 +43,8 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
         environment: Environment::Production,
         proxies: TrustedProxies::default(),
         drain: Duration::from_secs(20),
+        tls: None,
+        operators: OperatorsListen::Off,
     };
     run(store, &config, KEYLESS_PER_MINUTE, LogLevel::Warning, |address| {
         introduce(out, address, &issued)?;

@@ -5,7 +5,7 @@ use crate::config::{LogLevel, ServerSettings};
 use crate::front_door::TrustedProxies;
 use crate::limits::{InMemoryLimits, Record, RecordKeeper};
 use crate::log::LogBuffer;
-use crate::server::{Parts, Server, ServerConfig, StartError};
+use crate::server::{OperatorsListen, Parts, Server, ServerConfig, StartError};
 use crate::store::StoreError;
 use crate::store::sqlite::{LockError, ServerLock, SqliteStore};
 use slog::{Logger, crit, error};
@@ -54,6 +54,8 @@ pub fn serve(
         environment: settings.environment,
         proxies: TrustedProxies::new(settings.trusted_proxies.clone()),
         drain: settings.stop_within,
+        tls: None,
+        operators: OperatorsListen::Off,
     };
     run(store, &config, settings.keyless_per_minute, settings.log_level, |address| {
         lock.note_address(address)?;
@@ -83,7 +85,13 @@ pub fn run(
     let keeper = keep_record(&store, &limits, &clock, &log)?;
     let result = runtime.block_on(async {
         let mut signals = Signals::listen().map_err(system("cannot listen for signals"))?;
-        let parts = Parts { store: Arc::new(store), limits, clock, log: log.clone() };
+        let parts = Parts {
+            store: Arc::new(store),
+            limits,
+            clock,
+            log: log.clone(),
+            log_buffer: Some(Arc::clone(&buffer)),
+        };
         let server = Server::start(config, parts)?;
         announce(server.address()).map_err(system("cannot write to standard output"))?;
         signals.next().await;

@@ -35,15 +35,16 @@ pub async fn admit(app: &App, visit: &mut Visit, arrived: &RequestInfo) -> Admis
         Err(refusal) => Some(Err(refusal)),
         Ok(key) => app.ring.find(key, app.environment, visit.now, |key| {
             let request = KeyedRequest { account: key.account, key: key.row, limits: key.limits };
-            (request, Arc::clone(&key.id))
+            (request, Arc::clone(&key.id), key.plan)
         }),
     };
-    let (request, key_id) = match found {
+    let (request, key_id, plan) = match found {
         Some(Ok(valid)) => valid,
         Some(Err(refusal)) => return keyless(app, visit, refusal, sent).await,
         None => return unchecked(app, visit).await,
     };
     let verdict = app.limits.admit(request, visit.now).await;
+    app.metrics.refusals.count(Some(plan), &verdict);
     visit.figures = Some(verdict.figures());
     visit.key_id = Some(Arc::clone(&key_id));
     match refused(verdict) {
@@ -55,6 +56,7 @@ pub async fn admit(app: &App, visit: &mut Visit, arrived: &RequestInfo) -> Admis
 /// 401, or 429 for an address that sends too many of these.
 async fn keyless(app: &App, visit: &mut Visit, refusal: Refusal, sent: bool) -> Admission {
     let verdict = app.limits.admit_keyless(visit.client, visit.now).await;
+    app.metrics.refusals.count(None, &verdict);
     visit.figures = Some(verdict.figures());
     visit.refusal = Some(refusal);
     Admission::Refused(refused(verdict).unwrap_or_else(|| unauthorized(sent)))

@@ -14,6 +14,11 @@ impl TrustedProxies {
         TrustedProxies(networks)
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The address of the client: the last in `X-Forwarded-For` that is no
     /// trusted proxy, if the peer is one. What comes before it anybody can have
     /// written.

@@ -4,6 +4,7 @@
 use crate::clock::Now;
 use crate::keys::Refusal;
 use crate::limits::Figures;
+use crate::metrics::RouteId;
 use crate::server::App;
 use dropshot::{Body, RequestContext};
 use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
@@ -11,7 +12,7 @@ use slog::{FnValue, error, info};
 use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use store_orders_api::answer::error_response;
 use store_orders_api::{errors, headers};
 
@@ -44,6 +45,8 @@ pub struct Visit {
     pub refusal: Option<Refusal>,
     /// Its path belongs to a deprecated operation.
     pub deprecated: bool,
+    /// Where it is counted.
+    pub route: RouteId,
 }
 
 impl Visit {
@@ -62,6 +65,7 @@ impl Visit {
             key_id: None,
             refusal: None,
             deprecated: false,
+            route: RouteId::UNKNOWN,
         }
     }
 
@@ -93,13 +97,15 @@ impl Visit {
         self.end_uncounted(response)
     }
 
-    /// Drops the body for HEAD and writes the log line.
+    /// The same without the stamps: for what counts against no limit.
     pub fn end_uncounted(self, response: Response<Body>) -> Response<Body> {
-        self.log(response.status());
+        let latency = self.started.elapsed();
+        self.app.metrics.requests.count(self.route, &self.method, response.status(), latency);
+        self.log(response.status(), latency);
         if self.method == Method::HEAD { without_body(response) } else { response }
     }
 
-    fn log(&self, status: StatusCode) {
+    fn log(&self, status: StatusCode, latency: Duration) {
         info!(self.app.log, "request";
             "req_id" => &self.request_id,
             "method" => self.method.as_str(),
@@ -108,7 +114,7 @@ impl Visit {
             "key_id" => self.key_id.as_deref(),
             "refusal" => self.refusal.map(Refusal::as_str),
             "client" => FnValue(|_| self.client.to_string()),
-            "latency_us" => FnValue(|_| self.started.elapsed().as_micros() as u64),
+            "latency_us" => latency.as_micros() as u64,
         );
     }
 }

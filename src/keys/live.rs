@@ -56,8 +56,7 @@ impl LiveRing {
         now: Now,
         with: impl FnOnce(&KnownKey) -> T,
     ) -> Option<Result<T, Refusal>> {
-        let unheard = self.elapsed_ms().saturating_sub(self.checked_at.load(Ordering::Relaxed));
-        if unheard > STALE_AFTER.as_millis() as u64 {
+        if !self.is_current() {
             return None;
         }
         let ring = self.ring.load();
@@ -67,6 +66,12 @@ impl LiveRing {
             }
             with(key)
         }))
+    }
+
+    /// Whether the store has been heard of late: if not, no key can be checked.
+    pub fn is_current(&self) -> bool {
+        let unheard = self.elapsed_ms().saturating_sub(self.checked_at.load(Ordering::Relaxed));
+        unheard <= STALE_AFTER.as_millis() as u64
     }
 
     /// Follows the store, and notes uses of keys, until the task is dropped. A

@@ -9,6 +9,7 @@ use super::{KeyedRequest, Limits, Verdict};
 use crate::clock::Now;
 use async_trait::async_trait;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 /// Counts in memory, without waiting for anything but other counting.
@@ -19,6 +20,7 @@ pub struct InMemoryLimits {
     keys: Table<Strikes>,
     addresses: Mutex<Addresses>,
     keyless_per_minute: u32,
+    bans: AtomicU64,
 }
 
 /// Windows by account and strikes by key, to be recorded or restored. Their
@@ -47,6 +49,7 @@ impl InMemoryLimits {
             keys: Table::new(),
             addresses: Mutex::new(Addresses::bounded(MOST_ADDRESSES)),
             keyless_per_minute,
+            bans: AtomicU64::new(0),
         }
     }
 
@@ -92,7 +95,14 @@ impl InMemoryLimits {
         if shut || !matches!(verdict, Verdict::Limited(..)) {
             return verdict;
         }
-        let ban = self.keys.change(key, |strikes| strikes.strike(now, limits.per_minute));
+        let ban = self.keys.change(key, |strikes| {
+            let last = strikes.banned_until;
+            let ban = strikes.strike(now, limits.per_minute);
+            if ban.is_some() && strikes.banned_until != last {
+                self.bans.fetch_add(1, Ordering::Relaxed);
+            }
+            ban
+        });
         ban.map_or(verdict, Verdict::Banned)
     }
 }
@@ -109,5 +119,9 @@ impl Limits for InMemoryLimits {
             Moment::from(now.monotonic),
             self.keyless_per_minute,
         )
+    }
+
+    fn bans(&self) -> u64 {
+        self.bans.load(Ordering::Relaxed)
     }
 }

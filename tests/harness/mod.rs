@@ -6,6 +6,7 @@ pub mod stores;
 pub mod wire;
 
 mod captured_log;
+pub mod program;
 
 pub use captured_log::CapturedLog;
 
@@ -20,7 +21,7 @@ use store_orders::clock::{Clock, ManualClock};
 use store_orders::front_door::TrustedProxies;
 use store_orders::keys::Environment;
 use store_orders::limits::{InMemoryLimits, Record};
-use store_orders::server::{Parts, Server, ServerConfig};
+use store_orders::server::{OperatorsListen, Parts, Server, ServerConfig};
 use store_orders::store::Store;
 use store_orders::store::sqlite::{NewKey, NewOrder, SqliteStore};
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -74,6 +75,8 @@ impl World {
                 environment: Environment::Production,
                 proxies: TrustedProxies::default(),
                 drain: Duration::from_secs(10),
+                tls: None,
+                operators: OperatorsListen::Off,
             },
             served: None,
         }
@@ -171,10 +174,11 @@ impl World {
             limits: self.limits.clone(),
             clock: self.clock.clone(),
             log: self.log.clone(),
+            log_buffer: None,
         };
         let server = Server::start(&self.config, parts).unwrap();
         let http = reqwest::Client::builder().no_gzip().build().unwrap();
-        let tap = Tap::before(server.address()).await;
+        let tap = Tap::before(server.address());
         TestServer { server, tap, http, world: self }
     }
 }

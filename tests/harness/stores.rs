@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use store_orders::keys::{Digest, KnownKey};
 use store_orders::store::sqlite::SqliteStore;
-use store_orders::store::{Cancellation, CancelledBatch, OrderChange, Store, StoreError, Versions};
+use store_orders::store::{
+    Cancellation, CancelledBatch, OrderChange, OrderCounts, Store, StoreError, Versions,
+};
 use store_orders_api::types::Pet;
 
 /// What the store does instead of what it is asked.
@@ -69,6 +71,14 @@ impl Store for FaultyStore {
 
     fn keys(&self) -> Result<Vec<(Digest, KnownKey)>, StoreError> {
         self.store()?.keys()
+    }
+
+    fn count_orders(&self) -> Result<OrderCounts, StoreError> {
+        self.store()?.count_orders()
+    }
+
+    fn try_write(&self) -> Result<(), StoreError> {
+        self.store()?.try_write()
     }
 
     fn note_use(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {

@@ -3,6 +3,7 @@
 
 use super::{BUSY_TIMEOUT, FILE_NAME, StoreError, opening, schema};
 use crate::limits::RECORD_FILE_NAME;
+pub use crate::store::OrderCounts;
 use chrono::DateTime;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde::Serialize;
@@ -32,17 +33,6 @@ pub struct Findings {
     pub counted_accounts: Option<i64>,
     /// Empty if all is well. What could not be counted because of them is 0.
     pub problems: Vec<String>,
-}
-
-/// How many orders have which status.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct OrderCounts {
-    /// Pending.
-    pub pending: i64,
-    /// Shipped.
-    pub shipped: i64,
-    /// Cancelled.
-    pub cancelled: i64,
 }
 
 /// Examines the store of this directory and the counts beside it.

@@ -1,10 +1,10 @@
 //! What the server asks of the store while it runs.
 
-use super::{SqliteStore, lock, read_versions, reading, writing};
+use super::{SqliteStore, connect, lock, read_versions, reading, writing};
 use crate::keys::{Digest, Environment, KnownKey};
 use crate::store::{
-    CancelOutcome, Cancellation, CancelledBatch, ListedOrder, OrderChange, Store, StoreError,
-    Versions,
+    CancelOutcome, Cancellation, CancelledBatch, ListedOrder, OrderChange, OrderCounts, Status,
+    Store, StoreError, Versions,
 };
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use std::sync::Arc;
@@ -70,6 +70,33 @@ impl Store for SqliteStore {
             .map_err(reading)?;
         let rows = statement.query_map([], known_key).map_err(reading)?;
         rows.collect::<Result<Vec<_>, _>>().map_err(reading)
+    }
+
+    fn count_orders(&self) -> Result<OrderCounts, StoreError> {
+        // A connection of its own: a list must not wait for this.
+        let connection = connect(&self.path)?;
+        let mut counts = OrderCounts::default();
+        let mut count = || {
+            let mut statement =
+                connection.prepare("SELECT status, count(*) FROM orders GROUP BY status")?;
+            let mut rows = statement.query([])?;
+            while let Some(row) = rows.next()? {
+                *counts.of(named(row, 0, Status::named)?) = row.get(1)?;
+            }
+            Ok(())
+        };
+        count().map_err(reading)?;
+        Ok(counts)
+    }
+
+    fn try_write(&self) -> Result<(), StoreError> {
+        let mut connection = lock(&self.writer);
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(writing)?;
+        // SQLite writes the page, although it stays the same.
+        transaction.execute("UPDATE versions SET orders = orders", []).map_err(writing)?;
+        transaction.commit().map_err(writing)
     }
 
     fn note_use(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
@@ -162,6 +189,7 @@ fn known_key(row: &Row<'_>) -> rusqlite::Result<(Digest, KnownKey)> {
         row: row.get(1)?,
         id: Arc::from(id),
         account: row.get(3)?,
+        plan: plan_of(row, 6)?,
         limits: limits_of(row, 6)?,
         expires_at_ms: row.get(4)?,
         revoked: row.get(5)?,
