@@ -10,6 +10,8 @@
 
 mod authentication;
 mod cancel_order;
+mod command_line;
+mod durability;
 mod every_documented_answer;
 mod get_pet;
 mod harness;
