@@ -14,6 +14,8 @@ mod orders;
 mod pets;
 mod printer;
 mod serve;
+mod shell;
+mod systemd_unit;
 mod table;
 mod values;
 
@@ -113,6 +115,23 @@ Examples:
     /// Print, check and show settings
     #[command(subcommand)]
     Config(config::Command),
+    /// Print a hardened systemd unit that serves with the flags given here
+    #[command(after_help = "\
+Example:
+  store-orders systemd-unit --listen 0.0.0.0:8080 > store-orders.service")]
+    SystemdUnit(Box<ServerSettings>),
+    /// Print a script that completes this program's command lines
+    #[command(after_help = "\
+Examples:
+  store-orders completions bash > /etc/bash_completion.d/store-orders
+  store-orders completions fish > ~/.config/fish/completions/store-orders.fish")]
+    Completions(shell::CompletionsArgs),
+    /// Print the man page, or write one for every command
+    #[command(after_help = "\
+Examples:
+  store-orders man > store-orders.1
+  store-orders man --into /usr/local/share/man/man1")]
+    Man(shell::ManArgs),
     /// Print the API's OpenAPI document
     #[command(after_help = "\
 Example:
@@ -145,6 +164,9 @@ impl Cli {
             Command::Restore(args) => args.run(options, printer),
             Command::Check => check::check(options, printer),
             Command::Config(command) => command.run(options, in_force, printer),
+            Command::SystemdUnit(settings) => systemd_unit::print(options, settings, in_force, out),
+            Command::Completions(args) => args.run(out),
+            Command::Man(args) => args.run(out),
             Command::Openapi => {
                 let document = store_orders_api::document::emitted_text()
                     .context("the OpenAPI document cannot be made")?;

@@ -20,9 +20,9 @@ pub struct Setting {
     pub value: serde_json::Value,
     /// Where that came from.
     pub origin: Origin,
-    /// How the command line calls it.
+    /// How the command line calls it, without the dashes.
     #[serde(skip)]
-    flag: String,
+    pub flag: String,
 }
 
 /// Where a value came from.
@@ -112,15 +112,20 @@ impl InForce {
 impl Setting {
     /// The value on one line.
     pub fn text(&self) -> String {
-        match &self.value {
-            serde_json::Value::Null => "-".to_string(),
+        let texts = self.texts();
+        if texts.is_empty() { "-".to_string() } else { texts.join(", ") }
+    }
+
+    /// The values of a list, the one value of another setting, or none.
+    pub fn texts(&self) -> Vec<String> {
+        let text = |value: &serde_json::Value| match value {
             serde_json::Value::String(text) => text.clone(),
-            serde_json::Value::Array(values) if values.is_empty() => "-".to_string(),
-            serde_json::Value::Array(values) => {
-                let texts = values.iter().map(|value| value.as_str().unwrap_or_default());
-                texts.collect::<Vec<_>>().join(", ")
-            }
             other => other.to_string(),
+        };
+        match &self.value {
+            serde_json::Value::Null => Vec::new(),
+            serde_json::Value::Array(values) => values.iter().map(text).collect(),
+            value => vec![text(value)],
         }
     }
 }

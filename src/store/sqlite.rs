@@ -131,6 +131,18 @@ fn create_directory(directory: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
+/// Gives a new file to whoever has its directory, if this is root: a server that
+/// runs as somebody else must be able to use what root's commands leave. SQLite
+/// does so with the files beside the store.
+fn give_to_owner(file: &File, directory: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, fchown};
+    let (owner, own) = (std::fs::metadata(directory)?, file.metadata()?);
+    if own.uid() == 0 && owner.uid() != 0 {
+        fchown(file, Some(owner.uid()), Some(owner.gid()))?;
+    }
+    Ok(())
+}
+
 fn connect(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE

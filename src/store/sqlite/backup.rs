@@ -2,7 +2,7 @@
 //! another name, checked, brought to the disk and only then put in place.
 
 use super::check::{Findings, examine, open_existing, quick_check};
-use super::{FILE_NAME, LockError, ServerLock, StoreError, writing};
+use super::{FILE_NAME, LockError, ServerLock, StoreError, give_to_owner, writing};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{File, OpenOptions};
@@ -166,6 +166,7 @@ impl Copy {
         connection.close().map_err(|(_, error)| writing(error))?;
         let put = || {
             let copy = File::open(self.path())?;
+            give_to_owner(&copy, parent(&self.place))?;
             copy.sync_all()?;
             let length = copy.metadata()?.len();
             TempPath::try_from_path(self.path())?.persist_noclobber(&self.place)?;

@@ -1,7 +1,7 @@
 //! One server a store: a file in the data directory that the server keeps
 //! locked. The operator's commands do not ask for it and go on beside a server.
 
-use super::create_directory;
+use super::{create_directory, give_to_owner};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::SocketAddr;
@@ -47,7 +47,14 @@ impl ServerLock {
         let path = directory.join(LOCK_FILE_NAME);
         let open = || {
             create_directory(directory)?;
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path)
+            let file = OpenOptions::new()
+                .read(true)
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .open(&path)?;
+            give_to_owner(&file, directory)?;
+            Ok(file)
         };
         let unusable = |source| LockError::Unusable { path: path.clone(), source };
         let mut file = open().map_err(unusable)?;
