@@ -11,6 +11,6 @@ pub mod limits;
 pub mod log;
 pub mod metrics;
 pub mod orders;
-mod public_pages;
+pub mod public_pages;
 pub mod server;
 pub mod store;

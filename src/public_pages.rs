@@ -1,25 +1,66 @@
-//! What stands outside `/v1`: without a key, and uncounted.
+//! What stands outside `/v1`: read without a key, and uncounted. All of it is
+//! inside the program, and no page of it loads anything from elsewhere.
+
+mod changelog;
+mod page;
+mod policy;
 
 use crate::front_door::method_not_allowed;
-use crate::server::App;
+use bytes::Bytes;
 use dropshot::{Body, RequestInfo};
-use http::{HeaderValue, Method, Response, header};
+use http::{Method, Response};
+use page::Page;
+use policy::Policy;
 
-/// The page behind this request, or why it is not to be had; none if the path is
-/// no public page.
-pub fn find(app: &App, request: &RequestInfo) -> Option<Response<Body>> {
-    let (content, kind) = match request.uri().path() {
-        "/openapi.json" => (app.document.clone(), "application/json"),
-        "/changelog" => (
-            bytes::Bytes::from_static(include_bytes!("../CHANGELOG.md")),
-            "text/markdown; charset=utf-8",
-        ),
-        _ => return None,
-    };
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        return Some(method_not_allowed("GET, HEAD".to_string()));
+const HTML: &str = "text/html; charset=utf-8";
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// The pages and what they load.
+pub struct PublicPages {
+    document: Page,
+    docs: Page,
+    docs_script: Page,
+    scalar: Page,
+    style: Page,
+    changelog: Page,
+    icon: Page,
+}
+
+impl PublicPages {
+    /// The pages of a server that emits this document.
+    pub fn of(document: impl Into<Bytes>) -> PublicPages {
+        let docs = include_str!("public_pages/assets/docs.html");
+        let script = include_str!("public_pages/assets/docs.js");
+        let scalar = include_bytes!(concat!(env!("OUT_DIR"), "/scalar.js.gz"));
+        let style = include_str!("public_pages/assets/pages.css");
+        let icon = include_str!("public_pages/assets/favicon.svg");
+        PublicPages {
+            document: Page::plain("application/json", Policy::Asset, document),
+            docs: Page::plain(HTML, Policy::Reference, docs),
+            docs_script: Page::plain(SCRIPT, Policy::Asset, script),
+            scalar: Page::compressed(SCRIPT, Policy::Asset, scalar),
+            style: Page::plain("text/css; charset=utf-8", Policy::Asset, style),
+            changelog: Page::plain(HTML, Policy::Text, changelog::page()),
+            icon: Page::plain("image/svg+xml", Policy::Asset, icon),
+        }
     }
-    let mut response = Response::new(Body::from(content));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
-    Some(response)
+
+    /// The page behind this request, or why it is not to be had; none if the
+    /// path is no public page.
+    pub fn find(&self, request: &RequestInfo) -> Option<Response<Body>> {
+        let page = match request.uri().path() {
+            "/" | "/docs" => &self.docs,
+            "/docs/docs.js" => &self.docs_script,
+            "/docs/scalar.js" => &self.scalar,
+            "/docs/pages.css" => &self.style,
+            "/openapi.json" => &self.document,
+            "/changelog" => &self.changelog,
+            "/favicon.ico" => &self.icon,
+            _ => return None,
+        };
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return Some(method_not_allowed("GET, HEAD".to_string()));
+        }
+        Some(page.answer(request.headers()))
+    }
 }
