@@ -29,6 +29,7 @@ use clap::{Args, Parser, Subcommand};
 use printer::Printer;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::process::ExitCode;
 use store_orders_api::document::API_VERSION;
 
 /// The orders API server of a pet store, and its operator's commands.
@@ -44,7 +45,8 @@ Examples:
   store-orders keys issue --account acme
   store-orders orders list --status pending --json
 
-Exit status: 0 done, 1 not done (the error says why), 2 wrong command line."
+Exit status: 0 done, 1 not done (the error says why), 2 wrong command line;
+130 or 143: told by a second Ctrl-C or SIGTERM to stop at once."
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -154,7 +156,9 @@ impl Cli {
         let options = &self.options;
         let printer = &mut Printer::new(&mut *out, options.json);
         match &self.command {
-            Command::Serve(settings) => Ok(serve::serve(&options.store.data_dir, settings, out)?),
+            Command::Serve(settings) => {
+                Ok(serve::serve(&options.store.data_dir, settings, in_force, out)?)
+            }
             Command::Demo(args) => Ok(demo::demo(args, out)?),
             Command::Orders(command) => command.run(options, printer),
             Command::Pets(command) => command.run(options, printer),
@@ -187,6 +191,11 @@ impl Options {
         }
         Ok(SqliteStore::open(directory)?)
     }
+}
+
+/// The status to exit with after this error.
+pub fn exit_code(error: &anyhow::Error) -> ExitCode {
+    error.downcast_ref().map_or(ExitCode::FAILURE, serve::ServeError::exit_code)
 }
 
 /// Whether a command ended because nobody reads its output any more. Only where

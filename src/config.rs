@@ -14,7 +14,7 @@ mod settings;
 pub use default_file::default_file;
 pub use file::{ConfigFile, check_environment};
 pub use in_force::{InForce, Origin, Setting};
-pub use settings::{KEYLESS_PER_MINUTE, LogLevel, ServerSettings, StoreSettings};
+pub use settings::{AdminListen, KEYLESS_PER_MINUTE, LogLevel, ServerSettings, StoreSettings};
 
 use clap::{Arg, ArgAction, Args, Command};
 use std::fmt;

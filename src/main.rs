@@ -26,7 +26,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // With standard error gone too, the exit status alone must do.
             let _ = writeln!(anstream::stderr(), "{ERROR}error:{ERROR:#} {error:#}");
-            ExitCode::FAILURE
+            cli::exit_code(&error)
         }
     }
 }

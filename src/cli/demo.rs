@@ -1,6 +1,6 @@
 //! `demo`: the whole service in one command, with nothing to prepare.
 
-use super::serve::{ServeError, run};
+use super::serve::{Running, ServeError, run};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{KEYLESS_PER_MINUTE, LogLevel};
 use crate::front_door::TrustedProxies;
@@ -22,6 +22,9 @@ const PETS: [&str; 12] = [
 ];
 const ORDERS: i64 = 48;
 
+/// How long requests under way may take to finish.
+const STOP_WITHIN: Duration = Duration::from_secs(5);
+
 /// How the demonstration is to run.
 #[derive(Args, Debug)]
 pub struct DemoArgs {
@@ -42,12 +45,19 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
         listen: args.listen,
         environment: Environment::Production,
         proxies: TrustedProxies::default(),
-        drain: Duration::from_secs(20),
+        drain: STOP_WITHIN,
         tls: None,
         operators: OperatorsListen::Off,
     };
-    run(store, &config, KEYLESS_PER_MINUTE, LogLevel::Warning, |address| {
-        introduce(out, address, &issued)?;
+    let running = Running {
+        config,
+        keyless_per_minute: KEYLESS_PER_MINUTE,
+        log_level: LogLevel::Warning,
+        stop_within: STOP_WITHIN,
+        ends_with_its_terminal: true,
+    };
+    run(store, running, |server| {
+        introduce(out, server.address(), &issued)?;
         out.flush()
     })
 }

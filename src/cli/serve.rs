@@ -1,23 +1,19 @@
 //! `serve`: the server on a store of the operator's.
 
-use crate::clock::SystemClock;
-use crate::config::{LogLevel, ServerSettings};
+mod process;
+mod signals;
+
+pub use process::{Running, run};
+
+use crate::config::{AdminListen, InForce, Origin, ServerSettings};
 use crate::front_door::TrustedProxies;
-use crate::limits::{InMemoryLimits, Record, RecordKeeper};
-use crate::log::LogBuffer;
-use crate::server::{OperatorsListen, Parts, Server, ServerConfig, StartError};
+use crate::server::{OperatorsListen, Server, ServerConfig, StartError, TlsFiles};
 use crate::store::StoreError;
 use crate::store::sqlite::{LockError, ServerLock, SqliteStore};
-use slog::{Logger, crit, error};
+use signals::Stop;
 use std::io::Write;
-use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
-/// How long the last lines of the log may take to be written.
-const LOG_FLUSH: Duration = Duration::from_secs(1);
+use std::process::ExitCode;
 
 /// Why the server did not run to a clean end.
 #[derive(Debug, thiserror::Error)]
@@ -39,120 +35,72 @@ pub enum ServeError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// A second signal came while it stopped.
+    #[error("told a second time to stop, and stopped with requests under way")]
+    CutShort(Stop),
+}
+
+impl ServeError {
+    /// The status to exit with.
+    pub fn exit_code(&self) -> ExitCode {
+        match self {
+            ServeError::CutShort(stop) => ExitCode::from(stop.exit_status()),
+            _ => ExitCode::FAILURE,
+        }
+    }
 }
 
 /// Serves the store of this directory until it is told to stop.
 pub fn serve(
     data_dir: &Path,
     settings: &ServerSettings,
+    in_force: &InForce,
     out: &mut dyn Write,
 ) -> Result<(), ServeError> {
     let mut lock = ServerLock::take(data_dir)?;
     let store = SqliteStore::open(data_dir)?;
-    let config = ServerConfig {
-        listen: settings.listen,
-        environment: settings.environment,
-        proxies: TrustedProxies::new(settings.trusted_proxies.clone()),
-        drain: settings.stop_within,
-        tls: None,
-        operators: OperatorsListen::Off,
+    let running = Running {
+        config: server_config(settings, in_force),
+        keyless_per_minute: settings.keyless_per_minute,
+        log_level: settings.log_level,
+        stop_within: settings.stop_within,
+        ends_with_its_terminal: false,
     };
-    run(store, &config, settings.keyless_per_minute, settings.log_level, |address| {
-        lock.note_address(address)?;
-        writeln!(out, "listening on http://{address}/v1")?;
-        out.flush()
+    run(store, running, |server| {
+        lock.note_address(server.address())?;
+        announce(server, out)
     })
 }
 
-/// Runs a server on this store; `announce` says where it listens.
-pub fn run(
-    store: SqliteStore,
-    config: &ServerConfig,
-    keyless_per_minute: u32,
-    log_level: LogLevel,
-    announce: impl FnOnce(SocketAddr) -> std::io::Result<()>,
-) -> Result<(), ServeError> {
-    let system = |doing| move |source| ServeError::System { doing, source };
-    let buffer = LogBuffer::start(std::io::stderr()).map_err(system("cannot start the log"))?;
-    let log = crate::log::logger(&buffer, log_level.level());
-    log_panics(&log, &buffer);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(system("cannot start the runtime"))?;
-    let limits = Arc::new(InMemoryLimits::new(keyless_per_minute));
-    let clock = Arc::new(SystemClock::start());
-    let keeper = keep_record(&store, &limits, &clock, &log)?;
-    let result = runtime.block_on(async {
-        let mut signals = Signals::listen().map_err(system("cannot listen for signals"))?;
-        let parts = Parts {
-            store: Arc::new(store),
-            limits,
-            clock,
-            log: log.clone(),
-            log_buffer: Some(Arc::clone(&buffer)),
-        };
-        let server = Server::start(config, parts)?;
-        announce(server.address()).map_err(system("cannot write to standard output"))?;
-        signals.next().await;
-        tokio::select! {
-            () = server.stop() => {}
-            () = signals.next() => {}
+fn server_config(settings: &ServerSettings, in_force: &InForce) -> ServerConfig {
+    let operators = match settings.admin_listen {
+        AdminListen::Off => OperatorsListen::Off,
+        AdminListen::At(address) if is_default(in_force, "admin_listen") => {
+            OperatorsListen::IfFree(address)
         }
-        Ok(())
-    });
-    if !keeper.finish() {
-        error!(log, "the last second of counting was not recorded in time");
-    }
-    buffer.flush(LOG_FLUSH);
-    // Whoever still reads a response, or a blocked disk, holds up the end no
-    // longer.
-    runtime.shutdown_background();
-    result
-}
-
-/// Restores the limits from their record beside the store, and keeps it.
-fn keep_record(
-    store: &SqliteStore,
-    limits: &Arc<InMemoryLimits>,
-    clock: &Arc<SystemClock>,
-    log: &Logger,
-) -> Result<RecordKeeper, ServeError> {
-    let directory = store.path().parent().unwrap_or(Path::new("."));
-    let record = Record::open(directory, limits.clone(), clock.clone(), log.clone());
-    let doing = "cannot start the thread that records the limits";
-    RecordKeeper::start(record).map_err(|source| ServeError::System { doing, source })
-}
-
-/// SIGTERM and Ctrl-C.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    fn listen() -> std::io::Result<Signals> {
-        Ok(Signals {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    async fn next(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-        }
+        AdminListen::At(address) => OperatorsListen::At(address),
+    };
+    let files = settings.tls_cert.clone().zip(settings.tls_key.clone());
+    ServerConfig {
+        listen: settings.listen,
+        environment: settings.environment,
+        proxies: TrustedProxies::new(settings.trusted_proxies.clone()),
+        drain: process::drain_within(settings.stop_within),
+        tls: files.map(|(certificate, key)| TlsFiles { certificate, key }),
+        operators,
     }
 }
 
-/// A panic is a line of the log like any other, and written before it gets out.
-fn log_panics(log: &Logger, buffer: &Arc<LogBuffer>) {
-    let (log, buffer) = (log.clone(), Arc::clone(buffer));
-    std::panic::set_hook(Box::new(move |panic| {
-        let place = panic.location().map(ToString::to_string);
-        let text = panic.payload_as_str().unwrap_or("a panic without a message");
-        crit!(log, "a part of the server panicked"; "panic" => text, "place" => place);
-        buffer.flush(LOG_FLUSH);
-    }));
+/// Whether nobody has set this.
+fn is_default(in_force: &InForce, key: &str) -> bool {
+    let mut settings = in_force.settings().iter();
+    settings.any(|setting| setting.key == key && setting.origin == Origin::Default)
+}
+
+fn announce(server: &Server, out: &mut dyn Write) -> std::io::Result<()> {
+    if let Some(address) = server.operators_address() {
+        writeln!(out, "operators on http://{address}")?;
+    }
+    writeln!(out, "listening on {}", server.url())?;
+    out.flush()
 }

@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use slog::Level;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// The default of [`ServerSettings::keyless_per_minute`].
@@ -55,7 +56,24 @@ pub struct ServerSettings {
     /// Which lines the log has: info has one for each request, off has none at all
     #[arg(long, value_enum, env = "STORE_ORDERS_LOG_LEVEL", default_value = "info")]
     pub log_level: LogLevel,
-    /// How long requests under way may take to finish when the server stops
+    /// A file with the certificate to answer with over TLS, and the chain that
+    /// leads to it, as PEM; read anew when it changes, and on SIGHUP
+    #[arg(long, value_name = "FILE", env = "STORE_ORDERS_TLS_CERT")]
+    pub tls_cert: Option<PathBuf>,
+    /// A file with the private key of that certificate, as PEM
+    #[arg(long, value_name = "FILE", env = "STORE_ORDERS_TLS_KEY")]
+    pub tls_key: Option<PathBuf>,
+    /// Where operators ask for /livez, /readyz and /metrics, without a key; off for
+    /// nowhere
+    #[arg(
+        long,
+        value_name = "ADDR:PORT",
+        env = "STORE_ORDERS_ADMIN_LISTEN",
+        default_value = "127.0.0.1:8081"
+    )]
+    pub admin_listen: AdminListen,
+    /// How long the server may take to stop: requests under way have all of it but
+    /// a second, which is for what was counted and logged
     #[arg(
         long,
         value_name = "DURATION",
@@ -77,7 +95,34 @@ impl ServerSettings {
 
     /// The keys that contradict each other, the one to be named first, and how.
     fn contradiction(&self) -> Option<(&'static [&'static str], String)> {
-        None
+        match (&self.tls_cert, &self.tls_key) {
+            (Some(_), None) => Some((&["tls_cert"], "a certificate needs its tls_key".to_string())),
+            (None, Some(_)) => Some((&["tls_key"], "a key needs its tls_cert".to_string())),
+            _ => None,
+        }
+    }
+}
+
+/// Where the server listens for operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdminListen {
+    /// Nowhere.
+    Off,
+    /// At this address.
+    At(SocketAddr),
+}
+
+impl FromStr for AdminListen {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<AdminListen, String> {
+        match text {
+            "off" => Ok(AdminListen::Off),
+            _ => text
+                .parse()
+                .map(AdminListen::At)
+                .map_err(|error| format!("{error}; write ADDR:PORT, or off")),
+        }
     }
 }
 

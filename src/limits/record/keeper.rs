@@ -8,9 +8,6 @@ use std::time::Duration;
 /// what a crash may lose: less than a second of counting.
 const WRITTEN_EVERY: Duration = Duration::from_millis(500);
 
-/// How long the last write may take.
-const LAST_WRITE: Duration = Duration::from_secs(5);
-
 /// A thread that writes a record every half second, until it is told to finish.
 #[derive(Debug)]
 pub struct RecordKeeper {
@@ -36,10 +33,10 @@ impl RecordKeeper {
     }
 
     /// Writes what has changed since the last time, and ends. Blocks; a disk that
-    /// does not answer holds it up for some seconds at most. Says whether all of
-    /// it was written.
-    pub fn finish(self) -> bool {
+    /// does not answer holds it up for no longer than this. Says whether the
+    /// writing came to its end.
+    pub fn finish(self, longest: Duration) -> bool {
         drop(self.running);
-        self.ended.recv_timeout(LAST_WRITE) == Err(RecvTimeoutError::Disconnected)
+        self.ended.recv_timeout(longest) == Err(RecvTimeoutError::Disconnected)
     }
 }
