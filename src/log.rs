@@ -5,9 +5,9 @@ mod buffer;
 
 pub use buffer::{LogBuffer, LogTarget};
 
-use chrono::{SecondsFormat, Utc};
 use slog::{Drain, FnValue, Level, Logger, Never, OwnedKVList, Record, o};
 use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
 /// A logger whose lines go to this buffer: records of this level and above, or
 /// none at all.
@@ -18,7 +18,7 @@ pub fn logger(buffer: &Arc<LogBuffer>, level: impl Into<Option<Level>>) -> Logge
             "msg" => FnValue(|record: &Record<'_>| record.msg().to_string()),
             "level" => FnValue(|record: &Record<'_>| record.level().as_short_str()),
             "time" => FnValue(|_: &Record<'_>| {
-                Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true)
+                humantime::format_rfc3339_millis(SystemTime::now()).to_string()
             }),
         ))
         .build();
