@@ -58,9 +58,9 @@ impl Invocation {
     /// to see them may see why they do not.
     fn checked_settings(&self) -> Option<&ServerSettings> {
         match &self.cli.command {
-            Command::Serve(settings) | Command::Config(config::Command::Check { settings, .. }) => {
-                Some(settings)
-            }
+            Command::Serve(settings)
+            | Command::SystemdUnit(settings)
+            | Command::Config(config::Command::Check { settings, .. }) => Some(settings),
             _ => None,
         }
     }

@@ -5,7 +5,7 @@ mod signals;
 
 pub use process::{Running, run};
 
-use crate::config::{AdminListen, InForce, Origin, ServerSettings};
+use crate::config::{AdminListen, InForce, ServerSettings};
 use crate::front_door::TrustedProxies;
 use crate::server::{OperatorsListen, Server, ServerConfig, StartError, TlsFiles};
 use crate::store::StoreError;
@@ -75,7 +75,7 @@ pub fn serve(
 fn server_config(settings: &ServerSettings, in_force: &InForce) -> ServerConfig {
     let operators = match settings.admin_listen {
         AdminListen::Off => OperatorsListen::Off,
-        AdminListen::At(address) if is_default(in_force, "admin_listen") => {
+        AdminListen::At(address) if in_force.is_default("admin_listen") => {
             OperatorsListen::IfFree(address)
         }
         AdminListen::At(address) => OperatorsListen::At(address),
@@ -85,16 +85,11 @@ fn server_config(settings: &ServerSettings, in_force: &InForce) -> ServerConfig 
         listen: settings.listen,
         environment: settings.environment,
         proxies: TrustedProxies::new(settings.trusted_proxies.clone()),
+        stalled_after: settings.stalled_after,
         drain: process::drain_within(settings.stop_within),
         tls: files.map(|(certificate, key)| TlsFiles { certificate, key }),
         operators,
     }
-}
-
-/// Whether nobody has set this.
-fn is_default(in_force: &InForce, key: &str) -> bool {
-    let mut settings = in_force.settings().iter();
-    settings.any(|setting| setting.key == key && setting.origin == Origin::Default)
 }
 
 fn announce(server: &Server, out: &mut dyn Write) -> std::io::Result<()> {

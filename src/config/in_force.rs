@@ -95,6 +95,11 @@ impl InForce {
         &self.0
     }
 
+    /// Whether nobody has set this.
+    pub fn is_default(&self, key: &str) -> bool {
+        self.0.iter().any(|setting| setting.key == key && setting.origin == Origin::Default)
+    }
+
     /// Where to look for the first of these that somebody has set.
     pub(super) fn place_of(&self, keys: &[&str]) -> String {
         let set = keys.iter().filter_map(|key| self.0.iter().find(|setting| setting.key == *key));

@@ -72,6 +72,16 @@ pub struct ServerSettings {
         default_value = "127.0.0.1:8081"
     )]
     pub admin_listen: AdminListen,
+    /// After how long a client that takes nothing of its answer, or has vanished, is
+    /// cut off; only on Linux
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = duration,
+        env = "STORE_ORDERS_STALLED_AFTER",
+        default_value = "60s"
+    )]
+    pub stalled_after: Duration,
     /// How long the server may take to stop: requests under way have all of it but
     /// a second, which is for what was counted and logged
     #[arg(
@@ -87,20 +97,35 @@ pub struct ServerSettings {
 impl ServerSettings {
     /// Refuses settings that are sound each by itself, but not together.
     pub fn check(&self, in_force: &InForce) -> Result<(), Unusable> {
-        match self.contradiction() {
+        match self.contradiction(in_force) {
             Some((keys, why)) => Err(Unusable::one(in_force.place_of(keys), why)),
             None => Ok(()),
         }
     }
 
     /// The keys that contradict each other, the one to be named first, and how.
-    fn contradiction(&self) -> Option<(&'static [&'static str], String)> {
+    fn contradiction(&self, in_force: &InForce) -> Option<(&'static [&'static str], &'static str)> {
         match (&self.tls_cert, &self.tls_key) {
-            (Some(_), None) => Some((&["tls_cert"], "a certificate needs its tls_key".to_string())),
-            (None, Some(_)) => Some((&["tls_key"], "a key needs its tls_cert".to_string())),
+            (Some(_), None) => return Some((&["tls_cert"], "a certificate needs its tls_key")),
+            (None, Some(_)) => return Some((&["tls_key"], "a key needs its tls_cert")),
+            _ => {}
+        }
+        // A default that is taken is done without.
+        match self.admin_listen {
+            AdminListen::At(operators)
+                if same_place(operators, self.listen) && !in_force.is_default("admin_listen") =>
+            {
+                Some((&["admin_listen"], "it is where listen is; operators need another port"))
+            }
             _ => None,
         }
     }
+}
+
+/// Whether only one of two listeners at these addresses can be.
+fn same_place(one: SocketAddr, other: SocketAddr) -> bool {
+    let everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() != 0 && one.port() == other.port() && (everywhere || one.ip() == other.ip())
 }
 
 /// Where the server listens for operators.
