@@ -3,6 +3,7 @@
 mod exposition;
 mod operators;
 mod order_counts;
+mod stalled;
 mod tls;
 
 pub use operators::OperatorsError;
@@ -41,6 +42,8 @@ pub struct ServerConfig {
     pub proxies: TrustedProxies,
     /// How long requests under way may take to finish when it stops.
     pub drain: Duration,
+    /// After how long without taking a byte a client's connection is ended.
+    pub stalled_after: Duration,
     /// With which certificate it answers; in the clear without.
     pub tls: Option<TlsFiles>,
     /// Where it listens for operators.
@@ -185,7 +188,17 @@ impl Server {
         let drain = config.drain;
         let server = Server { http, operators, operations, certificate, background, log, drain };
         server.introduce(config);
+        server.end_stalled(config.stalled_after);
         Ok(server)
+    }
+
+    fn end_stalled(&self, after: Duration) {
+        for address in [Some(self.address()), self.operators_address()].into_iter().flatten() {
+            if let Err(error) = stalled::end_stalled(address, after) {
+                warn!(self.log, "connections whose client takes nothing are not ended";
+                    "address" => address.to_string(), "error" => error.to_string());
+            }
+        }
     }
 
     fn introduce(&self, config: &ServerConfig) {

@@ -46,6 +46,7 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
         environment: Environment::Production,
         proxies: TrustedProxies::default(),
         drain: STOP_WITHIN,
+        stalled_after: Duration::from_secs(60),
         tls: None,
         operators: OperatorsListen::Off,
     };

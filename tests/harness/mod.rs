@@ -75,6 +75,7 @@ impl World {
                 environment: Environment::Production,
                 proxies: TrustedProxies::default(),
                 drain: Duration::from_secs(10),
+                stalled_after: Duration::from_secs(60),
                 tls: None,
                 operators: OperatorsListen::Off,
             },
