@@ -20,4 +20,5 @@ mod limits;
 mod list_orders;
 mod log_secrets;
 mod paths_and_methods;
+mod public_pages;
 mod wire_judgement;

@@ -9,7 +9,8 @@ async fn an_unknown_path_answers_in_our_shape_and_counts() {
     let key = world.key(Plan::Business);
     let server = world.serve().await;
     let paths = [
-        "/",
+        "/docs/",
+        "/docs/scalar",
         "/v1",
         "/v1/",
         "/v2/store/orders",

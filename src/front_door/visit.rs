@@ -135,11 +135,13 @@ fn logged_path(path: &str) -> Cow<'_, str> {
 }
 
 /// The same response without its body, whose length it still tells: over HTTP/2
-/// a body would be a protocol error (RFC 9110, 9.3.2).
+/// a body would be a protocol error (RFC 9110, 9.3.2). 204 and 304 have no body
+/// to tell of.
 fn without_body(mut response: Response<Body>) -> Response<Body> {
     use http_body::Body as _;
     let length = response.body().size_hint().exact();
-    if let Some(length) = length.filter(|_| response.status() != StatusCode::NO_CONTENT) {
+    let bare = matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    if let Some(length) = length.filter(|_| !bare) {
         response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     }
     response.map(|_| Body::empty())

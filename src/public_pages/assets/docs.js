@@ -15,7 +15,7 @@ Scalar.createApiReference('#reference', {
   mcp: { disabled: true },
   hideClientButton: true,
   showDeveloperTools: 'never',
-  documentDownloadType: 'json',
+  documentDownloadType: 'direct',
   defaultOpenAllTags: true,
   favicon: '/favicon.ico',
 })

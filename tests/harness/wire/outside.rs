@@ -19,7 +19,16 @@ use std::collections::BTreeMap;
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
-const PUBLIC_PAGES: [&str; 4] = ["/", "/docs", "/openapi.json", "/changelog"];
+const PUBLIC_PAGES: [&str; 8] = [
+    "/",
+    "/docs",
+    "/docs/docs.js",
+    "/docs/pages.css",
+    "/docs/scalar.js",
+    "/openapi.json",
+    "/changelog",
+    "/favicon.ico",
+];
 
 /// What a request was about.
 pub enum Subject<'a> {
