@@ -5,7 +5,7 @@ use super::table::Column;
 use super::{Options, values};
 use crate::store::sqlite::{Account, SqliteStore};
 use anyhow::Context;
-use chrono::Utc;
+use chrono::{SubsecRound, Utc};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -68,9 +68,10 @@ impl PlanArgs {
 impl Command {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         let store = options.open_store()?;
+        let now = Utc::now().trunc_subsecs(0);
         match self {
             Command::Create { name, plan } => {
-                store.create_account(name, plan.plan, plan.own_limits(), Utc::now())?;
+                store.create_account(name, plan.plan, plan.own_limits(), now)?;
                 show(&store, name, "created account", printer)
             }
             Command::SetPlan { name, plan } => {
