@@ -19,6 +19,7 @@ mod last_used;
 mod limits;
 mod list_orders;
 mod log_secrets;
+mod operator;
 mod paths_and_methods;
 mod public_pages;
 mod wire_judgement;

@@ -63,10 +63,15 @@ fn connect(path: &Path, access: OpenFlags) -> rusqlite::Result<Connection> {
 /// The first thing that is structurally wrong with a file, if anything is.
 pub(super) fn quick_check(connection: &Connection) -> Option<String> {
     match connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)) {
-        Ok(verdict) if verdict == "ok" => None,
-        Ok(verdict) => Some(verdict),
+        Ok(verdict) => complaints_in(&verdict).next().map(ToString::to_string),
         Err(error) => Some(error.to_string()),
     }
+}
+
+/// The complaints in a row of one of SQLite's checks: a line each, under a heading
+/// that names the database.
+fn complaints_in(row: &str) -> impl Iterator<Item = &str> {
+    row.lines().filter(|line| *line != "ok" && !line.is_empty() && !line.starts_with("***"))
 }
 
 /// Examines a store as it stands at one moment.
@@ -94,10 +99,8 @@ impl Findings {
     fn examine_structure(&mut self, connection: &Connection) {
         let integrity = format!("PRAGMA integrity_check({COMPLAINTS})");
         let complaints = rows(connection, &integrity, |row| row.get::<_, String>(0));
-        for complaint in self.note("its pages", complaints).unwrap_or_default() {
-            if complaint != "ok" {
-                self.problems.push(complaint);
-            }
+        for row in self.note("its pages", complaints).unwrap_or_default() {
+            self.problems.extend(complaints_in(&row).map(ToString::to_string));
         }
         let orphans = rows(connection, "PRAGMA foreign_key_check", |row| {
             let (table, row, parent): (String, Option<i64>, String) =

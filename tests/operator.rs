@@ -1,0 +1,140 @@
+//! What whoever runs the service relies on: settings, backups, checks, one server
+//! a store, and what shells and systemd are told.
+
+mod backup;
+mod check;
+mod one_server;
+mod printed;
+mod settings;
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Lines};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use tempfile::TempDir;
+
+/// A directory in which the real program is run.
+struct Place {
+    directory: TempDir,
+}
+
+/// What a command said, and how it ended.
+struct Said {
+    status: i32,
+    out: String,
+    err: String,
+}
+
+impl Said {
+    fn done(self) -> String {
+        assert_eq!((self.status, self.err.as_str()), (0, ""), "{}", self.out);
+        self.out
+    }
+
+    fn json(self) -> Value {
+        serde_json::from_str(&self.done()).unwrap()
+    }
+
+    /// The one line of a command that could not do what it was asked.
+    fn error(self) -> String {
+        assert_eq!((self.status, self.err.lines().count()), (1, 1), "{}{}", self.out, self.err);
+        self.err.trim_end().strip_prefix("error: ").unwrap().to_string()
+    }
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    /// The program, with nothing set in its environment.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_store-orders"));
+        command.args(arguments).current_dir(self.directory.path());
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("STORE_ORDERS_") {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Said {
+        self.run_with(arguments, &[])
+    }
+
+    fn run_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Said {
+        let output = self.command(arguments).envs(environment.iter().copied()).output().unwrap();
+        Said {
+            status: output.status.code().expect("no signal ends it"),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// The names in a directory, hidden ones too.
+    fn names(&self, directory: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path(directory)).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn serve(&self, arguments: &[&str]) -> Serving {
+        let mut child = self
+            .command(&[&["serve", "--admin-listen", "off"], arguments].concat())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+        let line = out.find(|line| line.as_ref().unwrap().starts_with("listening on "));
+        let url = line.expect("it listens").unwrap().replace("listening on ", "");
+        let err = child.stderr.take().unwrap();
+        Serving { child, url, err: Some(err), _out: out }
+    }
+}
+
+/// A server of its own process, which ends with the test.
+struct Serving {
+    child: Child,
+    url: String,
+    err: Option<ChildStderr>,
+    _out: Lines<BufReader<ChildStdout>>,
+}
+
+impl Serving {
+    /// Kills it, and answers what it had logged.
+    fn kill(mut self) -> String {
+        let mut log = String::new();
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        std::io::Read::read_to_string(&mut self.err.take().unwrap(), &mut log).unwrap();
+        log
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Turns every byte of a page of a file over.
+fn damage(file: &Path, page: usize) {
+    let mut content = std::fs::read(file).unwrap();
+    let bytes = &mut content[page * 4096..(page + 1) * 4096];
+    bytes.iter_mut().for_each(|byte| *byte ^= 0xff);
+    std::fs::write(file, content).unwrap();
+}
