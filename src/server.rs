@@ -1,9 +1,9 @@
 //! The server as a whole: assembled, started, drained, stopped.
 
 mod exposition;
+mod listening_socket;
 mod operators;
 mod order_counts;
-mod stalled;
 mod tls;
 
 pub use operators::OperatorsError;
@@ -19,6 +19,7 @@ use crate::orders::{OpenError, OrderBook};
 use crate::public_pages::PublicPages;
 use crate::store::{Store, StoreError};
 use dropshot::{ConfigDropshot, ConfigTls, HandlerTaskMode, HttpServer, ServerBuilder};
+use listening_socket::ListeningSocket;
 use operators::Operations;
 use slog::{Logger, info, warn};
 use std::net::SocketAddr;
@@ -27,6 +28,9 @@ use std::time::Duration;
 use store_orders_api::BASE_PATH;
 use store_orders_api::document::{self, DocumentError};
 use tokio::task::JoinHandle;
+
+/// How long dropshot may take to accept no more connections, once it is told.
+const TAKES_LEAVE_WITHIN: Duration = Duration::from_millis(10);
 
 /// How long the operators' listener may take to close, once the other has.
 const OPERATORS_CLOSE_WITHIN: Duration = Duration::from_millis(200);
@@ -136,6 +140,8 @@ pub enum StartError {
 /// A running server.
 pub struct Server {
     http: HttpServer<Arc<App>>,
+    /// None where the system does not allow it.
+    socket: Option<ListeningSocket>,
     operators: Option<HttpServer<Arc<Operations>>>,
     operations: Arc<Operations>,
     certificate: Option<Arc<LiveCertificate>>,
@@ -186,19 +192,11 @@ impl Server {
             certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
         background.extend(certificate_kept.map(tokio::spawn));
         let drain = config.drain;
-        let server = Server { http, operators, operations, certificate, background, log, drain };
+        let socket = listening_socket(http.local_addr(), config.stalled_after, &log);
+        let server =
+            Server { http, socket, operators, operations, certificate, background, log, drain };
         server.introduce(config);
-        server.end_stalled(config.stalled_after);
         Ok(server)
-    }
-
-    fn end_stalled(&self, after: Duration) {
-        for address in [Some(self.address()), self.operators_address()].into_iter().flatten() {
-            if let Err(error) = stalled::end_stalled(address, after) {
-                warn!(self.log, "connections whose client takes nothing are not ended";
-                    "address" => address.to_string(), "error" => error.to_string());
-            }
-        }
     }
 
     fn introduce(&self, config: &ServerConfig) {
@@ -239,7 +237,7 @@ impl Server {
     pub async fn stop(self) {
         info!(self.log, "stopping");
         self.operations.stops();
-        if tokio::time::timeout(self.drain, self.http.close()).await.is_err() {
+        if tokio::time::timeout(self.drain, drained(self.http, self.socket)).await.is_err() {
             warn!(self.log, "requests under way did not finish in time";
                 "seconds" => self.drain.as_secs_f64());
         }
@@ -252,6 +250,37 @@ impl Server {
         }
         info!(self.log, "stopped");
     }
+}
+
+/// Waits until the last request is done; new ones find nobody.
+async fn drained(http: HttpServer<Arc<App>>, socket: Option<ListeningSocket>) {
+    let closing = http.close();
+    tokio::pin!(closing);
+    // First dropshot takes leave of the socket: otherwise it would log an error.
+    if tokio::time::timeout(TAKES_LEAVE_WITHIN, &mut closing).await.is_ok() {
+        return;
+    }
+    if let Some(socket) = socket {
+        // It can be closed already, which is as good.
+        let _ = socket.close();
+    }
+    let _ = closing.await;
+}
+
+/// The socket that listens there, with what is asked of its connections.
+fn listening_socket(
+    address: SocketAddr,
+    stalled_after: Duration,
+    log: &Logger,
+) -> Option<ListeningSocket> {
+    let socket = ListeningSocket::find(address);
+    let done = socket.and_then(|socket| socket.end_stalled(stalled_after).map(|()| socket));
+    if let Err(error) = &done {
+        warn!(log, "clients that take nothing are not cut off, and while the server stops it \
+            refuses no connection: the system keeps it from its own socket";
+            "error" => error.to_string());
+    }
+    done.ok()
 }
 
 /// Opens the operators' listener, if there is to be one. That an address is taken

@@ -22,4 +22,5 @@ mod log_secrets;
 mod operator;
 mod paths_and_methods;
 mod public_pages;
+mod serving;
 mod wire_judgement;

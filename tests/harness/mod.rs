@@ -221,6 +221,11 @@ impl TestServer {
         self.server.address()
     }
 
+    /// Where it listens for operators, if it does.
+    pub fn operators_address(&self) -> Option<std::net::SocketAddr> {
+        self.server.operators_address()
+    }
+
     /// What of the document its responses have shown so far.
     pub fn seen(&self) -> BTreeSet<String> {
         self.tap.seen()

@@ -94,8 +94,12 @@ impl Store for SqliteStore {
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(writing)?;
-        // SQLite writes the page, although it stays the same.
-        transaction.execute("UPDATE versions SET orders = orders", []).map_err(writing)?;
+        // A row that stays the same is not written, but this number in the file's
+        // header always is.
+        let id: i64 = transaction
+            .pragma_query_value(None, "application_id", |row| row.get(0))
+            .map_err(reading)?;
+        transaction.pragma_update(None, "application_id", id).map_err(writing)?;
         transaction.commit().map_err(writing)
     }
 

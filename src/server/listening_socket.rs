@@ -1,0 +1,95 @@
+//! The socket that dropshot listens on, for what dropshot does not do: to end
+//! connections whose other end takes nothing, and to refuse new ones while the
+//! server stops. (Dropshot keeps the socket open until the last request is done;
+//! whoever connects meanwhile would wait in vain.)
+//!
+//! Dropshot hands the socket out to nobody, but Linux gives a process another
+//! handle to a file of its own, and lets connections inherit the options of the
+//! socket that they were accepted on. Elsewhere, and where a sandbox forbids it,
+//! neither is done, and the log says so.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Another handle to a socket of this process.
+#[derive(Debug)]
+pub struct ListeningSocket {
+    #[cfg(target_os = "linux")]
+    socket: std::os::fd::OwnedFd,
+}
+
+#[cfg(target_os = "linux")]
+impl ListeningSocket {
+    /// The one that listens at this address.
+    pub fn find(address: SocketAddr) -> io::Result<ListeningSocket> {
+        Ok(ListeningSocket { socket: linux::find(address)? })
+    }
+
+    /// From now on the system ends connections that are accepted here and whose
+    /// other end has for so long taken no byte that is waiting for it, or has
+    /// vanished without a word.
+    pub fn end_stalled(&self, after: Duration) -> io::Result<()> {
+        use rustix::net::sockopt;
+        let milliseconds = u32::try_from(after.as_millis()).unwrap_or(u32::MAX);
+        sockopt::set_tcp_user_timeout(&self.socket, milliseconds)?;
+        // Whoever has vanished while nothing waits for him is asked for an answer.
+        let asked_after = (after / 2).max(Duration::from_secs(1));
+        sockopt::set_tcp_keepidle(&self.socket, asked_after)?;
+        sockopt::set_tcp_keepintvl(&self.socket, (asked_after / 4).max(Duration::from_secs(1)))?;
+        sockopt::set_socket_keepalive(&self.socket, true)?;
+        Ok(())
+    }
+
+    /// From now on connections are refused. Whoever has not been accepted yet is
+    /// turned away.
+    pub fn close(&self) -> io::Result<()> {
+        Ok(rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both)?)
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl ListeningSocket {
+    /// There is no way to it.
+    pub fn find(_: SocketAddr) -> io::Result<ListeningSocket> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Not done here.
+    pub fn end_stalled(&self, _: Duration) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Not done here.
+    pub fn close(&self) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use rustix::net::{getsockname, sockopt};
+    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+    use std::io;
+    use std::net::SocketAddr;
+    use std::os::fd::OwnedFd;
+
+    pub fn find(address: SocketAddr) -> io::Result<OwnedFd> {
+        let process = pidfd_open(getpid(), PidfdFlags::empty())?;
+        for entry in std::fs::read_dir("/proc/self/fd")? {
+            let Ok(number) = entry?.file_name().to_string_lossy().parse() else { continue };
+            match pidfd_getfd(&process, number, PidfdGetfdFlags::empty()) {
+                Ok(file) if listens_at(&file, address) => return Ok(file),
+                // What was closed meanwhile is not the one.
+                Ok(_) | Err(rustix::io::Errno::BADF) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn listens_at(file: &OwnedFd, address: SocketAddr) -> bool {
+        let own = || SocketAddr::try_from(getsockname(file).ok()?).ok();
+        sockopt::socket_acceptconn(file).unwrap_or(false) && own() == Some(address)
+    }
+}
