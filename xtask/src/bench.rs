@@ -130,9 +130,10 @@ pub fn run(arguments: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
     let span = Duration::from_millis(if arguments.quick { 120 } else { 700 });
     let mut ground = Ground::new(&release_directory()?, arguments.rounds.into(), span)?;
     let mut rows = Vec::new();
-    let mut violations = Vec::new();
+    let (mut violations, mut others) = (Vec::new(), 0.0_f64);
     for part in Part::value_variants() {
         if arguments.only.is_empty() || arguments.only.contains(part) {
+            others = others.max(machine::busy_by_others());
             let name = part.to_possible_value().map(|value| value.get_name().to_string());
             let measured = part.measure(&mut ground, &mut violations);
             rows.extend(measured.with_context(|| name.unwrap_or_default())?);
@@ -142,14 +143,17 @@ pub fn run(arguments: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<Outcome
     if arguments.json {
         let report = serde_json::json!({
             "machine": machine, "date": date, "rounds": arguments.rounds,
-            "round_ms": span.as_millis() as u64, "rows": rows, "violations": violations,
+            "round_ms": span.as_millis() as u64, "busy_by_others": others, "rows": rows,
+            "violations": violations,
         });
         writeln!(out, "{report:#}")?;
     } else {
         writeln!(out, "{machine}; {date}")?;
         writeln!(
             out,
-            "Medians over {} rounds of {} ms, taking turns; ratios are medians of each round's.\n",
+            "Medians over {} rounds of {} ms, taking turns; ratios are medians of each round's.\n\
+             Others kept up to {others:.1} cores busy; the CPU ratio, what an answer costs the \
+             served side, suffers less from that.\n",
             arguments.rounds,
             span.as_millis()
         )?;

@@ -18,7 +18,7 @@ pub fn measure(ground: &mut Ground) -> anyhow::Result<Vec<Row>> {
     }
     let (store, other) = (ground.store(100)?, ground.store(100)?);
     let on = ground.serve(&store)?;
-    let off = ground.program.serve(&other.directory, &[SWITCH, "error"], None)?;
+    let off = ground.program.serve(&other.directory, &[SWITCH, "off"], None)?;
     let work = Work::Same(request("GET", LIST, Some(&store.key), false));
     let turn = |server| asking(ground, server, 32, &work, 200);
     let [on, off] = go(ground.rounds, [turn(&on), turn(&off)])?;

@@ -18,14 +18,38 @@ pub fn name() -> String {
     let kibibytes: f64 =
         memory.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or_default();
     let kernel = rustix::system::uname();
+    let congestion = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control");
     format!(
-        "{}, {} cores, {:.0} GiB, {} {}",
+        "{}, {} cores, {:.0} GiB, {} {}, TCP {}",
         field("/proc/cpuinfo", "model name"),
         cores().len(),
         kibibytes / 1024.0 / 1024.0,
         kernel.sysname().to_string_lossy(),
         kernel.release().to_string_lossy(),
+        congestion.unwrap_or_default().trim(),
     )
+}
+
+/// How many of the cores were busy for as long as nothing of ours was: what
+/// others take away from both sides.
+pub fn busy_by_others() -> f64 {
+    let busy_and_idle = || {
+        let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let numbers: Vec<f64> = text
+            .lines()
+            .next()
+            .into_iter()
+            .flat_map(str::split_whitespace)
+            .filter_map(|number| number.parse().ok())
+            .collect();
+        let idle: f64 = numbers.iter().skip(3).take(2).sum();
+        (numbers.iter().take(8).sum::<f64>() - idle, idle)
+    };
+    let before = busy_and_idle();
+    std::thread::sleep(Duration::from_millis(400));
+    let after = busy_and_idle();
+    let (busy, idle) = (after.0 - before.0, after.1 - before.1);
+    if busy + idle > 0.0 { cores().len() as f64 * busy / (busy + idle) } else { 0.0 }
 }
 
 /// The core of one side of a measurement.

@@ -185,7 +185,8 @@ impl Program {
         preload: Option<&Path>,
     ) -> anyhow::Result<Running> {
         let mut command = Command::new(&self.path);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--keyless-per-minute", "4294967295"]);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"]);
+        command.args(["--keyless-per-minute", "4294967295"]);
         command.args(extra).arg("--data-dir").arg(data_dir).stdin(Stdio::null());
         if let Some(library) = preload {
             command.env("LD_PRELOAD", library);
