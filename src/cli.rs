@@ -75,6 +75,7 @@ enum Command {
 Examples:
   store-orders serve
   store-orders serve --listen 0.0.0.0:8080 --data-dir /var/lib/store-orders
+  store-orders serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem
   store-orders serve --environment staging --trusted-proxy 10.0.0.0/8")]
     Serve(Box<ServerSettings>),
     /// Serve a store of made-up orders, gone when it ends

@@ -6,7 +6,7 @@ mod operators;
 mod order_counts;
 mod tls;
 
-pub use operators::OperatorsError;
+pub use operators::{OperatorsError, OperatorsListen};
 pub use tls::{LiveCertificate, TlsError, TlsFiles};
 
 use crate::clock::Clock;
@@ -54,17 +54,6 @@ pub struct ServerConfig {
     pub operators: OperatorsListen,
 }
 
-/// Where the server listens for operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperatorsListen {
-    /// Nowhere.
-    Off,
-    /// There if the address is free; nobody chose it.
-    IfFree(SocketAddr),
-    /// There, or the server does not start.
-    At(SocketAddr),
-}
-
 /// The parts that a server is made of.
 pub struct Parts {
     /// Where orders, pets, accounts and keys are kept.
@@ -101,6 +90,26 @@ pub struct App {
     pub metrics: Metrics,
     /// Where lines go.
     pub log: Logger,
+}
+
+impl App {
+    /// Reads the store. Blocks.
+    fn open(config: &ServerConfig, parts: Parts, metrics: Metrics) -> Result<App, StartError> {
+        let Parts { store, limits, clock, log, .. } = parts;
+        let ring = Arc::new(LiveRing::open(Arc::clone(&store))?);
+        Ok(App {
+            book: OrderBook::open(Arc::clone(&store), Arc::clone(&metrics.batches), &log)?,
+            store,
+            ring,
+            limits,
+            clock,
+            environment: config.environment,
+            proxies: config.proxies.clone(),
+            pages: PublicPages::of(document::emitted_text()?),
+            metrics,
+            log,
+        })
+    }
 }
 
 /// Why the server did not start.
@@ -154,24 +163,11 @@ impl Server {
     /// Reads the store and starts to listen. Blocks while it reads; needs a
     /// tokio runtime around it.
     pub fn start(config: &ServerConfig, parts: Parts) -> Result<Server, StartError> {
-        let Parts { store, limits, clock, log, log_buffer } = parts;
+        let (log, log_buffer) = (parts.log.clone(), parts.log_buffer.clone());
         let files = config.tls.clone();
         let certificate = files.map(LiveCertificate::open).transpose()?.map(Arc::new);
-        let ring = Arc::new(LiveRing::open(Arc::clone(&store))?);
         let (api, operations) = front_door::build()?;
-        let metrics = Metrics::new(operations);
-        let app = Arc::new(App {
-            book: OrderBook::open(Arc::clone(&store), Arc::clone(&metrics.batches), &log)?,
-            store,
-            ring: Arc::clone(&ring),
-            limits,
-            clock,
-            environment: config.environment,
-            proxies: config.proxies.clone(),
-            pages: PublicPages::of(document::emitted_text()?),
-            metrics,
-            log: log.clone(),
-        });
+        let app = Arc::new(App::open(config, parts, Metrics::new(operations))?);
         let tls = certificate.as_ref().map(LiveCertificate::server_config).transpose()?;
         let dropshot = ConfigDropshot {
             bind_address: config.listen,
@@ -185,14 +181,13 @@ impl Server {
             .tls(tls.map(ConfigTls::Dynamic))
             .start()
             .map_err(|source| StartError::Listen { address: config.listen, source })?;
+        let mut background = vec![tokio::spawn(Arc::clone(&app.ring).keep_current(log.clone()))];
+        let kept = certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
+        background.extend(kept.map(tokio::spawn));
         let operations = Arc::new(Operations::new(app, log_buffer));
-        let operators = listen_for_operators(config.operators, &operations, &log)?;
-        let mut background = vec![tokio::spawn(ring.keep_current(log.clone()))];
-        let certificate_kept =
-            certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
-        background.extend(certificate_kept.map(tokio::spawn));
+        let operators = operators::listen(config.operators, &operations, &log)?;
+        let socket = ListeningSocket::prepared(http.local_addr(), config.stalled_after, &log);
         let drain = config.drain;
-        let socket = listening_socket(http.local_addr(), config.stalled_after, &log);
         let server =
             Server { http, socket, operators, operations, certificate, background, log, drain };
         server.introduce(config);
@@ -265,46 +260,4 @@ async fn drained(http: HttpServer<Arc<App>>, socket: Option<ListeningSocket>) {
         let _ = socket.close();
     }
     let _ = closing.await;
-}
-
-/// The socket that listens there, with what is asked of its connections.
-fn listening_socket(
-    address: SocketAddr,
-    stalled_after: Duration,
-    log: &Logger,
-) -> Option<ListeningSocket> {
-    let socket = ListeningSocket::find(address);
-    let done = socket.and_then(|socket| socket.end_stalled(stalled_after).map(|()| socket));
-    if let Err(error) = &done {
-        warn!(log, "clients that take nothing are not cut off, and while the server stops it \
-            refuses no connection: the system keeps it from its own socket";
-            "error" => error.to_string());
-    }
-    done.ok()
-}
-
-/// Opens the operators' listener, if there is to be one. That an address is taken
-/// which nobody chose is no reason not to serve.
-fn listen_for_operators(
-    wanted: OperatorsListen,
-    operations: &Arc<Operations>,
-    log: &Logger,
-) -> Result<Option<HttpServer<Arc<Operations>>>, OperatorsError> {
-    let address = match wanted {
-        OperatorsListen::Off => return Ok(None),
-        OperatorsListen::IfFree(address) | OperatorsListen::At(address) => address,
-    };
-    match operators::listen(address, Arc::clone(operations), log) {
-        Ok(listener) => {
-            info!(log, "listening for operators"; "address" => listener.local_addr().to_string());
-            Ok(Some(listener))
-        }
-        Err(error @ OperatorsError::Listen { .. })
-            if matches!(wanted, OperatorsListen::IfFree(_)) =>
-        {
-            warn!(log, "there is no listener for operators"; "error" => crate::log::chain(&error));
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
 }

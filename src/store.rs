@@ -122,17 +122,6 @@ pub struct OrderCounts {
     pub cancelled: i64,
 }
 
-impl OrderCounts {
-    /// The count of this state.
-    pub fn of(&mut self, status: Status) -> &mut i64 {
-        match status {
-            Status::Pending => &mut self.pending,
-            Status::Shipped => &mut self.shipped,
-            Status::Cancelled => &mut self.cancelled,
-        }
-    }
-}
-
 /// Where orders, pets, accounts and keys are kept.
 pub trait Store: Send + Sync {
     /// The versions as of all that was committed before the call, by whichever

@@ -3,6 +3,7 @@
 
 mod full_disk;
 mod metrics;
+mod open_files;
 mod operators;
 mod program;
 mod stalled;

@@ -8,6 +8,7 @@
 //! socket that they were accepted on. Elsewhere, and where a sandbox forbids it,
 //! neither is done, and the log says so.
 
+use slog::{Logger, warn};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -19,17 +20,36 @@ pub struct ListeningSocket {
     socket: std::os::fd::OwnedFd,
 }
 
+impl ListeningSocket {
+    /// The one that listens at this address, with its connections bounded; none
+    /// where the system does not allow it.
+    pub fn prepared(
+        address: SocketAddr,
+        stalled_after: Duration,
+        log: &Logger,
+    ) -> Option<ListeningSocket> {
+        let socket = ListeningSocket::find(address);
+        let done = socket.and_then(|socket| socket.end_stalled(stalled_after).map(|()| socket));
+        if let Err(error) = &done {
+            warn!(log, "clients that take nothing are not cut off, and while the server stops it \
+                refuses no connection: the system keeps it from its own socket";
+                "error" => error.to_string());
+        }
+        done.ok()
+    }
+}
+
 #[cfg(target_os = "linux")]
 impl ListeningSocket {
     /// The one that listens at this address.
-    pub fn find(address: SocketAddr) -> io::Result<ListeningSocket> {
+    fn find(address: SocketAddr) -> io::Result<ListeningSocket> {
         Ok(ListeningSocket { socket: linux::find(address)? })
     }
 
     /// From now on the system ends connections that are accepted here and whose
     /// other end has for so long taken no byte that is waiting for it, or has
     /// vanished without a word.
-    pub fn end_stalled(&self, after: Duration) -> io::Result<()> {
+    fn end_stalled(&self, after: Duration) -> io::Result<()> {
         use rustix::net::sockopt;
         let milliseconds = u32::try_from(after.as_millis()).unwrap_or(u32::MAX);
         sockopt::set_tcp_user_timeout(&self.socket, milliseconds)?;
@@ -51,12 +71,12 @@ impl ListeningSocket {
 #[cfg(not(target_os = "linux"))]
 impl ListeningSocket {
     /// There is no way to it.
-    pub fn find(_: SocketAddr) -> io::Result<ListeningSocket> {
+    fn find(_: SocketAddr) -> io::Result<ListeningSocket> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
     /// Not done here.
-    pub fn end_stalled(&self, _: Duration) -> io::Result<()> {
+    fn end_stalled(&self, _: Duration) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 

@@ -13,7 +13,7 @@ use dropshot::{
 use http::{HeaderValue, Response, header};
 use schemars::JsonSchema;
 use serde::Serialize;
-use slog::Logger;
+use slog::{Logger, info, warn};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +24,17 @@ const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 
 /// How long a scrape waits for the orders to be counted.
 const ORDERS_COUNTED_WITHIN: Duration = Duration::from_secs(2);
+
+/// Where the server listens for operators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OperatorsListen {
+    /// Nowhere.
+    Off,
+    /// There if the address is free; nobody chose it.
+    IfFree(SocketAddr),
+    /// There, or the server does not start.
+    At(SocketAddr),
+}
 
 /// What operators, and the programs that watch for them, may ask.
 #[dropshot::api_description]
@@ -154,8 +165,33 @@ pub enum OperatorsError {
     },
 }
 
-/// Starts to listen.
+/// Opens the listener, if there is to be one. That an address is taken which
+/// nobody chose is no reason not to serve.
 pub fn listen(
+    wanted: OperatorsListen,
+    operations: &Arc<Operations>,
+    log: &Logger,
+) -> Result<Option<HttpServer<Arc<Operations>>>, OperatorsError> {
+    let address = match wanted {
+        OperatorsListen::Off => return Ok(None),
+        OperatorsListen::IfFree(address) | OperatorsListen::At(address) => address,
+    };
+    match listen_at(address, Arc::clone(operations), log) {
+        Ok(listener) => {
+            info!(log, "listening for operators"; "address" => listener.local_addr().to_string());
+            Ok(Some(listener))
+        }
+        Err(error @ OperatorsError::Listen { .. })
+            if matches!(wanted, OperatorsListen::IfFree(_)) =>
+        {
+            warn!(log, "there is no listener for operators"; "error" => chain(&error));
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn listen_at(
     address: SocketAddr,
     operations: Arc<Operations>,
     log: &Logger,

@@ -34,11 +34,21 @@ impl Started {
 
     /// Any command; returns when it listens or has ended.
     pub fn run(directory: &Path, arguments: &[&str], environment: &[(&str, &Path)]) -> Started {
+        Started::after("true", directory, arguments, environment)
+    }
+
+    /// The same, in a shell that has done this before.
+    pub fn after(
+        shell: &str,
+        directory: &Path,
+        arguments: &[&str],
+        environment: &[(&str, &Path)],
+    ) -> Started {
         let log = directory.join(format!("log-{}", arguments.join("-").replace('/', "_")));
         // What writes beyond a limit on the size of files is told so, and not killed.
-        let ignoring = "trap '' XFSZ && exec \"$0\" \"$@\"";
+        let shell = format!("trap '' XFSZ && {shell} && exec \"$0\" \"$@\"");
         let mut child = Command::new("sh")
-            .args(["-c", ignoring, env!("CARGO_BIN_EXE_store-orders")])
+            .args(["-c", &shell, env!("CARGO_BIN_EXE_store-orders")])
             .args(arguments)
             .envs(environment.iter().copied())
             .stdout(Stdio::piped())

@@ -3,8 +3,8 @@
 use super::{SqliteStore, connect, lock, read_versions, reading, writing};
 use crate::keys::{Digest, Environment, KnownKey};
 use crate::store::{
-    CancelOutcome, Cancellation, CancelledBatch, ListedOrder, OrderChange, OrderCounts, Status,
-    Store, StoreError, Versions,
+    CancelOutcome, Cancellation, CancelledBatch, ListedOrder, OrderChange, OrderCounts, Store,
+    StoreError, Versions,
 };
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use std::sync::Arc;
@@ -75,18 +75,20 @@ impl Store for SqliteStore {
     fn count_orders(&self) -> Result<OrderCounts, StoreError> {
         // A connection of its own: a list must not wait for this.
         let connection = connect(&self.path)?;
-        let mut counts = OrderCounts::default();
-        let mut count = || {
-            let mut statement =
-                connection.prepare("SELECT status, count(*) FROM orders GROUP BY status")?;
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                *counts.of(named(row, 0, Status::named)?) = row.get(1)?;
-            }
-            Ok(())
-        };
-        count().map_err(reading)?;
-        Ok(counts)
+        connection
+            // GROUP BY would sort, and take twice as long.
+            .query_row(
+                "SELECT count(*) FILTER (WHERE status = 'pending'),
+                        count(*) FILTER (WHERE status = 'shipped'),
+                        count(*) FILTER (WHERE status = 'cancelled')
+                 FROM orders",
+                [],
+                |row| {
+                    let (pending, shipped, cancelled) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                    Ok(OrderCounts { pending, shipped, cancelled })
+                },
+            )
+            .map_err(reading)
     }
 
     fn try_write(&self) -> Result<(), StoreError> {
