@@ -1,7 +1,7 @@
 //! What was acknowledged stays, whatever becomes of the program; and a real file
 //! of orders comes back complete.
 
-use crate::harness::program::Program;
+use crate::harness::program::{Program, QUIETLY};
 use crate::harness::{Key, refused};
 use std::fmt::Write;
 use std::process::Command;
@@ -21,7 +21,7 @@ async fn a_kill_right_after_a_204_keeps_the_cancellation() {
     SqliteStore::open(directory.path()).unwrap().import_orders(&orders, false, &|| ()).unwrap();
     let mut acknowledged = Vec::new();
     for round in 0..3_i64 {
-        let program = Program::serve(directory.path());
+        let program = Program::serve(directory.path(), &QUIETLY);
         // Several at once, and the kill comes while the others are under way.
         let client = client(&program, &key);
         let cancels = (1..=10).map(|n| {
@@ -39,21 +39,21 @@ async fn a_kill_right_after_a_204_keeps_the_cancellation() {
         }
     }
     assert!(acknowledged.len() >= 3, "{acknowledged:?}");
-    let program = Program::serve(directory.path());
+    let program = Program::serve(directory.path(), &QUIETLY);
     let client = client(&program, &key);
     let listed = client.list_orders().await.unwrap();
     for id in acknowledged {
         assert!(listed.iter().all(|order| order.id != id), "order {id} is back");
         assert_eq!(refused(client.cancel_order(id).await).0, 404, "order {id}");
     }
-    program.terminate();
+    program.terminate().await;
 }
 
 #[tokio::test]
 async fn a_real_file_of_100_000_orders_comes_back_complete() {
     let directory = tempfile::tempdir().unwrap();
     let key = Key::of_a_new_account(directory.path(), Plan::Free);
-    let program = Program::serve(directory.path());
+    let program = Program::serve(directory.path(), &QUIETLY);
     let mut file = "id,petId,quantity,shipDate,complete,status\n".to_string();
     for id in (1..=100_000_i64).rev() {
         let date = if id % 3 == 0 { "2026-12-24T10:30:00+01:00" } else { "" };
@@ -76,5 +76,5 @@ async fn a_real_file_of_100_000_orders_comes_back_complete() {
         let date = order.ship_date.map(|date| date.to_rfc3339());
         assert_eq!(date.as_deref(), (id % 3 == 0).then_some("2026-12-24T09:30:00+00:00"));
     }
-    program.terminate();
+    program.terminate().await;
 }

@@ -1,61 +1,117 @@
-//! The real program on a data directory, as the operator starts it.
+//! The real program, as the operator starts it, with what it prints and logs.
 
 use super::Key;
-use super::wire::Tap;
+use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use store_orders::keys::Environment;
+use store_orders::store::sqlite::{NewKey, SqliteStore};
+use store_orders_api::plans::Plan;
+use tempfile::TempDir;
 
-/// The program as it serves a directory; killed when it is dropped.
+/// A free port, and nobody else's.
+pub const QUIETLY: [&str; 4] = ["--listen", "127.0.0.1:0", "--admin-listen", "off"];
+
+/// How long something may take to come about that is waited for: far more than
+/// it needs, so that only what never comes fails.
+pub const LONGEST: Duration = Duration::from_secs(60);
+
+/// Waits until this is so.
+pub async fn until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
+    let started = Instant::now();
+    while !holds().await {
+        assert!(started.elapsed() < LONGEST, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// A data directory with these many pending orders, 1 and on.
+pub fn directory_with(orders: i64) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let orders: Vec<_> = (1..=orders).map(crate::harness::pending_order).collect();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    store.import_orders(&orders, false, &|| ()).unwrap();
+    directory
+}
+
+/// The program as it runs; killed when it is dropped.
 pub struct Program {
     child: Child,
-    base: String,
-    /// Holds its responses against the document.
-    _tap: Tap,
+    log: PathBuf,
+    /// What it printed up to the line that says where it listens; all of it if it
+    /// did not come to that.
+    pub printed: Vec<String>,
 }
 
 impl Program {
-    pub fn serve(directory: &Path) -> Program {
-        Program::serve_with(directory, &[])
+    /// `serve` with these arguments, on port 0 unless they say otherwise.
+    pub fn serve(directory: &Path, arguments: &[&str]) -> Program {
+        let data = directory.to_str().unwrap();
+        Program::run(directory, &[&["serve", "--data-dir", data], arguments].concat(), &[])
     }
 
-    /// With these arguments besides. Returns when it answers.
-    pub fn serve_with(directory: &Path, arguments: &[&str]) -> Program {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_store-orders"))
-            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
-            .arg(directory)
+    /// Any command; returns when it listens or has ended.
+    pub fn run(directory: &Path, arguments: &[&str], environment: &[(&str, &Path)]) -> Program {
+        Program::after("true", directory, arguments, environment)
+    }
+
+    /// The same, in a shell that has done this before.
+    pub fn after(
+        shell: &str,
+        directory: &Path,
+        arguments: &[&str],
+        environment: &[(&str, &Path)],
+    ) -> Program {
+        let log = directory.join(format!("log-{}", arguments.join("-").replace('/', "_")));
+        // What writes beyond a limit on the size of files is told so, and not killed.
+        let shell = format!("trap '' XFSZ && {shell} && exec \"$0\" \"$@\"");
+        let mut child = Command::new("sh")
+            .args(["-c", &shell, env!("CARGO_BIN_EXE_store-orders")])
             .args(arguments)
+            .envs(environment.iter().copied())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(File::create(&log).unwrap())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let address = lines
-            .map_while(Result::ok)
-            .find_map(|line| {
-                let base = line.strip_prefix("listening on http://")?;
-                base.strip_suffix("/v1")?.parse().ok()
-            })
-            .expect("the program says where it listens");
-        let tap = Tap::before(address);
-        Program { child, base: format!("http://{}/v1", tap.address()), _tap: tap }
+        let mut printed = Vec::new();
+        for line in BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok) {
+            let listens = line.starts_with("listening on ");
+            printed.push(line);
+            if listens {
+                break;
+            }
+        }
+        Program { child, log, printed }
+    }
+
+    /// Where it said that it listens, without `/v1`.
+    pub fn origin(&self) -> &str {
+        self.said("listening on ").and_then(|url| url.strip_suffix("/v1")).unwrap()
     }
 
     /// The base address, which ends in `/v1`.
     pub fn base(&self) -> &str {
-        &self.base
+        self.said("listening on ").unwrap()
     }
 
-    /// SIGKILL.
-    pub fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
+    /// Where it said that it listens for operators, if it did.
+    pub fn operators(&self) -> Option<&str> {
+        self.said("operators on ")
     }
 
-    /// SIGTERM, and waits for the end.
-    pub fn terminate(mut self) {
-        self.signal("TERM");
-        assert!(self.wait().success());
+    fn said(&self, before: &str) -> Option<&str> {
+        self.printed.iter().find_map(|line| line.strip_prefix(before))
+    }
+
+    /// All that it has logged so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
     }
 
     pub fn signal(&self, name: &str) {
@@ -65,8 +121,27 @@ impl Program {
         assert!(Command::new("sh").args(kill).status().unwrap().success());
     }
 
-    pub fn wait(&mut self) -> ExitStatus {
-        self.child.wait().unwrap()
+    /// SIGKILL.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// SIGTERM, and waits for a clean end.
+    pub async fn terminate(self) {
+        self.signal("TERM");
+        let (status, log) = self.ended().await;
+        assert!(status.success(), "{log}");
+    }
+
+    /// Waits for the end.
+    pub async fn ended(mut self) -> (ExitStatus, String) {
+        until("the program ends", || {
+            let ended = self.child.try_wait().unwrap().is_some();
+            async move { ended }
+        })
+        .await;
+        (self.child.wait().unwrap(), self.log())
     }
 }
 
@@ -80,9 +155,7 @@ impl Drop for Program {
 impl Key {
     /// The key of a new account in the store of this directory, as of the
     /// machine's time.
-    pub fn of_a_new_account(directory: &Path, plan: store_orders_api::plans::Plan) -> Key {
-        use store_orders::keys::Environment;
-        use store_orders::store::sqlite::{NewKey, SqliteStore};
+    pub fn of_a_new_account(directory: &Path, plan: Plan) -> Key {
         let store = SqliteStore::open(directory).unwrap();
         store.create_account("a", plan, None, chrono::Utc::now()).unwrap();
         let environment = Environment::Production;

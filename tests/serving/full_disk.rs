@@ -4,9 +4,9 @@
 #![cfg(target_os = "linux")]
 
 use super::operators::ask;
-use super::program::Started;
-use super::until;
 use crate::harness::Key;
+use crate::harness::program::Program;
+use crate::harness::program::until;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::path::Path;
 use store_orders::store::sqlite::SqliteStore;
@@ -14,7 +14,7 @@ use store_orders_api::plans::Plan;
 
 /// No file of this process gets longer than so many bytes; none: as long as it
 /// likes.
-fn limit_files(server: &Started, bytes: Option<u64>) {
+fn limit_files(server: &Program, bytes: Option<u64>) {
     let process = Pid::from_raw(server.id().try_into().unwrap());
     let limit = Rlimit { current: bytes, maximum: None };
     prlimit(process, Resource::Fsize, limit).unwrap();
@@ -41,13 +41,13 @@ impl Caller {
     }
 }
 
-fn serve(directory: &Path) -> Started {
-    Started::serve(directory, &["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
+fn serve(directory: &Path) -> Program {
+    Program::serve(directory, &["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_gives_503_loses_nothing_and_heals() {
-    let directory = super::program::directory_with(100);
+    let directory = crate::harness::program::directory_with(100);
     let key = Key::of_a_new_account(directory.path(), Plan::Business);
     let server = serve(directory.path());
     let (http, base) = (reqwest::Client::new(), server.origin().to_string());

@@ -2,7 +2,7 @@
 //! caller has chosen.
 
 use super::operators::{ask, operators, world};
-use super::until;
+use crate::harness::program::until;
 use crate::harness::{Key, TestServer};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,6 +1,6 @@
 //! How many connections there may be at once.
 
-use super::program::{Started, directory_with};
+use crate::harness::program::{Program, directory_with};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -10,7 +10,7 @@ async fn a_low_soft_limit_on_open_files_is_raised() {
     let data = directory.path().to_str().unwrap();
     let arguments =
         ["serve", "--data-dir", data, "--listen", "127.0.0.1:0", "--admin-listen", "off"];
-    let server = Started::after("ulimit -S -n 64", directory.path(), &arguments, &[]);
+    let server = Program::after("ulimit -S -n 64", directory.path(), &arguments, &[]);
     let address = server.origin().strip_prefix("http://").unwrap();
     let mut connections = Vec::new();
     for _ in 0..200 {
@@ -18,7 +18,10 @@ async fn a_low_soft_limit_on_open_files_is_raised() {
         connection.write_all(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
         let mut status = [0; 17];
         let answered = connection.read_exact(&mut status);
-        tokio::time::timeout(super::LONGEST, answered).await.expect("an answer").unwrap();
+        tokio::time::timeout(crate::harness::program::LONGEST, answered)
+            .await
+            .expect("an answer")
+            .unwrap();
         assert_eq!(&status, b"HTTP/1.1 200 OK\r\n");
         // It stays open.
         connections.push(connection);

@@ -1,7 +1,7 @@
 //! The operators' listener: whether it is there, and what it says of the server.
 
-use super::program::{Started, directory_with};
-use super::until;
+use crate::harness::program::until;
+use crate::harness::program::{Program, directory_with};
 use crate::harness::stores::{Fault, FaultyStore};
 use crate::harness::{TestServer, World};
 use std::net::TcpListener;
@@ -97,7 +97,7 @@ async fn while_a_list_still_goes_out_the_server_is_alive_and_not_ready() {
 async fn its_address_is_printed_before_the_servers() {
     let directory = directory_with(1);
     let arguments = ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
-    let server = Started::serve(directory.path(), &arguments);
+    let server = Program::serve(directory.path(), &arguments);
     assert_eq!(server.printed.len(), 2, "{:?}", server.printed);
     assert!(server.printed[0].starts_with("operators on http://127.0.0.1:"));
     assert!(server.printed[1].starts_with("listening on http://127.0.0.1:"));
@@ -108,10 +108,10 @@ async fn its_address_is_printed_before_the_servers() {
 async fn it_can_be_done_without() {
     let directory = directory_with(1);
     let off = ["--listen", "127.0.0.1:0", "--admin-listen", "off"];
-    let server = Started::serve(directory.path(), &off);
+    let server = Program::serve(directory.path(), &off);
     assert_eq!(server.operators(), None);
     drop(server);
-    let demo = Started::run(directory.path(), &["demo", "--listen", "127.0.0.1:0"], &[]);
+    let demo = Program::run(directory.path(), &["demo", "--listen", "127.0.0.1:0"], &[]);
     assert_eq!(demo.operators(), None, "{:?}", demo.printed);
 }
 
@@ -121,7 +121,7 @@ async fn a_chosen_port_that_is_taken_is_an_error() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let arguments = ["--listen", "127.0.0.1:0", "--admin-listen", address.as_str()];
-    let server = Started::serve(directory.path(), &arguments);
+    let server = Program::serve(directory.path(), &arguments);
     assert!(server.printed.is_empty(), "{:?}", server.printed);
     let (ended, log) = server.ended().await;
     assert_eq!(ended.code(), Some(1));
@@ -144,7 +144,7 @@ async fn the_default_port_may_be_taken() {
     // has nothing to do with us and stays.
     let _taken = taken_by_us("127.0.0.1:8081").await;
     let directory = directory_with(1);
-    let server = Started::serve(directory.path(), &["--listen", "127.0.0.1:0"]);
+    let server = Program::serve(directory.path(), &["--listen", "127.0.0.1:0"]);
     assert_eq!(server.operators(), None);
     assert!(server.origin().starts_with("http://127.0.0.1:"));
     until("a warning", || async {
@@ -156,7 +156,7 @@ async fn the_default_port_may_be_taken() {
     // But chosen, the same port is like any other.
     let other = directory_with(1);
     let chosen = ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:8081"];
-    assert_eq!(Started::serve(other.path(), &chosen).ended().await.0.code(), Some(1));
+    assert_eq!(Program::serve(other.path(), &chosen).ended().await.0.code(), Some(1));
 }
 
 #[tokio::test]

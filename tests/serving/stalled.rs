@@ -30,7 +30,7 @@ async fn whoever_takes_nothing_is_cut_off() {
         key.text
     );
     client.write_all(request.as_bytes()).await.unwrap();
-    super::until("the list goes out", || async {
+    crate::harness::program::until("the list goes out", || async {
         log.lines("INFO").iter().any(|line| line["path"] == "/v1/store/orders")
     })
     .await;

@@ -1,8 +1,7 @@
 //! How the program comes to its end.
 
-use super::program::{Started, directory_with};
-use super::until;
 use crate::harness::Key;
+use crate::harness::program::{Program, QUIETLY, directory_with, until};
 use std::os::unix::net::UnixDatagram;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders_api::plans::Plan;
@@ -13,10 +12,8 @@ use tokio::net::{TcpSocket, TcpStream};
 /// nothing: 7 MB.
 const MANY: i64 = 100_000;
 
-const QUIETLY: [&str; 4] = ["--listen", "127.0.0.1:0", "--admin-listen", "off"];
-
 /// A client that has asked for the list and read no more than that it comes.
-async fn slow_reader(server: &Started, key: &Key) -> TcpStream {
+async fn slow_reader(server: &Program, key: &Key) -> TcpStream {
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(8 * 1024).unwrap();
     let address = server.origin().strip_prefix("http://").unwrap().parse().unwrap();
@@ -30,7 +27,7 @@ async fn slow_reader(server: &Started, key: &Key) -> TcpStream {
     reader
 }
 
-async fn is_stopping(server: &Started) {
+async fn is_stopping(server: &Program) {
     until("it says that it stops", || async { server.log().contains("\"stopping\"") }).await;
 }
 
@@ -38,7 +35,7 @@ async fn is_stopping(server: &Started) {
 async fn sigterm_during_a_list_finishes_it_and_exits_0() {
     let directory = directory_with(MANY);
     let key = Key::of_a_new_account(directory.path(), Plan::Free);
-    let server = Started::serve(directory.path(), &QUIETLY);
+    let server = Program::serve(directory.path(), &QUIETLY);
     let mut reader = slow_reader(&server, &key).await;
     server.signal("TERM");
     is_stopping(&server).await;
@@ -63,7 +60,7 @@ async fn a_client_that_never_reads_holds_up_the_end_no_longer_than_allowed() {
     let directory = directory_with(MANY);
     let key = Key::of_a_new_account(directory.path(), Plan::Free);
     let short = [&QUIETLY[..], &["--stop-within", "1s"]].concat();
-    let server = Started::serve(directory.path(), &short);
+    let server = Program::serve(directory.path(), &short);
     let reader = slow_reader(&server, &key).await;
     server.signal("INT");
     let (ended, log) = server.ended().await;
@@ -71,7 +68,7 @@ async fn a_client_that_never_reads_holds_up_the_end_no_longer_than_allowed() {
     assert!(log.contains("did not finish in time"), "{log}");
     drop(reader);
     // The request that was cut off was counted, and that was written.
-    let server = Started::serve(directory.path(), &QUIETLY);
+    let server = Program::serve(directory.path(), &QUIETLY);
     let answer = reqwest::Client::new()
         .get(format!("{}/v1/nowhere", server.origin()))
         .bearer_auth(&key.text)
@@ -88,7 +85,7 @@ async fn a_second_signal_ends_it_at_once() {
     // Longer than this test waits.
     let long = [&QUIETLY[..], &["--stop-within", "1h"]].concat();
     for (signal, status) in [("TERM", 143), ("INT", 130)] {
-        let server = Started::serve(directory.path(), &long);
+        let server = Program::serve(directory.path(), &long);
         let reader = slow_reader(&server, &key).await;
         server.signal("TERM");
         is_stopping(&server).await;
@@ -106,10 +103,10 @@ async fn systemd_is_told_when_it_is_ready_and_when_it_stops() {
     let directory = directory_with(1);
     let path = directory.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
-    socket.set_read_timeout(Some(super::LONGEST)).unwrap();
+    socket.set_read_timeout(Some(crate::harness::program::LONGEST)).unwrap();
     let data = directory.path().to_str().unwrap();
     let arguments = [&["serve", "--data-dir", data], &QUIETLY[..]].concat();
-    let server = Started::run(directory.path(), &arguments, &[("NOTIFY_SOCKET", &path)]);
+    let server = Program::run(directory.path(), &arguments, &[("NOTIFY_SOCKET", &path)]);
     let heard = || {
         let mut text = [0; 100];
         let length = socket.recv(&mut text).unwrap();

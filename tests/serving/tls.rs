@@ -1,8 +1,8 @@
 //! Certificates are replaced under load, and bad ones are not taken.
 
-use super::program::{Started, directory_with};
-use super::until;
 use crate::harness::CapturedLog;
+use crate::harness::program::until;
+use crate::harness::program::{Program, directory_with};
 use crate::harness::{Key, TestServer, World};
 use reqwest::tls::TlsInfo;
 use std::path::Path;
@@ -153,7 +153,7 @@ async fn sighup_reads_what_looks_unchanged() {
     let (certificate, key) = (files.certificate.to_str().unwrap(), files.key.to_str().unwrap());
     let arguments = ["--listen", "127.0.0.1:0", "--admin-listen", "off"];
     let tls = ["--tls-cert", certificate, "--tls-key", key];
-    let server = Started::serve(directory.path(), &[&arguments[..], &tls[..]].concat());
+    let server = Program::serve(directory.path(), &[&arguments[..], &tls[..]].concat());
     let port: u16 = server.origin().strip_prefix("https://127.0.0.1:").unwrap().parse().unwrap();
     // Of the same length, in the same files, with the same times.
     let new = std::iter::repeat_with(Pair::new)
@@ -189,7 +189,7 @@ async fn without_a_pair_there_is_no_start() {
         (&["--tls-key", key], 1, "a key needs its tls_cert"),
     ] {
         let listen = ["--listen", "127.0.0.1:0", "--admin-listen", "off"];
-        let server = Started::serve(directory.path(), &[&listen[..], arguments].concat());
+        let server = Program::serve(directory.path(), &[&listen[..], arguments].concat());
         assert!(server.printed.is_empty(), "{:?}", server.printed);
         let (ended, log) = server.ended().await;
         assert_eq!(ended.code(), Some(status), "{log}");
