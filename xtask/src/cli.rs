@@ -3,7 +3,7 @@
 
 use crate::bench::{self, BenchArgs};
 use crate::repository::Repository;
-use crate::{Outcome, check, generate, judge, publish};
+use crate::{Outcome, browser, check, generate, judge, publish};
 use clap::{Parser, Subcommand};
 use std::io::Write;
 
@@ -90,6 +90,21 @@ enum Command {
     ))]
     Bench(BenchArgs),
 
+    /// Look at the public pages in a real browser.
+    ///
+    /// Starts the demonstration and headless Chromium, and goes through /docs,
+    /// / and /changelog as a reader does, at desktop and phone width, in light
+    /// and dark: finds the plans, the operations, the deprecation and the
+    /// limits' headers, sends a request with a pasted key and sees its answer.
+    /// Fails on an error in the console and on a request that leaves the
+    /// server. Needs chromium and chromedriver.
+    #[command(after_help = concat!(
+        "Examples:\n",
+        "  apt-get install chromium chromium-driver && cargo xtask browser\n",
+        "  cargo xtask browser --pictures /tmp/pictures    and keep what it saw",
+    ))]
+    Browser(browser::BrowserArgs),
+
     /// The benchmark itself, once its programs are built
     #[command(hide = true)]
     BenchRun(BenchArgs),
@@ -110,6 +125,7 @@ impl Cli {
         match self.command {
             Command::Check => Ok(check::check(&check::Inputs::of(&repository), out)?),
             Command::Generate => generate::generate(&repository, out),
+            Command::Browser(arguments) => browser::look(&arguments, &repository, out),
             Command::Bench(arguments) => bench::build_and_run(&arguments, out),
             Command::BenchRun(arguments) => bench::run(&arguments, out),
             Command::BenchFloor(arguments) => {

@@ -6,6 +6,7 @@
 //! writes to the writer that it is given.
 
 pub mod bench;
+pub mod browser;
 pub mod changelog;
 pub mod check;
 pub mod cli;

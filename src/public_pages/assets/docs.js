@@ -17,5 +17,8 @@ Scalar.createApiReference('#reference', {
   showDeveloperTools: 'never',
   documentDownloadType: 'direct',
   defaultOpenAllTags: true,
+  // Fields in the order of the document.
+  orderSchemaPropertiesBy: 'preserve',
+  orderRequiredPropertiesFirst: false,
   favicon: '/favicon.ico',
 })
