@@ -32,7 +32,7 @@ fn error(status: &str, headers: &str, code: &str, in_body: u16) -> String {
 /// What the tap says of this answer to this request.
 async fn violations(request: &str, answer: &str) -> Vec<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let tap = Tap::before(listener.local_addr().unwrap()).await;
+    let tap = Tap::before(listener.local_addr().unwrap());
     exchange(&tap, &listener, request, answer).await;
     tap.violations()
 }
@@ -139,7 +139,7 @@ async fn what_breaks_the_contract_is_noticed() {
 #[should_panic(expected = "the wire does not agree with the document")]
 async fn a_violation_fails_the_test_of_its_server() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let tap = Tap::before(listener.local_addr().unwrap()).await;
+    let tap = Tap::before(listener.local_addr().unwrap());
     exchange(&tap, &listener, LIST, &list("{}")).await;
 }
 

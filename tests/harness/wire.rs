@@ -41,10 +41,12 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Opens a tap that leads to this address.
-    pub async fn before(server: SocketAddr) -> Tap {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    /// Opens a tap that leads to this address. Needs a tokio runtime around it.
+    pub fn before(server: SocketAddr) -> Tap {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
+        let listener = TcpListener::from_std(listener).unwrap();
         let judged: Arc<Mutex<Judged>> = Arc::default();
         let shared = Arc::clone(&judged);
         let accepting = tokio::spawn(async move {
