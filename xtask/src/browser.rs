@@ -81,10 +81,8 @@ pub fn look(
 
 /// Names what is missing, and how to have it.
 fn check_tools() -> anyhow::Result<()> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let has = |name: &&str| std::env::split_paths(&path).any(|own| own.join(name).is_file());
-    let missing: Vec<&str> =
-        [session::CHROMIUM, session::DRIVER].into_iter().filter(|name| !has(name)).collect();
+    let tools = [session::CHROMIUM, session::DRIVER].into_iter();
+    let missing: Vec<&str> = tools.filter(|name| session::program(name).is_none()).collect();
     if !missing.is_empty() {
         bail!(
             "{} not found; on Debian: apt-get install chromium chromium-driver",

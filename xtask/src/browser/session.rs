@@ -37,6 +37,12 @@ const ARGUMENTS: [&str; 10] = [
     "about:blank",
 ];
 
+/// Where a program is, if it is on the path.
+pub fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|own| own.join(name)).find(|file| file.is_file())
+}
+
 /// A browser.
 pub struct Session {
     client: Client,
@@ -56,7 +62,7 @@ impl Session {
         arguments.push(format!("--user-data-dir={}", profile.path().display()));
         let capabilities = json!({
             "browserName": "chrome",
-            "goog:chromeOptions": {"binary": format!("/usr/bin/{CHROMIUM}"), "args": arguments},
+            "goog:chromeOptions": {"binary": program(CHROMIUM), "args": arguments},
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
         });
         let capabilities: Capabilities = serde_json::from_value(capabilities)?;
