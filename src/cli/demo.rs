@@ -113,5 +113,6 @@ fn introduce(out: &mut dyn Write, address: SocketAddr, issued: &IssuedKey) -> st
     for line in lines {
         write!(out, "{line}")?;
     }
-    writeln!(out, "\nlistening on {base}")
+    writeln!(out, "\n  To read it, and to try it from a page: http://{address}/docs\n")?;
+    writeln!(out, "listening on {base}")
 }
