@@ -126,6 +126,11 @@ fn check_cancel(history: &History, fates: &[Fate], cancel: &Cancel, found: &mut 
     let of = usize::try_from(id).unwrap_or(usize::MAX);
     let fate = fates.get(of).filter(|_| history.orders.contains(of));
     match (status, fate) {
+        (..204 | 205..404 | 405..409 | 410.., _) => {
+            found.add("a cancel that could have been answered was not", || {
+                format!("order {id}: {status}")
+            });
+        }
         (204 | 409, None) => {
             found.add("an order that never was is answered so", || format!("order {id}: {status}"))
         }
@@ -268,7 +273,7 @@ mod tests {
     #[test]
     fn every_seeded_violation_is_found() {
         type Lie = fn(&mut History);
-        let lies: [(&str, Lie); 12] = [
+        let lies: [(&str, Lie); 13] = [
             ("acknowledged before", |h| h.lists.push(list(21, 24, &[1, 2, 3, 4, 5]))),
             ("missing from a list", |h| h.lists.push(list(6, 9, &[2, 3, 4, 5]))),
             ("missing from a list", |h| h.lists.push(list(80, 90, &[3, 5]))),
@@ -280,6 +285,7 @@ mod tests {
             ("not found although", |h| h.cancels.push(cancel(3, 80, Some((90, 404))))),
             ("shipped order is not", |h| h.cancels.push(cancel(5, 80, Some((90, 204))))),
             ("pending order is answered 409", |h| h.cancels.push(cancel(3, 80, Some((90, 409))))),
+            ("could have been answered", |h| h.cancels.push(cancel(3, 80, Some((90, 503))))),
             ("not documented", |h| h.malformed.push("an object".to_string())),
         ];
         for (expected, lie) in lies {

@@ -123,7 +123,11 @@ pub fn sample(server: &Running, load: &Load<'_>) -> anyhow::Result<Sample> {
     server.empty_log()?;
     let used = || server.process.pid().map(CpuTime::of).unwrap_or_default();
     let before = used();
-    let outcome = load::run(load)?;
+    let outcome = load::run(load).map_err(|error| {
+        // The log is written every tenth of a second.
+        std::thread::sleep(Duration::from_millis(200));
+        anyhow::anyhow!("{error:#}{}", server.complaints())
+    })?;
     Ok(Sample::of(&outcome, used().since(&before)))
 }
 

@@ -132,6 +132,19 @@ impl Running {
     }
 }
 
+impl Running {
+    /// The last lines of the log that are no mere information, for an error to
+    /// name.
+    pub fn complaints(&self) -> String {
+        let path = self.log.as_deref();
+        let text = path.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+        let complaints = text.lines().filter(|line| !line.contains(r#""level":"INFO""#));
+        let mut last: Vec<&str> = complaints.rev().take(3).collect();
+        last.reverse();
+        if last.is_empty() { String::new() } else { format!("; its log: {}", last.join(" / ")) }
+    }
+}
+
 /// A file that every write goes to the end of, so that it may be emptied.
 fn appending(path: &Path) -> anyhow::Result<File> {
     OpenOptions::new()

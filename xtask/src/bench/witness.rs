@@ -1,13 +1,13 @@
 //! Sees what the checker judges: clients that list and clients that cancel the
-//! same orders at once, across a restart and a `kill -9`, every answer noted
-//! with when it was asked for and when it had come.
+//! same orders at once, beside an operator's commands, across a restart and a
+//! `kill -9`, every answer noted with when it was asked for and when it had come.
 
 use super::cancels::cancelling;
 use super::checker::{self, Cancel, History, List};
 use super::ground::{Ground, Store, request};
 use super::id_set::IdSet;
 use super::lists::LIST;
-use super::server::Running;
+use super::server::{Program, Running};
 use super::table::{Row, Target};
 use super::wire::Connection;
 use anyhow::Context;
@@ -42,11 +42,12 @@ pub fn measure(ground: &mut Ground) -> anyhow::Result<(Row, Vec<String>)> {
     let clock = Instant::now();
     for phase in 0..PHASES {
         let server = ground.serve(&store)?;
-        Witness { address: server.address, store: &store, clock, phase }
+        Witness { program: &ground.program, address: server.address, store: &store, clock, phase }
             .see(server, &mut history)?;
     }
     let server = ground.serve(&store)?;
-    let last = Witness { address: server.address, store: &store, clock, phase: PHASES };
+    let (program, address) = (&ground.program, server.address);
+    let last = Witness { program, address, store: &store, clock, phase: PHASES };
     last.look_back(&mut history)?;
     server.process.stop()?;
 
@@ -63,6 +64,7 @@ pub fn measure(ground: &mut Ground) -> anyhow::Result<(Row, Vec<String>)> {
 
 /// A phase: one life of the server.
 struct Witness<'a> {
+    program: &'a Program,
     address: SocketAddr,
     store: &'a Store,
     clock: Instant,
@@ -78,6 +80,7 @@ impl Witness<'_> {
         std::thread::scope(|scope| {
             let lists = scope.spawn(|| self.lists(&over));
             let cancels = scope.spawn(|| self.cancels(&next));
+            let operator = scope.spawn(|| self.operate(&over));
             let mut server = Some(server);
             if self.phase % 2 == 1 {
                 while next.load(Ordering::Relaxed) < ORDERS / PHASES && !cancels.is_finished() {
@@ -88,6 +91,7 @@ impl Witness<'_> {
             let panicked = |_| anyhow::anyhow!("a client panicked");
             history.cancels.extend(cancels.join().map_err(panicked)??);
             over.store(true, Ordering::Relaxed);
+            operator.join().map_err(panicked)??;
             let (lists, malformed) = lists.join().map_err(panicked)??;
             history.lists.extend(lists);
             history.malformed.extend(malformed);
@@ -117,6 +121,15 @@ impl Witness<'_> {
 
     fn now(&self) -> u64 {
         u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// An operator's commands open and close the store beside the server: if it
+    /// has lost its locks on it, they tidy its log away under its feet.
+    fn operate(&self, over: &AtomicBool) -> anyhow::Result<()> {
+        while !over.load(Ordering::Relaxed) {
+            self.program.run(&self.store.directory, &["orders", "show", "1"])?;
+        }
+        Ok(())
     }
 
     fn lists(&self, over: &AtomicBool) -> anyhow::Result<(Vec<List>, Vec<String>)> {
