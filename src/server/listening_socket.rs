@@ -93,11 +93,19 @@ mod linux {
     use std::io;
     use std::net::SocketAddr;
     use std::os::fd::OwnedFd;
+    use std::path::Path;
 
     pub fn find(address: SocketAddr) -> io::Result<OwnedFd> {
         let process = pidfd_open(getpid(), PidfdFlags::empty())?;
         for entry in std::fs::read_dir("/proc/self/fd")? {
-            let Ok(number) = entry?.file_name().to_string_lossy().parse() else { continue };
+            let entry = entry?;
+            // Only sockets: to close another handle to a file of the store would
+            // take SQLite's locks away (fcntl(2), "Advisory record locking"), and
+            // the next command to end would delete the log that the server writes.
+            if !is_socket(&entry.path()) {
+                continue;
+            }
+            let Ok(number) = entry.file_name().to_string_lossy().parse() else { continue };
             match pidfd_getfd(&process, number, PidfdGetfdFlags::empty()) {
                 Ok(file) if listens_at(&file, address) => return Ok(file),
                 // What was closed meanwhile is not the one.
@@ -106,6 +114,12 @@ mod linux {
             }
         }
         Err(io::ErrorKind::NotFound.into())
+    }
+
+    /// By the link's text, without a handle to what it leads to.
+    fn is_socket(entry: &Path) -> bool {
+        std::fs::read_link(entry)
+            .is_ok_and(|target| target.to_string_lossy().starts_with("socket:"))
     }
 
     fn listens_at(file: &OwnedFd, address: SocketAddr) -> bool {
