@@ -22,6 +22,7 @@ pub use server_lock::{LockError, ServerLock};
 use super::{StoreError, Versions};
 use rusqlite::{Connection, OpenFlags};
 use std::fs::File;
+use std::mem::ManuallyDrop;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -61,7 +62,10 @@ const WAL_INDEX_HEADER: usize = 48;
 #[derive(Debug)]
 struct Checker {
     connection: Connection,
-    wal_index: File,
+    /// Never closed: a process that closes any handle to a file loses its locks
+    /// on it (fcntl(2)), and SQLite's other connections in this process would
+    /// lose theirs. It ends with the process.
+    wal_index: ManuallyDrop<File>,
     header: [u8; WAL_INDEX_HEADER],
     versions: Versions,
 }
@@ -101,6 +105,7 @@ impl Checker {
         let wal_index =
             File::open(&path).map_err(|source| StoreError::Directory { path, source })?;
         // No header is all zeros, so the versions are read again when asked for.
+        let wal_index = ManuallyDrop::new(wal_index);
         Ok(Checker { connection, wal_index, header: [0; WAL_INDEX_HEADER], versions })
     }
 
