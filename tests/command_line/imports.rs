@@ -3,6 +3,7 @@
 use super::Operator;
 use chrono::Utc;
 use serde_json::json;
+use store_orders::store::sqlite::NewOrder;
 use store_orders::store::{Cancellation, Store};
 
 const CSV: &str = "id,petId,quantity,shipDate,complete,status\n\
@@ -116,6 +117,32 @@ fn an_id_of_the_store_is_taken_unless_passed_over() {
     assert_eq!(statuses, expected.map(|(pet, status)| (json!(pet), json!(status))));
     let again = operator.run_with_input(&[&skipping[..], &["--json"]].concat(), csv.as_bytes());
     assert_eq!(again.json(), json!({"imported": 0, "skipped": 3}));
+}
+
+#[test]
+fn an_id_taken_since_the_file_was_checked_is_refused_too() {
+    let operator = Operator::new();
+    operator.has_orders([2]);
+    let store = operator.store();
+    let order = |id| NewOrder {
+        id,
+        pet_id: 9,
+        quantity: 1,
+        ship_date: None,
+        complete: false,
+        shipped: true,
+    };
+    let orders = [order(1), order(2), order(3)];
+    let version = store.versions().unwrap();
+    assert_eq!(
+        store.import_orders(&orders, false, &|| ()).unwrap_err().to_string(),
+        "order 2 is already in the store; nothing was imported"
+    );
+    assert_eq!((operator.order_ids(), store.versions().unwrap()), (vec![2], version));
+    let outcome = store.import_orders(&orders, true, &|| ()).unwrap();
+    assert_eq!((outcome.imported, outcome.skipped), (2, 1));
+    assert_eq!(store.order(2).unwrap().unwrap().pet_id, 1);
+    assert_eq!(operator.order_ids(), [1, 2, 3]);
 }
 
 #[test]

@@ -20,7 +20,14 @@ fn in_transaction<T>(
     store: &SqliteStore,
     work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
-    let mut connection = lock(&store.writer);
+    in_transaction_of(&mut lock(&store.writer), work)
+}
+
+/// The same, of the connection that writes.
+fn in_transaction_of<T>(
+    connection: &mut Connection,
+    work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(writing)?;
     let result = work(&transaction)?;
