@@ -1,6 +1,7 @@
 //! The real program, as the operator starts it, with what it prints and logs.
 
 use super::Key;
+use super::wire::Tap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -40,6 +41,8 @@ pub fn directory_with(orders: i64) -> TempDir {
 pub struct Program {
     child: Child,
     log: PathBuf,
+    /// None where it speaks no plain HTTP, or ended at once.
+    tap: Option<Tap>,
     /// What it printed up to the line that says where it listens; all of it if it
     /// did not come to that.
     pub printed: Vec<String>,
@@ -83,17 +86,28 @@ impl Program {
                 break;
             }
         }
-        Program { child, log, printed }
+        let mut program = Program { child, log, tap: None, printed };
+        program.tap = program.tap();
+        program
     }
 
-    /// Where it said that it listens, without `/v1`.
+    /// A tap before it, where there is a runtime to keep it.
+    fn tap(&self) -> Option<Tap> {
+        tokio::runtime::Handle::try_current().ok()?;
+        let address = self.said("listening on http://")?.strip_suffix("/v1")?;
+        Some(Tap::before(address.parse().unwrap()))
+    }
+
+    /// Where it said that it listens, without `/v1`: past the tap, for tests of
+    /// connections.
     pub fn origin(&self) -> &str {
         self.said("listening on ").and_then(|url| url.strip_suffix("/v1")).unwrap()
     }
 
-    /// The base address, which ends in `/v1`.
-    pub fn base(&self) -> &str {
-        self.said("listening on ").unwrap()
+    /// The base address, which ends in `/v1`; responses are held against the
+    /// document.
+    pub fn base(&self) -> String {
+        format!("http://{}/v1", self.tap.as_ref().unwrap().address())
     }
 
     /// Where it said that it listens for operators, if it did.

@@ -28,12 +28,12 @@ struct Caller {
 
 impl Caller {
     async fn cancel(&self, id: i64) -> reqwest::Response {
-        let url = format!("{}/v1/store/orders/{id}", self.base);
+        let url = format!("{}/store/orders/{id}", self.base);
         self.http.delete(url).bearer_auth(&self.key.text).send().await.unwrap()
     }
 
     async fn listed(&self) -> Vec<i64> {
-        let url = format!("{}/v1/store/orders", self.base);
+        let url = format!("{}/store/orders", self.base);
         let answer = self.http.get(url).bearer_auth(&self.key.text).send().await.unwrap();
         assert_eq!(answer.status(), 200);
         let orders: Vec<serde_json::Value> = answer.json().await.unwrap();
@@ -50,7 +50,7 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
     let directory = crate::harness::program::directory_with(100);
     let key = Key::of_a_new_account(directory.path(), Plan::Business);
     let server = serve(directory.path());
-    let (http, base) = (reqwest::Client::new(), server.origin().to_string());
+    let (http, base) = (reqwest::Client::new(), server.base());
     let caller = Caller { http, base, key };
     let operators = server.operators().unwrap().to_string();
     let mut left: Vec<i64> = (1..=100).collect();
@@ -83,7 +83,7 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
     assert_eq!(server.ended().await.0.code(), Some(0));
 
     let server = serve(directory.path());
-    let caller = Caller { base: server.origin().to_string(), ..caller };
+    let caller = Caller { base: server.base(), ..caller };
     assert_eq!(caller.listed().await, left, "after a restart");
     let findings = store_orders::store::sqlite::check(directory.path()).unwrap();
     assert_eq!(findings.problems, Vec::<String>::new());

@@ -70,7 +70,7 @@ async fn a_client_that_never_reads_holds_up_the_end_no_longer_than_allowed() {
     // The request that was cut off was counted, and that was written.
     let server = Program::serve(directory.path(), &QUIETLY);
     let answer = reqwest::Client::new()
-        .get(format!("{}/v1/nowhere", server.origin()))
+        .get(format!("{}/nowhere", server.base()))
         .bearer_auth(&key.text)
         .send()
         .await

@@ -73,7 +73,7 @@ enum Command {
     /// loopback and end with the command.
     #[command(after_help = concat!(
         "Examples:\n",
-        "  cargo xtask judge --install    once, and in CI: installs in target/judges\n",
+        "  cargo xtask judge --install    once, and after a change of a pin\n",
         "  cargo xtask judge",
     ))]
     Judge(judge::JudgeArgs),

@@ -24,7 +24,7 @@ const BAD: Style = AnsiColor::Red.on_default().bold();
 /// How to judge.
 #[derive(Clone, Debug, clap::Args)]
 pub struct JudgeArgs {
-    /// Install the tools first, if the pinned ones are not installed yet
+    /// Install the pinned tools, if they are not installed yet, and judge nothing
     #[arg(long)]
     pub install: bool,
 }
@@ -61,7 +61,7 @@ pub fn judge(
 ) -> anyhow::Result<Outcome> {
     let tools = Tools::of(repository);
     if arguments.install {
-        tools.install(out)?;
+        return tools.install(out).map(|()| Outcome::Clean);
     }
     tools.check()?;
     let court = Court { repository: repository.clone(), tools, live: Live::build(repository)? };

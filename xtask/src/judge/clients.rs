@@ -72,5 +72,5 @@ fn hold(server: &Running, session: &mut Command) -> anyhow::Result<Option<String
         session.env(name, id.to_string());
     }
     let text = said(session)?;
-    Ok(text.map(|text| text.replace(&key, "<key>").replace(&limited, "<key>")))
+    Ok(text.map(|text| server.explained(&text, &[&key, &limited])))
 }

@@ -71,7 +71,7 @@ fn run(
     command.args([&examples.to_string(), "--generation-database", ":memory:", "--no-color"]);
     command.args(["--report", "har", "--report-har-path"]).arg(&report).args(more);
     if let Some(text) = findings(&mut command)? {
-        return Ok(Some(text.replace(&key, "<key>")));
+        return Ok(Some(server.explained(&text, &[&key])));
     }
     let missing = wanted(&exchanges(&report)?);
     Ok((!missing.is_empty()).then(|| missing.join("\n")))

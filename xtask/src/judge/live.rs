@@ -46,7 +46,8 @@ impl Live {
 
         let mut serve = self.command(directory.path());
         // Callers without a key are not to be limited before those with one.
-        serve.args(["serve", "--listen", "127.0.0.1:0", "--keyless-per-minute", "1000000"]);
+        serve.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"]);
+        serve.args(["--keyless-per-minute", "1000000"]);
         let log = std::fs::File::create(directory.path().join("log"))?;
         let mut child = serve.stdout(Stdio::piped()).stderr(log).spawn().context("cannot serve")?;
         let lines = child.stdout.take().map(BufReader::new);
@@ -89,6 +90,16 @@ impl Running {
         std::thread::sleep(std::time::Duration::from_secs(1));
         let key = issued.get("key").and_then(Value::as_str);
         Ok(key.context("keys issue printed no key")?.to_string())
+    }
+
+    /// What a judge found, with what the server says of it: all that it logged
+    /// but requests. No key is left in it.
+    pub fn explained(&self, found: &str, keys: &[&str]) -> String {
+        let log = std::fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
+        let lines = log.lines().filter(|line| !line.contains(r#""msg":"request""#));
+        let mut text = format!("{found}\nThe server's log, without its requests:\n");
+        text.extend(lines.flat_map(|line| [line, "\n"]));
+        keys.iter().fold(text, |text, key| text.replace(key, "<key>"))
     }
 
     /// A directory that goes with the server.

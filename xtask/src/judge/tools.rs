@@ -73,6 +73,7 @@ impl Tools {
     /// Installs what is pinned, unless it is installed.
     pub fn install(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         if self.check().is_ok() {
+            writeln!(out, "target/judges holds what tests/judges pins.")?;
             return Ok(());
         }
         std::fs::create_dir_all(&self.place)?;
