@@ -27,8 +27,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use writer::Writer;
 
 /// So many marks are folded in right away, on the thread that asked for the
-/// list: at 25 µs a page they take less than half a millisecond.
-const FEW_MARKS: usize = 16;
+/// list: each copies one page at most.
+const FEW_MARKS: usize = 4;
 
 /// Cancelled since the snapshot was made, and what version of the store the
 /// snapshot and these marks reflect together.

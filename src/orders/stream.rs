@@ -25,13 +25,15 @@ pub struct PlainBody {
     snapshot: Arc<Snapshot>,
     next: usize,
     left: u64,
+    /// Other requests have had their turn since the last page.
+    rested: bool,
 }
 
 impl PlainBody {
     /// The whole of this snapshot.
     pub fn new(snapshot: Arc<Snapshot>) -> PlainBody {
         let left = snapshot.length();
-        PlainBody { snapshot, next: 0, left }
+        PlainBody { snapshot, next: 0, left, rested: true }
     }
 }
 
@@ -41,10 +43,17 @@ impl Body for PlainBody {
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        // A reader as fast as the writer would keep this thread to itself.
+        if !self.rested {
+            self.rested = true;
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
         let part = self.snapshot.part(self.next);
         self.next += 1;
+        self.rested = false;
         self.left -= part.as_ref().map_or(0, |part| part.len() as u64);
         Poll::Ready(part.map(|part| Ok(Frame::data(part))))
     }
