@@ -20,20 +20,19 @@ type NextFrame = Poll<Option<Result<Frame<Bytes>, BodyError>>>;
 pub struct BodyError(#[from] tokio::task::JoinError);
 
 /// The list as it is, with its exact length.
-#[derive(Debug)]
 pub struct PlainBody {
     snapshot: Arc<Snapshot>,
     next: usize,
     left: u64,
-    /// Other requests have had their turn since the last page.
-    rested: bool,
+    /// While others have their turn.
+    rest: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
 }
 
 impl PlainBody {
     /// The whole of this snapshot.
     pub fn new(snapshot: Arc<Snapshot>) -> PlainBody {
         let left = snapshot.length();
-        PlainBody { snapshot, next: 0, left, rested: true }
+        PlainBody { snapshot, next: 0, left, rest: None }
     }
 }
 
@@ -45,15 +44,15 @@ impl Body for PlainBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        // A reader as fast as the writer would keep this thread to itself.
-        if !self.rested {
-            self.rested = true;
-            context.waker().wake_by_ref();
-            return Poll::Pending;
+        // A reader as fast as the writer would keep this thread to itself. To
+        // wake oneself is not enough: tokio looks for what arrives meanwhile
+        // only where `yield_now` is waited for.
+        if let Some(rest) = &mut self.rest {
+            ready!(rest.as_mut().poll(context));
         }
         let part = self.snapshot.part(self.next);
         self.next += 1;
-        self.rested = false;
+        self.rest = part.is_some().then(|| Box::pin(tokio::task::yield_now()) as _);
         self.left -= part.as_ref().map_or(0, |part| part.len() as u64);
         Poll::Ready(part.map(|part| Ok(Frame::data(part))))
     }
