@@ -52,8 +52,8 @@ impl Body for PlainBody {
         }
         let part = self.snapshot.part(self.next);
         self.next += 1;
-        self.rest = part.is_some().then(|| Box::pin(tokio::task::yield_now()) as _);
         self.left -= part.as_ref().map_or(0, |part| part.len() as u64);
+        self.rest = (self.left > 0).then(|| Box::pin(tokio::task::yield_now()) as _);
         Poll::Ready(part.map(|part| Ok(Frame::data(part))))
     }
 
