@@ -6,60 +6,13 @@ mod imports;
 mod orders;
 mod refusals;
 
+use crate::harness::said::Said;
 use serde_json::Value;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use store_orders::store::sqlite::SqliteStore;
 use tempfile::TempDir;
-
-/// What a command said, and how it ended.
-struct Said {
-    status: i32,
-    out: String,
-    err: String,
-}
-
-impl Said {
-    fn of(output: Output) -> Said {
-        Said {
-            status: output.status.code().expect("no signal ends it"),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-
-    /// Standard output of a command that did what it was asked, and said no more.
-    fn done(self) -> String {
-        assert_eq!((self.status, self.err.as_str()), (0, ""), "{}", self.out);
-        self.out
-    }
-
-    /// Standard output of such a command, as JSON.
-    fn json(self) -> Value {
-        serde_json::from_str(&self.done()).unwrap()
-    }
-
-    /// The error of a command that could not do what it was asked: one line.
-    fn error(self) -> String {
-        let lines = self.errors();
-        assert_eq!(lines.len(), 1, "{lines:?}");
-        lines.into_iter().next().unwrap()
-    }
-
-    /// The lines of such an error, where it has several.
-    fn errors(self) -> Vec<String> {
-        assert_eq!((self.status, self.out.as_str()), (1, ""), "{}", self.err);
-        let text = self.err.strip_prefix("error: ").unwrap();
-        text.lines().map(ToString::to_string).collect()
-    }
-
-    /// The error of a command line that is none.
-    fn usage(self) -> String {
-        assert_eq!((self.status, self.out.as_str()), (2, ""), "{}", self.err);
-        self.err
-    }
-}
 
 /// Somebody with a data directory and a shell.
 struct Operator {

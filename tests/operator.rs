@@ -7,7 +7,7 @@ mod one_server;
 mod printed;
 mod settings;
 
-use serde_json::Value;
+use crate::harness::said::Said;
 use std::io::{BufRead, BufReader, Lines};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
@@ -16,30 +16,6 @@ use tempfile::TempDir;
 /// A directory in which the real program is run.
 struct Place {
     directory: TempDir,
-}
-
-/// What a command said, and how it ended.
-struct Said {
-    status: i32,
-    out: String,
-    err: String,
-}
-
-impl Said {
-    fn done(self) -> String {
-        assert_eq!((self.status, self.err.as_str()), (0, ""), "{}", self.out);
-        self.out
-    }
-
-    fn json(self) -> Value {
-        serde_json::from_str(&self.done()).unwrap()
-    }
-
-    /// The one line of a command that could not do what it was asked.
-    fn error(self) -> String {
-        assert_eq!((self.status, self.err.lines().count()), (1, 1), "{}{}", self.out, self.err);
-        self.err.trim_end().strip_prefix("error: ").unwrap().to_string()
-    }
 }
 
 impl Place {
@@ -72,12 +48,7 @@ impl Place {
     }
 
     fn run_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Said {
-        let output = self.command(arguments).envs(environment.iter().copied()).output().unwrap();
-        Said {
-            status: output.status.code().expect("no signal ends it"),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
+        Said::of(self.command(arguments).envs(environment.iter().copied()).output().unwrap())
     }
 
     /// The names in a directory, hidden ones too.

@@ -7,6 +7,7 @@ pub mod wire;
 
 mod captured_log;
 pub mod program;
+pub mod said;
 
 pub use captured_log::CapturedLog;
 
