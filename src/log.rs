@@ -2,8 +2,10 @@
 //! own, so that nothing waits for a full disk or a closed pipe.
 
 mod buffer;
+mod request;
 
 pub use buffer::{LogBuffer, LogTarget};
+pub use request::{RequestLine, RequestLog};
 
 use slog::{Drain, FnValue, Level, Logger, Never, OwnedKVList, Record, o};
 use std::sync::{Arc, Mutex};

@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::front_door::{self, TrustedProxies};
 use crate::keys::{Environment, LiveRing};
 use crate::limits::Limits;
-use crate::log::LogBuffer;
+use crate::log::{LogBuffer, RequestLog};
 use crate::metrics::Metrics;
 use crate::orders::{OpenError, OrderBook};
 use crate::public_pages::PublicPages;
@@ -90,12 +90,14 @@ pub struct App {
     pub metrics: Metrics,
     /// Where lines go.
     pub log: Logger,
+    /// Where the lines of requests go.
+    pub requests_log: RequestLog,
 }
 
 impl App {
     /// Reads the store. Blocks.
     fn open(config: &ServerConfig, parts: Parts, metrics: Metrics) -> Result<App, StartError> {
-        let Parts { store, limits, clock, log, .. } = parts;
+        let Parts { store, limits, clock, log, log_buffer } = parts;
         let ring = Arc::new(LiveRing::open(Arc::clone(&store))?);
         Ok(App {
             book: OrderBook::open(Arc::clone(&store), Arc::clone(&metrics.batches), &log)?,
@@ -107,6 +109,7 @@ impl App {
             proxies: config.proxies.clone(),
             pages: PublicPages::of(document::emitted_text()?),
             metrics,
+            requests_log: RequestLog::new(log_buffer, &log),
             log,
         })
     }

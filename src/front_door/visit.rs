@@ -4,12 +4,12 @@
 use crate::clock::Now;
 use crate::keys::Refusal;
 use crate::limits::Figures;
+use crate::log::RequestLine;
 use crate::metrics::RouteId;
 use crate::server::App;
 use dropshot::{Body, RequestContext};
 use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
-use slog::{FnValue, error, info};
-use std::borrow::Cow;
+use slog::error;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -106,32 +106,30 @@ impl Visit {
     }
 
     fn log(&self, status: StatusCode, latency: Duration) {
-        info!(self.app.log, "request";
-            "req_id" => &self.request_id,
-            "method" => self.method.as_str(),
-            "path" => FnValue(|_| logged_path(self.uri.path()).into_owned()),
-            "status" => status.as_u16(),
-            "key_id" => self.key_id.as_deref(),
-            "refusal" => self.refusal.map(Refusal::as_str),
-            "client" => FnValue(|_| self.client.to_string()),
-            "latency_us" => latency.as_micros() as u64,
-        );
+        self.app.requests_log.write(self.now.wall.saturating_add(latency), || RequestLine {
+            req_id: &self.request_id,
+            method: self.method.as_str(),
+            path: logged_path(self.uri.path()),
+            status: status.as_u16(),
+            key_id: self.key_id.as_deref(),
+            refusal: self.refusal.map(Refusal::as_str),
+            client: self.client,
+            latency,
+        });
     }
 }
 
 /// The path as the log may hold it: short, and without what looks like a key.
-fn logged_path(path: &str) -> Cow<'_, str> {
-    let short = match path.char_indices().nth(LOGGED_PATH) {
-        Some((end, _)) => path.get(..end).unwrap_or_default(),
-        None => path,
-    };
-    let words = short.split(|character: char| !character.is_ascii_alphanumeric());
-    let mut long_words = words.filter(|word| word.len() >= LIKE_A_KEY);
-    if short.contains("sto_") || short.contains('%') || long_words.next().is_some() {
-        Cow::Borrowed("[withheld: it may hold a key]")
-    } else {
-        Cow::Borrowed(short)
-    }
+fn logged_path(path: &str) -> &str {
+    let end = path.char_indices().nth(LOGGED_PATH).map_or(path.len(), |(end, _)| end);
+    let short = path.get(..end).unwrap_or_default();
+    let mut run = 0;
+    let may_be_part_of_one = short.bytes().any(|byte| {
+        run = if byte.is_ascii_alphanumeric() { run + 1 } else { 0 };
+        byte == b'%' || run >= LIKE_A_KEY
+    });
+    let begins_a_key = short.as_bytes().windows(4).any(|four| four == b"sto_");
+    if may_be_part_of_one || begins_a_key { "[withheld: it may hold a key]" } else { short }
 }
 
 /// The same response without its body, whose length it still tells: over HTTP/2

@@ -72,7 +72,8 @@ impl LogBuffer {
         }
     }
 
-    fn add(&self, line: &[u8]) {
+    /// Adds a whole line.
+    pub(super) fn add(&self, line: &[u8]) {
         let mut state = self.lock();
         if state.waiting.len() + line.len() > MOST_WAITING {
             self.dropped.fetch_add(1, Ordering::Relaxed);

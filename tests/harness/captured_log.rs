@@ -9,7 +9,7 @@ use store_orders::log::LogBuffer;
 /// Every line from trace level up, as the server would write them.
 pub struct CapturedLog {
     written: Written,
-    buffer: Arc<LogBuffer>,
+    pub buffer: Arc<LogBuffer>,
     pub log: Logger,
 }
 

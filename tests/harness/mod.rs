@@ -22,6 +22,7 @@ use store_orders::clock::{Clock, ManualClock};
 use store_orders::front_door::TrustedProxies;
 use store_orders::keys::Environment;
 use store_orders::limits::{InMemoryLimits, Record};
+use store_orders::log::LogBuffer;
 use store_orders::server::{OperatorsListen, Parts, Server, ServerConfig};
 use store_orders::store::Store;
 use store_orders::store::sqlite::{NewKey, NewOrder, SqliteStore};
@@ -51,6 +52,7 @@ pub struct World {
     record: Mutex<Option<Record>>,
     pub keyless_per_minute: u32,
     pub log: Logger,
+    log_buffer: Option<Arc<LogBuffer>>,
     pub config: ServerConfig,
     /// Another store for the server to use, if it is not to use this one's.
     pub served: Option<Arc<dyn Store>>,
@@ -71,6 +73,7 @@ impl World {
             record: Mutex::new(Some(record)),
             keyless_per_minute: 1_000,
             log,
+            log_buffer: None,
             config: ServerConfig {
                 listen: "127.0.0.1:0".parse().unwrap(),
                 environment: Environment::Production,
@@ -93,6 +96,7 @@ impl World {
     /// The same with a log that can be read.
     pub fn with_log(mut self, log: &CapturedLog) -> World {
         self.log = log.log.clone();
+        self.log_buffer = Some(Arc::clone(&log.buffer));
         self.begin_anew()
     }
 
@@ -176,7 +180,7 @@ impl World {
             limits: self.limits.clone(),
             clock: self.clock.clone(),
             log: self.log.clone(),
-            log_buffer: None,
+            log_buffer: self.log_buffer.clone(),
         };
         let server = Server::start(&self.config, parts).unwrap();
         let http = reqwest::Client::builder().no_gzip().build().unwrap();
