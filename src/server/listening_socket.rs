@@ -1,12 +1,12 @@
-//! The socket that dropshot listens on, for what dropshot does not do: to end
-//! connections whose other end takes nothing, and to refuse new ones while the
-//! server stops. (Dropshot keeps the socket open until the last request is done;
+//! The socket that dropshot listens on, for what dropshot does not do: to send
+//! without delay, to end connections whose other end takes nothing, and to refuse
+//! new ones while the server stops. (Dropshot keeps the socket open until the last request is done;
 //! whoever connects meanwhile would wait in vain.)
 //!
 //! Dropshot hands the socket out to nobody, but Linux gives a process another
 //! handle to a file of its own, and lets connections inherit the options of the
 //! socket that they were accepted on. Elsewhere, and where a sandbox forbids it,
-//! neither is done, and the log says so.
+//! none of it is done, and the log says so.
 
 use slog::{Logger, warn};
 use std::io;
@@ -21,18 +21,23 @@ pub struct ListeningSocket {
 }
 
 impl ListeningSocket {
-    /// The one that listens at this address, with its connections bounded; none
-    /// where the system does not allow it.
+    /// The one that listens at this address, with its connections bounded and
+    /// prompt; none where the system does not allow it.
     pub fn prepared(
         address: SocketAddr,
         stalled_after: Duration,
         log: &Logger,
     ) -> Option<ListeningSocket> {
         let socket = ListeningSocket::find(address);
-        let done = socket.and_then(|socket| socket.end_stalled(stalled_after).map(|()| socket));
+        let done = socket.and_then(|socket| {
+            socket.send_promptly()?;
+            socket.end_stalled(stalled_after)?;
+            Ok(socket)
+        });
         if let Err(error) = &done {
-            warn!(log, "clients that take nothing are not cut off, and while the server stops it \
-                refuses no connection: the system keeps it from its own socket";
+            warn!(log, "long lists may be sent with delays, clients that take nothing are not cut \
+                off, and while the server stops it refuses no connection: the system keeps it \
+                from its own socket";
                 "error" => error.to_string());
         }
         done.ok()
@@ -44,6 +49,13 @@ impl ListeningSocket {
     /// The one that listens at this address.
     fn find(address: SocketAddr) -> io::Result<ListeningSocket> {
         Ok(ListeningSocket { socket: linux::find(address)? })
+    }
+
+    /// On connections that are accepted here from now on no byte waits for the
+    /// other end to confirm those before it: a list is sent in many pieces, and
+    /// its end waited for 44 ms (RFC 1122, 4.2.3.2 and 4.2.3.4).
+    fn send_promptly(&self) -> io::Result<()> {
+        Ok(rustix::net::sockopt::set_tcp_nodelay(&self.socket, true)?)
     }
 
     /// From now on the system ends connections that are accepted here and whose
@@ -72,6 +84,11 @@ impl ListeningSocket {
 impl ListeningSocket {
     /// There is no way to it.
     fn find(_: SocketAddr) -> io::Result<ListeningSocket> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    /// Not done here.
+    fn send_promptly(&self) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -125,5 +142,24 @@ mod linux {
     fn listens_at(file: &OwnedFd, address: SocketAddr) -> bool {
         let own = || SocketAddr::try_from(getsockname(file).ok()?).ok();
         sockopt::socket_acceptconn(file).unwrap_or(false) && own() == Some(address)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn connections_are_prompt_from_then_on() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let accepted = || {
+            let client = TcpStream::connect(address).unwrap();
+            (client, listener.accept().unwrap().0)
+        };
+        assert!(!accepted().1.nodelay().unwrap());
+        ListeningSocket::find(address).unwrap().send_promptly().unwrap();
+        assert!(accepted().1.nodelay().unwrap());
     }
 }
