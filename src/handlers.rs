@@ -25,14 +25,16 @@ impl StoreOrdersApi for Handlers {
     async fn list_orders(
         context: RequestContext<Arc<App>>,
     ) -> Result<Answer<Listed, ListOrdersError>, Error> {
-        let list = match context.context().book.list().await {
+        let app = context.context();
+        let list = match app.book.list().await {
             Ok(list) => list,
             Err(error @ ListError::Store(_)) => {
                 return unavailable(&context, &error, ListOrdersError::Unavailable);
             }
             Err(error @ ListError::CutShort) => return Err(failed(&context, &error)),
         };
-        Ok(Answer::Success(Listed(list_response(list, context.request.headers()))))
+        let response = list_response(list, context.request.headers(), &app.arrivals);
+        Ok(Answer::Success(Listed(response)))
     }
 
     async fn cancel_order(

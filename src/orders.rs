@@ -15,6 +15,7 @@ mod writer;
 pub(crate) use gzip::is_accepted as gzip_is_accepted;
 pub use pages::Snapshot;
 pub use response::list_response;
+pub use stream::Arrivals;
 pub use writer::CancelError;
 
 use crate::metrics::Histogram;
@@ -26,9 +27,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use writer::Writer;
 
-/// So many marks are folded in right away, on the thread that asked for the
-/// list: each copies one page at most.
-const FEW_MARKS: usize = 4;
+/// Marks in so many pages are folded in right away, on the thread that asked for
+/// the list: each page is copied once.
+const FEW_PAGES: usize = 4;
 
 /// Cancelled since the snapshot was made, and what version of the store the
 /// snapshot and these marks reflect together.
@@ -45,6 +46,13 @@ impl Marks {
     fn add(&self, gone: impl Iterator<Item = i64>, before: i64, after: i64) {
         self.lock().extend(gone);
         let _ = self.version.compare_exchange(before, after, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    /// The ids, in ascending order.
+    fn sorted(&self) -> Vec<i64> {
+        let mut gone = self.lock().clone();
+        gone.sort_unstable();
+        gone
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<i64>> {
@@ -100,9 +108,9 @@ impl OrderBook {
         // the question is asked anew, because that reading may have begun
         // before this list did.
         let behind = self.is_behind()?;
-        let marks = self.marks.lock().len();
-        if !behind && marks <= FEW_MARKS {
-            fold_marks(&self.snapshot, &self.marks);
+        let gone = self.marks.sorted();
+        if !behind && self.snapshot.load().pages_of(&gone) <= FEW_PAGES {
+            fold_marks(&self.snapshot, &self.marks, gone);
             return Ok(self.snapshot.load_full());
         }
         let (store, snapshot, marks) =
@@ -112,7 +120,7 @@ impl OrderBook {
             if behind {
                 read_changes(&*store, &snapshot, &marks)?;
             }
-            fold_marks(&snapshot, &marks);
+            fold_marks(&snapshot, &marks, marks.sorted());
             Ok(snapshot.load_full())
         })
         .await
@@ -170,15 +178,14 @@ fn read_changes(
     Ok(())
 }
 
-/// Takes the marked orders out of the snapshot. The marks go only when the new
-/// snapshot is in place: a list sees either them or it.
-fn fold_marks(snapshot: &ArcSwap<Snapshot>, marks: &Marks) {
-    let mut gone = marks.lock().clone();
+/// Takes orders out of the snapshot: those of the first marks, in ascending order.
+/// These marks go only when the new snapshot is in place: a list sees either them
+/// or it.
+fn fold_marks(snapshot: &ArcSwap<Snapshot>, marks: &Marks, gone: Vec<i64>) {
     let folded = gone.len();
     if folded == 0 {
         return;
     }
-    gone.sort_unstable();
     let old = snapshot.load_full();
     let mut edit = Edit::of(&old);
     for id in gone {

@@ -15,7 +15,7 @@ use crate::keys::{Environment, LiveRing};
 use crate::limits::Limits;
 use crate::log::{LogBuffer, RequestLog};
 use crate::metrics::Metrics;
-use crate::orders::{OpenError, OrderBook};
+use crate::orders::{Arrivals, OpenError, OrderBook};
 use crate::public_pages::PublicPages;
 use crate::store::{Store, StoreError};
 use dropshot::{ConfigDropshot, ConfigTls, HandlerTaskMode, HttpServer, ServerBuilder};
@@ -72,6 +72,8 @@ pub struct Parts {
 pub struct App {
     /// The list and the writer of cancellations.
     pub book: OrderBook,
+    /// How many requests have arrived.
+    pub arrivals: Arc<Arrivals>,
     /// For single rows.
     pub store: Arc<dyn Store>,
     /// The keys that are known.
@@ -101,6 +103,7 @@ impl App {
         let ring = Arc::new(LiveRing::open(Arc::clone(&store))?);
         Ok(App {
             book: OrderBook::open(Arc::clone(&store), Arc::clone(&metrics.batches), &log)?,
+            arrivals: Arc::default(),
             store,
             ring,
             limits,

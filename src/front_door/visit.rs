@@ -53,6 +53,7 @@ impl Visit {
     /// Notes the arrival.
     pub fn begin(app: &Arc<App>, context: &RequestContext<Arc<App>>) -> Visit {
         let request = &context.request;
+        app.arrivals.count();
         Visit {
             app: Arc::clone(app),
             started: Instant::now(),

@@ -2,16 +2,23 @@
 
 use super::gzip::{self, SHORT_LIST};
 use super::pages::Snapshot;
-use super::stream::{GzipBody, PlainBody};
+use super::stream::{Arrivals, GzipBody, PlainBody};
 use dropshot::Body;
 use http::{HeaderMap, HeaderValue, Response, header};
 use std::sync::Arc;
 
 /// 200 with the whole list, in the coding that the request asks for.
-pub fn list_response(list: Arc<Snapshot>, request: &HeaderMap) -> Response<Body> {
+pub fn list_response(
+    list: Arc<Snapshot>,
+    request: &HeaderMap,
+    arrivals: &Arc<Arrivals>,
+) -> Response<Body> {
     let zipped = list.length() > SHORT_LIST && gzip::is_accepted(request);
-    let body =
-        if zipped { Body::wrap(GzipBody::new(list)) } else { Body::wrap(PlainBody::new(list)) };
+    let body = if zipped {
+        Body::wrap(GzipBody::new(list))
+    } else {
+        Body::wrap(PlainBody::new(list, Arc::clone(arrivals)))
+    };
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
