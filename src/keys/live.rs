@@ -124,9 +124,11 @@ impl LiveRing {
     }
 
     /// Notes the uses since the last call, in transactions too short to keep a
-    /// cancellation waiting.
+    /// cancellation waiting, and in the order of the rows, so that each writes few
+    /// pages of the store.
     fn note_uses(&self) -> Result<(), StoreError> {
-        let uses = std::mem::take(&mut *self.uses());
+        let mut uses = std::mem::take(&mut *self.uses());
+        uses.sort_unstable();
         uses.chunks(NOTED_AT_ONCE).try_for_each(|uses| self.store.note_use(uses))
     }
 

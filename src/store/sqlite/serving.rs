@@ -6,7 +6,7 @@ use crate::store::{
     CancelOutcome, Cancellation, CancelledBatch, ListedOrder, OrderChange, OrderCounts, Store,
     StoreError, Versions,
 };
-use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use std::sync::Arc;
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::{Pet, utc_text};
@@ -110,18 +110,17 @@ impl Store for SqliteStore {
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(writing)?;
-        for (row, at) in uses {
-            transaction
-                // A ring that was read anew may not know of the latest note.
-                .prepare_cached(
-                    "UPDATE keys SET used_at = ?2
-                     WHERE row = ?1 AND (used_at IS NULL OR abs(?2 - used_at) >= 60000)",
-                )
-                .and_then(|mut statement| statement.execute(params![row, at]))
-                .map_err(writing)?;
-        }
-        transaction.commit().map_err(writing)
+        note(&transaction, uses).and_then(|()| transaction.commit()).map_err(writing)
     }
+}
+
+fn note(transaction: &Transaction<'_>, uses: &[(i64, i64)]) -> rusqlite::Result<()> {
+    // A ring that was read anew may not know of the latest note.
+    let mut update = transaction.prepare_cached(
+        "UPDATE keys SET used_at = ?2
+         WHERE row = ?1 AND (used_at IS NULL OR abs(?2 - used_at) >= 60000)",
+    )?;
+    uses.iter().try_for_each(|(row, at)| update.execute(params![row, at]).map(|_| ()))
 }
 
 fn visit_rows(
