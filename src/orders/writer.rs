@@ -2,16 +2,19 @@
 //! them out in one transaction, makes them visible to lists, then answers.
 //!
 //! With one client a batch is one cancellation and nobody waits for more; with
-//! many, one fsync serves them all.
+//! many, one fsync serves them all. The writer is woken when those that have
+//! arrived together have all queued: woken by the first of them, on a busy machine
+//! it would often take that one alone.
 
 use super::Marks;
 use crate::metrics::Histogram;
 use crate::store::{CancelOutcome, Cancellation, Store, StoreError};
 use slog::{Logger, error, o};
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::sync::{mpsc, oneshot};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
 
 /// How many cancellations one transaction carries out at most: it bounds how
 /// long the first of them waits for the last.
@@ -31,12 +34,80 @@ pub enum CancelError {
 type Answer = Result<CancelOutcome, Arc<StoreError>>;
 type Request = (Cancellation, oneshot::Sender<Answer>);
 
-/// The queue to the writer's thread, which ends when the queue is dropped and
-/// empty.
+/// The writer's thread, as it is asked to cancel. It ends when this is dropped and
+/// the queue is empty.
 #[derive(Debug)]
 pub struct Writer {
-    queue: mpsc::Sender<Request>,
+    queue: Arc<Queue>,
     failed: Arc<AtomicBool>,
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.queue.lock().ended = true;
+        self.queue.changed.notify_one();
+    }
+}
+
+/// Cancellations that wait for the writer.
+#[derive(Debug, Default)]
+struct Queue {
+    state: Mutex<Queued>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queued {
+    requests: VecDeque<Request>,
+    /// Nobody asks any more, or nobody is there to be asked.
+    ended: bool,
+}
+
+impl Queue {
+    /// Adds a request, unless nobody would hear it.
+    fn push(&self, request: Request) -> Result<Wake<'_>, CancelError> {
+        let mut queued = self.lock();
+        if queued.ended {
+            return Err(CancelError::NoAnswer);
+        }
+        queued.requests.push_back(request);
+        Ok(Wake(self))
+    }
+
+    /// Waits for requests and takes as many as one transaction may carry out;
+    /// none if there will be no more.
+    fn take(&self) -> Vec<Request> {
+        let idle = |queued: &mut Queued| queued.requests.is_empty() && !queued.ended;
+        let waited = self.changed.wait_while(self.lock(), idle);
+        let mut queued = waited.unwrap_or_else(PoisonError::into_inner);
+        let batch = queued.requests.len().min(LARGEST_BATCH);
+        queued.requests.drain(..batch).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queued> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes the writer, also where the caller goes away before he does.
+struct Wake<'a>(&'a Queue);
+
+impl Drop for Wake<'_> {
+    fn drop(&mut self) {
+        self.0.changed.notify_one();
+    }
+}
+
+/// Ends the queue when the writer's thread ends, however it does: whoever waits
+/// learns that there is no answer.
+struct Serving<'a>(&'a Queue);
+
+impl Drop for Serving<'_> {
+    fn drop(&mut self) {
+        let mut queued = self.0.lock();
+        queued.ended = true;
+        queued.requests.clear();
+    }
 }
 
 /// What the writer's thread works with.
@@ -58,13 +129,14 @@ impl Writer {
         batches: Arc<Histogram>,
         log: &Logger,
     ) -> std::io::Result<Writer> {
-        let (queue, requests) = mpsc::channel(LARGEST_BATCH);
+        let queue = Arc::new(Queue::default());
         let failed = Arc::new(AtomicBool::new(false));
         let log = log.new(o!("part" => "writer"));
         let work = Work { store, marks, batches, failed: Arc::clone(&failed), log };
+        let requests = Arc::clone(&queue);
         std::thread::Builder::new()
             .name("writer".to_string())
-            .spawn(move || write(&work, requests))?;
+            .spawn(move || write(&work, &requests))?;
         Ok(Writer { queue, failed })
     }
 
@@ -77,15 +149,20 @@ impl Writer {
     /// goes away.
     pub async fn cancel(&self, cancellation: Cancellation) -> Result<CancelOutcome, CancelError> {
         let (sender, answer) = oneshot::channel();
-        self.queue.send((cancellation, sender)).await.map_err(|_| CancelError::NoAnswer)?;
+        let wake = self.queue.push((cancellation, sender))?;
+        tokio::task::yield_now().await;
+        drop(wake);
         answer.await.map_err(|_| CancelError::NoAnswer)?.map_err(CancelError::Store)
     }
 }
 
-fn write(work: &Work, mut requests: mpsc::Receiver<Request>) {
-    let mut queued = Vec::with_capacity(LARGEST_BATCH);
-    while requests.blocking_recv_many(&mut queued, LARGEST_BATCH) > 0 {
-        let (batch, senders): (Vec<_>, Vec<_>) = queued.drain(..).unzip();
+fn write(work: &Work, queue: &Queue) {
+    let _serving = Serving(queue);
+    loop {
+        let (batch, senders): (Vec<_>, Vec<_>) = queue.take().into_iter().unzip();
+        if batch.is_empty() {
+            return;
+        }
         let answers = catch_unwind(AssertUnwindSafe(|| carry_out(work, &batch)));
         let carried_out = answers.as_ref().is_ok_and(|answers| answers.iter().all(Result::is_ok));
         work.failed.store(!carried_out, Ordering::Relaxed);
@@ -118,5 +195,70 @@ fn carry_out(work: &Work, batch: &[Cancellation]) -> Vec<Answer> {
             let error = Arc::new(error);
             batch.iter().map(|_| Err(Arc::clone(&error))).collect()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::sqlite::{NewOrder, SqliteStore};
+    use chrono::DateTime;
+    use futures::FutureExt;
+    use futures::future::join_all;
+    use tempfile::TempDir;
+
+    /// A writer of a store with pending orders 1 to 20, the sizes of its batches,
+    /// and the directory of the store.
+    fn writer() -> (Writer, Arc<Histogram>, TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let order = |id| NewOrder {
+            id,
+            pet_id: 7,
+            quantity: 1,
+            ship_date: None,
+            complete: false,
+            shipped: false,
+        };
+        let orders: Vec<_> = (1..=20).map(order).collect();
+        store.import_orders(&orders, false, &|| ()).unwrap();
+        let batches = Arc::new(Histogram::new(&[1, 19, 20]));
+        let log = Logger::root(slog::Discard, o!());
+        let (marks, counted) = (Arc::default(), Arc::clone(&batches));
+        (Writer::start(Arc::new(store), marks, counted, &log).unwrap(), batches, directory)
+    }
+
+    fn cancellation(order_id: i64) -> Cancellation {
+        Cancellation { order_id, key_id: Arc::from("key_test"), at: DateTime::UNIX_EPOCH }
+    }
+
+    #[tokio::test]
+    async fn those_that_arrive_together_are_one_batch() {
+        let (writer, batches, _directory) = writer();
+        let cancelled = join_all((1..=20).map(|id| writer.cancel(cancellation(id)))).await;
+        assert!(cancelled.iter().all(|outcome| matches!(outcome, Ok(CancelOutcome::Cancelled))));
+        assert_eq!(batches.counts().nth(2), Some((Some(20), 1)));
+        assert_eq!(batches.sum(), 20);
+    }
+
+    #[tokio::test]
+    async fn what_is_queued_is_carried_out_though_the_caller_goes_away() {
+        let (writer, batches, _directory) = writer();
+        let mut gone = Box::pin(writer.cancel(cancellation(1)));
+        assert!(gone.as_mut().now_or_never().is_none());
+        drop(gone);
+        while batches.sum() < 1 {
+            tokio::task::yield_now().await;
+        }
+        let again = writer.cancel(cancellation(1)).await;
+        assert!(matches!(again, Ok(CancelOutcome::NotFound)), "{again:?}");
+    }
+
+    #[tokio::test]
+    async fn without_the_writers_thread_there_is_no_answer() {
+        let (writer, _, _directory) = writer();
+        drop(Serving(&writer.queue));
+        let answer = writer.cancel(cancellation(1)).await;
+        assert!(matches!(answer, Err(CancelError::NoAnswer)), "{answer:?}");
     }
 }
