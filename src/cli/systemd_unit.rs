@@ -67,9 +67,6 @@ SystemCallArchitectures=native
 SystemCallErrorNumber=EPERM
 SystemCallFilter=@system-service
 SystemCallFilter=~@privileged
-# With it the server reaches its own listening socket: to refuse connections while
-# it stops, and to cut off clients that take nothing.
-SystemCallFilter=pidfd_getfd
 
 [Install]
 WantedBy=multi-user.target

@@ -1,12 +1,12 @@
 //! The socket that dropshot listens on, for what dropshot does not do: to send
 //! without delay, to end connections whose other end takes nothing, and to refuse
-//! new ones while the server stops. (Dropshot keeps the socket open until the last request is done;
-//! whoever connects meanwhile would wait in vain.)
+//! new ones while the server stops. (Dropshot keeps the socket open until the last
+//! request is done; whoever connects meanwhile would wait in vain.)
 //!
-//! Dropshot hands the socket out to nobody, but Linux gives a process another
-//! handle to a file of its own, and lets connections inherit the options of the
-//! socket that they were accepted on. Elsewhere, and where a sandbox forbids it,
-//! none of it is done, and the log says so.
+//! Dropshot hands the socket out to nobody, but Linux tells a process which files
+//! it has, gives it another handle to any of them, and lets connections inherit
+//! the options of the socket that they were accepted on. Elsewhere, and without
+//! /proc, none of it is done, and the log says so.
 
 use slog::{Logger, warn};
 use std::io;
@@ -17,7 +17,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct ListeningSocket {
     #[cfg(target_os = "linux")]
-    socket: std::os::fd::OwnedFd,
+    socket: filedescriptor::FileDescriptor,
 }
 
 impl ListeningSocket {
@@ -105,15 +105,14 @@ impl ListeningSocket {
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use filedescriptor::FileDescriptor;
     use rustix::net::{getsockname, sockopt};
-    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
     use std::io;
     use std::net::SocketAddr;
-    use std::os::fd::OwnedFd;
+    use std::os::fd::RawFd;
     use std::path::Path;
 
-    pub fn find(address: SocketAddr) -> io::Result<OwnedFd> {
-        let process = pidfd_open(getpid(), PidfdFlags::empty())?;
+    pub fn find(address: SocketAddr) -> io::Result<FileDescriptor> {
         for entry in std::fs::read_dir("/proc/self/fd")? {
             let entry = entry?;
             // Only sockets: to close another handle to a file of the store would
@@ -122,12 +121,11 @@ mod linux {
             if !is_socket(&entry.path()) {
                 continue;
             }
-            let Ok(number) = entry.file_name().to_string_lossy().parse() else { continue };
-            match pidfd_getfd(&process, number, PidfdGetfdFlags::empty()) {
-                Ok(file) if listens_at(&file, address) => return Ok(file),
-                // What was closed meanwhile is not the one.
-                Ok(_) | Err(rustix::io::Errno::BADF) => {}
-                Err(error) => return Err(error.into()),
+            let Ok(number) = entry.file_name().to_string_lossy().parse::<RawFd>() else { continue };
+            // What was closed meanwhile is not the one.
+            let Ok(file) = FileDescriptor::dup(&number) else { continue };
+            if listens_at(&file, address) {
+                return Ok(file);
             }
         }
         Err(io::ErrorKind::NotFound.into())
@@ -139,7 +137,7 @@ mod linux {
             .is_ok_and(|target| target.to_string_lossy().starts_with("socket:"))
     }
 
-    fn listens_at(file: &OwnedFd, address: SocketAddr) -> bool {
+    fn listens_at(file: &FileDescriptor, address: SocketAddr) -> bool {
         let own = || SocketAddr::try_from(getsockname(file).ok()?).ok();
         sockopt::socket_acceptconn(file).unwrap_or(false) && own() == Some(address)
     }
