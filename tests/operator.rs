@@ -7,50 +7,12 @@ mod one_server;
 mod printed;
 mod settings;
 
-use crate::harness::said::Said;
+use crate::harness::place::Place;
 use std::io::{BufRead, BufReader, Lines};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
-use tempfile::TempDir;
-
-/// A directory in which the real program is run.
-struct Place {
-    directory: TempDir,
-}
+use std::path::Path;
+use std::process::{Child, ChildStderr, ChildStdout, Stdio};
 
 impl Place {
-    fn new() -> Place {
-        Place { directory: tempfile::tempdir().unwrap() }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
-    }
-
-    fn write(&self, name: &str, content: &str) {
-        std::fs::write(self.path(name), content).unwrap();
-    }
-
-    /// The program, with nothing set in its environment.
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_store-orders"));
-        command.args(arguments).current_dir(self.directory.path());
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("STORE_ORDERS_") {
-                command.env_remove(name);
-            }
-        }
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Said {
-        self.run_with(arguments, &[])
-    }
-
-    fn run_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Said {
-        Said::of(self.command(arguments).envs(environment.iter().copied()).output().unwrap())
-    }
-
     /// The names in a directory, hidden ones too.
     fn names(&self, directory: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.path(directory)).unwrap();

@@ -1,6 +1,6 @@
 //! `accounts` and `keys`.
 
-use super::Operator;
+use super::Place;
 use serde_json::{Value, json};
 use std::process::Stdio;
 use store_orders::keys::{Environment, digest_of};
@@ -8,36 +8,35 @@ use store_orders::store::Store;
 
 #[test]
 fn accounts_have_plans() {
-    let operator = Operator::new();
+    let place = Place::new();
     assert_eq!(
-        operator.run(&["accounts", "create", "acme", "--plan", "pro"]).done(),
+        place.run(&["accounts", "create", "acme", "--plan", "pro"]).done(),
         "created account \"acme\": pro, 300 requests a minute, 10000 a day\n"
     );
     let agreed = ["--plan", "enterprise", "--per-minute", "5000", "--per-day", "0", "--json"];
-    let mut created =
-        operator.run(&[&["accounts", "create", "globex"], &agreed[..]].concat()).json();
+    let mut created = place.run(&[&["accounts", "create", "globex"], &agreed[..]].concat()).json();
     let at = created.as_object_mut().unwrap().remove("createdAt").unwrap();
     assert!(at.as_str().unwrap().ends_with('Z') && at.as_str().unwrap().len() == 20, "{at}");
     assert_eq!(
         created,
         json!({"name": "globex", "plan": "enterprise", "perMinute": 5000, "perDay": 0, "keys": 0})
     );
-    operator.run(&["accounts", "set-plan", "globex", "--plan", "free"]).done();
-    let names_and_limits: Vec<_> = operator
+    place.run(&["accounts", "set-plan", "globex", "--plan", "free"]).done();
+    let names_and_limits: Vec<_> = place
         .listed(&["accounts"])
         .iter()
         .map(|account| json!([account["name"], account["plan"], account["perMinute"]]))
         .collect();
     assert_eq!(names_and_limits, [json!(["acme", "pro", 300]), json!(["globex", "free", 60])]);
-    let table = operator.run(&["accounts", "list"]).done();
+    let table = place.run(&["accounts", "list"]).done();
     assert!(table.starts_with("name    plan  perMinute  perDay  keys  createdAt\n"), "{table}");
 }
 
 #[test]
 fn a_refused_account_is_one_line_and_changes_nothing() {
-    let operator = Operator::new();
-    operator.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
-    let before = operator.listed(&["accounts"]);
+    let place = Place::new();
+    place.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
+    let before = place.listed(&["accounts"]);
     for (arguments, error) in [
         (&["create", "acme", "--plan", "free"][..], "there is an account \"acme\" already"),
         (
@@ -55,7 +54,7 @@ fn a_refused_account_is_one_line_and_changes_nothing() {
         ),
         (&["create", " ", "--plan", "free"], "an account needs a name"),
     ] {
-        assert_eq!(operator.run(&[&["accounts"], arguments].concat()).error(), error);
+        assert_eq!(place.run(&[&["accounts"], arguments].concat()).error(), error);
     }
     for arguments in [
         &["create", "globex"][..],
@@ -63,14 +62,14 @@ fn a_refused_account_is_one_line_and_changes_nothing() {
         &["create", "globex", "--plan", "enterprise", "--per-minute", "5"],
         &["create", "globex", "--plan", "enterprise", "--per-minute", "-1", "--per-day", "1"],
     ] {
-        operator.run(&[&["accounts"], arguments].concat()).usage();
+        place.run(&[&["accounts"], arguments].concat()).usage();
     }
-    assert_eq!(operator.listed(&["accounts"]), before);
+    assert_eq!(place.listed(&["accounts"]), before);
 }
 
-fn issued(operator: &Operator, arguments: &[&str]) -> (String, String) {
+fn issued(place: &Place, arguments: &[&str]) -> (String, String) {
     let all = [&["keys"], arguments, &["--json"]].concat();
-    let Value::Object(issued) = operator.run(&all).json() else { panic!("no object") };
+    let Value::Object(issued) = place.run(&all).json() else { panic!("no object") };
     assert_eq!(issued.keys().collect::<Vec<_>>(), ["id", "key"]);
     let text = |name: &str| issued[name].as_str().unwrap().to_string();
     (text("id"), text("key"))
@@ -78,18 +77,18 @@ fn issued(operator: &Operator, arguments: &[&str]) -> (String, String) {
 
 #[test]
 fn a_key_is_shown_at_issue_and_never_again() {
-    let operator = Operator::new();
-    operator.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
-    let (first, key) = issued(&operator, &["issue", "--account", "acme"]);
+    let place = Place::new();
+    place.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
+    let (first, key) = issued(&place, &["issue", "--account", "acme"]);
     let staging = ["issue", "--account", "acme", "--environment", "staging", "--expires", "90d"];
-    let (second, staging) = issued(&operator, &staging);
-    let (third, successor) = issued(&operator, &["rotate", &first]);
-    let text = operator.run(&["keys", "issue", "--account", "acme"]).done();
+    let (second, staging) = issued(&place, &staging);
+    let (third, successor) = issued(&place, &["rotate", &first]);
+    let text = place.run(&["keys", "issue", "--account", "acme"]).done();
     let lines: Vec<_> = text.lines().collect();
     assert!(lines[0].starts_with("id   key_") && lines[1].starts_with("key  sto_live_"), "{text}");
     assert_eq!(lines[2], "The key is shown this once: the store keeps only its hash.");
 
-    let known = operator.store().keys().unwrap();
+    let known = place.store().keys().unwrap();
     for (key, environment) in [
         (&key, Environment::Production),
         (&staging, Environment::Staging),
@@ -99,10 +98,10 @@ fn a_key_is_shown_at_issue_and_never_again() {
         assert!(known.iter().any(|(known, _)| *known == digest));
     }
     let shown = [&["keys", "list"][..], &["keys", "list", "--json"], &["accounts", "list"]]
-        .map(|arguments| operator.run(arguments).done())
+        .map(|arguments| place.run(arguments).done())
         .concat();
     assert!(!shown.contains("sto_") && shown.contains(&second) && shown.contains(&third));
-    for file in std::fs::read_dir(operator.path("store-orders-data")).unwrap() {
+    for file in std::fs::read_dir(place.path("store-orders-data")).unwrap() {
         let content = std::fs::read(file.unwrap().path()).unwrap();
         for key in [&key, &staging, &successor] {
             assert!(!content.windows(key.len()).any(|bytes| bytes == key.as_bytes()));
@@ -112,20 +111,20 @@ fn a_key_is_shown_at_issue_and_never_again() {
 
 #[test]
 fn keys_are_rotated_and_revoked() {
-    let operator = Operator::new();
-    operator.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
-    let (old, _) = issued(&operator, &["issue", "--account", "acme"]);
-    let (new, _) = issued(&operator, &["rotate", &old, "--overlap", "7d"]);
+    let place = Place::new();
+    place.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
+    let (old, _) = issued(&place, &["issue", "--account", "acme"]);
+    let (new, _) = issued(&place, &["rotate", &old, "--overlap", "7d"]);
     let states = || {
-        let keys = operator.listed(&["keys"]);
+        let keys = place.listed(&["keys"]);
         keys.iter().map(|key| key["state"].as_str().unwrap().to_string()).collect::<Vec<_>>()
     };
     assert_eq!(states(), ["rotated", "active"]);
-    assert_eq!(operator.listed(&["keys"])[0]["successor"], json!(new));
-    assert_eq!(operator.run(&["keys", "revoke", &new]).done(), format!("revoked {new}\n"));
-    assert_eq!(operator.run(&["keys", "revoke", &new, "--json"]).json(), json!({"revoked": new}));
-    let (third, _) = issued(&operator, &["issue", "--account", "acme"]);
-    issued(&operator, &["rotate", &third, "--overlap", "0s"]);
+    assert_eq!(place.listed(&["keys"])[0]["successor"], json!(new));
+    assert_eq!(place.run(&["keys", "revoke", &new]).done(), format!("revoked {new}\n"));
+    assert_eq!(place.run(&["keys", "revoke", &new, "--json"]).json(), json!({"revoked": new}));
+    let (third, _) = issued(&place, &["issue", "--account", "acme"]);
+    issued(&place, &["rotate", &third, "--overlap", "0s"]);
     assert_eq!(states(), ["rotated", "revoked", "expired", "active"]);
 
     for (arguments, error) in [
@@ -136,10 +135,10 @@ fn keys_are_rotated_and_revoked() {
             "there is no key key_none; `store-orders keys list` shows those there are".to_string(),
         ),
     ] {
-        assert_eq!(operator.run(&["keys", arguments[0], arguments[1]]).error(), error);
+        assert_eq!(place.run(&["keys", arguments[0], arguments[1]]).error(), error);
     }
     assert_eq!(
-        operator.run(&["keys", "issue", "--account", "globex"]).error(),
+        place.run(&["keys", "issue", "--account", "globex"]).error(),
         "there is no account \"globex\"; `store-orders accounts list` shows those there are"
     );
     for arguments in [
@@ -149,20 +148,20 @@ fn keys_are_rotated_and_revoked() {
         &["issue", "--account", "acme", "--environment", "test"],
         &["issue"],
     ] {
-        operator.run(&[&["keys"], arguments].concat()).usage();
+        place.run(&[&["keys"], arguments].concat()).usage();
     }
     assert_eq!(states().len(), 4);
 }
 
 #[test]
 fn a_key_that_could_not_be_shown_is_named() {
-    let operator = Operator::new();
-    operator.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
-    let mut command = operator.command(&["keys", "issue", "--account", "acme"]);
+    let place = Place::new();
+    place.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
+    let mut command = place.command(&["keys", "issue", "--account", "acme"]);
     command.stdout(std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
     let output = command.stderr(Stdio::piped()).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
-    let id = operator.listed(&["keys"])[0]["id"].as_str().unwrap().to_string();
+    let id = place.listed(&["keys"])[0]["id"].as_str().unwrap().to_string();
     assert_eq!(output.status.code(), Some(1));
     assert!(error.starts_with(&format!("error: {id} was issued, but it could not be shown")));
     assert!(error.contains("No space left") && error.lines().count() == 1, "{error}");

@@ -1,6 +1,6 @@
 //! `orders import` and `pets import`: all or nothing, and why not.
 
-use super::Operator;
+use super::Place;
 use chrono::Utc;
 use serde_json::json;
 use store_orders::store::sqlite::NewOrder;
@@ -21,11 +21,11 @@ fn every_format_arrives_in_the_store() {
                  {\"id\":1001,\"petId\":3,\"quantity\":2,\"complete\":true,\
                  \"shipDate\":\"2026-11-30T23:00:00.000Z\",\"status\":\"shipped\"}\n";
     for content in [CSV, json, lines, &format!("\u{feff}{CSV}")] {
-        let operator = Operator::new();
-        operator.write("orders", content);
-        assert_eq!(operator.run(&["orders", "import", "orders"]).done(), "imported 2 orders\n");
+        let place = Place::new();
+        place.write("orders", content);
+        assert_eq!(place.run(&["orders", "import", "orders"]).done(), "imported 2 orders\n");
         assert_eq!(
-            json!(operator.listed(&["orders"])),
+            json!(place.listed(&["orders"])),
             json!([
                 {"id": -7, "petId": 4, "quantity": 1, "complete": false, "status": "pending"},
                 {"id": 1001, "petId": 3, "quantity": 2, "shipDate": "2026-11-30T23:00:00Z",
@@ -37,55 +37,55 @@ fn every_format_arrives_in_the_store() {
 
 #[test]
 fn standard_input_is_a_file_too() {
-    let operator = Operator::new();
-    let said = operator.run_with_input(&["orders", "import", "-", "--json"], CSV.as_bytes());
+    let place = Place::new();
+    let said = place.run_with_input(&["orders", "import", "-", "--json"], CSV.as_bytes());
     assert_eq!(said.json(), json!({"imported": 2, "skipped": 0}));
-    let said = operator.run_with_input(&["orders", "import", "-"], b"");
+    let said = place.run_with_input(&["orders", "import", "-"], b"");
     assert!(said.error().starts_with("standard input: there is nothing in it; "));
 }
 
 #[test]
 fn one_bad_row_and_nothing_is_stored() {
-    let operator = Operator::new();
-    operator.write("orders.csv", format!("{CSV}5,1,0,,,\n"));
+    let place = Place::new();
+    place.write("orders.csv", format!("{CSV}5,1,0,,,\n"));
     assert_eq!(
-        operator.run(&["orders", "import", "orders.csv"]).error(),
+        place.run(&["orders", "import", "orders.csv"]).error(),
         "orders.csv: line 4: quantity must be an integer from 1 to 2147483647, not \"0\"; \
          nothing was imported"
     );
-    assert_eq!(operator.order_ids(), [0_i64; 0]);
+    assert_eq!(place.order_ids(), [0_i64; 0]);
 }
 
 #[test]
 fn of_many_bad_rows_twenty_are_shown() {
-    let operator = Operator::new();
-    operator.has_orders([500]);
+    let place = Place::new();
+    place.has_orders([500]);
     let mut csv = CSV.to_string();
     for id in 100..150 {
         csv.push_str(&format!("{id},1,0,,,\n"));
     }
     csv.push_str("500,1,1,,,\n1001,1,1,,,\n");
-    operator.write("orders.csv", &csv);
-    let lines = operator.run(&["orders", "import", "orders.csv"]).errors();
+    place.write("orders.csv", &csv);
+    let lines = place.run(&["orders", "import", "orders.csv"]).errors();
     assert_eq!(lines.len(), 22);
     assert_eq!(lines[0], "orders.csv: nothing was imported, because of:");
     assert!(lines[1].starts_with("  line 4: quantity must be"), "{}", lines[1]);
     assert!(lines[20].starts_with("  line 23: quantity must be"), "{}", lines[20]);
     // The order that the store has and the one that is in the file twice count.
     assert_eq!(lines[21], "52 bad rows, of which the first 20 are shown");
-    assert_eq!(operator.order_ids(), [500]);
+    assert_eq!(place.order_ids(), [500]);
 }
 
 #[test]
 fn an_id_of_the_store_is_taken_unless_passed_over() {
-    let operator = Operator::new();
-    operator.has_orders([1, 2]);
+    let place = Place::new();
+    place.has_orders([1, 2]);
     let cancellation = Cancellation { order_id: 2, key_id: "key_x".into(), at: Utc::now() };
-    operator.store().cancel(&[cancellation]).unwrap();
+    place.store().cancel(&[cancellation]).unwrap();
     let csv = "id,petId,quantity\n3,1,1\n2,9,9\n1,9,9\n";
     let passed_over = "--skip-existing passes over ids that are in the store";
 
-    let lines = operator.run_with_input(&["orders", "import", "-"], csv.as_bytes()).errors();
+    let lines = place.run_with_input(&["orders", "import", "-"], csv.as_bytes()).errors();
     assert_eq!(
         lines[1..],
         [
@@ -94,36 +94,36 @@ fn an_id_of_the_store_is_taken_unless_passed_over() {
             &format!("2 bad rows; {passed_over}"),
         ]
     );
-    assert_eq!(operator.order_ids(), [1, 2]);
+    assert_eq!(place.order_ids(), [1, 2]);
 
     let skipping = ["orders", "import", "-", "--skip-existing"];
-    let twice = operator.run_with_input(&skipping, format!("{csv}3,1,1\n").as_bytes());
+    let twice = place.run_with_input(&skipping, format!("{csv}3,1,1\n").as_bytes());
     assert_eq!(
         twice.error(),
         "standard input: line 5: order 3 is in the file twice, first on line 2; nothing was \
          imported"
     );
-    assert_eq!(operator.order_ids(), [1, 2]);
+    assert_eq!(place.order_ids(), [1, 2]);
 
-    let said = operator.run_with_input(&skipping, csv.as_bytes()).done();
+    let said = place.run_with_input(&skipping, csv.as_bytes()).done();
     assert_eq!(said, "imported 1 order\nskipped 2, already in the store\n");
     // Those that were passed over stay as they were.
-    let statuses: Vec<_> = operator
+    let statuses: Vec<_> = place
         .listed(&["orders"])
         .iter()
         .map(|order| (order["petId"].clone(), order["status"].clone()))
         .collect();
     let expected = [(1, "pending"), (1, "cancelled"), (1, "pending")];
     assert_eq!(statuses, expected.map(|(pet, status)| (json!(pet), json!(status))));
-    let again = operator.run_with_input(&[&skipping[..], &["--json"]].concat(), csv.as_bytes());
+    let again = place.run_with_input(&[&skipping[..], &["--json"]].concat(), csv.as_bytes());
     assert_eq!(again.json(), json!({"imported": 0, "skipped": 3}));
 }
 
 #[test]
 fn an_id_taken_since_the_file_was_checked_is_refused_too() {
-    let operator = Operator::new();
-    operator.has_orders([2]);
-    let store = operator.store();
+    let place = Place::new();
+    place.has_orders([2]);
+    let store = place.store();
     let order = |id| NewOrder {
         id,
         pet_id: 9,
@@ -138,37 +138,37 @@ fn an_id_taken_since_the_file_was_checked_is_refused_too() {
         store.import_orders(&orders, false, &|| ()).unwrap_err().to_string(),
         "order 2 is already in the store; nothing was imported"
     );
-    assert_eq!((operator.order_ids(), store.versions().unwrap()), (vec![2], version));
+    assert_eq!((place.order_ids(), store.versions().unwrap()), (vec![2], version));
     let outcome = store.import_orders(&orders, true, &|| ()).unwrap();
     assert_eq!((outcome.imported, outcome.skipped), (2, 1));
     assert_eq!(store.order(2).unwrap().unwrap().pet_id, 1);
-    assert_eq!(operator.order_ids(), [1, 2, 3]);
+    assert_eq!(place.order_ids(), [1, 2, 3]);
 }
 
 #[test]
 fn pets_are_imported_by_the_same_rules() {
-    let operator = Operator::new();
-    operator.write("pets.csv", "id,name\n1,Rex\n2,\"Min, ka\"\n");
-    assert_eq!(operator.run(&["pets", "import", "pets.csv"]).done(), "imported 2 pets\n");
-    assert_eq!(operator.store().pet(2).unwrap().unwrap().name, "Min, ka");
-    operator.write("more.json", r#"[{"id":3,"name":"Luna"},{"id":1,"name":"Balu"}]"#);
+    let place = Place::new();
+    place.write("pets.csv", "id,name\n1,Rex\n2,\"Min, ka\"\n");
+    assert_eq!(place.run(&["pets", "import", "pets.csv"]).done(), "imported 2 pets\n");
+    assert_eq!(place.store().pet(2).unwrap().unwrap().name, "Min, ka");
+    place.write("more.json", r#"[{"id":3,"name":"Luna"},{"id":1,"name":"Balu"}]"#);
     assert_eq!(
-        operator.run(&["pets", "import", "more.json"]).error(),
+        place.run(&["pets", "import", "more.json"]).error(),
         "more.json: line 1, column 25: pet 1 is already in the store; nothing was imported; \
          --skip-existing passes over ids that are in the store"
     );
-    assert_eq!(operator.store().pet(3).unwrap(), None);
-    let said = operator.run(&["pets", "import", "more.json", "--skip-existing", "--json"]);
+    assert_eq!(place.store().pet(3).unwrap(), None);
+    let said = place.run(&["pets", "import", "more.json", "--skip-existing", "--json"]);
     assert_eq!(said.json(), json!({"imported": 1, "skipped": 1}));
-    assert_eq!(operator.store().pet(1).unwrap().unwrap().name, "Rex");
+    assert_eq!(place.store().pet(1).unwrap().unwrap().name, "Rex");
 }
 
 #[test]
 fn a_file_that_cannot_be_read_is_one_line() {
-    let operator = Operator::new();
-    operator.write("broken.json", "[\n{\"id\": 1,}\n]");
-    operator.write("latin1.csv", b"id,name\n1,K\xe4the\n");
-    operator.write("header.csv", "id,petId\n1,1\n");
+    let place = Place::new();
+    place.write("broken.json", "[\n{\"id\": 1,}\n]");
+    place.write("latin1.csv", b"id,name\n1,K\xe4the\n");
+    place.write("header.csv", "id,petId\n1,1\n");
     for (file, error) in [
         ("missing.csv", "cannot read missing.csv: No such file or directory (os error 2)"),
         (".", "cannot read .: Is a directory (os error 21)"),
@@ -182,7 +182,7 @@ fn a_file_that_cannot_be_read_is_one_line() {
             "header.csv: line 1 has to name the columns, separated by commas: quantity is missing",
         ),
     ] {
-        assert_eq!(operator.run(&["orders", "import", file]).error(), error);
+        assert_eq!(place.run(&["orders", "import", file]).error(), error);
     }
-    assert!(!operator.path("store-orders-data").exists());
+    assert!(!place.path("store-orders-data").exists());
 }

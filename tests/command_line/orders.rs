@@ -1,6 +1,6 @@
 //! `orders ship`, `show` and `list`.
 
-use super::Operator;
+use super::Place;
 use chrono::DateTime;
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read};
@@ -9,64 +9,64 @@ use store_orders::store::{Cancellation, Store};
 
 #[test]
 fn shipping_is_for_all_or_none() {
-    let operator = Operator::new();
-    operator.has_orders([-3, 1, 2]);
-    assert_eq!(operator.run(&["orders", "ship", "-3"]).done(), "shipped 1 order\n");
+    let place = Place::new();
+    place.has_orders([-3, 1, 2]);
+    assert_eq!(place.run(&["orders", "ship", "-3"]).done(), "shipped 1 order\n");
     assert_eq!(
-        operator.run(&["orders", "ship", "1", "2", "99"]).error(),
+        place.run(&["orders", "ship", "1", "2", "99"]).error(),
         "there is no order 99; nothing was changed"
     );
-    assert_eq!(status_of(&operator, "1"), "pending");
+    assert_eq!(status_of(&place, "1"), "pending");
     // One that has shipped already stays as it is.
-    let said = operator.run(&["orders", "ship", "1", "-3", "--json"]);
+    let said = place.run(&["orders", "ship", "1", "-3", "--json"]);
     assert_eq!(said.json(), json!({"shipped": [1, -3]}));
-    assert_eq!(status_of(&operator, "1"), "shipped");
-    operator.run(&["orders", "ship"]).usage();
-    operator.run(&["orders", "ship", "01"]).usage();
+    assert_eq!(status_of(&place, "1"), "shipped");
+    place.run(&["orders", "ship"]).usage();
+    place.run(&["orders", "ship", "01"]).usage();
 }
 
-fn status_of(operator: &Operator, id: &str) -> String {
-    let order = operator.run(&["orders", "show", id, "--json"]).json();
+fn status_of(place: &Place, id: &str) -> String {
+    let order = place.run(&["orders", "show", id, "--json"]).json();
     order["status"].as_str().unwrap().to_string()
 }
 
 #[test]
 fn an_order_is_shown_whatever_its_status() {
-    let operator = Operator::new();
-    operator.has_orders([-3, 4]);
+    let place = Place::new();
+    place.has_orders([-3, 4]);
     assert_eq!(
-        operator.run(&["orders", "show", "-3"]).done(),
+        place.run(&["orders", "show", "-3"]).done(),
         "id           -3\npetId        1\nquantity     1\ncomplete     false\nstatus       pending\n"
     );
     let at = DateTime::from_timestamp(1_781_524_800, 0).unwrap();
     let cancellation = Cancellation { order_id: 4, key_id: "key_x".into(), at };
-    operator.store().cancel(&[cancellation]).unwrap();
+    place.store().cancel(&[cancellation]).unwrap();
     assert_eq!(
-        operator.run(&["orders", "show", "4", "--json"]).json(),
+        place.run(&["orders", "show", "4", "--json"]).json(),
         json!({"id": 4, "petId": 1, "quantity": 1, "complete": false, "status": "cancelled",
                "cancelledAt": "2026-06-15T12:00:00Z", "cancelledBy": "key_x"})
     );
     assert_eq!(
-        operator.run(&["orders", "ship", "4"]).error(),
+        place.run(&["orders", "ship", "4"]).error(),
         "order 4 is cancelled and cannot be shipped; nothing was changed"
     );
     assert_eq!(
-        operator.run(&["orders", "show", "5"]).error(),
+        place.run(&["orders", "show", "5"]).error(),
         "there is no order 5; `store-orders orders list` shows those there are"
     );
 }
 
 #[test]
 fn a_list_can_be_narrowed() {
-    let operator = Operator::new();
-    assert_eq!(operator.run(&["orders", "list", "--json"]).done(), "[]\n");
+    let place = Place::new();
+    assert_eq!(place.run(&["orders", "list", "--json"]).done(), "[]\n");
     assert_eq!(
-        operator.run(&["orders", "list"]).done(),
+        place.run(&["orders", "list"]).done(),
         "id  petId  quantity  shipDate  complete  status\n"
     );
-    operator.has_orders(1..=4);
-    operator.run(&["orders", "ship", "2", "4"]).done();
-    let list = |arguments: &[&str]| operator.run(&[&["orders", "list"], arguments].concat());
+    place.has_orders(1..=4);
+    place.run(&["orders", "ship", "2", "4"]).done();
+    let list = |arguments: &[&str]| place.run(&[&["orders", "list"], arguments].concat());
     assert_eq!(
         list(&["--status", "shipped", "--limit", "1"]).done(),
         "id  petId  quantity  shipDate  complete  status\n \
@@ -85,10 +85,10 @@ fn a_list_can_be_narrowed() {
 
 #[test]
 fn whoever_stops_reading_ends_it_quietly() {
-    let operator = Operator::new();
-    operator.has_orders(1..=20_000);
+    let place = Place::new();
+    place.has_orders(1..=20_000);
     for arguments in [&["orders", "list"][..], &["orders", "list", "--json"]] {
-        let mut command = operator.command(arguments);
+        let mut command = place.command(arguments);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();

@@ -1,62 +1,61 @@
 //! What goes wrong before a command begins: the command line, the data
 //! directory. And the commands that need no store.
 
-use super::Operator;
+use super::Place;
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
 fn help_is_everywhere_and_a_wrong_command_line_is_2() {
-    let operator = Operator::new();
+    let place = Place::new();
     for command in ["orders import", "orders ship", "accounts create", "keys rotate", "openapi"] {
         let arguments: Vec<_> = command.split(' ').chain(["--help"]).collect();
-        let help = operator.run(&arguments).done();
+        let help = place.run(&arguments).done();
         assert!(help.contains(&format!("store-orders {command}")) && help.contains("Example"));
         // Colours are for terminals.
         assert!(!help.contains('\u{1b}'));
     }
-    assert!(operator.run(&["--version"]).done().starts_with("store-orders "));
+    assert!(place.run(&["--version"]).done().starts_with("store-orders "));
     for arguments in [&[][..], &["order"], &["orders", "list", "--limit", "x"], &["--data-dir"]] {
-        let usage = operator.run(arguments).usage();
+        let usage = place.run(arguments).usage();
         assert!(usage.contains("--help") || usage.contains("Usage:"), "{usage}");
     }
-    assert!(!operator.path("store-orders-data").exists());
+    assert!(!place.path("store-orders-data").exists());
 }
 
 #[test]
 fn the_document_is_the_one_that_is_served() {
-    let operator = Operator::new();
-    let document = operator.run(&["openapi"]).done();
+    let place = Place::new();
+    let document = place.run(&["openapi"]).done();
     assert_eq!(document, store_orders_api::document::emitted_text().unwrap());
     assert!(serde_json::from_str::<Value>(&document).unwrap()["paths"].is_object());
-    assert!(!operator.path("store-orders-data").exists());
+    assert!(!place.path("store-orders-data").exists());
 }
 
 #[test]
 fn the_data_directory_comes_from_the_flag_then_the_environment() {
-    let operator = Operator::new();
+    let place = Place::new();
     let create = |arguments: &[&str]| {
-        let mut command = operator.command(&["accounts", "create", "acme", "--plan", "pro"]);
+        let mut command = place.command(&["accounts", "create", "acme", "--plan", "pro"]);
         command.args(arguments).env("STORE_ORDERS_DATA_DIR", "from/environment");
         assert!(command.output().unwrap().status.success());
     };
     create(&["--json"]);
     create(&["--data-dir", "from/flag"]);
     for directory in ["from/environment", "from/flag"] {
-        assert!(operator.path(directory).join("store.sqlite").exists());
-        let mode = operator.path(directory).metadata().unwrap().permissions().mode();
+        assert!(place.path(directory).join("store.sqlite").exists());
+        let mode = place.path(directory).metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
     }
     let before = ["--data-dir", "from/flag", "accounts", "list", "--json"];
-    assert_eq!(operator.run(&before).json().as_array().unwrap().len(), 1);
+    assert_eq!(place.run(&before).json().as_array().unwrap().len(), 1);
 }
 
 #[test]
 fn a_data_directory_that_cannot_be_used_is_one_line() {
-    let operator = Operator::new();
-    operator.write("file", "");
-    let refused =
-        |directory: &str| operator.run(&["orders", "list", "--data-dir", directory]).error();
+    let place = Place::new();
+    place.write("file", "");
+    let refused = |directory: &str| place.run(&["orders", "list", "--data-dir", directory]).error();
     assert_eq!(
         refused("file"),
         "cannot use the data directory file: it is a file; choose another --data-dir"
@@ -70,19 +69,19 @@ fn a_data_directory_that_cannot_be_used_is_one_line() {
 
 #[test]
 fn a_directory_without_write_permission_is_one_line() {
-    let operator = Operator::new();
-    std::fs::create_dir(operator.path("closed")).unwrap();
-    std::fs::set_permissions(operator.path("closed"), PermissionsExt::from_mode(0o500)).unwrap();
-    if std::fs::write(operator.path("closed/probe"), "").is_ok() {
+    let place = Place::new();
+    std::fs::create_dir(place.path("closed")).unwrap();
+    std::fs::set_permissions(place.path("closed"), PermissionsExt::from_mode(0o500)).unwrap();
+    if std::fs::write(place.path("closed/probe"), "").is_ok() {
         return; // Root writes anywhere.
     }
-    let error = operator.run(&["orders", "list", "--data-dir", "closed"]).error();
+    let error = place.run(&["orders", "list", "--data-dir", "closed"]).error();
     assert!(error.starts_with("data directory closed: the store cannot be opened: "), "{error}");
 }
 
 #[test]
 fn a_file_that_is_no_store_of_ours_stays_as_it_is() {
-    let operator = Operator::new();
+    let place = Place::new();
     let foreign = "is not a store of Store Orders; choose another --data-dir";
     for (directory, statement, error) in [
         ("other", "CREATE TABLE t (x)", foreign),
@@ -92,16 +91,16 @@ fn a_file_that_is_no_store_of_ours_stays_as_it_is() {
             "was written by a newer version of store-orders",
         ),
     ] {
-        std::fs::create_dir(operator.path(directory)).unwrap();
-        let file = operator.path(directory).join("store.sqlite");
+        std::fs::create_dir(place.path(directory)).unwrap();
+        let file = place.path(directory).join("store.sqlite");
         rusqlite::Connection::open(&file).unwrap().execute_batch(statement).unwrap();
         let before = std::fs::read(&file).unwrap();
-        let said = operator.run(&["keys", "list", "--data-dir", directory]).error();
+        let said = place.run(&["keys", "list", "--data-dir", directory]).error();
         assert!(said.starts_with(&format!("{directory}/store.sqlite {error}")), "{said}");
         assert_eq!(std::fs::read(&file).unwrap(), before);
     }
-    std::fs::create_dir(operator.path("text")).unwrap();
-    operator.write("text/store.sqlite", "no database, but long enough for a header".repeat(20));
-    let said = operator.run(&["keys", "list", "--data-dir", "text"]).error();
+    std::fs::create_dir(place.path("text")).unwrap();
+    place.write("text/store.sqlite", "no database, but long enough for a header".repeat(20));
+    let said = place.run(&["keys", "list", "--data-dir", "text"]).error();
     assert_eq!(said, format!("text/store.sqlite {foreign}"));
 }

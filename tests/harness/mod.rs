@@ -6,6 +6,7 @@ pub mod stores;
 pub mod wire;
 
 mod captured_log;
+pub mod place;
 pub mod program;
 pub mod said;
 

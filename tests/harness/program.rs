@@ -4,6 +4,7 @@ use super::Key;
 use super::wire::Tap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -102,6 +103,11 @@ impl Program {
     /// connections.
     pub fn origin(&self) -> &str {
         self.said("listening on ").and_then(|url| url.strip_suffix("/v1")).unwrap()
+    }
+
+    /// The same, for a socket.
+    pub fn address(&self) -> SocketAddr {
+        self.origin().strip_prefix("http://").unwrap().parse().unwrap()
     }
 
     /// The base address, which ends in `/v1`; responses are held against the

@@ -12,7 +12,7 @@ fn stocked() -> Place {
             format!("{id},1,1,2026-06-15T12:00:00Z,{status}\n")
         })
         .collect();
-    place.write("orders.csv", &format!("id,petId,quantity,shipDate,status\n{rows}"));
+    place.write("orders.csv", format!("id,petId,quantity,shipDate,status\n{rows}"));
     place.run(&["orders", "import", "orders.csv"]).done();
     place.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
     place.run(&["keys", "issue", "--account", "acme"]);

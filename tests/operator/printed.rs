@@ -70,7 +70,7 @@ fn the_unit_calls_the_server_with_the_flags_given() {
     let flags = ["--config", "a b%.toml", "--trusted-proxy", "10.0.0.0/8"];
     let unit = place.run(&[&["systemd-unit"][..], &flags].concat()).done();
     let program = env!("CARGO_BIN_EXE_store-orders");
-    let file = place.directory.path().canonicalize().unwrap().join("a b%%.toml");
+    let file = place.path("").canonicalize().unwrap().join("a b%%.toml");
     for line in [
         "Type=notify".to_string(),
         format!("ExecStart={program} serve --data-dir %S/store-orders \\"),

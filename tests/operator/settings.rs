@@ -112,7 +112,7 @@ fn elsewhere_the_flag_or_the_variable_is_named() {
 #[test]
 fn the_default_file_can_be_used_as_it_is() {
     let place = Place::new();
-    place.write("default.toml", &place.run(&["config", "default"]).done());
+    place.write("default.toml", place.run(&["config", "default"]).done());
     place.run(&["config", "check", "default.toml"]).done();
     let with = place.run(&["config", "show", "--json", "--config", "default.toml"]).json();
     assert_eq!(with, place.run(&["config", "show", "--json"]).json());

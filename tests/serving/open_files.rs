@@ -11,7 +11,7 @@ async fn a_low_soft_limit_on_open_files_is_raised() {
     let arguments =
         ["serve", "--data-dir", data, "--listen", "127.0.0.1:0", "--admin-listen", "off"];
     let server = Program::after("ulimit -S -n 64", directory.path(), &arguments, &[]);
-    let address = server.origin().strip_prefix("http://").unwrap();
+    let address = server.address();
     let mut connections = Vec::new();
     for _ in 0..200 {
         let mut connection = TcpStream::connect(address).await.unwrap();

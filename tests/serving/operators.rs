@@ -1,5 +1,6 @@
 //! The operators' listener: whether it is there, and what it says of the server.
 
+use super::{MANY, rest_of_list, slow_reader};
 use crate::harness::program::until;
 use crate::harness::program::{Program, directory_with};
 use crate::harness::stores::{Fault, FaultyStore};
@@ -8,8 +9,6 @@ use std::net::TcpListener;
 use std::time::Duration;
 use store_orders::server::OperatorsListen;
 use store_orders_api::plans::Plan;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpSocket;
 
 /// The status and the body of what operators are answered.
 pub async fn ask(origin: &str, path: &str) -> (u16, String) {
@@ -58,10 +57,6 @@ async fn a_server_whose_store_fails_is_not_ready_until_it_works_again() {
     }
 }
 
-/// So many orders are more than the system buffers for a client that reads
-/// nothing: 7 MB.
-const MANY: i64 = 100_000;
-
 #[tokio::test(flavor = "multi_thread")]
 async fn while_a_list_still_goes_out_the_server_is_alive_and_not_ready() {
     let world = world();
@@ -69,26 +64,13 @@ async fn while_a_list_still_goes_out_the_server_is_alive_and_not_ready() {
     let key = world.key(Plan::Free);
     let server = world.serve().await;
     let origin = operators(&server);
-    let socket = TcpSocket::new_v4().unwrap();
-    socket.set_recv_buffer_size(8 * 1024).unwrap();
-    let mut reader = socket.connect(server.untapped_address()).await.unwrap();
-    let request = format!(
-        "GET /v1/store/orders HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\r\n",
-        key.text
-    );
-    reader.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = vec![0; 17];
-    reader.read_exact(&mut answer).await.unwrap();
-    assert_eq!(answer, b"HTTP/1.1 200 OK\r\n");
+    let reader = slow_reader(server.untapped_address(), &key).await;
     let stopping = tokio::spawn(server.stop());
     until("it is not ready", || async { ask(&origin, "/readyz").await.0 == 503 }).await;
     assert!(ask(&origin, "/readyz").await.1.contains("the server is stopping"));
     assert_eq!(ask(&origin, "/livez").await.0, 200);
     assert!(!stopping.is_finished());
-    reader.read_to_end(&mut answer).await.unwrap();
-    let body = answer.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
-    let orders: Vec<serde_json::Value> = serde_json::from_slice(&answer[body..]).unwrap();
-    assert_eq!(orders.len() as i64, MANY);
+    assert_eq!(rest_of_list(reader).await.len() as i64, MANY);
     stopping.await.unwrap();
     assert!(reqwest::get(format!("{origin}/livez")).await.is_err(), "its listener is still there");
 }
