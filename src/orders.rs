@@ -108,10 +108,12 @@ impl OrderBook {
         // the question is asked anew, because that reading may have begun
         // before this list did.
         let behind = self.is_behind()?;
-        let gone = self.marks.sorted();
-        if !behind && self.snapshot.load().pages_of(&gone) <= FEW_PAGES {
-            fold_marks(&self.snapshot, &self.marks, gone);
-            return Ok(self.snapshot.load_full());
+        if !behind {
+            let gone = self.marks.sorted();
+            if self.snapshot.load().pages_of(&gone) <= FEW_PAGES {
+                fold_marks(&self.snapshot, &self.marks, gone);
+                return Ok(self.snapshot.load_full());
+            }
         }
         let (store, snapshot, marks) =
             (Arc::clone(&self.store), Arc::clone(&self.snapshot), Arc::clone(&self.marks));

@@ -57,8 +57,7 @@ impl<T: Copy + Default + PartialEq> Table<T> {
         result
     }
 
-    /// What has changed since the last call of this or of [`Table::all`], in
-    /// ascending order of number: to record it so touches each page of a file once.
+    /// What has changed since the last call of this or of [`Table::all`].
     pub fn changes(&self) -> Vec<Change<T>> {
         let mut changes = Vec::new();
         for shard in &self.shards {
@@ -75,7 +74,6 @@ impl<T: Copy + Default + PartialEq> Table<T> {
                 )
             }));
         }
-        changes.sort_unstable_by_key(|(number, _)| *number);
         changes
     }
 

@@ -14,7 +14,7 @@ use std::time::{Duration, UNIX_EPOCH};
 const LINE_BYTES: usize = 512;
 
 /// Where the lines of requests go, if they go anywhere.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug)]
 pub struct RequestLog {
     buffer: Option<Arc<LogBuffer>>,
 }

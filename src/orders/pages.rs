@@ -309,7 +309,7 @@ impl PagesBuilder {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
     use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
     use std::collections::BTreeMap;
@@ -325,6 +325,16 @@ mod tests {
     fn order(id: i64, quantity: i32) -> ListedOrder<'static> {
         let ship_date = (quantity % 2 == 0).then_some("2026-12-24T09:30:00Z");
         ListedOrder { id, pet_id: -id, quantity, ship_date, complete: quantity % 3 == 0 }
+    }
+
+    /// A list of so many orders, the first of them 0.
+    pub fn snapshot(orders: i64) -> Snapshot {
+        let empty = Snapshot::default();
+        let mut edit = Edit::of(&empty);
+        for id in 0..orders {
+            edit.apply(OrderChange::Listed(order(id, 1)));
+        }
+        edit.finish()
     }
 
     #[test]
@@ -397,12 +407,7 @@ mod tests {
 
     #[test]
     fn pages_that_no_change_touches_are_taken_over() {
-        let empty = Snapshot::default();
-        let mut first = Edit::of(&empty);
-        for id in 0..20_000 {
-            first.apply(OrderChange::Listed(order(id, 1)));
-        }
-        let before = first.finish();
+        let before = snapshot(20_000);
         assert!(before.pages().len() > 4);
         let mut edit = Edit::of(&before);
         edit.apply(OrderChange::Gone(10_000));

@@ -208,21 +208,9 @@ impl Body for GzipBody {
 
 #[cfg(test)]
 mod tests {
-    use super::super::pages::Edit;
+    use super::super::pages::tests::snapshot;
     use super::*;
-    use crate::store::{ListedOrder, OrderChange};
     use http_body_util::BodyExt;
-
-    fn snapshot(orders: i64) -> Arc<Snapshot> {
-        let empty = Snapshot::default();
-        let mut edit = Edit::of(&empty);
-        for id in 0..orders {
-            let order =
-                ListedOrder { id, pet_id: 7, quantity: 1, ship_date: None, complete: false };
-            edit.apply(OrderChange::Listed(order));
-        }
-        Arc::new(edit.finish())
-    }
 
     /// The parts in which a list goes out, with or without others that arrive
     /// before each of them.
@@ -243,7 +231,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_long_list_takes_short_turns_while_others_arrive() {
-        let list = snapshot(50_000);
+        let list = Arc::new(snapshot(50_000));
         let pages: Vec<_> = list.pages().iter().map(|page| page.bytes().clone()).collect();
         assert!(list.length() > 2 * LONG);
         assert_eq!(parts(&list, false).await, pages);
@@ -258,7 +246,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_list_that_is_not_long_goes_out_in_whole_pages() {
-        let list = snapshot(10_000);
+        let list = Arc::new(snapshot(10_000));
         assert!(list.length() < LONG && list.pages().len() > 1);
         assert_eq!(parts(&list, true).await.len(), list.pages().len());
         assert_eq!(parts(&Arc::default(), true).await, [Bytes::from_static(b"[]")]);
