@@ -12,9 +12,9 @@ use std::sync::Arc;
 use store_orders_api::StoreOrdersApi;
 use store_orders_api::answer::{Answer, Cancelled, Found, Listed};
 use store_orders_api::errors::{
-    CancelOrderError, GetPetError, ListOrdersError, OperationError, internal_error,
+    CancelOrderError, Error, GetPetError, ListOrdersError, OperationError, internal_error,
 };
-use store_orders_api::types::{Error, OrderPath, PathOf, PetPath};
+use store_orders_api::types::{OrderPath, PathOf, PetPath};
 
 /// Implements the contract.
 pub enum Handlers {}
