@@ -85,7 +85,7 @@ impl Refusals {
 
     /// The counts of every plan.
     pub fn all(&self) -> impl Iterator<Item = Refused> {
-        let plans = Plan::ALL.iter().map(|plan| plan.name()).chain(["none"]);
+        let plans = Plan::ALL.iter().map(|plan| plan.as_str()).chain(["none"]);
         plans.zip(&self.0).map(|(plan, reasons)| Refused {
             plan,
             minute: reasons.minute.load(Ordering::Relaxed),

@@ -16,8 +16,8 @@ pub mod types;
 use answer::{Answer, Cancelled, Found, Listed};
 use caller::Caller;
 use dropshot::{EndpointTagPolicy, RequestContext};
-use errors::{CancelOrderError, GetPetError, ListOrdersError};
-use types::{Error, OrderPath, PathOf, PetPath};
+use errors::{CancelOrderError, Error, GetPetError, ListOrdersError};
+use types::{OrderPath, PathOf, PetPath};
 
 /// Under what path prefix the operations are served: the version is part of
 /// the base address (specification, Versioning 1).

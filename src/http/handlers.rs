@@ -13,9 +13,9 @@ use store_orders_api::StoreOrdersApi;
 use store_orders_api::answer::{Answer, Cancelled, Found, Listed};
 use store_orders_api::caller::Caller;
 use store_orders_api::errors::{
-    CancelOrderError, GetPetError, ListOrdersError, OperationError, internal_error,
+    CancelOrderError, Error, GetPetError, ListOrdersError, OperationError, internal_error,
 };
-use store_orders_api::types::{Error, OrderPath, PathOf, PetPath};
+use store_orders_api::types::{OrderPath, PathOf, PetPath};
 
 /// Implements the contract.
 pub enum Handlers {}

@@ -99,7 +99,7 @@ impl World {
 
     /// A new account of this plan with one key.
     pub fn key(&self, plan: Plan) -> Key {
-        let name = format!("{}-{}", plan.name(), self.store.accounts(0).unwrap().len());
+        let name = format!("{}-{}", plan.as_str(), self.store.accounts(0).unwrap().len());
         self.account(&name, plan, None);
         self.another_key(&name)
     }

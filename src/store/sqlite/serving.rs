@@ -214,7 +214,7 @@ pub(super) fn limits_of(row: &Row<'_>, first: usize) -> rusqlite::Result<PlanLim
 
 /// The plan in this column; the schema lets no other word in.
 pub(super) fn plan_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Plan> {
-    named(row, column, Plan::named)
+    named(row, column, |word| word.parse().ok())
 }
 
 /// The environment in this column; the schema lets no other word in.
