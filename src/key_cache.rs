@@ -99,7 +99,7 @@ impl KeyCache {
             let live = Arc::clone(self);
             let failure = match tokio::task::spawn_blocking(move || step(&live)).await {
                 Ok(Ok(())) => None,
-                Ok(Err(error)) => Some(crate::log::chain(&error)),
+                Ok(Err(error)) => Some(crate::log::ErrorChain(&error).to_string()),
                 Err(_) => Some("the store panicked".to_string()),
             };
             match (&failure, fails) {

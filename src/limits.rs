@@ -19,6 +19,7 @@ pub use window::{AccountWindows, Count};
 
 use crate::clock::Now;
 use async_trait::async_trait;
+use prometheus_client::metrics::counter::Counter;
 use std::net::IpAddr;
 use std::time::Duration;
 use store_orders_api::plans::PlanLimits;
@@ -120,6 +121,6 @@ pub trait Limits: Send + Sync {
     /// Counts a request without a valid key against its address.
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision;
 
-    /// How many bans have begun since the start.
-    fn bans(&self) -> u64;
+    /// Counts the bans that have begun since the start.
+    fn bans(&self) -> &Counter;
 }

@@ -86,7 +86,7 @@ impl OrderList {
     /// once.
     pub fn open(
         store: Arc<dyn Store>,
-        batches: Arc<Histogram>,
+        batches: Histogram,
         log: &Logger,
     ) -> Result<OrderList, OpenError> {
         let snapshot = Arc::new(ArcSwap::default());

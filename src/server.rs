@@ -204,7 +204,7 @@ fn open(
     let metrics = Metrics::new(router.operation_ids().map(ToString::to_string).collect());
     Ok(ServerContext {
         keys: Arc::new(KeyCache::open(Arc::clone(&store))?),
-        orders: OrderList::open(Arc::clone(&store), Arc::clone(&metrics.batches), &log)?,
+        orders: OrderList::open(Arc::clone(&store), metrics.batches.clone(), &log)?,
         arrivals: Arc::default(),
         store,
         limits,

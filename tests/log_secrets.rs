@@ -223,7 +223,7 @@ fn no_key_is_in_an_error_or_in_debug_output() {
             store.issue_key(&new, 0).unwrap_err(),
             store.set_plan(key, Plan::Free, None).unwrap_err(),
         ] {
-            said.push(format!("{error} {error:?} {}", store_orders::log::chain(&error)));
+            said.push(format!("{error} {error:?} {}", store_orders::log::ErrorChain(&error)));
         }
     }
     let account =

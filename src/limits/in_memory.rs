@@ -8,9 +8,9 @@ use super::window::AccountWindows;
 use super::{Decision, KeyedRequest, Limits};
 use crate::clock::Now;
 use async_trait::async_trait;
+use parking_lot::Mutex;
+use prometheus_client::metrics::counter::Counter;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 /// Counts in memory, without waiting for anything but other counting.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct InMemoryLimits {
     keys: Table<Strikes>,
     addresses: Mutex<Addresses>,
     keyless_per_minute: u32,
-    bans: AtomicU64,
+    bans: Counter,
 }
 
 /// Windows by account and strikes by key, to be recorded or restored. Their
@@ -49,7 +49,7 @@ impl InMemoryLimits {
             keys: Table::new(),
             addresses: Mutex::new(Addresses::bounded(MOST_ADDRESSES)),
             keyless_per_minute,
-            bans: AtomicU64::new(0),
+            bans: Counter::default(),
         }
     }
 
@@ -99,7 +99,7 @@ impl InMemoryLimits {
             let last = strikes.banned_until;
             let ban = strikes.strike(now, limits.per_minute);
             if ban.is_some() && strikes.banned_until != last {
-                self.bans.fetch_add(1, Ordering::Relaxed);
+                self.bans.inc();
             }
             ban
         });
@@ -114,14 +114,14 @@ impl Limits for InMemoryLimits {
     }
 
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision {
-        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).admit(
+        self.addresses.lock().admit(
             AddressKey::from(address),
             Timestamp::from(now.monotonic),
             self.keyless_per_minute,
         )
     }
 
-    fn bans(&self) -> u64 {
-        self.bans.load(Ordering::Relaxed)
+    fn bans(&self) -> &Counter {
+        &self.bans
     }
 }

@@ -16,6 +16,7 @@ pub use keeper::LimitsPersister;
 use super::in_memory::{Counts, InMemoryLimits};
 use super::timestamp::Timestamp;
 use crate::clock::{Clock, Now};
+use crate::log::ErrorChain;
 use file::{File, FileError, Saved, SavedClock};
 use slog::{Logger, error, info};
 use std::path::{Path, PathBuf};
@@ -163,7 +164,7 @@ impl LimitsFile {
     fn unusable(&self, error: &FileError) {
         error!(self.log, "the limits cannot be recorded: counting goes on in memory, and a restart \
             would forget it";
-            "file" => %self.path.display(), "error" => crate::log::chain(error));
+            "file" => %self.path.display(), "error" => %ErrorChain(error));
     }
 }
 

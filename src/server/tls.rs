@@ -6,6 +6,7 @@
 //! connection that is open.
 
 use crate::config::ServerConfig;
+use crate::log::ErrorChain;
 use arc_swap::ArcSwap;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject};
@@ -128,7 +129,7 @@ impl LiveCertificate {
                     "certificate" => %self.files.certificate.display());
             }
             Err(error) => error!(log, "the new certificate is refused, and the old one stays";
-                "error" => crate::log::chain(&error)),
+                "error" => %ErrorChain(&error)),
         }
     }
 

@@ -107,7 +107,7 @@ async fn a_chosen_port_that_is_taken_is_an_error() {
     assert!(server.printed.is_empty(), "{:?}", server.printed);
     let (ended, log) = server.ended().await;
     assert_eq!(ended.code(), Some(1));
-    assert!(log.contains(&format!("cannot listen on {address} for operators")), "{log}");
+    assert!(log.contains(&format!("cannot open the admin listener on {address}")), "{log}");
 }
 
 async fn taken_by_us(address: &str) -> Option<TcpListener> {
