@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use store_orders::clock::Now;
 use store_orders::keys::{Digest, KeyRing, KnownKey};
-use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, MOST_ADDRESSES};
+use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, MAX_ADDRESSES};
 use store_orders_api::plans::{Plan, PlanLimits};
 
 const ACCOUNTS: i64 = 100_000;
@@ -94,7 +94,7 @@ fn a_million_addresses_cost_no_more_than_the_bound() {
         mebibytes(allocations.bytes_current as u64),
         mebibytes(allocations.bytes_max),
     );
-    assert!(refused > 0, "the table of {MOST_ADDRESSES} was never full");
+    assert!(refused > 0, "the table of {MAX_ADDRESSES} was never full");
     assert!(allocations.bytes_current < 6 << 20, "{allocations:?}");
     assert!(allocations.bytes_max < 8 << 20, "{allocations:?}");
 }
