@@ -29,7 +29,7 @@ use store_orders::store::Store;
 use store_orders::store::sqlite::{NewKey, NewOrder, SqliteStore};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
-use store_orders_client::{Client, types};
+use store_orders_client::{Client, ErrorBody};
 use tempfile::TempDir;
 use wire::Tap;
 
@@ -240,7 +240,6 @@ impl TestServer {
     /// The generated client, which sends each request once.
     pub fn client(&self, key: &Key) -> Client {
         Client::builder(format!("{}/v1", self.origin()), &key.text)
-            .unwrap()
             .without_retries()
             .build()
             .unwrap()
@@ -307,7 +306,7 @@ impl Answer {
         let body = self.json();
         assert_eq!((self.status.as_u16(), body["code"].as_str()), (status, Some(code)), "{body}");
         assert_eq!(self.text("content-type"), "application/json");
-        let error: types::Error = serde_json::from_value(body.clone()).unwrap();
+        let error: ErrorBody = serde_json::from_value(body.clone()).unwrap();
         assert_eq!(error.status, i64::from(status));
         assert_eq!(body.as_object().unwrap().len(), 3, "{body}");
         self.assert_stamped();
@@ -343,12 +342,11 @@ impl Answer {
 
 /// The status and the code of a client's error.
 pub fn refused<T: std::fmt::Debug>(
-    result: Result<store_orders_client::ResponseValue<T>, store_orders_client::Error<types::Error>>,
+    result: Result<store_orders_client::Response<T>, store_orders_client::Error>,
 ) -> (u16, String) {
-    match result {
-        Err(store_orders_client::Error::ErrorResponse(response)) => {
-            (response.status().as_u16(), response.into_inner().code)
-        }
-        other => panic!("expected an error response, got {other:?}"),
+    let error = result.unwrap_err();
+    match (error.status(), error.code()) {
+        (Some(status), Some(code)) => (status.as_u16(), code.to_string()),
+        _ => panic!("expected an error response, got {error:?}"),
     }
 }
