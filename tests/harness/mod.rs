@@ -20,11 +20,11 @@ use chrono::DateTime;
 use http::{HeaderMap, Method, StatusCode};
 use slog::{Logger, o};
 use store_orders::clock::{Clock, ManualClock};
-use store_orders::front_door::TrustedProxies;
+use store_orders::config::{AdminListen, ServerConfig};
 use store_orders::keys::Environment;
-use store_orders::limits::{InMemoryLimits, Record};
+use store_orders::limits::{InMemoryLimits, LimitsFile};
 use store_orders::log::LogBuffer;
-use store_orders::server::{OperatorsListen, Parts, Server, ServerConfig};
+use store_orders::server::{Dependencies, Server};
 use store_orders::store::Store;
 use store_orders::store::sqlite::{NewKey, NewOrder, SqliteStore};
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -50,7 +50,7 @@ pub struct World {
     pub clock: Arc<ManualClock>,
     pub limits: Arc<InMemoryLimits>,
     /// Carries the limits over a restart; written when the server stops.
-    record: Mutex<Option<Record>>,
+    record: Mutex<Option<LimitsFile>>,
     pub keyless_per_minute: u32,
     pub log: Logger,
     log_buffer: Option<Arc<LogBuffer>>,
@@ -65,7 +65,7 @@ impl World {
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         let (clock, log) = (Arc::new(ManualClock::at(NOON)), Logger::root(slog::Discard, o!()));
         let limits = Arc::new(InMemoryLimits::new(1_000));
-        let record = Record::open(directory.path(), limits.clone(), clock.clone(), log.clone());
+        let record = LimitsFile::open(directory.path(), limits.clone(), clock.clone(), log.clone());
         World {
             directory,
             store,
@@ -77,12 +77,8 @@ impl World {
             log_buffer: None,
             config: ServerConfig {
                 listen: "127.0.0.1:0".parse().unwrap(),
-                environment: Environment::Production,
-                proxies: TrustedProxies::default(),
-                drain: Duration::from_secs(10),
-                stalled_after: Duration::from_secs(60),
-                tls: None,
-                operators: OperatorsListen::Off,
+                admin_listen: AdminListen::Off,
+                ..ServerConfig::default()
             },
             served: None,
         }
@@ -160,13 +156,13 @@ impl World {
         self.clock = Arc::new(ManualClock::at(self.clock.now().wall));
         self.limits = Arc::new(InMemoryLimits::new(self.keyless_per_minute));
         let (limits, clock) = (self.limits.clone(), self.clock.clone());
-        let record = Record::open(self.directory.path(), limits, clock, self.log.clone());
+        let record = LimitsFile::open(self.directory.path(), limits, clock, self.log.clone());
         self.record = Mutex::new(Some(record));
         self
     }
 
-    /// Does this with the record: `Record::write`, as its thread would.
-    pub fn record(&self, does: fn(&mut Record)) {
+    /// Does this with the record: `LimitsFile::write`, as its thread would.
+    pub fn record(&self, does: fn(&mut LimitsFile)) {
         does(self.record.lock().unwrap().as_mut().unwrap());
     }
 
@@ -176,7 +172,7 @@ impl World {
     }
 
     pub async fn serve(self) -> TestServer {
-        let parts = Parts {
+        let parts = Dependencies {
             store: self.served.clone().unwrap_or_else(|| self.store.clone()),
             limits: self.limits.clone(),
             clock: self.clock.clone(),
@@ -229,7 +225,7 @@ impl TestServer {
 
     /// Where it listens for operators, if it does.
     pub fn operators_address(&self) -> Option<std::net::SocketAddr> {
-        self.server.operators_address()
+        self.server.admin_address()
     }
 
     /// What of the document its responses have shown so far.
@@ -273,7 +269,7 @@ impl TestServer {
     /// Stops the server and returns its world as the next process finds it.
     pub async fn stop(self) -> World {
         self.server.stop().await;
-        self.world.record(Record::finish);
+        self.world.record(LimitsFile::finish);
         self.world.begin_anew()
     }
 
