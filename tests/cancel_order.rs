@@ -38,7 +38,7 @@ async fn a_shipped_order_is_unchanged() {
     server.setup.store.ship_orders(&[8]).unwrap();
     assert_eq!(error_of(client.cancel_order(8).await), (409, "order_already_shipped".to_string()));
     let after = client.list_orders().await.unwrap().into_inner();
-    assert_eq!(format!("{before:?}"), format!("{after:?}"));
+    assert_eq!(before, after);
     assert_eq!(server.setup.store.order(7).unwrap().unwrap().status, Status::Shipped);
 }
 

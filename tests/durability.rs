@@ -12,7 +12,7 @@ fn serve(data: &DataDir, key: &Key) -> (ServerProcess, Tap, Client) {
     let server = data.serve(&[]).unwrap();
     let tap = Tap::before(server.address().unwrap());
     let client = Client::builder(tap.base_url(), &key.text);
-    (server, tap, client.unwrap().without_retries().build().unwrap())
+    (server, tap, client.without_retries().build().unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,7 +3,6 @@
 
 use std::collections::HashSet;
 use std::time::Duration;
-use store_orders::front_door::TrustedProxies;
 use store_orders::keys::{ApiKey, Environment};
 use store_orders::store::sqlite::{NewKey, Rotation};
 use store_orders_api::plans::Plan;
@@ -156,7 +155,7 @@ fn requests(key: &str) -> Vec<String> {
 /// A setup with a key of every kind, as the operator makes them.
 fn setup_with_keys(captured: &CapturedLog) -> (TestSetup, Vec<Key>) {
     let mut setup = TestSetup::new().with_log(captured).with_keyless_per_minute(100_000);
-    setup.config.proxies = TrustedProxies::new(vec!["127.0.0.0/8".parse().unwrap()]);
+    setup.config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
     setup.pending([1, 2]).shipped(3).pet(1, "Rex");
     let good = setup.key(Plan::Business);
     let small = setup.enterprise_key(1, 10);

@@ -8,7 +8,6 @@
 //! - `testbed` starts servers, `history` records and checks what clients saw.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "a test that cannot go on says so by panicking"

@@ -1,7 +1,6 @@
 //! Callers without a valid key: counted by address, to shed floods.
 
 use std::time::Duration;
-use store_orders::front_door::TrustedProxies;
 use store_orders_api::plans::Plan;
 use testbed::Key;
 use testbed::in_process::{Answer, TestServer, TestSetup};
@@ -16,7 +15,7 @@ async fn without_key(server: &TestServer, forwarded_for: &[&str]) -> Answer {
 async fn server(proxies: &[&str]) -> (TestServer, Key) {
     let mut setup = TestSetup::new().with_keyless_per_minute(5);
     let networks = proxies.iter().map(|network| network.parse().unwrap()).collect();
-    setup.config.proxies = TrustedProxies::new(networks);
+    setup.config.trusted_proxies = networks;
     let key = setup.key(Plan::Free);
     (setup.serve().await, key)
 }

@@ -3,7 +3,7 @@
 use super::{MANY_ORDERS, data_with, rest_of_list, slow_reader};
 use std::net::TcpListener;
 use std::time::Duration;
-use store_orders::server::OperatorsListen;
+use store_orders::config::AdminListen;
 use store_orders_api::plans::Plan;
 use testbed::in_process::{Fault, TestServer, TestSetup};
 use testbed::{CliSandbox, ServerProcess, wait_until};
@@ -17,7 +17,7 @@ pub async fn ask(origin: &str, path: &str) -> (u16, String) {
 /// A setup whose server has an admin listener.
 pub fn setup() -> TestSetup {
     let mut setup = TestSetup::new();
-    setup.config.operators = OperatorsListen::At("127.0.0.1:0".parse().unwrap());
+    setup.config.admin_listen = AdminListen::At("127.0.0.1:0".parse().unwrap());
     setup
 }
 

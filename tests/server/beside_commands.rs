@@ -13,9 +13,8 @@ async fn each_sees_what_the_other_wrote_and_nothing_is_lost() {
     let key = data.issue_key("acme", "business").unwrap();
     let server = data.serve(&[]).unwrap();
     let tap = Tap::before(server.address().unwrap());
-    let client = |key: &str| {
-        Client::builder(tap.base_url(), key).unwrap().without_retries().build().unwrap()
-    };
+    let client =
+        |key: &str| Client::builder(tap.base_url(), key).without_retries().build().unwrap();
     for round in 1..=5 {
         client(&key.text).cancel_order(round).await.unwrap();
         let listed = data.run_json(&["orders", "list"]).unwrap();

@@ -12,7 +12,7 @@ async fn a_client_that_reads_nothing_is_cut_off() {
     let mut setup = TestSetup::new().with_log(&log);
     setup.config.stalled_after = Duration::from_secs(1);
     // How long the stop would take if the client were not cut off.
-    setup.config.drain = Duration::from_secs(60);
+    setup.config.stop_within = Duration::from_secs(60);
     setup.pending(1..=MANY_ORDERS);
     let key = setup.key(Plan::Free);
     let server = setup.serve().await;

@@ -29,7 +29,7 @@ async fn serve(
         setup = setup.with_log(log);
     }
     let setup = setup.with_certificate(certificate.clone());
-    let files = setup.config.tls.clone().unwrap();
+    let files = TlsFiles::of(&setup.config).unwrap();
     let key = setup.pending(1..=50).enterprise_key(1_000_000, 1_000_000);
     (setup.serve().await, files, key)
 }
@@ -175,10 +175,10 @@ async fn a_server_that_strangers_reach_in_the_clear_warns() {
             setup = setup.with_certificate(TestCertificate::new());
         }
         let proxies = proxy.map(|network| network.parse().unwrap()).into_iter().collect();
-        setup.config.proxies = store_orders::front_door::TrustedProxies::new(proxies);
+        setup.config.trusted_proxies = proxies;
         setup.serve().await.stop().await;
         let warnings = log.lines("WARN");
-        let found = warnings.iter().any(|line| line["msg"].to_string().contains("in the clear"));
+        let found = warnings.iter().any(|line| line["msg"].to_string().contains("unencrypted"));
         assert_eq!(found, warned, "{listen}, TLS: {tls}, proxy: {proxy:?}");
     }
 }

@@ -40,6 +40,7 @@ fn generator() -> Generator {
     settings
         .with_interface(InterfaceStyle::Positional)
         .with_inner_type(quote::quote!(crate::RetryPolicy))
+        .with_derive("PartialEq")
         .with_hooks(HooksMode::Expected);
     Generator::new(&settings)
 }

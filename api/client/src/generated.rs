@@ -6,7 +6,7 @@ use progenitor_client::{encode_path, ClientHooks, OperationInfo, RequestBuilderE
 /// Types used as operation parameters and responses.
 pub mod types {
     ///The body of every error response.
-    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Error {
         ///Machine-readable error code. More codes may come: treat one that you do not know by its `status`. Today's codes: `invalid_parameter`, `unauthorized`, `order_not_found`, `pet_not_found`, `not_found`, `method_not_allowed`, `order_already_shipped`, `rate_limit_exceeded`, `key_banned`, `internal_error`, `service_unavailable`.
         pub code: ::std::string::String,
@@ -16,7 +16,7 @@ pub mod types {
         pub status: i64,
     }
     ///An order placed in the store.
-    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Order {
         ///Whether the order has been fulfilled.
         pub complete: bool,
@@ -35,7 +35,7 @@ pub mod types {
         pub ship_date: ::std::option::Option<::chrono::DateTime<::chrono::offset::Utc>>,
     }
     ///A pet of the store. Deprecated together with its operation.
-    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
+    #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Pet {
         ///Unique pet identifier.
         pub id: i64,

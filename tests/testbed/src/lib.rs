@@ -36,6 +36,7 @@ pub mod contract;
 #[expect(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "a test that cannot go on says so by panicking"
 )]
 pub mod in_process;

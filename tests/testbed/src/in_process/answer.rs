@@ -3,7 +3,7 @@
 use super::NOON;
 use http::{HeaderMap, StatusCode};
 use serde_json::Value;
-use store_orders_client::types;
+use store_orders_client::ErrorBody;
 
 /// An answer as it came over the wire.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Answer {
         let body = self.json();
         assert_eq!((self.status.as_u16(), body["code"].as_str()), (status, Some(code)), "{body}");
         assert_eq!(self.text("content-type"), "application/json");
-        let error: types::Error = serde_json::from_value(body.clone()).unwrap();
+        let error: ErrorBody = serde_json::from_value(body.clone()).unwrap();
         assert_eq!(error.status, i64::from(status));
         assert_eq!(body.as_object().unwrap().len(), 3, "{body}");
         self.assert_common_headers();
@@ -74,12 +74,11 @@ impl Answer {
 
 /// The status and the code of an error that the client returned.
 pub fn error_of<T: std::fmt::Debug>(
-    result: Result<store_orders_client::ResponseValue<T>, store_orders_client::Error<types::Error>>,
+    result: Result<store_orders_client::Response<T>, store_orders_client::Error>,
 ) -> (u16, String) {
-    match result {
-        Err(store_orders_client::Error::ErrorResponse(response)) => {
-            (response.status().as_u16(), response.into_inner().code)
-        }
-        other => panic!("expected an error response, got {other:?}"),
+    let error = result.unwrap_err();
+    match (error.status(), error.code()) {
+        (Some(status), Some(code)) => (status.as_u16(), code.to_string()),
+        _ => panic!("expected an error response, got {error:?}"),
     }
 }

@@ -8,7 +8,7 @@ use crate::contract::{Observer, ReceivedResponse, SentRequest, SharedObserver, T
 use http::{Method, Version};
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use store_orders::limits::Record;
+use store_orders::limits::LimitsFile;
 use store_orders::server::Server;
 use store_orders_client::Client;
 
@@ -62,7 +62,7 @@ impl TestServer {
 
     /// Where its admin listener is, if it has one.
     pub fn admin_address(&self) -> Option<SocketAddr> {
-        self.server.operators_address()
+        self.server.admin_address()
     }
 
     /// What of the document its responses have shown so far.
@@ -80,7 +80,6 @@ impl TestServer {
     /// The generated client, which sends each request once.
     pub fn client(&self, key: &Key) -> Client {
         Client::builder(format!("{}/v1", self.origin()), &key.text)
-            .unwrap()
             .without_retries()
             .build()
             .unwrap()
@@ -117,7 +116,7 @@ impl TestServer {
     /// Stops the server; what it ran on, as the next process finds it.
     pub async fn stop(self) -> TestSetup {
         self.server.stop().await;
-        self.setup.with_limits_file(Record::finish);
+        self.setup.with_limits_file(LimitsFile::finish);
         self.setup.restarted()
     }
 

@@ -8,11 +8,11 @@ use slog::{Logger, o};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store_orders::clock::{Clock, ManualClock};
-use store_orders::front_door::TrustedProxies;
+use store_orders::config::{AdminListen, ServerConfig};
 use store_orders::keys::Environment;
-use store_orders::limits::{InMemoryLimits, Record};
+use store_orders::limits::{InMemoryLimits, LimitsFile};
 use store_orders::log::LogBuffer;
-use store_orders::server::{OperatorsListen, Parts, Server, ServerConfig, TlsFiles};
+use store_orders::server::{Dependencies, Server, TlsFiles};
 use store_orders::store::Store;
 use store_orders::store::sqlite::{NewKey, NewOrder, SqliteStore};
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -34,7 +34,7 @@ pub struct TestSetup {
     pub config: ServerConfig,
     limits: Arc<InMemoryLimits>,
     /// Carries the limits over a restart.
-    limits_file: Mutex<Option<Record>>,
+    limits_file: Mutex<Option<LimitsFile>>,
     keyless_per_minute: u32,
     log: Logger,
     log_buffer: Option<Arc<LogBuffer>>,
@@ -58,19 +58,15 @@ impl TestSetup {
         let (clock, log) = (Arc::new(ManualClock::at(NOON)), Logger::root(slog::Discard, o!()));
         let limits = Arc::new(InMemoryLimits::new(1_000));
         let limits_file =
-            Record::open(directory.path(), limits.clone(), clock.clone(), log.clone());
+            LimitsFile::open(directory.path(), limits.clone(), clock.clone(), log.clone());
         TestSetup {
             directory,
             store,
             clock,
             config: ServerConfig {
                 listen: "127.0.0.1:0".parse().unwrap(),
-                environment: Environment::Production,
-                proxies: TrustedProxies::default(),
-                drain: Duration::from_secs(10),
-                stalled_after: Duration::from_secs(60),
-                tls: None,
-                operators: OperatorsListen::Off,
+                admin_listen: AdminListen::Off,
+                ..ServerConfig::default()
             },
             limits,
             limits_file: Mutex::new(Some(limits_file)),
@@ -97,12 +93,9 @@ impl TestSetup {
 
     /// TLS with this certificate; requests travel over HTTP/2 then.
     pub fn with_certificate(mut self, certificate: TestCertificate) -> TestSetup {
-        let files = TlsFiles {
-            certificate: self.directory.path().join("cert.pem"),
-            key: self.directory.path().join("key.pem"),
-        };
-        certificate.install(&files);
-        self.config.tls = Some(files);
+        self.config.tls_cert = Some(self.directory.path().join("cert.pem"));
+        self.config.tls_key = Some(self.directory.path().join("key.pem"));
+        certificate.install(&TlsFiles::of(&self.config).unwrap());
         self.certificate = Some(certificate);
         self
     }
@@ -116,7 +109,7 @@ impl TestSetup {
 
     /// The key of a new account of this plan.
     pub fn key(&self, plan: Plan) -> Key {
-        let name = format!("{}-{}", plan.name(), self.store.accounts(0).unwrap().len());
+        let name = format!("{}-{}", plan.as_str(), self.store.accounts(0).unwrap().len());
         self.account(&name, plan, None);
         self.another_key(&name)
     }
@@ -177,19 +170,19 @@ impl TestSetup {
         self.clock = Arc::new(ManualClock::at(self.clock.now().wall));
         self.limits = Arc::new(InMemoryLimits::new(self.keyless_per_minute));
         let (limits, clock) = (self.limits.clone(), self.clock.clone());
-        let file = Record::open(self.directory.path(), limits, clock, self.log.clone());
+        let file = LimitsFile::open(self.directory.path(), limits, clock, self.log.clone());
         self.limits_file = Mutex::new(Some(file));
         self
     }
 
     /// Does this with the file of the limits, as its thread would.
-    pub fn with_limits_file(&self, does: fn(&mut Record)) {
+    pub fn with_limits_file(&self, does: fn(&mut LimitsFile)) {
         does(self.limits_file.lock().unwrap().as_mut().unwrap());
     }
 
     /// Writes the limits to their file.
     pub fn write_limits(&self) {
-        self.with_limits_file(Record::write);
+        self.with_limits_file(LimitsFile::write);
     }
 
     /// Closes the file of the limits so that a test can change it.
@@ -203,7 +196,7 @@ impl TestSetup {
             Some(faulty) => faulty.clone(),
             None => self.store.clone(),
         };
-        let parts = Parts {
+        let parts = Dependencies {
             store,
             limits: self.limits.clone(),
             clock: self.clock.clone(),
