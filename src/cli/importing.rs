@@ -4,7 +4,7 @@
 
 use super::Options;
 use super::printer::Printer;
-use crate::import::{BadRows, Reason, Record, Row, parse};
+use crate::import::{BadRow, BadRows, ParsedRow, Problem, Record, parse};
 use crate::store::StoreError;
 use crate::store::sqlite::{ImportOutcome, NewOrder, SqliteStore};
 use anyhow::Context;
@@ -110,7 +110,7 @@ fn content_of(file: &Path) -> std::io::Result<Vec<u8>> {
 /// bad rows, unless such rows are to be passed over.
 fn take_existing<R: Importable>(
     store: &SqliteStore,
-    rows: &mut Vec<Row<R>>,
+    rows: &mut Vec<ParsedRow<R>>,
     args: &ImportArgs,
     bad: &mut BadRows,
 ) -> Result<usize, StoreError> {
@@ -121,7 +121,7 @@ fn take_existing<R: Importable>(
         let id = row.record.id();
         let exists = next.next_if(|existing| **existing == id).is_some();
         if exists && !args.skip_existing {
-            bad.add(row.place, Reason::InStore { noun: R::NOUN, id });
+            bad.add(row.position, Problem::InStore { noun: R::NOUN, id });
         }
         !exists
     });
@@ -170,13 +170,13 @@ impl fmt::Display for Unsound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.bad.first() {
             [row] => {
-                write!(f, "{}: {}: {}; nothing was imported", self.file, row.place, row.reason)?;
+                write!(f, "{}: {row}; nothing was imported", self.file)?;
             }
             _ => {
                 write!(f, "{}: nothing was imported, because of:\n{}", self.file, self.bad)?;
             }
         }
-        let in_store = |row: &crate::import::BadRow| matches!(row.reason, Reason::InStore { .. });
+        let in_store = |row: &BadRow| matches!(row.problem, Problem::InStore { .. });
         if self.bad.first().iter().any(in_store) {
             f.write_str("; --skip-existing passes over ids that are in the store")?;
         }
