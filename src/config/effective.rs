@@ -1,49 +1,50 @@
-//! What is in force, and where each value came from.
+//! The settings in force: each one's value and where it came from.
 
-use super::file::Place;
-use super::{ConfigFile, all_settings, is_list, json_value};
-use clap::ArgMatches;
+use super::settings::{all_settings, is_list, json_value};
+use super::{AdminListen, ConfigFile, InvalidSettings, ServerConfig};
 use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches};
 use serde::Serialize;
 use std::fmt;
+use std::net::SocketAddr;
 
-/// All settings of a command that was parsed.
+/// The settings of a command, in the order of their declaration.
 #[derive(Debug)]
-pub struct InForce(Vec<Setting>);
+pub struct EffectiveSettings(Vec<Setting>);
 
-/// One of them.
+/// A setting in force.
 #[derive(Debug, Serialize)]
 pub struct Setting {
     /// Its key in the file.
     pub key: String,
-    /// What it is set to: null if to nothing.
+    /// Its value, null if it has none.
     pub value: serde_json::Value,
-    /// Where that came from.
-    pub origin: Origin,
-    /// How the command line calls it, without the dashes.
+    /// The value on one line.
     #[serde(skip)]
-    pub flag: String,
+    pub text: String,
+    /// Where the value came from.
+    pub origin: Origin,
 }
 
 /// Where a value came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The command line.
-    Flag,
+    /// This flag, without its dashes.
+    Flag(String),
     /// This environment variable.
     Environment(String),
-    /// This line of the file.
-    File(Place),
-    /// Nobody said anything.
+    /// This "file:line".
+    File(String),
+    /// The default.
     Default,
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Origin::Flag => f.write_str("flag"),
+            Origin::Flag(_) => f.write_str("flag"),
             Origin::Environment(variable) => write!(f, "environment {variable}"),
-            Origin::File(place) => place.fmt(f),
+            Origin::File(line) => f.write_str(line),
             Origin::Default => f.write_str("default"),
         }
     }
@@ -55,82 +56,81 @@ impl Serialize for Origin {
     }
 }
 
-impl InForce {
-    /// What these matches amount to, of a command line that had the file's
-    /// values as its defaults. Settings that the command does not take are left
-    /// out.
-    pub fn of(matches: &ArgMatches, file: Option<&ConfigFile>) -> InForce {
+impl EffectiveSettings {
+    /// The settings that the command takes. The matches are those of a command
+    /// line that had the file's values as its defaults.
+    pub fn of(matches: &ArgMatches, file: Option<&ConfigFile>) -> EffectiveSettings {
         let mut matches = matches;
-        while let Some((_, deeper)) = matches.subcommand() {
-            matches = deeper;
+        while let Some((_, subcommand)) = matches.subcommand() {
+            matches = subcommand;
         }
         let known = all_settings();
-        let settings = known.get_arguments().filter_map(|arg| {
-            let key = arg.get_id().as_str();
-            let raw = matches.try_get_raw(key).ok()?;
-            let texts = raw.into_iter().flatten().map(|raw| raw.to_string_lossy().into_owned());
-            let mut values: Vec<serde_json::Value> = texts.map(|text| json_value(&text)).collect();
-            let value = match is_list(arg) {
-                // What clap gives the secret of in --help is no secret here either.
-                _ if arg.is_hide_env_values_set() => "hidden".into(),
-                true => values.into(),
-                false => values.pop().unwrap_or_default(),
-            };
-            let origin = match matches.value_source(key) {
-                Some(ValueSource::CommandLine) => Origin::Flag,
-                Some(ValueSource::EnvVariable) => {
-                    let variable = arg.get_env().unwrap_or_default();
-                    Origin::Environment(variable.to_string_lossy().into_owned())
-                }
-                _ => file.and_then(|file| file.place_of(key)).map_or(Origin::Default, Origin::File),
-            };
-            let flag = arg.get_long().unwrap_or(key).to_string();
-            Some(Setting { key: key.to_string(), value, origin, flag })
-        });
-        InForce(settings.collect())
+        let settings = known.get_arguments().filter_map(|arg| Setting::of(arg, matches, file));
+        EffectiveSettings(settings.collect())
     }
 
-    /// All of them, in the order in which they are declared.
+    /// All of them.
     pub fn settings(&self) -> &[Setting] {
         &self.0
     }
 
-    /// Whether nobody has set this.
+    /// Whether the setting has its default value.
     pub fn is_default(&self, key: &str) -> bool {
         self.0.iter().any(|setting| setting.key == key && setting.origin == Origin::Default)
     }
 
-    /// Where to look for the first of these that somebody has set.
-    pub(super) fn place_of(&self, keys: &[&str]) -> String {
-        let set = keys.iter().filter_map(|key| self.0.iter().find(|setting| setting.key == *key));
-        let mut set = set.filter(|setting| setting.origin != Origin::Default);
-        let Some(setting) = set.next() else { return keys.join(", ") };
-        match &setting.origin {
-            Origin::Flag => format!("--{}", setting.flag),
-            Origin::Environment(variable) => variable.clone(),
-            Origin::File(place) => format!("{place}: {}", setting.key),
-            Origin::Default => setting.key.clone(),
+    /// Refuses settings that are valid one by one, but not together.
+    pub fn check(&self, config: &ServerConfig) -> Result<(), InvalidSettings> {
+        let problem = match (&config.tls_cert, &config.tls_key, config.admin_listen) {
+            (Some(_), None, _) => Some(("tls_cert", "a certificate needs its tls_key")),
+            (None, Some(_), _) => Some(("tls_key", "a key needs its tls_cert")),
+            (_, _, AdminListen::At(admin))
+                if conflict(admin, config.listen) && !self.is_default("admin_listen") =>
+            {
+                Some(("admin_listen", "the same address as listen; choose another port"))
+            }
+            _ => None,
+        };
+        let problem = problem.map(|(key, why)| format!("{}: {why}", self.location_of(key)));
+        InvalidSettings::check(problem.into_iter().collect())
+    }
+
+    /// Where to correct a setting.
+    fn location_of(&self, key: &str) -> String {
+        match self.0.iter().find(|setting| setting.key == key).map(|setting| &setting.origin) {
+            Some(Origin::Flag(flag)) => format!("--{flag}"),
+            Some(Origin::Environment(variable)) => variable.clone(),
+            Some(Origin::File(line)) => format!("{line}: {key}"),
+            Some(Origin::Default) | None => key.to_string(),
         }
     }
 }
 
-impl Setting {
-    /// The value on one line.
-    pub fn text(&self) -> String {
-        let texts = self.texts();
-        if texts.is_empty() { "-".to_string() } else { texts.join(", ") }
-    }
+/// Whether two listeners cannot both have these addresses.
+fn conflict(one: SocketAddr, other: SocketAddr) -> bool {
+    let unspecified = one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() != 0 && one.port() == other.port() && (unspecified || one.ip() == other.ip())
+}
 
-    /// The values of a list, the one value of another setting, or none.
-    pub fn texts(&self) -> Vec<String> {
-        let text = |value: &serde_json::Value| match value {
-            serde_json::Value::String(text) => text.clone(),
-            other => other.to_string(),
+impl Setting {
+    /// None if the command does not take this setting.
+    fn of(arg: &Arg, matches: &ArgMatches, file: Option<&ConfigFile>) -> Option<Setting> {
+        let key = arg.get_id().as_str();
+        let raw = matches.try_get_raw(key).ok()?.into_iter().flatten();
+        let texts: Vec<String> = raw.map(|text| text.to_string_lossy().into_owned()).collect();
+        let mut values: Vec<_> = texts.iter().map(|text| json_value(text)).collect();
+        let origin = match matches.value_source(key) {
+            Some(ValueSource::CommandLine) => Origin::Flag(arg.get_long()?.to_string()),
+            Some(ValueSource::EnvVariable) => {
+                Origin::Environment(arg.get_env()?.to_string_lossy().into_owned())
+            }
+            _ => file.and_then(|file| file.line_of(key)).map_or(Origin::Default, Origin::File),
         };
-        match &self.value {
-            serde_json::Value::Null => Vec::new(),
-            serde_json::Value::Array(values) => values.iter().map(text).collect(),
-            value => vec![text(value)],
-        }
+        Some(Setting {
+            key: key.to_string(),
+            value: if is_list(arg) { values.into() } else { values.pop().unwrap_or_default() },
+            text: if texts.is_empty() { "-".to_string() } else { texts.join(", ") },
+            origin,
+        })
     }
 }

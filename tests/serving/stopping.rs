@@ -68,7 +68,7 @@ async fn a_second_signal_ends_it_at_once() {
         server.signal(signal);
         let (ended, log) = server.ended().await;
         assert_eq!(ended.code(), Some(status), "{log}");
-        assert!(log.contains("told a second time to stop"), "{log}");
+        assert!(log.contains("a second signal stopped the server"), "{log}");
         drop(reader);
     }
     SqliteStore::open(directory.path()).unwrap();
