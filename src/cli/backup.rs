@@ -1,7 +1,7 @@
-//! `backup` and `restore`: a copy of a live store, and a store made of one.
+//! `backup` and `restore`: a snapshot of a live store, and a store from a snapshot.
 
-use super::Options;
 use super::check::counts;
+use super::options::Options;
 use super::printer::Printer;
 use crate::store::sqlite;
 use clap::Args;
@@ -9,15 +9,15 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Where the copy goes.
+/// Arguments of `backup`.
 #[derive(Args, Debug)]
 pub struct BackupArgs {
-    /// The file to write, which must not exist
+    /// The file to write; it must not exist
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
-/// Where the copy is.
+/// Arguments of `restore`.
 #[derive(Args, Debug)]
 pub struct RestoreArgs {
     /// The file that `backup` wrote
@@ -30,7 +30,7 @@ impl BackupArgs {
         let directory = &options.store.data_dir;
         let bytes = with_bar(|progress| sqlite::back_up(directory, &self.file, progress))?;
         let file = self.file.display();
-        let text = format_args!("wrote {file}: {}", HumanBytes(bytes)).to_string();
+        let text = format!("wrote {file}: {}", HumanBytes(bytes));
         Ok(printer.show(&json!({ "file": file.to_string(), "bytes": bytes }), text)?)
     }
 }
@@ -44,7 +44,7 @@ impl RestoreArgs {
     }
 }
 
-/// The bar is drawn on a terminal only.
+/// Shows a progress bar if standard error is a terminal.
 fn with_bar<T>(work: impl FnOnce(sqlite::Progress<'_>) -> T) -> T {
     let bar = ProgressBar::no_length().with_style(
         ProgressStyle::with_template("{bar:40} {percent} %")

@@ -1,10 +1,10 @@
-//! `check`: whether a store is sound, and what it holds.
+//! `check`: the integrity of a store, and counts of its contents.
 
-use super::Options;
+use super::options::Options;
 use super::printer::Printer;
 use crate::store::sqlite::{self, Findings};
 
-/// Shows what there is; what is wrong with it makes the command fail.
+/// Shows the counts and all problems; any problem makes the command fail.
 pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let directory = &options.store.data_dir;
     let found = sqlite::check(directory)?;
@@ -15,14 +15,12 @@ pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Res
     let problems = found.problems.join("\n  ");
     printer.show(&found, format!("{name}: not sound\n  {problems}\n{}", counts(&found)))?;
     printer.flush()?;
-    let (number, plural) = match found.problems.len() {
-        1 => (1, ""),
-        number => (number, "s"),
-    };
+    let number = found.problems.len();
+    let plural = if number == 1 { "" } else { "s" };
     anyhow::bail!("{name}: {number} problem{plural} found")
 }
 
-/// What the store holds, for people.
+/// The counts as text.
 pub(super) fn counts(found: &Findings) -> String {
     let orders = &found.orders;
     let mut text = format!(

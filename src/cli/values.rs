@@ -1,4 +1,4 @@
-//! Values as the command line writes them.
+//! Values of flags and arguments.
 
 use crate::store::Status;
 use crate::store::sqlite::LONGEST_OVERLAP;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use store_orders_api::plans::Plan;
 use store_orders_api::types::plain_int64;
 
-/// Longer than any key should live, and short enough that its end has a date.
+/// Short enough that the end has a date.
 const LONGEST_LIFE: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// The id of an order, spelled as the API takes it.
+/// The id of an order, written as in the API.
 pub fn id(text: &str) -> Result<i64, String> {
     plain_int64(text).ok_or_else(|| "not a 64-bit integer in plain decimal".to_string())
 }
@@ -27,18 +27,20 @@ pub fn status() -> impl TypedValueParser<Value = Status> {
         .try_map(|name| Status::named(&name).ok_or("no such status"))
 }
 
-/// How long a key is to be valid.
+/// How long a key is valid.
 pub fn life(text: &str) -> Result<Duration, String> {
     let life = duration(text)?;
     if life.is_zero() || life > LONGEST_LIFE {
-        return Err("a key lives for more than 0 s and at most 100 years; without --expires it \
-                    lives until it is revoked"
-            .to_string());
+        return Err(
+            "a key is valid for more than 0 s and at most 100 years; without --expires it \
+                    is valid until it is revoked"
+                .to_string(),
+        );
     }
     Ok(life)
 }
 
-/// How long a rotated key is to stay valid.
+/// How long a rotated key stays valid.
 pub fn overlap(text: &str) -> Result<Duration, String> {
     let overlap = duration(text)?;
     if overlap > LONGEST_OVERLAP {
