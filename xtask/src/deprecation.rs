@@ -1,4 +1,5 @@
-//! Marks the methods of deprecated operations, which progenitor does not.
+//! Adds `#[deprecated]` to the methods of deprecated operations, which progenitor
+//! does not.
 
 use anyhow::bail;
 use serde_json::Value;
@@ -8,8 +9,8 @@ use syn::{Expr, ExprLit, File, ImplItemFn, Lit, Meta, parse_quote};
 /// A deprecated operation of the document.
 #[derive(Debug, PartialEq)]
 pub struct Deprecated {
-    /// The sentence with which progenitor documents its method. It names
-    /// method and path, so it belongs to one operation only.
+    /// The sentence with which progenitor documents its method: method and path,
+    /// so it identifies the operation.
     sentence: String,
     name: String,
     note: String,
@@ -34,7 +35,7 @@ impl Deprecated {
     }
 }
 
-/// The first sentence of the description, which says since when.
+/// The first sentence of the description, which names the date.
 fn note(operation: &Value) -> String {
     let description = operation.get("description").and_then(Value::as_str).unwrap_or_default();
     match description.split_once(". ").map_or(description, |(first, _)| first) {
@@ -43,8 +44,8 @@ fn note(operation: &Value) -> String {
     }
 }
 
-/// Puts `#[deprecated]` on the methods of these operations; an operation
-/// without a method is an error, because the mark would be lost unseen.
+/// Adds `#[deprecated]` to the methods of these operations. An operation without
+/// a method is an error.
 pub fn mark_deprecated(file: &mut File, operations: &[Deprecated]) -> anyhow::Result<()> {
     let mut marker = Marker { missing: operations.iter().collect() };
     marker.visit_file_mut(file);

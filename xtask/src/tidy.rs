@@ -1,4 +1,4 @@
-//! Takes out of progenitor's code what this project does not want in it.
+//! Removes what this project does not want from progenitor's code.
 
 use syn::visit_mut::{self, VisitMut};
 use syn::{Attribute, File, ImplItem, Item, ItemImpl};
@@ -12,14 +12,14 @@ pub fn tidy(file: &mut File) {
 struct Tidy;
 
 impl VisitMut for Tidy {
-    /// The declaration of the module states all exceptions in one place, with
-    /// a reason, and notices when one is no longer needed.
+    /// The module's declaration lists all exceptions with a reason, as `expect`,
+    /// which reports those no longer needed.
     fn visit_attributes_mut(&mut self, attributes: &mut Vec<Attribute>) {
         attributes.retain(|attribute| !attribute.path().is_ident("allow"));
     }
 
     /// `Client::new` panics where `Client::connect` returns an error, sends no
-    /// key, and limits the time of a whole list.
+    /// key, and limits the total time of a list.
     fn visit_item_impl_mut(&mut self, block: &mut ItemImpl) {
         if block.trait_.is_none() {
             block.items.retain(|item| !is_function(item, "new"));

@@ -1,7 +1,7 @@
-//! What `cargo xtask publish` writes and refuses, and what `check` says of the
+//! What `cargo xtask publish` writes and refuses, and what `check` reports of the
 //! published documents afterwards.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
 use tempfile::TempDir;
@@ -34,7 +34,7 @@ fn plain(out: &[u8]) -> String {
 fn replace(root: &TempDir, name: &str, from: &str, to: &str) {
     let path = root.path().join(name);
     let text = fs::read_to_string(&path).unwrap();
-    assert!(text.contains(from), "{name} no longer holds {from}");
+    assert!(text.contains(from), "{name} no longer contains {from}");
     fs::write(path, text.replacen(from, to, 1)).unwrap();
 }
 
@@ -61,7 +61,7 @@ fn publishes_the_exact_bytes_once() {
     let (outcome, text) = run(&root);
     assert_eq!(outcome, Outcome::Drift);
     assert!(
-        text.ends_with("Nothing was published: 1.0.0 is published already, and stays as it is.\n"),
+        text.ends_with("Nothing was published: 1.0.0 is already published and cannot change.\n"),
         "{text}"
     );
     assert_eq!(read("1.0.0.json"), document());
@@ -69,7 +69,7 @@ fn publishes_the_exact_bytes_once() {
 
 #[test]
 fn publishes_nothing_without_a_section_that_names_the_operations() {
-    for (from, to, said) in [
+    for (from, to, message) in [
         ("## 1.0.0", "## 1.0.1", "has no heading \"## 1.0.0\""),
         ("## 1.0.0", "## 1.0.0\n\n## 0.9.0", "says nothing under"),
         ("`cancelOrder`", "cancelOrder", "does not name cancelOrder"),
@@ -78,7 +78,7 @@ fn publishes_nothing_without_a_section_that_names_the_operations() {
         replace(&root, CHANGELOG, from, to);
         let (outcome, text) = run(&root);
         assert_eq!(outcome, Outcome::Drift);
-        assert!(text.contains(said), "{text}");
+        assert!(text.contains(message), "{text}");
         assert!(!root.path().join(PUBLISHED).exists());
     }
 }
@@ -89,15 +89,15 @@ fn publishes_nothing_that_the_check_does_not_pass() {
     replace(&root, DOCUMENT, "Orders returned", "All orders");
     let (outcome, text) = run(&root);
     assert_eq!(outcome, Outcome::Drift);
-    assert!(text.ends_with("Nothing was published: mend the above first.\n"), "{text}");
+    assert!(text.ends_with("Nothing was published: fix the above first.\n"), "{text}");
     assert!(!root.path().join(PUBLISHED).exists());
 }
 
-/// What somebody does to the directory of published documents.
+/// A change of the directory of published documents.
 type Damage = fn(&std::path::Path);
 
 #[test]
-fn a_published_document_that_changed_is_noticed() {
+fn a_changed_published_document_is_found() {
     let cases: [(&str, Damage); 4] = [
         ("1.0.0.json\n    is not what was published", |directory| {
             let text = fs::read_to_string(directory.join("1.0.0.json")).unwrap();
@@ -109,28 +109,28 @@ fn a_published_document_that_changed_is_noticed() {
         ("0.9.0.json\n    was not published", |directory| {
             fs::write(directory.join("0.9.0.json"), "{}").unwrap();
         }),
-        ("notes.md\n    is no published document", |directory| {
+        ("notes.md\n    is not a published document", |directory| {
             fs::write(directory.join("notes.md"), "").unwrap();
         }),
     ];
-    for (said, change) in cases {
+    for (problem, damage) in cases {
         let root = checkout();
         assert_eq!(run(&root).0, Outcome::Clean);
-        change(&root.path().join(PUBLISHED));
+        damage(&root.path().join(PUBLISHED));
         let mut out = Vec::new();
-        let outcome = check(&Inputs::of(&Repository::at(root.path())), &mut out).unwrap();
+        let outcome = check(&Inputs::read(&Repository::at(root.path())), &mut out).unwrap();
         assert_eq!(outcome, Outcome::Drift);
-        assert!(plain(&out).contains(&format!("spec/published/{said}")), "{}", plain(&out));
+        assert!(plain(&out).contains(&format!("spec/published/{problem}")), "{}", plain(&out));
     }
 }
 
 #[test]
-fn checksums_that_are_none_cannot_be_checked() {
+fn invalid_checksums_cannot_be_checked() {
     let root = checkout();
     assert_eq!(run(&root).0, Outcome::Clean);
     fs::write(root.path().join(PUBLISHED).join(SUMS), "1.0.0.json\n").unwrap();
     let mut out = Vec::new();
-    let outcome = check(&Inputs::of(&Repository::at(root.path())), &mut out).unwrap();
+    let outcome = check(&Inputs::read(&Repository::at(root.path())), &mut out).unwrap();
     assert_eq!(outcome, Outcome::CouldNotRun);
-    assert!(plain(&out).contains("spec/published/SHA256SUMS:1: no line of sha256sum"));
+    assert!(plain(&out).contains("spec/published/SHA256SUMS:1: not a line of sha256sum"));
 }
