@@ -21,7 +21,7 @@ mod values;
 
 pub use invocation::{Invocation, Refusal};
 
-use crate::config::{InForce, ServerSettings, StoreSettings};
+use crate::config::{InForce, ServerConfig, StoreSettings};
 use crate::store::StoreError;
 use crate::store::sqlite::SqliteStore;
 use anyhow::Context;
@@ -77,7 +77,7 @@ Examples:
   store-orders serve --listen 0.0.0.0:8080 --data-dir /var/lib/store-orders
   store-orders serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem
   store-orders serve --environment staging --trusted-proxy 10.0.0.0/8")]
-    Serve(Box<ServerSettings>),
+    Serve(Box<ServerConfig>),
     /// Serve a store of made-up orders, gone when it ends
     #[command(after_help = "\
 Example:
@@ -122,7 +122,7 @@ Examples:
     #[command(after_help = "\
 Example:
   store-orders systemd-unit --listen 0.0.0.0:8080 > store-orders.service")]
-    SystemdUnit(Box<ServerSettings>),
+    SystemdUnit(Box<ServerConfig>),
     /// Print a script that completes this program's command lines
     #[command(after_help = "\
 Examples:

@@ -1,6 +1,6 @@
 //! Settings: flags over environment over one TOML file over defaults.
 //!
-//! A setting is one field of [`StoreSettings`] or [`ServerSettings`], and nothing
+//! A setting is one field of [`StoreSettings`] or [`ServerConfig`], and nothing
 //! else needs to know of it: its key in the file is the field's name, and the
 //! parser, the default and the description that clap has of it serve the file,
 //! the listing of what is in force and the commented default file as well. The
@@ -14,7 +14,7 @@ mod settings;
 pub use default_file::default_file;
 pub use file::{ConfigFile, check_environment};
 pub use in_force::{InForce, Origin, Setting};
-pub use settings::{AdminListen, KEYLESS_PER_MINUTE, LogLevel, ServerSettings, StoreSettings};
+pub use settings::{AdminListen, LogLevel, ServerConfig, StoreSettings};
 
 use clap::{Arg, ArgAction, Args, Command};
 use std::fmt;
@@ -44,12 +44,12 @@ fn listed(problems: &[String]) -> String {
 
 /// A command that takes every setting and nothing else: what is known of them.
 fn all_settings() -> Command {
-    ServerSettings::augment_args(StoreSettings::augment_args(Command::new("settings")))
+    ServerConfig::augment_args(StoreSettings::augment_args(Command::new("settings")))
 }
 
 /// The groups in which clap keeps the settings of a command.
 fn is_group_of_settings(group: &str) -> bool {
-    [StoreSettings::group_id(), ServerSettings::group_id()]
+    [StoreSettings::group_id(), ServerConfig::group_id()]
         .into_iter()
         .flatten()
         .any(|id| id.as_str() == group)

@@ -1,10 +1,6 @@
 //! API keys: their form, their digest, and the ring of keys that the server
 //! knows. Whether a request is let in is not decided here.
 
-mod live;
-
-pub use live::LiveRing;
-
 use crate::clock::Now;
 use clap::ValueEnum;
 use rand::RngExt;
@@ -174,7 +170,7 @@ const NOTED_EVERY_MS: i64 = 60_000;
 impl KnownKey {
     /// Whether this use of the key is to be noted: once a minute one caller is
     /// told so.
-    fn is_to_be_noted(&self, now: Now) -> bool {
+    pub fn is_to_be_noted(&self, now: Now) -> bool {
         let (last, now) = (self.used_at_ms.load(Ordering::Relaxed), now.wall_ms());
         // A wall clock that was set back would otherwise silence the key.
         let due = now.abs_diff(last) >= NOTED_EVERY_MS as u64;
@@ -187,7 +183,7 @@ impl KnownKey {
 
 /// Why a key was refused: for the log, never for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum KeyRefusal {
     /// No `Authorization` header, or none of the scheme `Bearer`.
     NoKey,
     /// More than one `Authorization` header.
@@ -202,16 +198,16 @@ pub enum Refusal {
     Expired,
 }
 
-impl Refusal {
+impl KeyRefusal {
     /// The reason as the log writes it.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Refusal::NoKey => "no_key",
-            Refusal::SeveralHeaders => "several_authorization_headers",
-            Refusal::Malformed => "malformed_key",
-            Refusal::Unknown => "unknown_key",
-            Refusal::Revoked => "revoked_key",
-            Refusal::Expired => "expired_key",
+            KeyRefusal::NoKey => "no_key",
+            KeyRefusal::SeveralHeaders => "several_authorization_headers",
+            KeyRefusal::Malformed => "malformed_key",
+            KeyRefusal::Unknown => "unknown_key",
+            KeyRefusal::Revoked => "revoked_key",
+            KeyRefusal::Expired => "expired_key",
         }
     }
 }
@@ -235,14 +231,14 @@ impl KeyRing {
         presented: &[u8],
         environment: Environment,
         now: Now,
-    ) -> Result<&KnownKey, Refusal> {
-        let digest = digest_of(presented, environment).ok_or(Refusal::Malformed)?;
-        let key = self.keys.get(&digest).ok_or(Refusal::Unknown)?;
+    ) -> Result<&KnownKey, KeyRefusal> {
+        let digest = digest_of(presented, environment).ok_or(KeyRefusal::Malformed)?;
+        let key = self.keys.get(&digest).ok_or(KeyRefusal::Unknown)?;
         if key.revoked {
-            return Err(Refusal::Revoked);
+            return Err(KeyRefusal::Revoked);
         }
         match key.expires_at_ms {
-            Some(expiry) if now.wall_ms() >= expiry => Err(Refusal::Expired),
+            Some(expiry) if now.wall_ms() >= expiry => Err(KeyRefusal::Expired),
             _ => Ok(key),
         }
     }

@@ -1,16 +1,38 @@
 //! Store Orders: the server that keeps the contract of `store-orders-api`.
+//!
+//! The modules, from the command line down to the ground. Imports go down this
+//! list, never up.
+//!
+//! | Module | Its job |
+//! |---|---|
+//! | [`cli`] | the command line: `serve`, and the operator's commands |
+//! | [`server`] | assembles the parts, listens, drains, stops |
+//! | [`admin`] | liveness, readiness and metrics, on a listener of their own |
+//! | [`http`] | everything between dropshot and the domain: middleware, handlers, pages |
+//! | [`context`] | what a request can reach |
+//! | [`orders`] | the list as encoded pages, and the writer of cancellations |
+//! | [`key_cache`] | the known keys, kept current from the store |
+//! | [`import`] | records from CSV, JSON and NDJSON |
+//! | [`store`] | the `Store` trait and its rows; SQLite behind it |
+//! | [`config`] | settings: flags, environment, file, defaults |
+//! | [`metrics`] | what is counted |
+//! | [`limits`] | windows, strikes, bans, and their persistence |
+//! | [`keys`] | the form of API keys, and their digests |
+//! | [`log`] | JSON lines on standard error |
+//! | [`clock`] | time, which tests move |
 
+pub mod admin;
 pub mod cli;
 pub mod clock;
 pub mod config;
-pub mod front_door;
-mod handlers;
+pub mod context;
+pub mod http;
 pub mod import;
+pub mod key_cache;
 pub mod keys;
 pub mod limits;
 pub mod log;
 pub mod metrics;
 pub mod orders;
-pub mod public_pages;
 pub mod server;
 pub mod store;

@@ -4,17 +4,17 @@
 
 mod addresses;
 mod in_memory;
-mod moment;
-mod record;
+mod persistence;
 mod strikes;
 mod table;
+mod timestamp;
 mod window;
 
 pub use addresses::{AddressKey, MOST_ADDRESSES};
 pub use in_memory::{Counts, InMemoryLimits};
-pub use moment::Moment;
-pub use record::{FILE_NAME as RECORD_FILE_NAME, Record, RecordKeeper};
+pub use persistence::{FILE_NAME as LIMITS_FILE_NAME, LimitsFile, LimitsPersister};
 pub use strikes::Strikes;
+pub use timestamp::Timestamp;
 pub use window::{AccountWindows, Count};
 
 use crate::clock::Now;
@@ -63,7 +63,7 @@ impl Window {
 
 /// What the three headers say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Figures {
+pub struct RateLimitStatus {
     /// `X-RateLimit-Limit`.
     pub limit: u32,
     /// `X-RateLimit-Remaining`.
@@ -72,7 +72,7 @@ pub struct Figures {
     pub resets_in: Duration,
 }
 
-impl Figures {
+impl RateLimitStatus {
     /// `X-RateLimit-Reset`: Unix seconds, rounded up.
     pub fn reset_at(&self, now: Now) -> u64 {
         whole_seconds_up(now.wall.saturating_add(self.resets_in))
@@ -90,22 +90,22 @@ fn whole_seconds_up(duration: Duration) -> u64 {
 
 /// What becomes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Decision {
     /// It is let in, and counted.
-    Admitted(Figures),
+    Admitted(RateLimitStatus),
     /// 429 `rate_limit_exceeded`: this window is exhausted.
-    Limited(Figures, Window),
+    Limited(RateLimitStatus, Window),
     /// 429 `key_banned`.
-    Banned(Figures),
+    Banned(RateLimitStatus),
 }
 
-impl Verdict {
+impl Decision {
     /// The figures of the headers, whatever the verdict.
-    pub fn figures(&self) -> Figures {
+    pub fn status(&self) -> RateLimitStatus {
         match self {
-            Verdict::Admitted(figures)
-            | Verdict::Limited(figures, _)
-            | Verdict::Banned(figures) => *figures,
+            Decision::Admitted(figures)
+            | Decision::Limited(figures, _)
+            | Decision::Banned(figures) => *figures,
         }
     }
 }
@@ -115,10 +115,10 @@ impl Verdict {
 pub trait Limits: Send + Sync {
     /// Admits a request with a valid key and counts it in both windows of its
     /// account, in one atomic step, or refuses it and counts a strike.
-    async fn admit(&self, request: KeyedRequest, now: Now) -> Verdict;
+    async fn admit(&self, request: KeyedRequest, now: Now) -> Decision;
 
     /// Counts a request without a valid key against its address.
-    async fn admit_keyless(&self, address: IpAddr, now: Now) -> Verdict;
+    async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision;
 
     /// How many bans have begun since the start.
     fn bans(&self) -> u64;

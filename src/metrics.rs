@@ -11,7 +11,7 @@ mod requests;
 pub use histogram::Histogram;
 pub use requests::{Requests, RouteId};
 
-use crate::limits::{Verdict, Window};
+use crate::limits::{Decision, Window};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use store_orders_api::plans::Plan;
@@ -70,22 +70,22 @@ pub struct Refused {
 
 impl Refusals {
     /// Counts the verdict if it is a refusal.
-    pub fn count(&self, plan: Option<Plan>, verdict: &Verdict) {
+    pub fn count(&self, plan: Option<Plan>, verdict: &Decision) {
         // Without a plan, the last place.
         let place = plan.and_then(|plan| Plan::ALL.iter().position(|other| *other == plan));
         let Some(reasons) = self.0.get(place.unwrap_or(Plan::ALL.len())) else { return };
         let counter = match verdict {
-            Verdict::Admitted(_) => return,
-            Verdict::Limited(_, Window::Minute) => &reasons.minute,
-            Verdict::Limited(_, Window::Day) => &reasons.day,
-            Verdict::Banned(_) => &reasons.banned,
+            Decision::Admitted(_) => return,
+            Decision::Limited(_, Window::Minute) => &reasons.minute,
+            Decision::Limited(_, Window::Day) => &reasons.day,
+            Decision::Banned(_) => &reasons.banned,
         };
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The counts of every plan.
     pub fn all(&self) -> impl Iterator<Item = Refused> {
-        let plans = Plan::ALL.iter().map(|plan| plan.name()).chain(["none"]);
+        let plans = Plan::ALL.iter().map(|plan| plan.as_str()).chain(["none"]);
         plans.zip(&self.0).map(|(plan, reasons)| Refused {
             plan,
             minute: reasons.minute.load(Ordering::Relaxed),

@@ -12,7 +12,6 @@ mod response;
 mod stream;
 mod writer;
 
-pub(crate) use gzip::is_accepted as gzip_is_accepted;
 pub use pages::Snapshot;
 pub use response::list_response;
 pub use stream::Arrivals;
@@ -72,7 +71,7 @@ pub enum ListError {
 }
 
 /// The list of orders and the writer of cancellations.
-pub struct OrderBook {
+pub struct OrderList {
     store: Arc<dyn Store>,
     snapshot: Arc<ArcSwap<Snapshot>>,
     marks: Arc<Marks>,
@@ -81,7 +80,7 @@ pub struct OrderBook {
     writer: Writer,
 }
 
-impl OrderBook {
+impl OrderList {
     /// Reads the whole list from the store and starts the writer. Blocks.
     /// The writer counts in `batches` how many cancellations it carries out at
     /// once.
@@ -89,13 +88,13 @@ impl OrderBook {
         store: Arc<dyn Store>,
         batches: Arc<Histogram>,
         log: &Logger,
-    ) -> Result<OrderBook, OpenError> {
+    ) -> Result<OrderList, OpenError> {
         let snapshot = Arc::new(ArcSwap::default());
         let marks = Arc::new(Marks::default());
         read_changes(&*store, &snapshot, &marks)?;
         let writer = Writer::start(Arc::clone(&store), Arc::clone(&marks), batches, log)?;
         let turn = Arc::default();
-        Ok(OrderBook { store, snapshot, marks, turn, writer })
+        Ok(OrderList { store, snapshot, marks, turn, writer })
     }
 
     /// The list as it stands now.
@@ -174,7 +173,7 @@ fn read_changes(
     let old = snapshot.load_full();
     let mut edit = Edit::of(&old);
     let after = marks.version.load(Ordering::Acquire);
-    let version = store.visit_orders(after, &mut |change| edit.apply(change))?;
+    let version = store.for_each_order_since(after, &mut |change| edit.apply(change))?;
     snapshot.store(Arc::new(edit.finish()));
     marks.version.fetch_max(version, Ordering::AcqRel);
     Ok(())

@@ -131,7 +131,7 @@ pub trait Store: Send + Sync {
     /// Visits, in ascending order of id, every order whose row was changed
     /// after this version, and returns the version that the visit reflects.
     /// After version 0 that is every listed order, and no order that is gone.
-    fn visit_orders(
+    fn for_each_order_since(
         &self,
         after: i64,
         visit: &mut dyn FnMut(OrderChange<'_>),
@@ -155,7 +155,7 @@ pub trait Store: Send + Sync {
     fn try_write(&self) -> Result<(), StoreError>;
 
     /// Notes when keys were last used: rows of keys, wall time in milliseconds.
-    fn note_use(&self, uses: &[(i64, i64)]) -> Result<(), StoreError>;
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError>;
 }
 
 /// Why the store did not do what it was asked.

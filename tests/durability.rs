@@ -10,7 +10,7 @@ use store_orders_api::plans::Plan;
 use store_orders_client::Client;
 
 fn client(program: &Program, key: &Key) -> Client {
-    Client::builder(program.base(), &key.text).unwrap().without_retries().build().unwrap()
+    Client::builder(program.base(), &key.text).without_retries().build().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -81,12 +81,12 @@ impl Store for BlockedNotes {
         self.store.versions()
     }
 
-    fn visit_orders(
+    fn for_each_order_since(
         &self,
         after: i64,
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<i64, StoreError> {
-        self.store.visit_orders(after, visit)
+        self.store.for_each_order_since(after, visit)
     }
 
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
@@ -109,9 +109,9 @@ impl Store for BlockedNotes {
         self.store.try_write()
     }
 
-    fn note_use(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
         let _gate = self.gate.blocking_lock();
-        self.store.note_use(uses)
+        self.store.record_last_used(uses)
     }
 }
 

@@ -5,7 +5,6 @@ use crate::harness::stores::{Fault, FaultyStore};
 use crate::harness::{CapturedLog, Key, TestServer, World};
 use std::collections::HashSet;
 use std::time::Duration;
-use store_orders::front_door::TrustedProxies;
 use store_orders::keys::{ApiKey, Environment};
 use store_orders::store::sqlite::{NewKey, Rotation};
 use store_orders_api::plans::Plan;
@@ -156,7 +155,7 @@ fn requests(key: &str) -> Vec<String> {
 /// A world with a key of every kind, as the operator makes them.
 fn world_of_keys(captured: &CapturedLog) -> (World, Vec<Key>) {
     let mut world = World::new().with_log(captured).with_keyless_per_minute(100_000);
-    world.config.proxies = TrustedProxies::new(vec!["127.0.0.0/8".parse().unwrap()]);
+    world.config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
     world.pending([1, 2]).shipped(3).pet(1, "Rex");
     let good = world.key(Plan::Business);
     let small = world.enterprise_key(1, 10);

@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use store_orders::clock::Now;
 use store_orders::keys::{Digest, KeyRing, KnownKey};
-use store_orders::limits::{InMemoryLimits, KeyedRequest, Limits, MOST_ADDRESSES, Verdict};
+use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, MOST_ADDRESSES};
 use store_orders_api::plans::{Plan, PlanLimits};
 
 const ACCOUNTS: i64 = 100_000;
@@ -18,7 +18,7 @@ fn now(seconds: u64) -> Now {
     Now { monotonic, wall: Duration::from_secs(1_781_524_800) + monotonic }
 }
 
-fn admit(limits: &InMemoryLimits, row: i64, plan: PlanLimits) -> Verdict {
+fn admit(limits: &InMemoryLimits, row: i64, plan: PlanLimits) -> Decision {
     let request = KeyedRequest { account: row, key: row, limits: plan };
     futures::executor::block_on(limits.admit(request, now(0)))
 }
@@ -36,14 +36,14 @@ fn an_active_account_with_its_key_costs_less_than_300_bytes() {
     let (windows, limits) = bytes_each(|| {
         let limits = InMemoryLimits::new(1_000);
         for row in 1..=ACCOUNTS {
-            assert!(matches!(admit(&limits, row, plan), Verdict::Admitted(_)));
+            assert!(matches!(admit(&limits, row, plan), Decision::Admitted(_)));
         }
         limits
     });
     let none_left = PlanLimits { per_minute: 1, per_day: 1 };
     let (strikes, ()) = bytes_each(|| {
         for row in 1..=ACCOUNTS {
-            assert!(matches!(admit(&limits, row, none_left), Verdict::Limited(..)));
+            assert!(matches!(admit(&limits, row, none_left), Decision::Limited(..)));
         }
     });
     let (key, ring) = bytes_each(|| {
@@ -83,7 +83,7 @@ fn a_million_addresses_cost_no_more_than_the_bound() {
             };
             // Over three minutes: windows close, and others take their place.
             let verdict = limits.admit_keyless(address, now(number * 180 / 1_000_000));
-            if matches!(futures::executor::block_on(verdict), Verdict::Limited(..)) {
+            if matches!(futures::executor::block_on(verdict), Decision::Limited(..)) {
                 refused += 1;
             }
         }

@@ -3,8 +3,8 @@
 //! It is never dropshot's error: that one can neither carry headers nor be
 //! opened by the front door.
 
-use crate::errors::OperationError;
-use crate::types::{Error, Order, Pet};
+use crate::errors::{Error, OperationError};
+use crate::types::{Order, Pet};
 use dropshot::{
     ApiEndpointResponse, Body, HttpCodedResponse, HttpError, HttpResponse, HttpResponseDeleted,
     HttpResponseOk,

@@ -1,12 +1,48 @@
-//! Every error the API answers: its code, its status, and when it comes; and for
-//! each operation, which of them it may answer.
+//! The error body, every error code with its status and meaning, and the
+//! messages.
 
-use crate::headers::{self, Header};
-use crate::types::Error;
+mod operations;
+
+pub use operations::{CancelOrderError, GetPetError, ListOrdersError, OperationError};
+
+use dropshot::{ErrorStatusCode, HttpError, HttpResponseError};
 use http::StatusCode;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-/// What an `internal_error` says: never what broke. The log does.
-pub const INTERNAL_MESSAGE: &str = "Something went wrong here. Try again; if it persists, report the x-request-id of this response.";
+/// The body of every error response.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Error {
+    /// Machine-readable error code. More codes may come: treat one that you do
+    /// not know by its `status`.
+    pub code: String,
+    /// Human-readable description: what was wrong with this request and, where
+    /// there is something, what to do.
+    pub message: String,
+    /// The HTTP status code.
+    #[schemars(schema_with = "crate::types::integer")]
+    pub status: u16,
+}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}: {}", self.status, self.code, self.message)
+    }
+}
+
+/// Dropshot wants an error type that its own failures convert to. Nothing under
+/// the front door fails that way, so whatever arrives here is a fault of ours.
+impl From<HttpError> for Error {
+    fn from(_: HttpError) -> Self {
+        internal_error()
+    }
+}
+
+impl HttpResponseError for Error {
+    fn status_code(&self) -> ErrorStatusCode {
+        ErrorStatusCode::from_u16(self.status).unwrap_or(ErrorStatusCode::INTERNAL_SERVER_ERROR)
+    }
+}
 
 /// The machine-readable codes of [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -166,7 +202,11 @@ pub fn key_banned(seconds: u64) -> Error {
 
 /// 500: says nothing of what broke.
 pub fn internal_error() -> Error {
-    Code::InternalError.with_message(INTERNAL_MESSAGE.to_string())
+    Code::InternalError.with_message(
+        "Something went wrong here. Try again; if it persists, report the x-request-id of this \
+         response."
+            .to_string(),
+    )
 }
 
 /// 503: the store cannot be read or written.
@@ -176,165 +216,4 @@ pub fn service_unavailable() -> Error {
          Retry-After."
             .to_string(),
     )
-}
-
-/// The errors that an operation may answer by itself, as its handler returns
-/// them. What the front door answers before any handler is not among them.
-pub trait OperationError: Copy + 'static {
-    /// One of each, which is what the document lists and shows as examples.
-    const EACH: &'static [Self];
-
-    /// The error's code.
-    fn code(self) -> Code;
-
-    /// The error as it goes over the wire.
-    fn into_error(self) -> Error;
-}
-
-/// What listOrders may answer besides the list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ListOrdersError {
-    /// The store cannot be read.
-    Unavailable,
-}
-
-impl OperationError for ListOrdersError {
-    const EACH: &'static [Self] = &[ListOrdersError::Unavailable];
-
-    fn code(self) -> Code {
-        match self {
-            ListOrdersError::Unavailable => Code::ServiceUnavailable,
-        }
-    }
-
-    fn into_error(self) -> Error {
-        match self {
-            ListOrdersError::Unavailable => service_unavailable(),
-        }
-    }
-}
-
-/// What cancelOrder may answer besides 204.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CancelOrderError {
-    /// `orderId` is of the wrong form.
-    InvalidId,
-    /// There is no order of this id, or it is cancelled already.
-    NotFound(i64),
-    /// The order of this id has shipped and is unchanged.
-    AlreadyShipped(i64),
-    /// The store cannot be written; nothing was changed.
-    Unavailable,
-}
-
-impl OperationError for CancelOrderError {
-    const EACH: &'static [Self] = &[
-        CancelOrderError::InvalidId,
-        CancelOrderError::NotFound(1042),
-        CancelOrderError::AlreadyShipped(1042),
-        CancelOrderError::Unavailable,
-    ];
-
-    fn code(self) -> Code {
-        match self {
-            CancelOrderError::InvalidId => Code::InvalidParameter,
-            CancelOrderError::NotFound(_) => Code::OrderNotFound,
-            CancelOrderError::AlreadyShipped(_) => Code::OrderAlreadyShipped,
-            CancelOrderError::Unavailable => Code::ServiceUnavailable,
-        }
-    }
-
-    fn into_error(self) -> Error {
-        match self {
-            CancelOrderError::InvalidId => invalid_parameter("orderId"),
-            CancelOrderError::NotFound(id) => Code::OrderNotFound.with_message(format!(
-                "There is no order {id}: it never was, or it is already cancelled."
-            )),
-            CancelOrderError::AlreadyShipped(id) => Code::OrderAlreadyShipped.with_message(
-                format!("Order {id} has already shipped and cannot be cancelled. It is unchanged."),
-            ),
-            CancelOrderError::Unavailable => service_unavailable(),
-        }
-    }
-}
-
-/// What getPet may answer besides the pet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GetPetError {
-    /// `petId` is of the wrong form.
-    InvalidId,
-    /// There is no pet of this id.
-    NotFound(i64),
-    /// The store cannot be read.
-    Unavailable,
-}
-
-impl OperationError for GetPetError {
-    const EACH: &'static [Self] =
-        &[GetPetError::InvalidId, GetPetError::NotFound(7), GetPetError::Unavailable];
-
-    fn code(self) -> Code {
-        match self {
-            GetPetError::InvalidId => Code::InvalidParameter,
-            GetPetError::NotFound(_) => Code::PetNotFound,
-            GetPetError::Unavailable => Code::ServiceUnavailable,
-        }
-    }
-
-    fn into_error(self) -> Error {
-        match self {
-            GetPetError::InvalidId => invalid_parameter("petId"),
-            GetPetError::NotFound(id) => {
-                Code::PetNotFound.with_message(format!("There is no pet {id}."))
-            }
-            GetPetError::Unavailable => service_unavailable(),
-        }
-    }
-}
-
-/// What the front door answers on every operation, whatever its handler does:
-/// each code with an example.
-pub fn on_every_operation() -> [(Code, Error); 5] {
-    [
-        (Code::Unauthorized, unauthorized()),
-        (Code::RateLimitExceeded, rate_limit_exceeded(300, "minute", 42)),
-        (Code::KeyBanned, key_banned(300)),
-        (Code::InternalError, internal_error()),
-        (Code::ServiceUnavailable, service_unavailable()),
-    ]
-}
-
-/// What the document says of the errors of a status.
-pub const fn description_of(status: StatusCode) -> &'static str {
-    match status.as_u16() {
-        400 => "A path parameter is of the wrong form",
-        401 => {
-            "Missing or invalid API key. The body is the same for every way in which a key can \
-             be wrong. A caller who sends too many such requests gets 429 instead."
-        }
-        404 => "Requested resource could not be found",
-        409 => "Order cannot be cancelled because it has already shipped. It is unchanged.",
-        429 => {
-            "Rate limit exceeded, or the key is banned for sending on after a 429. Wait as long \
-             as `Retry-After` says."
-        }
-        _ => {
-            "The service failed. 500 is a fault of the server; 503 means that it cannot reach its \
-             data, and carries `Retry-After`. Both may be tried again."
-        }
-    }
-}
-
-/// The headers that a response of this status has besides those of every
-/// response, and whether each is on all of them.
-pub fn headers_of(status: StatusCode) -> &'static [(&'static Header, bool)] {
-    static CHALLENGE: [(&Header, bool); 1] = [(&headers::WWW_AUTHENTICATE, true)];
-    static LIMITED: [(&Header, bool); 1] = [(&headers::RETRY_AFTER, true)];
-    static FAILED: [(&Header, bool); 1] = [(&headers::RETRY_AFTER, false)];
-    match status {
-        StatusCode::UNAUTHORIZED => &CHALLENGE,
-        StatusCode::TOO_MANY_REQUESTS => &LIMITED,
-        status if status.is_server_error() => &FAILED,
-        _ => &[],
-    }
 }

@@ -6,6 +6,7 @@
 //! it ([`document`]), and `cargo xtask check` proves that both agree.
 
 pub mod answer;
+pub mod caller;
 pub mod document;
 pub mod errors;
 pub mod headers;
@@ -13,9 +14,10 @@ pub mod plans;
 pub mod types;
 
 use answer::{Answer, Cancelled, Found, Listed};
+use caller::Caller;
 use dropshot::{EndpointTagPolicy, RequestContext};
-use errors::{CancelOrderError, GetPetError, ListOrdersError};
-use types::{Error, OrderPath, PathOf, PetPath};
+use errors::{CancelOrderError, Error, GetPetError, ListOrdersError};
+use types::{OrderPath, PathOf, PetPath};
 
 /// Under what path prefix the operations are served: the version is part of
 /// the base address (specification, Versioning 1).
@@ -71,6 +73,7 @@ pub trait StoreOrdersApi {
     async fn cancel_order(
         context: RequestContext<Self::Context>,
         path: PathOf<OrderPath>,
+        caller: Caller,
     ) -> Result<Answer<Cancelled, CancelOrderError>, Error>;
 
     /// Look a pet up

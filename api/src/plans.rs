@@ -2,6 +2,7 @@
 //! the document prints the limits and the server keeps them.
 
 use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 
 /// How many requests an account may send in each of its two windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,19 +41,14 @@ impl Plan {
         }
     }
 
-    /// The plan's name as the command line and the store write it.
-    pub const fn name(self) -> &'static str {
+    /// The plan as the command line and the store write it.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Plan::Free => "free",
             Plan::Pro => "pro",
             Plan::Business => "business",
             Plan::Enterprise => "enterprise",
         }
-    }
-
-    /// The plan of this [`name`](Plan::name), if there is one.
-    pub fn named(name: &str) -> Option<Plan> {
-        Plan::ALL.into_iter().find(|plan| plan.name() == name)
     }
 
     /// The limits that come with the plan; none for Enterprise, whose limits
@@ -65,5 +61,18 @@ impl Plan {
             Plan::Enterprise => return None,
         };
         Some(PlanLimits { per_minute, per_day })
+    }
+}
+
+/// A text that is not the [`as_str`](Plan::as_str) of any plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no such plan")]
+pub struct UnknownPlan;
+
+impl FromStr for Plan {
+    type Err = UnknownPlan;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Plan::ALL.into_iter().find(|plan| plan.as_str() == text).ok_or(UnknownPlan)
     }
 }

@@ -3,8 +3,7 @@
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use dropshot::{
-    ErrorStatusCode, ExtractorMetadata, HttpError, HttpResponseError, Path, RequestContext,
-    ServerContext, SharedExtractor,
+    ExtractorMetadata, HttpError, Path, RequestContext, ServerContext, SharedExtractor,
 };
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
@@ -40,40 +39,6 @@ pub struct Pet {
     pub id: i64,
     /// The pet's name.
     pub name: String,
-}
-
-/// The body of every error response.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Error {
-    /// Machine-readable error code. More codes may come: treat one that you do
-    /// not know by its `status`.
-    pub code: String,
-    /// Human-readable description: what was wrong with this request and, where
-    /// there is something, what to do.
-    pub message: String,
-    /// The HTTP status code.
-    #[schemars(schema_with = "integer")]
-    pub status: u16,
-}
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}: {}", self.status, self.code, self.message)
-    }
-}
-
-/// Dropshot wants an error type that its own failures convert to. Nothing under
-/// the front door fails that way, so whatever arrives here is a fault of ours.
-impl From<HttpError> for Error {
-    fn from(_: HttpError) -> Self {
-        crate::errors::Code::InternalError.with_message(crate::errors::INTERNAL_MESSAGE.to_string())
-    }
-}
-
-impl HttpResponseError for Error {
-    fn status_code(&self) -> ErrorStatusCode {
-        ErrorStatusCode::from_u16(self.status).unwrap_or(ErrorStatusCode::INTERNAL_SERVER_ERROR)
-    }
 }
 
 /// The path parameters of cancelOrder.
@@ -137,7 +102,7 @@ pub fn plain_int64(text: &str) -> Option<i64> {
 /// The path parameters of an operation, or what was wrong with them.
 ///
 /// Extraction itself never fails, so that the handler can answer 400 in the
-/// shape of [`Error`]; the metadata is that of `Path<P>`.
+/// shape of [`Error`](crate::errors::Error); the metadata is that of `Path<P>`.
 #[derive(Debug)]
 pub struct PathOf<P>(pub Result<P, HttpError>);
 
@@ -175,7 +140,7 @@ fn serialize_utc<S: Serializer>(
 }
 
 /// `integer` without a format, as the specification's tables write it.
-fn integer(_: &mut SchemaGenerator) -> Schema {
+pub(crate) fn integer(_: &mut SchemaGenerator) -> Schema {
     Schema::Object(SchemaObject {
         instance_type: Some(InstanceType::Integer.into()),
         ..Default::default()

@@ -95,7 +95,7 @@ fn show(
         .find(|account| account.name == name)
         .with_context(|| format!("{done} {name:?}, but it is not in the store any more"))?;
     let PlanLimits { per_minute, per_day } = account.limits;
-    let plan = account.plan.name();
+    let plan = account.plan.as_str();
     Ok(printer.show(
         &AccountJson::of(account),
         format_args!("{done} {name:?}: {plan}, {per_minute} requests a minute, {per_day} a day"),
@@ -115,7 +115,7 @@ fn list(store: &SqliteStore, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         listing.add(&AccountJson::of(&account), || {
             vec![
                 account.name.clone(),
-                account.plan.name().to_string(),
+                account.plan.as_str().to_string(),
                 account.limits.per_minute.to_string(),
                 account.limits.per_day.to_string(),
                 account.keys.to_string(),

@@ -3,7 +3,7 @@
 use super::Options;
 use super::printer::Printer;
 use super::table::Column;
-use crate::config::{InForce, ServerSettings, default_file};
+use crate::config::{InForce, ServerConfig, default_file};
 use clap::Subcommand;
 use serde_json::json;
 use std::path::PathBuf;
@@ -28,14 +28,14 @@ Example:
         #[arg(value_name = "FILE")]
         checked_file: Option<PathBuf>,
         #[command(flatten)]
-        settings: Box<ServerSettings>,
+        settings: Box<ServerConfig>,
     },
     /// Show the settings in force, and where each of them comes from
     #[command(after_help = "\
 Examples:
   store-orders config show --config store-orders.toml
   STORE_ORDERS_LISTEN=0.0.0.0:8080 store-orders config show --json")]
-    Show(Box<ServerSettings>),
+    Show(Box<ServerConfig>),
 }
 
 impl Command {

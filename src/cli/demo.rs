@@ -1,11 +1,9 @@
 //! `demo`: the whole service in one command, with nothing to prepare.
 
-use super::serve::{Running, ServeError, run};
+use super::serve::{HangUp, ServeError, run};
 use crate::clock::{Clock, SystemClock};
-use crate::config::{KEYLESS_PER_MINUTE, LogLevel};
-use crate::front_door::TrustedProxies;
+use crate::config::{AdminListen, LogLevel, ServerConfig};
 use crate::keys::Environment;
-use crate::server::{OperatorsListen, ServerConfig};
 use crate::store::StoreError;
 use crate::store::sqlite::{IssuedKey, NewKey, NewOrder, SqliteStore};
 use chrono::{DateTime, TimeDelta, Utc};
@@ -43,21 +41,12 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
     let issued = fill(&store)?;
     let config = ServerConfig {
         listen: args.listen,
-        environment: Environment::Production,
-        proxies: TrustedProxies::default(),
-        drain: STOP_WITHIN,
-        stalled_after: Duration::from_secs(60),
-        tls: None,
-        operators: OperatorsListen::Off,
-    };
-    let running = Running {
-        config,
-        keyless_per_minute: KEYLESS_PER_MINUTE,
         log_level: LogLevel::Warning,
+        admin_listen: AdminListen::Off,
         stop_within: STOP_WITHIN,
-        ends_with_its_terminal: true,
+        ..ServerConfig::default()
     };
-    run(store, running, |server| {
+    run(store, config, HangUp::Stops, |server| {
         introduce(out, server.address(), &issued)?;
         out.flush()
     })

@@ -2,7 +2,7 @@
 //! named, the second time with the file's values as defaults.
 
 use super::{Cli, Command, config};
-use crate::config::{ConfigFile, InForce, ServerSettings, Unusable, check_environment};
+use crate::config::{ConfigFile, InForce, ServerConfig, Unusable, check_environment};
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use std::ffi::OsString;
@@ -56,7 +56,7 @@ impl Invocation {
 
     /// The settings of a command that needs them to go together. Whoever wants
     /// to see them may see why they do not.
-    fn checked_settings(&self) -> Option<&ServerSettings> {
+    fn checked_settings(&self) -> Option<&ServerConfig> {
         match &self.cli.command {
             Command::Serve(settings)
             | Command::SystemdUnit(settings)

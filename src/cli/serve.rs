@@ -3,11 +3,11 @@
 mod process;
 mod signals;
 
-pub use process::{Running, run};
+pub use process::run;
+pub use signals::HangUp;
 
-use crate::config::{AdminListen, InForce, ServerSettings};
-use crate::front_door::TrustedProxies;
-use crate::server::{OperatorsListen, Server, ServerConfig, StartError, TlsFiles};
+use crate::config::{InForce, ServerConfig};
+use crate::server::{Server, StartError};
 use crate::store::StoreError;
 use crate::store::sqlite::{LockError, ServerLock, SqliteStore};
 use signals::Stop;
@@ -53,47 +53,24 @@ impl ServeError {
 /// Serves the store of this directory until it is told to stop.
 pub fn serve(
     data_dir: &Path,
-    settings: &ServerSettings,
+    config: &ServerConfig,
     in_force: &InForce,
     out: &mut dyn Write,
 ) -> Result<(), ServeError> {
     let mut lock = ServerLock::take(data_dir)?;
     let store = SqliteStore::open(data_dir)?;
-    let running = Running {
-        config: server_config(settings, in_force),
-        keyless_per_minute: settings.keyless_per_minute,
-        log_level: settings.log_level,
-        stop_within: settings.stop_within,
-        ends_with_its_terminal: false,
-    };
-    run(store, running, |server| {
+    let mut config = config.clone();
+    if in_force.is_default("admin_listen") {
+        config.admin_listen = config.admin_listen.if_free();
+    }
+    run(store, config, HangUp::Reloads, |server| {
         lock.note_address(server.address())?;
         announce(server, out)
     })
 }
 
-fn server_config(settings: &ServerSettings, in_force: &InForce) -> ServerConfig {
-    let operators = match settings.admin_listen {
-        AdminListen::Off => OperatorsListen::Off,
-        AdminListen::At(address) if in_force.is_default("admin_listen") => {
-            OperatorsListen::IfFree(address)
-        }
-        AdminListen::At(address) => OperatorsListen::At(address),
-    };
-    let files = settings.tls_cert.clone().zip(settings.tls_key.clone());
-    ServerConfig {
-        listen: settings.listen,
-        environment: settings.environment,
-        proxies: TrustedProxies::new(settings.trusted_proxies.clone()),
-        stalled_after: settings.stalled_after,
-        drain: process::drain_within(settings.stop_within),
-        tls: files.map(|(certificate, key)| TlsFiles { certificate, key }),
-        operators,
-    }
-}
-
 fn announce(server: &Server, out: &mut dyn Write) -> std::io::Result<()> {
-    if let Some(address) = server.operators_address() {
+    if let Some(address) = server.admin_address() {
         writeln!(out, "operators on http://{address}")?;
     }
     writeln!(out, "listening on {}", server.url())?;

@@ -2,7 +2,7 @@
 //! needs.
 
 use super::Options;
-use crate::config::{InForce, Origin, ServerSettings};
+use crate::config::{InForce, Origin, ServerConfig};
 use anyhow::Context;
 use std::fmt::Write as _;
 use std::io::Write;
@@ -75,7 +75,7 @@ WantedBy=multi-user.target
 /// Prints the unit; it calls `serve` with the flags that were given here.
 pub(super) fn print(
     options: &Options,
-    settings: &ServerSettings,
+    settings: &ServerConfig,
     in_force: &InForce,
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {

@@ -17,8 +17,7 @@ pub fn id(text: &str) -> Result<i64, String> {
 
 /// A plan, by name.
 pub fn plan() -> impl TypedValueParser<Value = Plan> {
-    PossibleValuesParser::new(Plan::ALL.map(Plan::name))
-        .try_map(|name| Plan::named(&name).ok_or("no such plan"))
+    PossibleValuesParser::new(Plan::ALL.map(Plan::as_str)).try_map(|text| text.parse::<Plan>())
 }
 
 /// A status, by name.

@@ -1,9 +1,9 @@
 //! The settings themselves: what each is called, means and is by default, and
 //! which of them contradict each other.
 
-use super::{InForce, Unusable};
+use super::{InForce, Unusable, all_settings};
 use crate::keys::Environment;
-use clap::{Args, ValueEnum};
+use clap::{Args, FromArgMatches, ValueEnum};
 use ipnet::IpNet;
 use slog::Level;
 use std::net::SocketAddr;
@@ -11,8 +11,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The default of [`ServerSettings::keyless_per_minute`].
+/// The default of [`ServerConfig::keyless_per_minute`].
 pub const KEYLESS_PER_MINUTE: u32 = 1_000;
+
+/// The part of the time to stop that counts and log lines have after the requests.
+const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
 
 /// What every command needs.
 #[derive(Args, Clone, Debug)]
@@ -30,7 +33,7 @@ pub struct StoreSettings {
 
 /// How the server is to run.
 #[derive(Args, Clone, Debug)]
-pub struct ServerSettings {
+pub struct ServerConfig {
     /// Where to listen; port 0 takes a free one
     #[arg(
         long,
@@ -94,7 +97,22 @@ pub struct ServerSettings {
     pub stop_within: Duration,
 }
 
-impl ServerSettings {
+impl Default for ServerConfig {
+    /// The defaults of the command line.
+    fn default() -> Self {
+        let command = all_settings().mut_args(|arg| arg.env(None::<&str>));
+        let matches = command.get_matches_from(["defaults"]);
+        #[expect(clippy::expect_used, reason = "every setting is optional or has a default")]
+        ServerConfig::from_arg_matches(&matches).expect("the defaults are valid settings")
+    }
+}
+
+impl ServerConfig {
+    /// How long requests under way may take to finish when the server stops.
+    pub fn drain_timeout(&self) -> Duration {
+        self.stop_within - FINAL_FLUSH_RESERVE.min(self.stop_within / 4)
+    }
+
     /// Refuses settings that are sound each by itself, but not together.
     pub fn check(&self, in_force: &InForce) -> Result<(), Unusable> {
         match self.contradiction(in_force) {
@@ -110,10 +128,9 @@ impl ServerSettings {
             (None, Some(_)) => return Some((&["tls_key"], "a key needs its tls_cert")),
             _ => {}
         }
-        // A default that is taken is done without.
         match self.admin_listen {
-            AdminListen::At(operators)
-                if same_place(operators, self.listen) && !in_force.is_default("admin_listen") =>
+            AdminListen::At(admin)
+                if same_place(admin, self.listen) && !in_force.is_default("admin_listen") =>
             {
                 Some((&["admin_listen"], "it is where listen is; operators need another port"))
             }
@@ -133,8 +150,20 @@ fn same_place(one: SocketAddr, other: SocketAddr) -> bool {
 pub enum AdminListen {
     /// Nowhere.
     Off,
-    /// At this address.
+    /// At this address, or the server does not start.
     At(SocketAddr),
+    /// At this address if it is free: it is the default, not a choice.
+    IfFree(SocketAddr),
+}
+
+impl AdminListen {
+    /// The same, where a taken address is no error.
+    pub fn if_free(self) -> AdminListen {
+        match self {
+            AdminListen::At(address) => AdminListen::IfFree(address),
+            other => other,
+        }
+    }
 }
 
 impl FromStr for AdminListen {

@@ -1,9 +1,9 @@
 //! Callers without a valid key, counted by address in a table that cannot grow
 //! past its bound: it only sheds floods.
 
-use super::moment::Moment;
+use super::timestamp::Timestamp;
 use super::window::Count;
-use super::{Verdict, Window};
+use super::{Decision, Window};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub struct Addresses {
     /// Counts whoever comes when the table is full.
     overflow: Count,
     /// When it is next worth looking for windows that have closed.
-    sweep_at: Moment,
+    sweep_at: Timestamp,
 }
 
 impl Addresses {
@@ -48,12 +48,12 @@ impl Addresses {
             counts: HashMap::new(),
             most,
             overflow: Count::default(),
-            sweep_at: Moment::default(),
+            sweep_at: Timestamp::default(),
         }
     }
 
     /// Counts one request of this address under `per_minute`.
-    pub fn admit(&mut self, address: AddressKey, now: Moment, per_minute: u32) -> Verdict {
+    pub fn admit(&mut self, address: AddressKey, now: Timestamp, per_minute: u32) -> Decision {
         if let Some(count) = self.counts.get_mut(&address) {
             return count.admit(now, Window::Minute, per_minute);
         }
@@ -71,7 +71,7 @@ impl Addresses {
 
     /// Forgets windows that have closed: at most once a second, so that a flood
     /// of new addresses does not pay for it with every request.
-    fn sweep(&mut self, now: Moment) {
+    fn sweep(&mut self, now: Timestamp) {
         if now < self.sweep_at {
             return;
         }
@@ -85,9 +85,9 @@ mod tests {
     use super::*;
 
     fn remaining(addresses: &mut Addresses, address: u32, seconds: u64) -> Option<u32> {
-        let now = Moment::from(Duration::from_secs(seconds));
+        let now = Timestamp::from(Duration::from_secs(seconds));
         match addresses.admit(AddressKey::V4(address), now, 3) {
-            Verdict::Admitted(figures) => Some(figures.remaining),
+            Decision::Admitted(figures) => Some(figures.remaining),
             _ => None,
         }
     }

@@ -1,11 +1,11 @@
 //! The limits of one server, counted in its memory.
 
 use super::addresses::{AddressKey, Addresses, MOST_ADDRESSES};
-use super::moment::Moment;
 use super::strikes::Strikes;
 use super::table::{Change, Table};
+use super::timestamp::Timestamp;
 use super::window::AccountWindows;
-use super::{KeyedRequest, Limits, Verdict};
+use super::{Decision, KeyedRequest, Limits};
 use crate::clock::Now;
 use async_trait::async_trait;
 use std::net::IpAddr;
@@ -65,7 +65,7 @@ impl InMemoryLimits {
 
     /// Takes over what an earlier run counted. Whatever the moments say, no
     /// window and no ban is open at `now` for longer than it lasts.
-    pub fn restore(&self, counts: Counts, now: Moment) {
+    pub fn restore(&self, counts: Counts, now: Timestamp) {
         for (account, windows) in counts.accounts {
             self.accounts.restore(account, windows.unwrap_or_default().carried(now));
         }
@@ -76,12 +76,12 @@ impl InMemoryLimits {
 
     /// Forgets accounts whose windows have closed, and keys whose bans are
     /// forgiven: they count as new ones would.
-    pub fn forget(&self, now: Moment) {
+    pub fn forget(&self, now: Timestamp) {
         self.accounts.retain(|windows| windows.is_open(now));
         self.keys.retain(|strikes| strikes.matters(now));
     }
 
-    fn admit_now(&self, request: KeyedRequest, now: Moment) -> Verdict {
+    fn admit_now(&self, request: KeyedRequest, now: Timestamp) -> Decision {
         let KeyedRequest { account, key, limits } = request;
         // A limit of 0 is a decision of the operator, not a fault of the client.
         let shut = limits.per_minute == 0 || limits.per_day == 0;
@@ -89,10 +89,10 @@ impl InMemoryLimits {
             && let Some(strikes) = self.keys.get(key)
             && let Some(ban) = strikes.ban_at(now, limits.per_minute)
         {
-            return Verdict::Banned(ban);
+            return Decision::Banned(ban);
         }
         let verdict = self.accounts.change(account, |windows| windows.admit(now, limits));
-        if shut || !matches!(verdict, Verdict::Limited(..)) {
+        if shut || !matches!(verdict, Decision::Limited(..)) {
             return verdict;
         }
         let ban = self.keys.change(key, |strikes| {
@@ -103,20 +103,20 @@ impl InMemoryLimits {
             }
             ban
         });
-        ban.map_or(verdict, Verdict::Banned)
+        ban.map_or(verdict, Decision::Banned)
     }
 }
 
 #[async_trait]
 impl Limits for InMemoryLimits {
-    async fn admit(&self, request: KeyedRequest, now: Now) -> Verdict {
-        self.admit_now(request, Moment::from(now.monotonic))
+    async fn admit(&self, request: KeyedRequest, now: Now) -> Decision {
+        self.admit_now(request, Timestamp::from(now.monotonic))
     }
 
-    async fn admit_keyless(&self, address: IpAddr, now: Now) -> Verdict {
+    async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner).admit(
             AddressKey::from(address),
-            Moment::from(now.monotonic),
+            Timestamp::from(now.monotonic),
             self.keyless_per_minute,
         )
     }

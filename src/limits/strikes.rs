@@ -1,8 +1,8 @@
 //! Strikes and bans of a key: what becomes of a client that keeps sending after
 //! a 429.
 
-use super::moment::Moment;
-use super::{Figures, Window};
+use super::timestamp::Timestamp;
+use super::{RateLimitStatus, Window};
 use std::time::Duration;
 
 /// How long a first ban lasts, in seconds; each further one lasts twice as long.
@@ -16,26 +16,26 @@ const FORGIVEN_AFTER: Duration = Duration::from_secs(86_400);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strikes {
     /// When the minute closes in which strikes are counted.
-    pub closes: Moment,
+    pub closes: Timestamp,
     /// Refusals after the first within that minute.
     pub count: u32,
     /// How many seconds the latest ban lasts or lasted; 0 if there was none.
     pub ban_seconds: u32,
     /// When the latest ban ends or ended.
-    pub banned_until: Moment,
+    pub banned_until: Timestamp,
 }
 
 impl Strikes {
     /// What the headers say during a ban; none if there is no ban at `now`.
-    pub fn ban_at(&self, now: Moment, per_minute: u32) -> Option<Figures> {
+    pub fn ban_at(&self, now: Timestamp, per_minute: u32) -> Option<RateLimitStatus> {
         let banned = self.ban_seconds > 0 && now < self.banned_until;
         let resets_in = self.banned_until.since(now);
-        banned.then_some(Figures { limit: per_minute, remaining: 0, resets_in })
+        banned.then_some(RateLimitStatus { limit: per_minute, remaining: 0, resets_in })
     }
 
     /// Counts a refusal. The first opens a minute; `per_minute` further ones
     /// within it ban the key, and the last of them is already answered so.
-    pub fn strike(&mut self, now: Moment, per_minute: u32) -> Option<Figures> {
+    pub fn strike(&mut self, now: Timestamp, per_minute: u32) -> Option<RateLimitStatus> {
         // Another request may have brought the ban about since this one was
         // found to have none: it must not lengthen it.
         if let Some(ban) = self.ban_at(now, per_minute) {
@@ -58,18 +58,18 @@ impl Strikes {
         self.ban_at(now, per_minute)
     }
 
-    fn is_forgiven(&self, now: Moment) -> bool {
+    fn is_forgiven(&self, now: Timestamp) -> bool {
         self.ban_seconds == 0 || now >= self.banned_until + FORGIVEN_AFTER
     }
 
     /// Whether anything of this still matters at `now`.
-    pub fn matters(self, now: Moment) -> bool {
+    pub fn matters(self, now: Timestamp) -> bool {
         now < self.closes || !self.is_forgiven(now)
     }
 
     /// What was carried over a restart: no ban lasts longer than it was long, no
     /// minute longer than a minute.
-    pub fn carried(self, now: Moment) -> Strikes {
+    pub fn carried(self, now: Timestamp) -> Strikes {
         let ban_seconds = self.ban_seconds.min(LONGEST_BAN);
         Strikes {
             closes: self.closes.min(now + Window::Minute.length()),
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn a_refusal_that_was_under_way_when_the_ban_began_does_not_lengthen_it() {
-        let now = Moment::from(Duration::from_secs(10));
+        let now = Timestamp::from(Duration::from_secs(10));
         let mut strikes = Strikes::default();
         assert_eq!(strikes.strike(now, 1), None);
         let ban = strikes.strike(now, 1);
@@ -94,15 +94,15 @@ mod tests {
         let before = strikes;
         for _ in 0..5 {
             // Its clock was read before the ban's.
-            assert!(strikes.strike(Moment::from(Duration::from_secs(9)), 1).is_some());
+            assert!(strikes.strike(Timestamp::from(Duration::from_secs(9)), 1).is_some());
         }
         assert_eq!(strikes, before);
     }
 
     #[test]
     fn no_carried_ban_lasts_longer_than_it_is_long() {
-        let now = Moment::from(Duration::from_secs(10));
-        let far = Moment::from(Duration::from_secs(1_000_000));
+        let now = Timestamp::from(Duration::from_secs(10));
+        let far = Timestamp::from(Duration::from_secs(1_000_000));
         let strikes = Strikes { closes: far, count: 1, ban_seconds: 600, banned_until: far };
         let carried = strikes.carried(now);
         assert_eq!(carried.closes, now + Duration::from_secs(60));

@@ -1,8 +1,8 @@
 //! A fixed window, opened by the first request counted in it; and the two of an
 //! account, which admit together or not at all.
 
-use super::moment::Moment;
-use super::{Figures, Verdict, Window};
+use super::timestamp::Timestamp;
+use super::{Decision, RateLimitStatus, Window};
 use std::cmp::Reverse;
 use store_orders_api::plans::PlanLimits;
 
@@ -11,26 +11,26 @@ use store_orders_api::plans::PlanLimits;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// When the window closes.
-    pub closes: Moment,
+    pub closes: Timestamp,
     /// Requests counted in it.
     pub requests: u32,
 }
 
 impl Count {
     /// Whether the window is open at `now`.
-    pub fn is_open(self, now: Moment) -> bool {
+    pub fn is_open(self, now: Timestamp) -> bool {
         now < self.closes
     }
 
     /// The count as it stands at `now`: fresh if the window has closed.
-    fn at(self, now: Moment, window: Window) -> Count {
+    fn at(self, now: Timestamp, window: Window) -> Count {
         let fresh = Count { closes: now + window.length(), requests: 0 };
         if self.is_open(now) { self } else { fresh }
     }
 
     /// What the headers say of this window under `limit`.
-    fn figures(self, now: Moment, limit: u32) -> Figures {
-        Figures {
+    fn figures(self, now: Timestamp, limit: u32) -> RateLimitStatus {
+        RateLimitStatus {
             limit,
             remaining: limit.saturating_sub(self.requests),
             resets_in: self.closes.since(now),
@@ -38,19 +38,24 @@ impl Count {
     }
 
     /// Admits one request under `limit` if there is room.
-    pub fn admit(&mut self, now: Moment, window: Window, limit: u32) -> Verdict {
+    pub fn admit(&mut self, now: Timestamp, window: Window, limit: u32) -> Decision {
         let mut count = self.at(now, window);
         if let Some((figures, window)) = count.exhausted(now, window, limit) {
-            return Verdict::Limited(figures, window);
+            return Decision::Limited(figures, window);
         }
         count.requests += 1;
         *self = count;
-        Verdict::Admitted(count.figures(now, limit))
+        Decision::Admitted(count.figures(now, limit))
     }
 
     /// What a refusal says of this window, if it has no room. Under a limit of 0
     /// no window ever opens: its reset is always one full window away.
-    fn exhausted(self, now: Moment, window: Window, limit: u32) -> Option<(Figures, Window)> {
+    fn exhausted(
+        self,
+        now: Timestamp,
+        window: Window,
+        limit: u32,
+    ) -> Option<(RateLimitStatus, Window)> {
         let mut figures = self.figures(now, limit);
         if limit == 0 {
             figures.resets_in = window.length();
@@ -60,7 +65,7 @@ impl Count {
 
     /// A count that was carried over a restart: no window is open for longer
     /// than it lasts.
-    fn carried(self, now: Moment, window: Window) -> Count {
+    fn carried(self, now: Timestamp, window: Window) -> Count {
         Count { closes: self.closes.min(now + window.length()), ..self }
     }
 }
@@ -76,7 +81,7 @@ pub struct AccountWindows {
 
 impl AccountWindows {
     /// Admits a request if both windows have room, and then counts it in both.
-    pub fn admit(&mut self, now: Moment, limits: PlanLimits) -> Verdict {
+    pub fn admit(&mut self, now: Timestamp, limits: PlanLimits) -> Decision {
         let mut minute = self.minute.at(now, Window::Minute);
         let mut day = self.day.at(now, Window::Day);
         if let Some(refused) = refusal(minute, day, now, limits) {
@@ -90,16 +95,16 @@ impl AccountWindows {
         // The window with fewer requests remaining; on a tie the later reset.
         let of_day =
             (day.remaining, Reverse(day.resets_in)) < (minute.remaining, Reverse(minute.resets_in));
-        Verdict::Admitted(if of_day { day } else { minute })
+        Decision::Admitted(if of_day { day } else { minute })
     }
 
     /// Whether anything is counted at `now`.
-    pub fn is_open(self, now: Moment) -> bool {
+    pub fn is_open(self, now: Timestamp) -> bool {
         self.minute.is_open(now) || self.day.is_open(now)
     }
 
     /// Both windows as they were carried over a restart.
-    pub fn carried(self, now: Moment) -> AccountWindows {
+    pub fn carried(self, now: Timestamp) -> AccountWindows {
         AccountWindows {
             minute: self.minute.carried(now, Window::Minute),
             day: self.day.carried(now, Window::Day),
@@ -108,7 +113,7 @@ impl AccountWindows {
 }
 
 /// The exhausted window that resets last, if any is exhausted.
-fn refusal(minute: Count, day: Count, now: Moment, limits: PlanLimits) -> Option<Verdict> {
+fn refusal(minute: Count, day: Count, now: Timestamp, limits: PlanLimits) -> Option<Decision> {
     let minute = minute.exhausted(now, Window::Minute, limits.per_minute);
     let day = day.exhausted(now, Window::Day, limits.per_day);
     let (figures, window) = match (minute, day) {
@@ -117,5 +122,5 @@ fn refusal(minute: Count, day: Count, now: Moment, limits: PlanLimits) -> Option
         (Some(minute), None) => minute,
         (None, None) => return None,
     };
-    Some(Verdict::Limited(figures, window))
+    Some(Decision::Limited(figures, window))
 }

@@ -9,7 +9,6 @@
 use super::pages::Snapshot;
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress};
-use http::{HeaderMap, header};
 
 /// The magic number, deflate, no flags, no time, no extra flags, unknown system.
 pub const HEADER: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
@@ -84,30 +83,6 @@ pub fn length(snapshot: &Snapshot) -> Option<u64> {
     Some(HEADER.len() as u64 + blocks? + END_LENGTH)
 }
 
-/// Whether the caller takes gzip (RFC 9110, 12.5.3): named, or meant by `*`, and
-/// not with a weight of 0.
-pub fn is_accepted(headers: &HeaderMap) -> bool {
-    let mut named = None;
-    let mut any = None;
-    let values = headers.get_all(header::ACCEPT_ENCODING).iter();
-    for coding in values.filter_map(|value| value.to_str().ok()).flat_map(|text| text.split(',')) {
-        let mut parts = coding.split(';').map(str::trim);
-        let name = parts.next().unwrap_or_default();
-        let refused = parts.any(is_zero_weight);
-        if name.eq_ignore_ascii_case("gzip") || name.eq_ignore_ascii_case("x-gzip") {
-            named = Some(!refused);
-        } else if name == "*" {
-            any = Some(!refused);
-        }
-    }
-    named.or(any).unwrap_or(false)
-}
-
-fn is_zero_weight(parameter: &str) -> bool {
-    let Some((name, weight)) = parameter.split_once('=') else { return false };
-    name.trim().eq_ignore_ascii_case("q") && weight.trim().parse::<f32>() == Ok(0.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,27 +119,5 @@ mod tests {
         ] {
             assert_eq!(unzipped(&pages), pages.concat());
         }
-    }
-
-    #[test]
-    fn gzip_is_taken_when_it_is_named_or_meant() {
-        for (value, accepted) in [
-            ("gzip", true),
-            ("GZIP", true),
-            ("deflate, gzip;q=0.5", true),
-            ("*", true),
-            ("br, *;q=0.1", true),
-            ("gzip;q=0", false),
-            ("gzip; q=0.000", false),
-            ("*, gzip;q=0", false),
-            ("identity", false),
-            ("br", false),
-            ("", false),
-        ] {
-            let mut headers = HeaderMap::new();
-            headers.insert(header::ACCEPT_ENCODING, value.parse().unwrap());
-            assert_eq!(is_accepted(&headers), accepted, "{value:?}");
-        }
-        assert!(!is_accepted(&HeaderMap::new()));
     }
 }

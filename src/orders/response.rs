@@ -1,19 +1,19 @@
 //! A snapshot as a response: plain, or gzip where the caller takes it.
 
-use super::gzip::{self, SHORT_LIST};
+use super::gzip::SHORT_LIST;
 use super::pages::Snapshot;
 use super::stream::{Arrivals, GzipBody, PlainBody};
 use dropshot::Body;
-use http::{HeaderMap, HeaderValue, Response, header};
+use http::{HeaderValue, Response, header};
 use std::sync::Arc;
 
-/// 200 with the whole list, in the coding that the request asks for.
+/// 200 with the whole list, as gzip if the client accepts it and it pays.
 pub fn list_response(
     list: Arc<Snapshot>,
-    request: &HeaderMap,
+    accepts_gzip: bool,
     arrivals: &Arc<Arrivals>,
 ) -> Response<Body> {
-    let zipped = list.length() > SHORT_LIST && gzip::is_accepted(request);
+    let zipped = list.length() > SHORT_LIST && accepts_gzip;
     let body = if zipped {
         Body::wrap(GzipBody::new(list))
     } else {

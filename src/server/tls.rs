@@ -5,8 +5,8 @@
 //! certificate at each handshake, so a new one touches neither the listener nor a
 //! connection that is open.
 
+use crate::config::ServerConfig;
 use arc_swap::ArcSwap;
-use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -28,6 +28,14 @@ pub struct TlsFiles {
     pub certificate: PathBuf,
     /// Its private key: PKCS #8, PKCS #1 or SEC 1.
     pub key: PathBuf,
+}
+
+impl TlsFiles {
+    /// The files that the settings name.
+    pub fn of(config: &ServerConfig) -> Option<TlsFiles> {
+        let files = config.tls_cert.clone().zip(config.tls_key.clone());
+        files.map(|(certificate, key)| TlsFiles { certificate, key })
+    }
 }
 
 /// Why a certificate and its key cannot be used.
@@ -99,8 +107,8 @@ impl LiveCertificate {
     }
 
     /// The TLS configuration that answers with it, for HTTP/2 and HTTP/1.1.
-    pub fn server_config(self: &Arc<Self>) -> Result<ServerConfig, rustls::Error> {
-        let mut config = ServerConfig::builder_with_provider(Arc::clone(&self.provider))
+    pub fn server_config(self: &Arc<Self>) -> Result<rustls::ServerConfig, rustls::Error> {
+        let mut config = rustls::ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_cert_resolver(Arc::clone(self) as Arc<dyn ResolvesServerCert>);

@@ -20,16 +20,16 @@ use chrono::DateTime;
 use http::{HeaderMap, Method, StatusCode};
 use slog::{Logger, o};
 use store_orders::clock::{Clock, ManualClock};
-use store_orders::front_door::TrustedProxies;
+use store_orders::config::{AdminListen, ServerConfig};
 use store_orders::keys::Environment;
-use store_orders::limits::{InMemoryLimits, Record};
+use store_orders::limits::{InMemoryLimits, LimitsFile};
 use store_orders::log::LogBuffer;
-use store_orders::server::{OperatorsListen, Parts, Server, ServerConfig};
+use store_orders::server::{Dependencies, Server};
 use store_orders::store::Store;
 use store_orders::store::sqlite::{NewKey, NewOrder, SqliteStore};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
-use store_orders_client::{Client, types};
+use store_orders_client::{Client, ErrorBody};
 use tempfile::TempDir;
 use wire::Tap;
 
@@ -50,7 +50,7 @@ pub struct World {
     pub clock: Arc<ManualClock>,
     pub limits: Arc<InMemoryLimits>,
     /// Carries the limits over a restart; written when the server stops.
-    record: Mutex<Option<Record>>,
+    record: Mutex<Option<LimitsFile>>,
     pub keyless_per_minute: u32,
     pub log: Logger,
     log_buffer: Option<Arc<LogBuffer>>,
@@ -65,7 +65,7 @@ impl World {
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         let (clock, log) = (Arc::new(ManualClock::at(NOON)), Logger::root(slog::Discard, o!()));
         let limits = Arc::new(InMemoryLimits::new(1_000));
-        let record = Record::open(directory.path(), limits.clone(), clock.clone(), log.clone());
+        let record = LimitsFile::open(directory.path(), limits.clone(), clock.clone(), log.clone());
         World {
             directory,
             store,
@@ -77,12 +77,8 @@ impl World {
             log_buffer: None,
             config: ServerConfig {
                 listen: "127.0.0.1:0".parse().unwrap(),
-                environment: Environment::Production,
-                proxies: TrustedProxies::default(),
-                drain: Duration::from_secs(10),
-                stalled_after: Duration::from_secs(60),
-                tls: None,
-                operators: OperatorsListen::Off,
+                admin_listen: AdminListen::Off,
+                ..ServerConfig::default()
             },
             served: None,
         }
@@ -103,7 +99,7 @@ impl World {
 
     /// A new account of this plan with one key.
     pub fn key(&self, plan: Plan) -> Key {
-        let name = format!("{}-{}", plan.name(), self.store.accounts(0).unwrap().len());
+        let name = format!("{}-{}", plan.as_str(), self.store.accounts(0).unwrap().len());
         self.account(&name, plan, None);
         self.another_key(&name)
     }
@@ -160,13 +156,13 @@ impl World {
         self.clock = Arc::new(ManualClock::at(self.clock.now().wall));
         self.limits = Arc::new(InMemoryLimits::new(self.keyless_per_minute));
         let (limits, clock) = (self.limits.clone(), self.clock.clone());
-        let record = Record::open(self.directory.path(), limits, clock, self.log.clone());
+        let record = LimitsFile::open(self.directory.path(), limits, clock, self.log.clone());
         self.record = Mutex::new(Some(record));
         self
     }
 
-    /// Does this with the record: `Record::write`, as its thread would.
-    pub fn record(&self, does: fn(&mut Record)) {
+    /// Does this with the record: `LimitsFile::write`, as its thread would.
+    pub fn record(&self, does: fn(&mut LimitsFile)) {
         does(self.record.lock().unwrap().as_mut().unwrap());
     }
 
@@ -176,7 +172,7 @@ impl World {
     }
 
     pub async fn serve(self) -> TestServer {
-        let parts = Parts {
+        let parts = Dependencies {
             store: self.served.clone().unwrap_or_else(|| self.store.clone()),
             limits: self.limits.clone(),
             clock: self.clock.clone(),
@@ -229,7 +225,7 @@ impl TestServer {
 
     /// Where it listens for operators, if it does.
     pub fn operators_address(&self) -> Option<std::net::SocketAddr> {
-        self.server.operators_address()
+        self.server.admin_address()
     }
 
     /// What of the document its responses have shown so far.
@@ -240,7 +236,6 @@ impl TestServer {
     /// The generated client, which sends each request once.
     pub fn client(&self, key: &Key) -> Client {
         Client::builder(format!("{}/v1", self.origin()), &key.text)
-            .unwrap()
             .without_retries()
             .build()
             .unwrap()
@@ -274,7 +269,7 @@ impl TestServer {
     /// Stops the server and returns its world as the next process finds it.
     pub async fn stop(self) -> World {
         self.server.stop().await;
-        self.world.record(Record::finish);
+        self.world.record(LimitsFile::finish);
         self.world.begin_anew()
     }
 
@@ -307,7 +302,7 @@ impl Answer {
         let body = self.json();
         assert_eq!((self.status.as_u16(), body["code"].as_str()), (status, Some(code)), "{body}");
         assert_eq!(self.text("content-type"), "application/json");
-        let error: types::Error = serde_json::from_value(body.clone()).unwrap();
+        let error: ErrorBody = serde_json::from_value(body.clone()).unwrap();
         assert_eq!(error.status, i64::from(status));
         assert_eq!(body.as_object().unwrap().len(), 3, "{body}");
         self.assert_stamped();
@@ -343,12 +338,11 @@ impl Answer {
 
 /// The status and the code of a client's error.
 pub fn refused<T: std::fmt::Debug>(
-    result: Result<store_orders_client::ResponseValue<T>, store_orders_client::Error<types::Error>>,
+    result: Result<store_orders_client::Response<T>, store_orders_client::Error>,
 ) -> (u16, String) {
-    match result {
-        Err(store_orders_client::Error::ErrorResponse(response)) => {
-            (response.status().as_u16(), response.into_inner().code)
-        }
-        other => panic!("expected an error response, got {other:?}"),
+    let error = result.unwrap_err();
+    match (error.status(), error.code()) {
+        (Some(status), Some(code)) => (status.as_u16(), code.to_string()),
+        _ => panic!("expected an error response, got {error:?}"),
     }
 }

@@ -53,12 +53,12 @@ impl Store for FaultyStore {
         self.store()?.versions()
     }
 
-    fn visit_orders(
+    fn for_each_order_since(
         &self,
         after: i64,
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<i64, StoreError> {
-        self.store()?.visit_orders(after, visit)
+        self.store()?.for_each_order_since(after, visit)
     }
 
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
@@ -81,7 +81,7 @@ impl Store for FaultyStore {
         self.store()?.try_write()
     }
 
-    fn note_use(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
-        self.store()?.note_use(uses)
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
+        self.store()?.record_last_used(uses)
     }
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
 use store_orders::clock::{Clock, ManualClock};
-use store_orders::limits::{InMemoryLimits, KeyedRequest, Limits, Record, Verdict, Window};
+use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, LimitsFile, Window};
 use store_orders_api::plans::{Plan, PlanLimits};
 use tempfile::TempDir;
 
@@ -90,7 +90,7 @@ struct Both {
     directory: TempDir,
     clock: Arc<ManualClock>,
     limits: Arc<InMemoryLimits>,
-    record: Record,
+    record: LimitsFile,
     model: Model,
     /// The model and the wall time when it was last recorded.
     recorded: (Model, Time),
@@ -120,10 +120,10 @@ impl Both {
         }
     }
 
-    fn process(directory: &TempDir, clock: &Arc<ManualClock>) -> (Arc<InMemoryLimits>, Record) {
+    fn process(directory: &TempDir, clock: &Arc<ManualClock>) -> (Arc<InMemoryLimits>, LimitsFile) {
         let limits = Arc::new(InMemoryLimits::new(KEYLESS_PER_MINUTE));
         let log = slog::Logger::root(slog::Discard, slog::o!());
-        let record = Record::open(directory.path(), limits.clone(), clock.clone(), log);
+        let record = LimitsFile::open(directory.path(), limits.clone(), clock.clone(), log);
         (limits, record)
     }
 
@@ -192,7 +192,7 @@ impl Both {
         let (now, limits) = (self.clock.now(), self.plans[account as usize]);
         let request = KeyedRequest { account, key, limits };
         let verdict = futures::executor::block_on(self.limits.admit(request, now));
-        self.last_reset = verdict.figures().resets_in;
+        self.last_reset = verdict.status().resets_in;
         let expected = self.model.request(account, key, limits, self.wall());
         assert_eq!(self.said(verdict), expected, "account {account}, key {key}, {limits:?}");
     }
@@ -201,19 +201,19 @@ impl Both {
         let now = self.clock.now();
         let ip = ADDRESSES[address].parse().unwrap();
         let verdict = futures::executor::block_on(self.limits.admit_keyless(ip, now));
-        self.last_reset = verdict.figures().resets_in;
+        self.last_reset = verdict.status().resets_in;
         let expected = self.model.keyless(STANDS_FOR[address], KEYLESS_PER_MINUTE, self.wall());
         assert_eq!(self.said(verdict), expected, "{ip}");
     }
 
-    fn said(&self, verdict: Verdict) -> Said {
-        let figures = verdict.figures();
+    fn said(&self, verdict: Decision) -> Said {
+        let figures = verdict.status();
         Said {
             kind: match verdict {
-                Verdict::Admitted(_) => Kind::Admitted,
-                Verdict::Limited(_, Window::Minute) => Kind::LimitedByMinute,
-                Verdict::Limited(_, Window::Day) => Kind::LimitedByDay,
-                Verdict::Banned(_) => Kind::Banned,
+                Decision::Admitted(_) => Kind::Admitted,
+                Decision::Limited(_, Window::Minute) => Kind::LimitedByMinute,
+                Decision::Limited(_, Window::Day) => Kind::LimitedByDay,
+                Decision::Banned(_) => Kind::Banned,
             },
             limit: figures.limit,
             remaining: figures.remaining,

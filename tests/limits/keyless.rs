@@ -2,7 +2,6 @@
 
 use crate::harness::{Answer, Key, TestServer, World};
 use std::time::Duration;
-use store_orders::front_door::TrustedProxies;
 use store_orders_api::plans::Plan;
 
 async fn without_key(server: &TestServer, forwarded_for: &[&str]) -> Answer {
@@ -15,7 +14,7 @@ async fn without_key(server: &TestServer, forwarded_for: &[&str]) -> Answer {
 async fn server(proxies: &[&str]) -> (TestServer, Key) {
     let mut world = World::new().with_keyless_per_minute(5);
     let networks = proxies.iter().map(|network| network.parse().unwrap()).collect();
-    world.config.proxies = TrustedProxies::new(networks);
+    world.config.trusted_proxies = networks;
     let key = world.key(Plan::Free);
     (world.serve().await, key)
 }

@@ -25,9 +25,9 @@ pub async fn until_limit(server: &TestServer, key: &Key, limit: u64) -> (Answer,
 async fn every_plan_has_its_own_limits() {
     let world = World::new();
     for plan in [Plan::Free, Plan::Pro, Plan::Business] {
-        world.account(plan.name(), plan, None);
+        world.account(plan.as_str(), plan, None);
     }
-    let keys = [Plan::Free, Plan::Pro, Plan::Business].map(|plan| world.another_key(plan.name()));
+    let keys = [Plan::Free, Plan::Pro, Plan::Business].map(|plan| world.another_key(plan.as_str()));
     let enterprise = world.enterprise_key(4_000_000_000, 4_294_967_295);
     let server = world.serve().await;
     for (key, per_minute) in keys.iter().chain([&enterprise]).zip([60, 300, 1_000, 4_000_000_000]) {

@@ -6,7 +6,7 @@ use crate::harness::{CapturedLog, NOON, World};
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use store_orders::limits::Record;
+use store_orders::limits::LimitsFile;
 
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
@@ -62,7 +62,7 @@ async fn a_crash_loses_what_was_counted_since_the_last_write() {
     let key = world.enterprise_key(100, 1_000);
     let server = world.serve().await;
     admitted(&server, &key, 10).await;
-    server.world.record(Record::write);
+    server.world.record(LimitsFile::write);
     admitted(&server, &key, 3).await;
     let server = server.crash().await.serve().await;
     assert_eq!(server.list_with(&key).await.figures(), (100, 89, 60));
@@ -151,13 +151,13 @@ async fn without_a_record_counting_goes_on_and_is_written_when_it_can_be() {
     let server = world.begin_anew().serve().await;
     admitted(&server, &key, 10).await;
     for _ in 0..3 {
-        server.world.record(Record::write);
+        server.world.record(LimitsFile::write);
     }
     let errors = captured.lines("ERRO");
     assert_eq!(errors.len(), 1, "it is said once: {errors:?}");
     assert!(errors[0]["msg"].as_str().unwrap().contains("counting goes on in memory"));
     std::fs::remove_dir(&path).unwrap();
-    server.world.record(Record::write);
+    server.world.record(LimitsFile::write);
     assert_eq!(server.list_with(&key).await.figures(), (100, 89, 60));
     let server = server.crash().await.serve().await;
     assert_eq!(server.list_with(&key).await.figures(), (100, 89, 60), "all but the last");
@@ -175,18 +175,18 @@ async fn what_no_longer_matters_leaves_the_record() {
     for code in ["rate_limit_exceeded", "key_banned"] {
         server.list_with(&keys[0]).await.assert_refused(code);
     }
-    server.world.record(Record::write);
+    server.world.record(LimitsFile::write);
     let path = record_of(&server.world);
     assert_eq!((rows(&path, "accounts"), rows(&path, "keys")), (5, 1));
     server.world.clock.advance(Duration::from_secs(86_400));
     admitted(&server, &keys[1], 1).await;
-    server.world.record(Record::write);
+    server.world.record(LimitsFile::write);
     assert_eq!((rows(&path, "accounts"), rows(&path, "keys")), (1, 1), "the ban is remembered");
     server.world.clock.advance(Duration::from_secs(300));
     let world = server.stop().await;
     world.clock.advance(Duration::from_secs(86_400));
     let world = world.begin_anew();
-    world.record(Record::write);
+    world.record(LimitsFile::write);
     assert_eq!((rows(&path, "accounts"), rows(&path, "keys")), (0, 0));
 }
 
@@ -197,15 +197,15 @@ async fn a_write_that_failed_is_made_up_for() {
     let key = world.enterprise_key(100, 1_000);
     let server = world.serve().await;
     admitted(&server, &key, 5).await;
-    server.world.record(Record::write);
+    server.world.record(LimitsFile::write);
     admitted(&server, &key, 5).await;
     let other = Connection::open(record_of(&server.world)).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
-    server.world.record(Record::write);
-    server.world.record(Record::write);
+    server.world.record(LimitsFile::write);
+    server.world.record(LimitsFile::write);
     assert_eq!(captured.lines("ERRO").len(), 1);
     other.execute_batch("ROLLBACK").unwrap();
-    server.world.record(Record::write);
+    server.world.record(LimitsFile::write);
     let server = server.crash().await.serve().await;
     assert_eq!(server.list_with(&key).await.figures(), (100, 89, 60));
     assert_eq!(captured.lines("ERRO").len(), 1);

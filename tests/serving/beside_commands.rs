@@ -23,8 +23,7 @@ async fn each_hears_of_the_other_and_nothing_is_lost() {
     let directory = directory_with(20);
     let key = Key::of_a_new_account(directory.path(), Plan::Business);
     let server = Program::serve(directory.path(), &QUIETLY);
-    let client =
-        |key: &str| Client::builder(server.base(), key).unwrap().without_retries().build().unwrap();
+    let client = |key: &str| Client::builder(server.base(), key).without_retries().build().unwrap();
     for round in 1..=5 {
         client(&key.text).cancel_order(round).await.unwrap();
         // What the server wrote is there for whoever comes.

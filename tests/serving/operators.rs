@@ -7,7 +7,7 @@ use crate::harness::stores::{Fault, FaultyStore};
 use crate::harness::{TestServer, World};
 use std::net::TcpListener;
 use std::time::Duration;
-use store_orders::server::OperatorsListen;
+use store_orders::config::AdminListen;
 use store_orders_api::plans::Plan;
 
 /// The status and the body of what operators are answered.
@@ -19,7 +19,7 @@ pub async fn ask(origin: &str, path: &str) -> (u16, String) {
 /// A world whose server listens for operators.
 pub fn world() -> World {
     let mut world = World::new();
-    world.config.operators = OperatorsListen::At("127.0.0.1:0".parse().unwrap());
+    world.config.admin_listen = AdminListen::At("127.0.0.1:0".parse().unwrap());
     world
 }
 

@@ -13,7 +13,7 @@ async fn whoever_takes_nothing_is_cut_off() {
     let mut world = World::new().with_log(&log);
     world.config.stalled_after = Duration::from_secs(1);
     // It would have to wait for so long if nobody cut the client off.
-    world.config.drain = Duration::from_secs(60);
+    world.config.stop_within = Duration::from_secs(60);
     world.pending(1..=MANY);
     let key = world.key(Plan::Free);
     let server = world.serve().await;

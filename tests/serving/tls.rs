@@ -63,7 +63,8 @@ async fn serve(pair: &Pair, log: Option<&CapturedLog>) -> (TestServer, TlsFiles,
     }
     let files = files_in(world.directory.path());
     pair.put(&files);
-    world.config.tls = Some(files.clone());
+    (world.config.tls_cert, world.config.tls_key) =
+        (Some(files.certificate.clone()), Some(files.key.clone()));
     let key = world.pending(1..=50).enterprise_key(1_000_000, 1_000_000);
     (world.serve().await, files, key)
 }
@@ -212,13 +213,14 @@ async fn whoever_listens_in_the_clear_to_strangers_is_warned() {
         if tls {
             let files = files_in(world.directory.path());
             pair.put(&files);
-            world.config.tls = Some(files);
+            (world.config.tls_cert, world.config.tls_key) =
+                (Some(files.certificate), Some(files.key));
         }
         let proxies = proxy.map(|network| network.parse().unwrap()).into_iter().collect();
-        world.config.proxies = store_orders::front_door::TrustedProxies::new(proxies);
+        world.config.trusted_proxies = proxies;
         world.serve().await.stop().await;
         let warnings = log.lines("WARN");
-        let found = warnings.iter().any(|line| line["msg"].to_string().contains("in the clear"));
+        let found = warnings.iter().any(|line| line["msg"].to_string().contains("unencrypted"));
         assert_eq!(found, warned, "{listen}, TLS: {tls}, proxy: {proxy:?}");
     }
 }

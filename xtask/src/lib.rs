@@ -15,7 +15,6 @@ pub mod cli;
 pub mod client_code;
 pub mod compare;
 pub mod compatibility;
-pub mod deprecation;
 pub mod generate;
 pub mod judge;
 pub mod line_diff;
@@ -25,7 +24,6 @@ pub mod publish;
 pub mod published;
 pub mod report;
 pub mod repository;
-pub mod tidy;
 pub mod version;
 
 pub use outcome::Outcome;

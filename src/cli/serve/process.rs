@@ -2,12 +2,12 @@
 //! limits, and how it comes to its end in time.
 
 use super::ServeError;
-use super::signals::{Signals, Stop};
+use super::signals::{HangUp, Signals, Stop};
 use crate::clock::SystemClock;
-use crate::config::LogLevel;
-use crate::limits::{InMemoryLimits, Record, RecordKeeper};
+use crate::config::ServerConfig;
+use crate::limits::{InMemoryLimits, LimitsFile, LimitsPersister};
 use crate::log::LogBuffer;
-use crate::server::{Parts, Server, ServerConfig};
+use crate::server::{Dependencies, Server};
 use crate::store::sqlite::SqliteStore;
 use sd_notify::NotifyState;
 use slog::{Logger, crit, error, info, warn};
@@ -20,53 +20,31 @@ use tokio::runtime::Runtime;
 /// says so.
 const LOG_FLUSH: Duration = Duration::from_secs(1);
 
-/// What part of the time to stop, at most, is kept for the counts and the log
-/// when requests have had theirs.
-const KEPT: Duration = Duration::from_secs(1);
-
-/// What a server runs with.
-pub struct Running {
-    /// How the server is to run.
-    pub config: ServerConfig,
-    /// Requests a minute from one address without a valid key.
-    pub keyless_per_minute: u32,
-    /// Which lines the log has.
-    pub log_level: LogLevel,
-    /// How long it may take from the signal to the end.
-    pub stop_within: Duration,
-    /// A closed terminal ends it too; otherwise SIGHUP asks for the certificate to
-    /// be read anew.
-    pub ends_with_its_terminal: bool,
-}
-
-/// How long requests may take to finish, of a time to stop.
-pub fn drain_within(stop_within: Duration) -> Duration {
-    stop_within - KEPT.min(stop_within / 4)
-}
-
 /// Runs a server on this store until it is told to stop; `announce` says where it
 /// listens.
 pub fn run(
     store: SqliteStore,
-    running: Running,
+    config: ServerConfig,
+    hang_up: HangUp,
     announce: impl FnOnce(&Server) -> std::io::Result<()>,
 ) -> Result<(), ServeError> {
     let buffer = LogBuffer::start(std::io::stderr()).map_err(system("cannot start the log"))?;
-    let log = crate::log::logger(&buffer, running.log_level.level());
+    let log = crate::log::logger(&buffer, config.log_level.level());
     log_panics(&log, &buffer);
     raise_open_files(&log);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .map_err(system("cannot start the runtime"))?;
-    let limits = Arc::new(InMemoryLimits::new(running.keyless_per_minute));
+    let limits = Arc::new(InMemoryLimits::new(config.keyless_per_minute));
     let clock = Arc::new(SystemClock::start());
     let directory = store.path().parent().unwrap_or(Path::new("."));
-    let record = Record::open(directory, limits.clone(), clock.clone(), log.clone());
-    let keeper = RecordKeeper::start(record).map_err(system("cannot record the limits"))?;
+    let file = LimitsFile::open(directory, limits.clone(), clock.clone(), log.clone());
+    let persister = LimitsPersister::start(file).map_err(system("cannot record the limits"))?;
     let log_buffer = Some(Arc::clone(&buffer));
-    let parts = Parts { store: Arc::new(store), limits, clock, log: log.clone(), log_buffer };
-    let process = Process { running, keeper, log, buffer };
+    let parts =
+        Dependencies { store: Arc::new(store), limits, clock, log: log.clone(), log_buffer };
+    let process = Process { config, hang_up, persister, log, buffer };
     let result = process.run(&runtime, parts, announce);
     // Whoever still reads a response, or a blocked disk, holds up the end no
     // longer.
@@ -75,8 +53,9 @@ pub fn run(
 }
 
 struct Process {
-    running: Running,
-    keeper: RecordKeeper,
+    config: ServerConfig,
+    hang_up: HangUp,
+    persister: LimitsPersister,
     log: Logger,
     buffer: Arc<LogBuffer>,
 }
@@ -85,7 +64,7 @@ impl Process {
     fn run(
         self,
         runtime: &Runtime,
-        parts: Parts,
+        parts: Dependencies,
         announce: impl FnOnce(&Server) -> std::io::Result<()>,
     ) -> Result<(), ServeError> {
         runtime.block_on(async {
@@ -97,10 +76,9 @@ impl Process {
                 }
             };
             tell_systemd(&self.log, &[NotifyState::Ready]);
-            let stays = !self.running.ends_with_its_terminal;
-            signals.stop(stays, || reload(&server, &self.log)).await;
+            signals.stop(self.hang_up, || reload(&server, &self.log)).await;
             tell_systemd(&self.log, &[NotifyState::Stopping]);
-            let deadline = Instant::now() + self.running.stop_within;
+            let deadline = Instant::now() + self.config.stop_within;
             let log = self.log.clone();
             let stopping = async {
                 server.stop().await;
@@ -109,18 +87,18 @@ impl Process {
             };
             tokio::select! {
                 () = stopping => Ok(()),
-                stop = signals.stop(true, || ()) => Err(cut_short(stop, &log)),
+                stop = signals.stop(HangUp::Reloads, || ()) => Err(cut_short(stop, &log)),
             }
         })
     }
 
     fn start(
         &self,
-        parts: Parts,
+        parts: Dependencies,
         announce: impl FnOnce(&Server) -> std::io::Result<()>,
     ) -> Result<(Server, Signals), ServeError> {
         let signals = Signals::listen().map_err(system("cannot listen for signals"))?;
-        let server = Server::start(&self.running.config, parts)?;
+        let server = Server::start(&self.config, parts)?;
         announce(&server).map_err(system("cannot write to standard output"))?;
         Ok((server, signals))
     }
@@ -130,7 +108,7 @@ impl Process {
     fn finish(self, deadline: Instant) {
         let left = || deadline.saturating_duration_since(Instant::now());
         // A tenth of a second is for the line that says what was not written.
-        if !self.keeper.finish(left().saturating_sub(Duration::from_millis(100))) {
+        if !self.persister.finish(left().saturating_sub(Duration::from_millis(100))) {
             error!(self.log, "the last second of counting was not recorded in time");
         }
         self.buffer.flush(left());

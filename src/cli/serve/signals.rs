@@ -10,6 +10,15 @@ pub struct Signals {
     hang_up: Signal,
 }
 
+/// What SIGHUP does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HangUp {
+    /// It reloads the certificate.
+    Reloads,
+    /// It stops the server: its terminal was closed.
+    Stops,
+}
+
 /// Which signal told the server to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
@@ -42,16 +51,16 @@ impl Signals {
         })
     }
 
-    /// Waits until the server is told to stop. If it stays when its terminal goes,
-    /// SIGHUP asks for something else, which is done each time.
-    pub async fn stop(&mut self, stays: bool, mut reload: impl FnMut()) -> Stop {
+    /// Waits until the server is told to stop, and reloads at each SIGHUP if that
+    /// is what it does.
+    pub async fn stop(&mut self, hang_up: HangUp, mut reload: impl FnMut()) -> Stop {
         loop {
             tokio::select! {
                 _ = self.terminate.recv() => return Stop::Terminate,
                 _ = self.interrupt.recv() => return Stop::Interrupt,
-                _ = self.hang_up.recv() => match stays {
-                    true => reload(),
-                    false => return Stop::HangUp,
+                _ = self.hang_up.recv() => match hang_up {
+                    HangUp::Reloads => reload(),
+                    HangUp::Stops => return Stop::HangUp,
                 },
             }
         }

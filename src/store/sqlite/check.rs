@@ -2,7 +2,7 @@
 //! program can make. Nothing is changed, and servers go on meanwhile.
 
 use super::{BUSY_TIMEOUT, FILE_NAME, StoreError, opening, schema};
-use crate::limits::RECORD_FILE_NAME;
+use crate::limits::LIMITS_FILE_NAME;
 pub use crate::store::OrderCounts;
 use chrono::DateTime;
 use rusqlite::{Connection, OpenFlags, Row};
@@ -39,7 +39,7 @@ pub struct Findings {
 pub fn check(directory: &Path) -> Result<Findings, StoreError> {
     let store = open_existing(&directory.join(FILE_NAME), OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let mut findings = examine(&store);
-    findings.examine_counts(&directory.join(RECORD_FILE_NAME));
+    findings.examine_counts(&directory.join(LIMITS_FILE_NAME));
     Ok(findings)
 }
 

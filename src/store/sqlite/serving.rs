@@ -16,7 +16,7 @@ impl Store for SqliteStore {
         lock(&self.checker).versions()
     }
 
-    fn visit_orders(
+    fn for_each_order_since(
         &self,
         after: i64,
         visit: &mut dyn FnMut(OrderChange<'_>),
@@ -105,7 +105,7 @@ impl Store for SqliteStore {
         transaction.commit().map_err(writing)
     }
 
-    fn note_use(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
         let mut connection = lock(&self.writer);
         let transaction = connection
             .transaction_with_behavior(TransactionBehavior::Immediate)
@@ -214,7 +214,7 @@ pub(super) fn limits_of(row: &Row<'_>, first: usize) -> rusqlite::Result<PlanLim
 
 /// The plan in this column; the schema lets no other word in.
 pub(super) fn plan_of(row: &Row<'_>, column: usize) -> rusqlite::Result<Plan> {
-    named(row, column, Plan::named)
+    named(row, column, |word| word.parse().ok())
 }
 
 /// The environment in this column; the schema lets no other word in.

@@ -42,12 +42,15 @@ fn source_of(pointer: &str) -> &'static str {
     let tokens: Vec<&str> = pointer.split('/').skip(1).collect();
     match tokens.as_slice() {
         ["info", "description", ..] => "api/src/introduction.md, plans.rs or errors.rs",
+        ["components", "schemas", "Error", ..] => "api/src/errors.rs",
         ["components", "schemas", ..] => "api/src/types.rs",
         ["components", "headers", ..] => "api/src/headers.rs",
         ["components", "responses", _, "headers", ..] => "api/src/headers.rs",
-        ["components", "responses", ..] => "api/src/errors.rs",
+        ["components", "responses", ..] => "api/src/errors.rs or document/responses.rs",
         ["paths", _, _, "responses", _, "headers", ..] => "api/src/headers.rs",
-        ["paths", _, _, "responses", status, ..] if !status.starts_with('2') => "api/src/errors.rs",
+        ["paths", _, _, "responses", status, ..] if !status.starts_with('2') => {
+            "api/src/errors.rs or document/responses.rs"
+        }
         ["paths", _, _, "responses" | "x-stability", ..] => "api/src/document.rs",
         ["paths", _, _, "parameters", ..] => "api/src/types.rs",
         ["paths", ..] | ["tags", ..] => "the trait in api/src/lib.rs",

@@ -49,7 +49,7 @@ impl SqliteStore {
                      VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (name) DO NOTHING",
                     params![
                         name,
-                        plan.name(),
+                        plan.as_str(),
                         own.map(|own| own.per_minute),
                         own.map(|own| own.per_day),
                         utc_text(&at)
@@ -77,7 +77,7 @@ impl SqliteStore {
                     "UPDATE accounts SET plan = ?2, per_minute = ?3, per_day = ?4 WHERE name = ?1",
                     params![
                         name,
-                        plan.name(),
+                        plan.as_str(),
                         own.map(|own| own.per_minute),
                         own.map(|own| own.per_day)
                     ],
@@ -143,7 +143,7 @@ fn check_limits(plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
         (Some(limits), Some(_)) => Err(StoreError::Refused(format!(
             "the plan {} has fixed limits ({} a minute, {} a day); only enterprise takes \
              --per-minute and --per-day",
-            plan.name(),
+            plan.as_str(),
             limits.per_minute,
             limits.per_day
         ))),

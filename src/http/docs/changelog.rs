@@ -3,7 +3,7 @@
 use pulldown_cmark::{CowStr, Event, Parser, Tag, TagEnd, html};
 
 const HEAD: &str = include_str!("assets/changelog.html");
-const TEXT: &str = include_str!("../../CHANGELOG.md");
+const TEXT: &str = include_str!("../../../CHANGELOG.md");
 const FOOT: &str = "</main>\n</body>\n</html>\n";
 
 /// The whole page.

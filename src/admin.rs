@@ -1,16 +1,19 @@
-//! The operators' listener: is the server alive, is it ready, what has it
-//! counted. It speaks to whoever reaches it, without a key, and in the clear:
-//! it belongs on an address that only operators reach.
+//! The admin listener: liveness, readiness and metrics. It needs no key and does
+//! not encrypt: it belongs on an address that only operators reach.
 
-use super::App;
-use super::exposition::{self, Exposition};
-use super::order_counts::LiveOrderCounts;
+mod order_counts;
+mod prometheus;
+
+use crate::config::AdminListen;
+use crate::context::ServerContext;
 use crate::log::{LogBuffer, chain};
 use dropshot::{
     Body, ConfigDropshot, ErrorStatusCode, HandlerTaskMode, HttpError, HttpResponseOk, HttpServer,
     RequestContext, ServerBuilder,
 };
 use http::{HeaderValue, Response, header};
+use order_counts::LiveOrderCounts;
+use prometheus::Exposition;
 use schemars::JsonSchema;
 use serde::Serialize;
 use slog::{Logger, info, warn};
@@ -25,20 +28,9 @@ const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(2);
 /// How long a scrape waits for the orders to be counted.
 const ORDERS_COUNTED_WITHIN: Duration = Duration::from_secs(2);
 
-/// Where the server listens for operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OperatorsListen {
-    /// Nowhere.
-    Off,
-    /// There if the address is free; nobody chose it.
-    IfFree(SocketAddr),
-    /// There, or the server does not start.
-    At(SocketAddr),
-}
-
 /// What operators, and the programs that watch for them, may ask.
 #[dropshot::api_description]
-pub trait OperatorsApi {
+pub trait AdminApi {
     /// What the answers are made of.
     type Context;
 
@@ -71,22 +63,22 @@ pub struct State {
 }
 
 /// What the operators' listener knows of the server.
-pub struct Operations {
-    app: Arc<App>,
+pub struct AdminContext {
+    server: Arc<ServerContext>,
     orders: Arc<LiveOrderCounts>,
     log_buffer: Option<Arc<LogBuffer>>,
     stopping: AtomicBool,
 }
 
-impl Operations {
+impl AdminContext {
     /// Of a server that is about to listen.
-    pub fn new(app: Arc<App>, log_buffer: Option<Arc<LogBuffer>>) -> Operations {
-        let orders = Arc::new(LiveOrderCounts::new(Arc::clone(&app.store)));
-        Operations { app, orders, log_buffer, stopping: AtomicBool::new(false) }
+    pub fn new(server: Arc<ServerContext>, log_buffer: Option<Arc<LogBuffer>>) -> AdminContext {
+        let orders = Arc::new(LiveOrderCounts::new(Arc::clone(&server.store)));
+        AdminContext { server, orders, log_buffer, stopping: AtomicBool::new(false) }
     }
 
     /// From now on the server is not ready.
-    pub fn stops(&self) {
+    pub fn begin_stopping(&self) {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
@@ -95,13 +87,13 @@ impl Operations {
         if self.stopping.load(Ordering::Relaxed) {
             return Some("the server is stopping".to_string());
         }
-        let app = Arc::clone(&self.app);
+        let server = Arc::clone(&self.server);
         let asked = tokio::task::spawn_blocking(move || {
-            app.store.versions()?;
-            app.book.check_writes()
+            server.store.versions()?;
+            server.orders.check_writes()
         });
         match tokio::time::timeout(STORE_ANSWERS_WITHIN, asked).await {
-            Ok(Ok(Ok(()))) if self.app.ring.is_current() => None,
+            Ok(Ok(Ok(()))) if self.server.keys.is_current() => None,
             Ok(Ok(Ok(()))) => Some("keys cannot be checked".to_string()),
             Ok(Ok(Err(error))) => Some(chain(&error)),
             Ok(Err(_)) => Some("the store panicked".to_string()),
@@ -112,15 +104,17 @@ impl Operations {
 
 enum Answers {}
 
-impl OperatorsApi for Answers {
-    type Context = Arc<Operations>;
+impl AdminApi for Answers {
+    type Context = Arc<AdminContext>;
 
-    async fn livez(_: RequestContext<Arc<Operations>>) -> Result<HttpResponseOk<State>, HttpError> {
+    async fn livez(
+        _: RequestContext<Arc<AdminContext>>,
+    ) -> Result<HttpResponseOk<State>, HttpError> {
         Ok(HttpResponseOk(State { state: "live" }))
     }
 
     async fn readyz(
-        context: RequestContext<Arc<Operations>>,
+        context: RequestContext<Arc<AdminContext>>,
     ) -> Result<HttpResponseOk<State>, HttpError> {
         match context.context().obstacle().await {
             None => Ok(HttpResponseOk(State { state: "ready" })),
@@ -135,15 +129,15 @@ impl OperatorsApi for Answers {
     }
 
     async fn metrics(
-        context: RequestContext<Arc<Operations>>,
+        context: RequestContext<Arc<AdminContext>>,
     ) -> Result<Response<Body>, HttpError> {
-        let Operations { app, orders, log_buffer, .. } = &**context.context();
+        let AdminContext { server, orders, log_buffer, .. } = &**context.context();
         let orders = orders.get(ORDERS_COUNTED_WITHIN).await;
-        let exposition = Exposition { app, log_buffer: log_buffer.as_ref(), orders };
+        let exposition = Exposition { server, log_buffer: log_buffer.as_ref(), orders };
         let text =
             exposition.text().map_err(|error| HttpError::for_internal_error(error.to_string()))?;
         let mut response = Response::new(Body::from(text));
-        let kind = HeaderValue::from_static(exposition::CONTENT_TYPE);
+        let kind = HeaderValue::from_static(prometheus::CONTENT_TYPE);
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
         Ok(response)
     }
@@ -151,7 +145,7 @@ impl OperatorsApi for Answers {
 
 /// Why the operators' listener was not opened.
 #[derive(Debug, thiserror::Error)]
-pub enum OperatorsError {
+pub enum AdminError {
     /// Dropshot refuses the trait.
     #[error("dropshot refuses the operators' API trait: {0}")]
     Trait(String),
@@ -168,22 +162,20 @@ pub enum OperatorsError {
 /// Opens the listener, if there is to be one. That an address is taken which
 /// nobody chose is no reason not to serve.
 pub fn listen(
-    wanted: OperatorsListen,
-    operations: &Arc<Operations>,
+    wanted: AdminListen,
+    operations: &Arc<AdminContext>,
     log: &Logger,
-) -> Result<Option<HttpServer<Arc<Operations>>>, OperatorsError> {
+) -> Result<Option<HttpServer<Arc<AdminContext>>>, AdminError> {
     let address = match wanted {
-        OperatorsListen::Off => return Ok(None),
-        OperatorsListen::IfFree(address) | OperatorsListen::At(address) => address,
+        AdminListen::Off => return Ok(None),
+        AdminListen::IfFree(address) | AdminListen::At(address) => address,
     };
     match listen_at(address, Arc::clone(operations), log) {
         Ok(listener) => {
             info!(log, "listening for operators"; "address" => listener.local_addr().to_string());
             Ok(Some(listener))
         }
-        Err(error @ OperatorsError::Listen { .. })
-            if matches!(wanted, OperatorsListen::IfFree(_)) =>
-        {
+        Err(error @ AdminError::Listen { .. }) if matches!(wanted, AdminListen::IfFree(_)) => {
             warn!(log, "there is no listener for operators"; "error" => chain(&error));
             Ok(None)
         }
@@ -193,11 +185,11 @@ pub fn listen(
 
 fn listen_at(
     address: SocketAddr,
-    operations: Arc<Operations>,
+    operations: Arc<AdminContext>,
     log: &Logger,
-) -> Result<HttpServer<Arc<Operations>>, OperatorsError> {
-    let api = operators_api_mod::api_description::<Answers>()
-        .map_err(|error| OperatorsError::Trait(error.to_string()))?;
+) -> Result<HttpServer<Arc<AdminContext>>, AdminError> {
+    let api = admin_api_mod::api_description::<Answers>()
+        .map_err(|error| AdminError::Trait(error.to_string()))?;
     let config = ConfigDropshot {
         bind_address: address,
         default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,
@@ -206,5 +198,5 @@ fn listen_at(
     ServerBuilder::new(api, operations, crate::log::for_dropshot(log))
         .config(config)
         .start()
-        .map_err(|source| OperatorsError::Listen { address, source })
+        .map_err(|source| AdminError::Listen { address, source })
 }

@@ -10,7 +10,7 @@ use std::path::Path;
 const LICENSE: &str = include_str!("assets/LICENSE-scalar");
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let own = ["src/public_pages/build.rs", "src/public_pages/assets/LICENSE-scalar"];
+    let own = ["src/http/docs/build.rs", "src/http/docs/assets/LICENSE-scalar"];
     for file in own {
         writeln!(std::io::stdout(), "cargo::rerun-if-changed={file}")?;
     }

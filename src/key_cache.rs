@@ -1,7 +1,7 @@
 //! The ring in force: it follows the store, and says so when it cannot.
 
-use super::{Environment, KeyRing, KnownKey, Refusal};
 use crate::clock::Now;
+use crate::keys::{Environment, KeyRefusal, KeyRing, KnownKey};
 use crate::store::{Store, StoreError};
 use arc_swap::ArcSwap;
 use slog::{Logger, info, warn};
@@ -20,7 +20,7 @@ const NOTED_AT_ONCE: usize = 1_000;
 const STALE_AFTER: Duration = Duration::from_secs(5);
 
 /// The ring that requests are checked against.
-pub struct LiveRing {
+pub struct KeyCache {
     store: Arc<dyn Store>,
     ring: ArcSwap<KeyRing>,
     version: AtomicI64,
@@ -32,10 +32,10 @@ pub struct LiveRing {
     uses: Mutex<Vec<(i64, i64)>>,
 }
 
-impl LiveRing {
+impl KeyCache {
     /// Reads the ring from the store. Blocks.
-    pub fn open(store: Arc<dyn Store>) -> Result<LiveRing, StoreError> {
-        let live = LiveRing {
+    pub fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
+        let live = KeyCache {
             store,
             ring: ArcSwap::default(),
             version: AtomicI64::new(-1),
@@ -55,7 +55,7 @@ impl LiveRing {
         environment: Environment,
         now: Now,
         with: impl FnOnce(&KnownKey) -> T,
-    ) -> Option<Result<T, Refusal>> {
+    ) -> Option<Result<T, KeyRefusal>> {
         if !self.is_current() {
             return None;
         }
@@ -78,8 +78,8 @@ impl LiveRing {
     /// writer elsewhere may make the notes wait; a revocation does not.
     pub async fn keep_current(self: Arc<Self>, log: Logger) {
         futures::join!(
-            self.repeat(LiveRing::follow, "checking keys against the store", &log),
-            self.repeat(LiveRing::note_uses, "noting uses of keys in the store", &log),
+            self.repeat(KeyCache::follow, "checking keys against the store", &log),
+            self.repeat(KeyCache::note_uses, "noting uses of keys in the store", &log),
         );
     }
 
@@ -87,7 +87,7 @@ impl LiveRing {
     /// it works again.
     async fn repeat(
         self: &Arc<Self>,
-        step: fn(&LiveRing) -> Result<(), StoreError>,
+        step: fn(&KeyCache) -> Result<(), StoreError>,
         doing: &'static str,
         log: &Logger,
     ) {
@@ -129,7 +129,7 @@ impl LiveRing {
     fn note_uses(&self) -> Result<(), StoreError> {
         let mut uses = std::mem::take(&mut *self.uses());
         uses.sort_unstable();
-        uses.chunks(NOTED_AT_ONCE).try_for_each(|uses| self.store.note_use(uses))
+        uses.chunks(NOTED_AT_ONCE).try_for_each(|uses| self.store.record_last_used(uses))
     }
 
     fn uses(&self) -> std::sync::MutexGuard<'_, Vec<(i64, i64)>> {

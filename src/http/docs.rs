@@ -1,11 +1,12 @@
-//! What stands outside `/v1`: read without a key, and uncounted. All of it is
-//! inside the program, and no page of it loads anything from elsewhere.
+//! The pages outside `/v1`: document, reference, changelog. They need no key and
+//! count against no limit. All of it is inside the program, and no page loads
+//! anything from elsewhere.
 
 mod changelog;
 mod page;
 mod policy;
 
-use crate::front_door::method_not_allowed;
+use super::responses::method_not_allowed;
 use bytes::Bytes;
 use dropshot::{Body, RequestInfo};
 use http::{Method, Response};
@@ -15,8 +16,8 @@ use policy::Policy;
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// The pages and what they load.
-pub struct PublicPages {
+/// The pages, and the files that they load.
+pub struct Docs {
     document: Page,
     docs: Page,
     docs_script: Page,
@@ -26,15 +27,15 @@ pub struct PublicPages {
     icon: Page,
 }
 
-impl PublicPages {
-    /// The pages of a server that emits this document.
-    pub fn of(document: impl Into<Bytes>) -> PublicPages {
-        let docs = include_str!("public_pages/assets/docs.html");
-        let script = include_str!("public_pages/assets/docs.js");
+impl Docs {
+    /// The pages of a server that publishes this document.
+    pub fn new(document: impl Into<Bytes>) -> Docs {
+        let docs = include_str!("docs/assets/docs.html");
+        let script = include_str!("docs/assets/docs.js");
         let scalar = include_bytes!(concat!(env!("OUT_DIR"), "/scalar.js.gz"));
-        let style = include_str!("public_pages/assets/pages.css");
-        let icon = include_str!("public_pages/assets/favicon.svg");
-        PublicPages {
+        let style = include_str!("docs/assets/pages.css");
+        let icon = include_str!("docs/assets/favicon.svg");
+        Docs {
             document: Page::plain("application/json", Policy::Asset, document),
             docs: Page::plain(HTML, Policy::Reference, docs),
             docs_script: Page::plain(SCRIPT, Policy::Asset, script),
@@ -45,8 +46,7 @@ impl PublicPages {
         }
     }
 
-    /// The page behind this request, or why it is not to be had; none if the
-    /// path is no public page.
+    /// The page at this path, or 405; `None` if there is no page at this path.
     pub fn find(&self, request: &RequestInfo) -> Option<Response<Body>> {
         let page = match request.uri().path() {
             "/" | "/docs" => &self.docs,
@@ -59,7 +59,7 @@ impl PublicPages {
             _ => return None,
         };
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            return Some(method_not_allowed("GET, HEAD".to_string()));
+            return Some(method_not_allowed("GET, HEAD"));
         }
         Some(page.answer(request.headers()))
     }

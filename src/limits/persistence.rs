@@ -11,10 +11,10 @@
 mod file;
 mod keeper;
 
-pub use keeper::RecordKeeper;
+pub use keeper::LimitsPersister;
 
 use super::in_memory::{Counts, InMemoryLimits};
-use super::moment::Moment;
+use super::timestamp::Timestamp;
 use crate::clock::{Clock, Now};
 use file::{File, FileError, Saved, SavedClock};
 use slog::{Logger, error, info};
@@ -33,7 +33,7 @@ const FORGOTTEN_EVERY: Duration = Duration::from_secs(600);
 const DRIFT: u64 = 100_000_000;
 
 /// The record of some limits, and the file it is in.
-pub struct Record {
+pub struct LimitsFile {
     path: PathBuf,
     limits: Arc<InMemoryLimits>,
     clock: Arc<dyn Clock>,
@@ -45,10 +45,10 @@ pub struct Record {
     wall_ahead: Option<i64>,
     /// The file does not hold all that is counted, so the next write must.
     is_partial: bool,
-    forget_at: Moment,
+    forget_at: Timestamp,
 }
 
-impl Record {
+impl LimitsFile {
     /// Opens the record in this directory and restores the limits from it. It
     /// never fails: a damaged record is set aside, and with one that cannot be
     /// read or written counting goes on in memory; the log says so.
@@ -57,9 +57,9 @@ impl Record {
         limits: Arc<InMemoryLimits>,
         clock: Arc<dyn Clock>,
         log: Logger,
-    ) -> Record {
+    ) -> LimitsFile {
         let now = clock.now();
-        let mut record = Record {
+        let mut record = LimitsFile {
             path: directory.join(FILE_NAME),
             limits,
             clock,
@@ -68,7 +68,7 @@ impl Record {
             ahead: nanoseconds(now.wall).saturating_sub(nanoseconds(now.monotonic)),
             wall_ahead: None,
             is_partial: true,
-            forget_at: Moment::from(now.monotonic) + FORGOTTEN_EVERY,
+            forget_at: Timestamp::from(now.monotonic) + FORGOTTEN_EVERY,
         };
         match record.open_file(now) {
             Ok((file, saved)) => record.restore(file, saved, now),
@@ -126,7 +126,7 @@ impl Record {
     }
 
     fn forget(&mut self, now: Now) {
-        let now = Moment::from(now.monotonic);
+        let now = Timestamp::from(now.monotonic);
         if now >= self.forget_at {
             self.forget_at = now + FORGOTTEN_EVERY;
             self.limits.forget(now);
@@ -154,7 +154,7 @@ impl Record {
             self.ahead = counting.saturating_sub(nanoseconds(now.monotonic));
             self.is_partial = false;
         }
-        let monotonic = Moment::from(now.monotonic);
+        let monotonic = Timestamp::from(now.monotonic);
         self.limits.restore(saved.counts.moved(self.ahead.saturating_neg()), monotonic);
         self.limits.forget(monotonic);
         self.file = Some(file);
@@ -170,8 +170,8 @@ impl Record {
 impl Counts {
     /// The same counts with every moment moved by so many nanoseconds.
     fn moved(mut self, by: i64) -> Counts {
-        let moved = |moment: &mut Moment| {
-            *moment = Moment::of_nanoseconds(moment.nanoseconds().saturating_add(by));
+        let moved = |moment: &mut Timestamp| {
+            *moment = Timestamp::of_nanoseconds(moment.nanoseconds().saturating_add(by));
         };
         for windows in self.accounts.iter_mut().filter_map(|(_, windows)| windows.as_mut()) {
             moved(&mut windows.minute.closes);

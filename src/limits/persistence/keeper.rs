@@ -1,6 +1,6 @@
 //! The thread that keeps a record up to date while a server runs.
 
-use super::Record;
+use super::LimitsFile;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ const WRITTEN_EVERY: Duration = Duration::from_millis(500);
 
 /// A thread that writes a record every half second, until it is told to finish.
 #[derive(Debug)]
-pub struct RecordKeeper {
+pub struct LimitsPersister {
     /// The thread ends when this is gone.
     running: Sender<()>,
     /// Disconnected when the thread has ended.
     ended: Receiver<()>,
 }
 
-impl RecordKeeper {
+impl LimitsPersister {
     /// Starts to keep this record.
-    pub fn start(mut record: Record) -> std::io::Result<RecordKeeper> {
+    pub fn start(mut record: LimitsFile) -> std::io::Result<LimitsPersister> {
         let (running, told) = channel::<()>();
         let (alive, ended) = channel::<()>();
         std::thread::Builder::new().name("limits".to_string()).spawn(move || {
@@ -29,7 +29,7 @@ impl RecordKeeper {
             }
             record.finish();
         })?;
-        Ok(RecordKeeper { running, ended })
+        Ok(LimitsPersister { running, ended })
     }
 
     /// Writes what has changed since the last time, and ends. Blocks; a disk that

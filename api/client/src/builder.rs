@@ -1,72 +1,64 @@
-//! Makes a client: base address, key and time-outs. It sends nothing.
+//! Makes a client from a base URL, a key and options. It sends nothing.
 
-use crate::{Client, RetryPolicy};
+use crate::generated;
+use crate::operations::Client;
+use crate::retry::RetryPolicy;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use std::time::Duration;
 
-/// The base address of production, `https://{host}/v1`, which takes keys that
-/// begin with `sto_live_`. The operator of the service tells you the host.
-pub fn production(host: &str) -> String {
-    format!("https://{host}/v1")
-}
-
-/// The base address of staging, `https://{host}/v1`, which takes keys that
-/// begin with `sto_test_`. The operator of the service tells you the host.
-pub fn staging(host: &str) -> String {
-    format!("https://{host}/v1")
-}
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why a client could not be made. No message holds the key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The base address is no URL that requests could be sent to.
-    #[error("the base address {0}")]
-    BaseAddress(&'static str),
+    /// Requests cannot be sent to the base URL.
+    #[error("the base URL {0}")]
+    BaseUrl(&'static str),
     /// The key cannot be sent in a header.
-    #[error("the API key is empty or holds characters that no key has")]
+    #[error("the API key is empty or contains characters that no key has")]
     Key,
     /// The HTTP client could not be set up, for example its TLS.
     #[error("the HTTP client could not be set up")]
-    Http(#[source] reqwest::Error),
+    Http(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl Client {
-    /// A client of the service at this base address, that sends this key, has
-    /// time-outs, and waits and tries again as [`RetryPolicy`] says.
+    /// A client with the default time-outs and [`RetryPolicy`].
     ///
-    /// No connection is made before the first request. The base address is
-    /// [`production`], [`staging`] or another that ends in `/v1`.
+    /// `base_url` ends in `/v1`; the operator of the service tells you its
+    /// host, and issues `key`: keys that begin with `sto_live_` are for
+    /// production, those that begin with `sto_test_` for staging.
+    ///
+    /// The first request opens the first connection.
     pub fn connect(
-        base_address: impl AsRef<str>,
-        key: impl AsRef<str>,
+        base_url: impl Into<String>,
+        key: impl Into<String>,
     ) -> Result<Self, ConnectError> {
-        Self::builder(base_address, key)?.build()
+        Self::builder(base_url, key).build()
     }
 
     /// Like [`connect`](Self::connect), with options to set before
     /// [`build`](ClientBuilder::build).
-    pub fn builder(
-        base_address: impl AsRef<str>,
-        key: impl AsRef<str>,
-    ) -> Result<ClientBuilder, ConnectError> {
-        Ok(ClientBuilder {
-            base_address: checked_base_address(base_address.as_ref())?,
-            authorization: authorization(key.as_ref())?,
+    pub fn builder(base_url: impl Into<String>, key: impl Into<String>) -> ClientBuilder {
+        ClientBuilder {
+            base_url: base_url.into(),
+            key: key.into(),
             retry: RetryPolicy::default(),
-            connect_timeout: Duration::from_secs(10),
-            read_timeout: Duration::from_secs(30),
+            connect_timeout: CONNECT_TIMEOUT,
+            read_timeout: READ_TIMEOUT,
             http: None,
-        })
+        }
     }
 }
 
-/// The options of a client that is yet to be made. From [`Client::builder`].
+/// Options of a client. From [`Client::builder`].
 #[must_use = "nothing is made before `build`"]
 pub struct ClientBuilder {
-    base_address: String,
-    authorization: HeaderValue,
+    base_url: String,
+    key: String,
     retry: RetryPolicy,
     connect_timeout: Duration,
     read_timeout: Duration,
@@ -74,62 +66,66 @@ pub struct ClientBuilder {
 }
 
 impl ClientBuilder {
-    /// Tries again as this policy says.
+    /// Replaces the default [`RetryPolicy`].
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = policy;
         self
     }
 
-    /// Sends every request once: 429 and 503 and lost connections come back
-    /// as they are.
+    /// Sends every request once: 429, 503 and lost connections are returned as
+    /// errors at once.
     pub fn without_retries(self) -> Self {
         self.retry(RetryPolicy::never())
     }
 
-    /// How long a connection may take to open: 10 seconds unless set.
+    /// How long a connection may take to open: 10 seconds by default.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// How long the server may be silent: 30 seconds unless set. It starts
-    /// afresh with every part that arrives, so a long list may take its time.
+    /// How long the server may be silent: 30 seconds by default. Every part of
+    /// a response that arrives restarts it, so a long list can take longer.
     pub fn read_timeout(mut self, timeout: Duration) -> Self {
         self.read_timeout = timeout;
         self
     }
 
-    /// Starts from this HTTP client, for a proxy, a private certificate
-    /// authority or the like. Key, time-outs and redirects are set over it.
+    /// The HTTP client to start from, for example with a proxy or a private
+    /// certificate authority. Key, time-outs and redirects are overridden.
     pub fn http(mut self, http: reqwest::ClientBuilder) -> Self {
         self.http = Some(http);
         self
     }
 
-    /// Makes the client.
+    /// Makes the client, if base URL and key are valid.
     pub fn build(self) -> Result<Client, ConnectError> {
+        let base_url = checked_base_url(&self.base_url)?;
+        let authorization = authorization(&self.key)?;
         let user_agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
         let mut http = self
             .http
             .unwrap_or_else(|| reqwest::Client::builder().user_agent(user_agent))
-            .default_headers(HeaderMap::from_iter([(AUTHORIZATION, self.authorization)]))
+            .default_headers(HeaderMap::from_iter([(AUTHORIZATION, authorization)]))
             .connect_timeout(self.connect_timeout)
             .read_timeout(self.read_timeout)
-            // The API redirects nowhere, so whoever does may not see the key.
+            // The API never redirects, and no other host may see the key.
             .redirect(reqwest::redirect::Policy::none());
         if self.retry.is_never() {
-            // Reqwest repeats by itself what HTTP/2 refused: that, too, is a retry.
+            // Reqwest itself repeats what HTTP/2 refused, which is a retry too.
             http = http.retry(reqwest::retry::never());
         }
-        let http = http.build().map_err(ConnectError::Http)?;
-        Ok(Client::new_with_client(&self.base_address, http, self.retry))
+        let http = http.build().map_err(|error| ConnectError::Http(error.into()))?;
+        let generated = generated::Client::new_with_client(&base_url, http, self.retry);
+        Ok(Client { generated })
     }
 }
 
+/// Without the key.
 impl std::fmt::Debug for ClientBuilder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ClientBuilder")
-            .field("base_address", &self.base_address)
+            .field("base_url", &self.base_url)
             .field("retry", &self.retry)
             .field("connect_timeout", &self.connect_timeout)
             .field("read_timeout", &self.read_timeout)
@@ -137,22 +133,22 @@ impl std::fmt::Debug for ClientBuilder {
     }
 }
 
-/// The address without a slash at its end: paths are put behind it.
-fn checked_base_address(address: &str) -> Result<String, ConnectError> {
-    let url = Url::parse(address).map_err(|_| ConnectError::BaseAddress("is no URL"))?;
+/// The URL without a slash at its end, because paths are appended to it.
+fn checked_base_url(text: &str) -> Result<String, ConnectError> {
+    let url = Url::parse(text).map_err(|_| ConnectError::BaseUrl("is not a URL"))?;
     let fault = if !matches!(url.scheme(), "http" | "https") {
         "must begin with https:// or http://"
     } else if !url.username().is_empty() || url.password().is_some() {
-        "must hold no user name or password: the key goes beside it"
+        "must not contain a user name or password: pass the key separately"
     } else if url.query().is_some() || url.fragment().is_some() {
         "must end with its path: no query and no fragment"
     } else {
-        return Ok(address.trim().trim_end_matches('/').to_string());
+        return Ok(text.trim().trim_end_matches('/').to_string());
     };
-    Err(ConnectError::BaseAddress(fault))
+    Err(ConnectError::BaseUrl(fault))
 }
 
-/// `Bearer <key>`, marked as sensitive: no `Debug` output shows it.
+/// `Bearer <key>`, marked as sensitive so that no `Debug` output shows it.
 fn authorization(key: &str) -> Result<HeaderValue, ConnectError> {
     let key = key.trim();
     if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -169,10 +165,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base_addresses_are_checked() {
-        let base = |address: &str| checked_base_address(address).map_err(|e| e.to_string());
-        assert_eq!(base(&production("o.example")).unwrap(), "https://o.example/v1");
-        assert_eq!(base(&staging("s.example")).unwrap(), "https://s.example/v1");
+    fn base_urls_are_checked() {
+        let base = |url: &str| checked_base_url(url).map_err(|error| error.to_string());
+        assert_eq!(base("https://o.example/v1").unwrap(), "https://o.example/v1");
         assert_eq!(base("http://[::1]:80/v1/").unwrap(), "http://[::1]:80/v1");
         for wrong in [
             "",
@@ -188,13 +183,13 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_no_header_can_hold_are_refused_unnamed() {
+    fn invalid_keys_are_refused_and_not_shown() {
         for wrong in ["", "  ", "sto_live_\nX: y", "sto live", "sto_lïve"] {
             let error = Client::connect("https://orders.example/v1", wrong).unwrap_err();
             assert!(matches!(error, ConnectError::Key));
             assert!(!error.to_string().contains("sto"));
         }
-        // The line break that a file or a variable ends with is no part of it.
+        // A key that was read from a file often ends with a line break.
         assert!(authorization("sto_live_x\n").is_ok());
     }
 }

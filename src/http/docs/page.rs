@@ -1,7 +1,7 @@
 //! One public page: its bytes plain and as gzip, and the response with it.
 
 use super::policy::Policy;
-use crate::orders::gzip_is_accepted;
+use crate::http::accept_encoding::accepts_gzip;
 use bytes::Bytes;
 use dropshot::Body;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
@@ -43,7 +43,7 @@ impl Page {
     /// The response to a GET with these headers: the page, or 304 if the caller
     /// has it (RFC 9110, 13.1.2).
     pub fn answer(&self, request: &HeaderMap) -> Response<Body> {
-        let zipped = gzip_is_accepted(request);
+        let zipped = accepts_gzip(request);
         let tag = self.tag(zipped);
         let mut response = if is_known(request, &tag) {
             let mut response = Response::new(Body::empty());

@@ -1,53 +1,55 @@
-//! The operations, each in a few lines: unpack, call, wrap. A request that comes
-//! here has passed the front door.
+//! The operations, each in a few lines: unpack, call, wrap. Every request here has
+//! passed the middleware.
 
-use crate::front_door;
+use super::accept_encoding::accepts_gzip;
+use crate::context::ServerContext;
 use crate::orders::{CancelError, ListError, list_response};
-use crate::server::App;
-use crate::store::{CancelOutcome, Cancellation, StoreError};
+use crate::store::{CancelOutcome, Cancellation};
 use chrono::DateTime;
 use dropshot::RequestContext;
 use slog::error;
 use std::sync::Arc;
 use store_orders_api::StoreOrdersApi;
 use store_orders_api::answer::{Answer, Cancelled, Found, Listed};
+use store_orders_api::caller::Caller;
 use store_orders_api::errors::{
-    CancelOrderError, GetPetError, ListOrdersError, OperationError, internal_error,
+    CancelOrderError, Error, GetPetError, ListOrdersError, OperationError, internal_error,
 };
-use store_orders_api::types::{Error, OrderPath, PathOf, PetPath};
+use store_orders_api::types::{OrderPath, PathOf, PetPath};
 
 /// Implements the contract.
 pub enum Handlers {}
 
 impl StoreOrdersApi for Handlers {
-    type Context = Arc<App>;
+    type Context = Arc<ServerContext>;
 
     async fn list_orders(
-        context: RequestContext<Arc<App>>,
+        context: RequestContext<Arc<ServerContext>>,
     ) -> Result<Answer<Listed, ListOrdersError>, Error> {
-        let app = context.context();
-        let list = match app.book.list().await {
+        let server = context.context();
+        let list = match server.orders.list().await {
             Ok(list) => list,
             Err(error @ ListError::Store(_)) => {
                 return unavailable(&context, &error, ListOrdersError::Unavailable);
             }
             Err(error @ ListError::CutShort) => return Err(failed(&context, &error)),
         };
-        let response = list_response(list, context.request.headers(), &app.arrivals);
-        Ok(Answer::Success(Listed(response)))
+        let gzip = accepts_gzip(context.request.headers());
+        Ok(Answer::Success(Listed(list_response(list, gzip, &server.arrivals))))
     }
 
     async fn cancel_order(
-        context: RequestContext<Arc<App>>,
+        context: RequestContext<Arc<ServerContext>>,
         path: PathOf<OrderPath>,
+        caller: Caller,
     ) -> Result<Answer<Cancelled, CancelOrderError>, Error> {
         let Ok(path) = path.0 else { return Ok(Answer::Error(CancelOrderError::InvalidId)) };
-        let app = context.context();
+        let Some(key_id) = caller.0 else { return Err(failed(&context, &NotAuthenticated)) };
+        let server = context.context();
         let order_id = path.order_id.0;
-        let at = DateTime::from_timestamp_millis(app.clock.now().wall_ms()).unwrap_or_default();
-        let key_id = front_door::caller();
-        let cancelled = app.book.cancel(Cancellation { order_id, key_id, at }).await;
-        let error = match cancelled {
+        let at = DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
+        let request = Cancellation { order_id, key_id: key_id.0, at };
+        let error = match server.orders.cancel(request).await {
             Ok(CancelOutcome::Cancelled) => return Ok(Answer::Success(Cancelled)),
             Ok(CancelOutcome::NotFound) => CancelOrderError::NotFound(order_id),
             Ok(CancelOutcome::AlreadyShipped) => CancelOrderError::AlreadyShipped(order_id),
@@ -60,7 +62,7 @@ impl StoreOrdersApi for Handlers {
     }
 
     async fn get_pet(
-        context: RequestContext<Arc<App>>,
+        context: RequestContext<Arc<ServerContext>>,
         path: PathOf<PetPath>,
     ) -> Result<Answer<Found, GetPetError>, Error> {
         let Ok(path) = path.0 else { return Ok(Answer::Error(GetPetError::InvalidId)) };
@@ -69,18 +71,21 @@ impl StoreOrdersApi for Handlers {
         match tokio::task::spawn_blocking(move || store.pet(id)).await {
             Ok(Ok(Some(pet))) => Ok(Answer::Success(Found(pet))),
             Ok(Ok(None)) => Ok(Answer::Error(GetPetError::NotFound(id))),
-            Ok(Err(error)) => {
-                unavailable::<_, _, StoreError>(&context, &error, GetPetError::Unavailable)
-            }
+            Ok(Err(error)) => unavailable(&context, &error, GetPetError::Unavailable),
             Err(error) => Err(failed(&context, &error)),
         }
     }
 }
 
-/// 503: the log says why, the caller learns when to come back.
-fn unavailable<T, E: OperationError, C: std::error::Error>(
-    context: &RequestContext<Arc<App>>,
-    cause: &C,
+/// A handler was called without the middleware.
+#[derive(Debug, thiserror::Error)]
+#[error("the request was not authenticated")]
+struct NotAuthenticated;
+
+/// 503: the cause goes to the log, the client learns when to retry.
+fn unavailable<T, E: OperationError>(
+    context: &RequestContext<Arc<ServerContext>>,
+    cause: &dyn std::error::Error,
     error: E,
 ) -> Result<Answer<T, E>, Error> {
     error!(context.context().log, "the store cannot be reached";
@@ -88,8 +93,8 @@ fn unavailable<T, E: OperationError, C: std::error::Error>(
     Ok(Answer::Error(error))
 }
 
-/// 500: the log says why, the caller does not learn it.
-fn failed(context: &RequestContext<Arc<App>>, cause: &dyn std::error::Error) -> Error {
+/// 500: the cause goes to the log, not to the client.
+fn failed(context: &RequestContext<Arc<ServerContext>>, cause: &dyn std::error::Error) -> Error {
     error!(context.context().log, "an operation failed";
         "req_id" => &context.request_id, "error" => crate::log::chain(cause));
     internal_error()

@@ -1,6 +1,6 @@
 //! The metrics as Prometheus reads them: in the text format of OpenMetrics.
 
-use super::App;
+use crate::context::ServerContext;
 use crate::log::LogBuffer;
 use crate::metrics::Histogram;
 use crate::store::{OrderCounts, Status};
@@ -24,7 +24,7 @@ const MICROSECONDS: f64 = 1e6;
 /// Everything there is to tell at one moment.
 pub struct Exposition<'a> {
     /// The server.
-    pub app: &'a Arc<App>,
+    pub server: &'a Arc<ServerContext>,
     /// Whose lines may be lost; none if nothing is logged.
     pub log_buffer: Option<&'a Arc<LogBuffer>>,
     /// Orders by state, if they are known.
@@ -41,7 +41,7 @@ impl Exposition<'_> {
             Info::new([("version", env!("CARGO_PKG_VERSION")), ("api_version", API_VERSION)]),
         );
         registry.register_collector(Box::new(Counts {
-            app: Arc::clone(self.app),
+            server: Arc::clone(self.server),
             lost_lines: self.log_buffer.map_or(0, |buffer| buffer.dropped()),
             orders: self.orders,
         }));
@@ -52,7 +52,7 @@ impl Exposition<'_> {
 }
 
 struct Counts {
-    app: Arc<App>,
+    server: Arc<ServerContext>,
     lost_lines: u64,
     orders: Option<OrderCounts>,
 }
@@ -73,8 +73,8 @@ impl Collector for Counts {
         let help = "Cancellations that one transaction carried out";
         let mut batches =
             encoder.encode_descriptor("commit_batch_size", help, None, MetricType::Histogram)?;
-        encode_histogram(&mut batches, &self.app.metrics.batches, 1.0)?;
-        let bans = self.app.limits.bans();
+        encode_histogram(&mut batches, &self.server.metrics.batches, 1.0)?;
+        let bans = self.server.limits.bans();
         one_counter(encoder, "bans", "Bans of keys that have begun", bans)?;
         let help = "Lines that could not be written to the log";
         one_counter(encoder, "log_lines_dropped", help, self.lost_lines)
@@ -85,7 +85,7 @@ impl Counts {
     fn requests(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let help = "Requests that were answered";
         family(encoder, "requests", help, |each| {
-            self.app.metrics.requests.all().try_for_each(|answered| {
+            self.server.metrics.requests.all().try_for_each(|answered| {
                 let status = match answered.status {
                     0 => "other".to_string(),
                     status => status.to_string(),
@@ -105,7 +105,7 @@ impl Counts {
         let unit = Some(&Unit::Seconds);
         let mut encoder =
             encoder.encode_descriptor("request_latency", help, unit, MetricType::Histogram)?;
-        self.app.metrics.requests.latencies().try_for_each(|(route, latencies)| {
+        self.server.metrics.requests.latencies().try_for_each(|(route, latencies)| {
             let labels = [("route", route)];
             let mut encoder = encoder.encode_family(&labels)?;
             encode_histogram(&mut encoder, latencies, MICROSECONDS)
@@ -113,7 +113,7 @@ impl Counts {
     }
 
     fn refusals(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let refusals = &self.app.metrics.refusals;
+        let refusals = &self.server.metrics.refusals;
         let help = "Requests refused because a window was exhausted; \
             without a valid key the plan is none";
         family(encoder, "limited_requests", help, |each| {

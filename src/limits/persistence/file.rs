@@ -1,9 +1,9 @@
 //! The SQLite file that a record is in: opened or found damaged, read, written.
 
 use crate::limits::in_memory::Counts;
-use crate::limits::moment::Moment;
 use crate::limits::strikes::Strikes;
 use crate::limits::table::Change;
+use crate::limits::timestamp::Timestamp;
 use crate::limits::window::{AccountWindows, Count};
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior,
@@ -227,8 +227,8 @@ fn write_keys(transaction: &Transaction<'_>, keys: &[Change<Strikes>]) -> rusqli
     Ok(())
 }
 
-fn moment(row: &Row<'_>, column: usize) -> rusqlite::Result<Moment> {
-    row.get(column).map(Moment::of_nanoseconds)
+fn moment(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
+    row.get(column).map(Timestamp::of_nanoseconds)
 }
 
 /// The moment in this column and the requests in the next.

@@ -1,0 +1,53 @@
+//! The description of the document: `introduction.md` with the tables of plans
+//! and error codes filled in.
+
+use crate::errors::Code;
+use crate::plans::Plan;
+use std::fmt::Write;
+
+pub(super) fn introduction() -> String {
+    include_str!("../introduction.md")
+        .trim_end()
+        .replace("{plans}", plan_table().trim_end())
+        .replace("{codes}", code_table().trim_end())
+}
+
+fn plan_table() -> String {
+    let mut table =
+        "| Plan | Requests per minute | Requests per day |\n|---|---|---|\n".to_string();
+    for plan in Plan::ALL {
+        let (minute, day) = match plan.limits() {
+            Some(limits) => (thousands(limits.per_minute), thousands(limits.per_day)),
+            None => ("custom".to_string(), "custom".to_string()),
+        };
+        let _ = writeln!(table, "| {} | {minute} | {day} |", plan.title());
+    }
+    table
+}
+
+/// `100000` as `100,000`, as the specification writes it.
+fn thousands(number: u32) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn code_table() -> String {
+    let mut table = "| Status | `code` | When, and what to do |\n|---|---|---|\n".to_string();
+    for code in Code::ALL {
+        let _ = writeln!(
+            table,
+            "| {} | `{}` | {} |",
+            code.status().as_u16(),
+            code.as_str(),
+            code.meaning()
+        );
+    }
+    table
+}

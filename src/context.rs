@@ -1,0 +1,36 @@
+//! What a request can reach: the state of a running server.
+
+use crate::clock::Clock;
+use crate::key_cache::KeyCache;
+use crate::keys::Environment;
+use crate::limits::Limits;
+use crate::log::RequestLog;
+use crate::metrics::Metrics;
+use crate::orders::{Arrivals, OrderList};
+use crate::store::Store;
+use slog::Logger;
+use std::sync::Arc;
+
+/// The state of a running server.
+pub struct ServerContext {
+    /// The list, and cancellation.
+    pub orders: OrderList,
+    /// How many requests have arrived.
+    pub arrivals: Arc<Arrivals>,
+    /// For single rows.
+    pub store: Arc<dyn Store>,
+    /// The known keys.
+    pub keys: Arc<KeyCache>,
+    /// The rate limiter.
+    pub limits: Arc<dyn Limits>,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// Which keys are accepted.
+    pub environment: Environment,
+    /// What is counted of all this.
+    pub metrics: Metrics,
+    /// Events.
+    pub log: Logger,
+    /// One line a request.
+    pub request_log: RequestLog,
+}

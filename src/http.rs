@@ -1,0 +1,20 @@
+//! HTTP: everything between dropshot and the domain.
+//!
+//! A request takes the steps of [`middleware`], in their order: public page, route,
+//! authentication, rate limit, operation, response headers.
+
+mod accept_encoding;
+mod authentication;
+mod client_ip;
+mod docs;
+mod handlers;
+mod inner_router;
+mod middleware;
+mod rate_limit;
+mod request_scope;
+mod responses;
+
+pub use client_ip::TrustedProxies;
+pub use docs::Docs;
+pub use inner_router::{BuildError, InnerRouter};
+pub use middleware::Middleware;

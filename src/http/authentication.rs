@@ -1,0 +1,119 @@
+//! Authentication: from the `Authorization` header to the identity behind a valid
+//! key, or to a 401.
+
+use crate::clock::Now;
+use crate::context::ServerContext;
+use crate::keys::KeyRefusal;
+use dropshot::Body;
+use http::{HeaderMap, HeaderValue, Response, header};
+use std::sync::Arc;
+use store_orders_api::answer::error_response;
+use store_orders_api::errors;
+use store_orders_api::plans::{Plan, PlanLimits};
+
+/// Who sent a request with a valid key.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// `key_…`.
+    pub key_id: Arc<str>,
+    /// The key's row in the store.
+    pub key: i64,
+    /// The account's row in the store.
+    pub account: i64,
+    /// The account's plan.
+    pub plan: Plan,
+    /// The account's limits at this moment.
+    pub limits: PlanLimits,
+}
+
+/// Why a request has no identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unauthenticated {
+    /// 401.
+    Refused {
+        /// The reason, for the log alone.
+        refusal: KeyRefusal,
+        /// Whether a key was sent at all.
+        key_sent: bool,
+    },
+    /// 503: the keys are out of date, so any of them may be revoked.
+    CannotCheck,
+}
+
+/// Checks the key of the request.
+pub fn authenticate(
+    server: &ServerContext,
+    headers: &HeaderMap,
+    now: Now,
+) -> Result<Identity, Unauthenticated> {
+    let key = bearer(headers)?;
+    let found = server.keys.find(key, server.environment, now, |key| Identity {
+        key_id: Arc::clone(&key.id),
+        key: key.row,
+        account: key.account,
+        plan: key.plan,
+        limits: key.limits,
+    });
+    found
+        .ok_or(Unauthenticated::CannotCheck)?
+        .map_err(|refusal| Unauthenticated::Refused { refusal, key_sent: true })
+}
+
+/// The 401. Its challenge says whether a key was sent (RFC 6750, 3), its body does
+/// not say what was wrong with it.
+pub fn unauthorized(key_sent: bool) -> Response<Body> {
+    let challenge = if key_sent {
+        "Bearer realm=\"store-orders\", error=\"invalid_token\""
+    } else {
+        "Bearer realm=\"store-orders\""
+    };
+    let mut response = error_response(&errors::unauthorized());
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
+    response
+}
+
+/// The key of the one `Authorization` header.
+fn bearer(headers: &HeaderMap) -> Result<&[u8], Unauthenticated> {
+    let refused = |refusal, key_sent| Unauthenticated::Refused { refusal, key_sent };
+    let mut values = headers.get_all(header::AUTHORIZATION).iter();
+    let Some(value) = values.next() else { return Err(refused(KeyRefusal::NoKey, false)) };
+    let key = bearer_token(value.as_bytes());
+    let mut others = values.map(|value| bearer_token(value.as_bytes())).peekable();
+    if others.peek().is_some() {
+        let key_sent = key.is_some() || others.any(|other| other.is_some());
+        return Err(refused(KeyRefusal::SeveralHeaders, key_sent));
+    }
+    key.ok_or(refused(KeyRefusal::NoKey, false))
+}
+
+/// What follows `Bearer`, in any letter case, and one or more spaces.
+fn bearer_token(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, rest) = value.split_at_checked("Bearer".len())?;
+    let spaces = rest.iter().take_while(|byte| **byte == b' ').count();
+    let key = rest.get(spaces..)?;
+    (scheme.eq_ignore_ascii_case(b"Bearer") && spaces > 0 && !key.is_empty()).then_some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_bearer_header_in_any_letter_case() {
+        for (value, key) in [
+            ("Bearer k", Some("k")),
+            ("bearer k", Some("k")),
+            ("BEARER   k", Some("k")),
+            ("Bearer k, x", Some("k, x")),
+            ("Bearer", None),
+            ("Bearer ", None),
+            ("Bearer\tk", None),
+            ("Bearerk", None),
+            ("Basic k", None),
+            ("k", None),
+            ("", None),
+        ] {
+            assert_eq!(bearer_token(value.as_bytes()), key.map(str::as_bytes), "{value:?}");
+        }
+    }
+}

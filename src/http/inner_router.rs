@@ -1,0 +1,310 @@
+//! The router of the contract's own trait, behind the middleware. Every dropshot
+//! internal that we lean on is in this file.
+//!
+//! Dropshot has no middleware, so the outer server registers a catch-all for each
+//! method, and this router finds and calls the operation. That uses what dropshot
+//! 0.18 leaves public by accident: `ApiDescription::into_router`,
+//! `HttpRouter::lookup_route` and `endpoints`, `RouteHandler::handle_request`, and
+//! that `RequestContext::endpoint` can be replaced. The version of dropshot is
+//! pinned, and the tests hold the behaviour.
+
+use super::handlers::Handlers;
+use crate::context::ServerContext;
+use dropshot::{
+    ApiDescription, ApiDescriptionRegisterError, ApiEndpoint, ApiEndpointBodyContentType,
+    ApiEndpointVersions, Body, ExtractorMetadata, HttpError, Path, RawRequest, RequestContext,
+    RequestEndpointMetadata, SharedExtractor,
+};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use http::{Method, Request, Response, StatusCode, header};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use store_orders_api::BASE_PATH;
+use store_orders_api::answer::error_response;
+use store_orders_api::errors;
+
+/// The methods of RFC 9110 and PATCH (RFC 5789): dropshot routes no others.
+const METHODS: [Method; 9] = [
+    Method::GET,
+    Method::HEAD,
+    Method::POST,
+    Method::PUT,
+    Method::DELETE,
+    Method::CONNECT,
+    Method::OPTIONS,
+    Method::TRACE,
+    Method::PATCH,
+];
+
+/// What dropshot passes to a handler.
+pub type Context = RequestContext<Arc<ServerContext>>;
+
+type Lookup =
+    Box<dyn Fn(&Method, &str) -> Result<RequestEndpointMetadata, HttpError> + Send + Sync>;
+type Call = Box<dyn Fn(Context, Request<Body>) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
+
+/// Why the routers could not be built: the trait and dropshot disagree.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// Dropshot refuses the trait.
+    #[error("dropshot refuses the API trait: {0}")]
+    Trait(String),
+    /// Dropshot refuses a catch-all.
+    #[error("dropshot refuses the catch-all route: {0}")]
+    CatchAll(#[from] ApiDescriptionRegisterError),
+}
+
+/// Finds and calls the operations of the trait.
+pub struct InnerRouter {
+    operations: Vec<Operation>,
+    lookup: Lookup,
+}
+
+/// An operation of the trait.
+pub struct Operation {
+    /// Its `operationId`.
+    pub id: String,
+    /// Whether the trait marks it as deprecated.
+    pub is_deprecated: bool,
+    /// Method and path, if the path has no parameters.
+    static_route: Option<StaticRoute>,
+    call: Call,
+}
+
+/// A route without parameters is compared instead of looked up: the look-up
+/// splits the path and allocates each part, which costs as much as the limits.
+struct StaticRoute {
+    method: Method,
+    path: String,
+    body_content_type: ApiEndpointBodyContentType,
+    request_body_max_bytes: Option<usize>,
+}
+
+/// What a request leads to. Finding it has no effect.
+pub enum Route<'a> {
+    /// An operation, and what dropshot's extractors need of the route.
+    Found(&'a Operation, RequestEndpointMetadata),
+    /// No such path.
+    NotFound,
+    /// The path takes other methods.
+    OtherMethod {
+        /// The value of the `Allow` header.
+        allow: String,
+        /// Whether the path belongs to a deprecated operation.
+        is_deprecated: bool,
+    },
+}
+
+impl InnerRouter {
+    /// The router of the trait that [`Handlers`] implement.
+    pub fn new() -> Result<InnerRouter, BuildError> {
+        let router = store_orders_api::store_orders_api_mod::api_description::<Handlers>()
+            .map_err(|error| BuildError::Trait(error.to_string()))?
+            .into_router();
+        let operations = router
+            .endpoints(None)
+            .map(|(path, _, endpoint)| Operation {
+                id: endpoint.operation_id.clone(),
+                is_deprecated: endpoint.deprecated,
+                static_route: StaticRoute::of(path, endpoint),
+                call: {
+                    let handler = Arc::clone(&endpoint.handler);
+                    Box::new(move |context, request| {
+                        let handler = Arc::clone(&handler);
+                        async move {
+                            let handled = handler.handle_request(context, request).await;
+                            // Its type is private to dropshot, and handlers answer
+                            // errors as successes, so this is a fault of ours.
+                            handled.unwrap_or_else(|_| error_response(&errors::internal_error()))
+                        }
+                        .boxed()
+                    })
+                },
+            })
+            .collect();
+        let lookup = move |method: &Method, path: &str| {
+            router.lookup_route(method, path.into(), None).map(|found| found.endpoint)
+        };
+        Ok(InnerRouter { operations, lookup: Box::new(lookup) })
+    }
+
+    /// The ids of the operations.
+    pub fn operation_ids(&self) -> impl Iterator<Item = &str> {
+        self.operations.iter().map(|operation| operation.id.as_str())
+    }
+
+    /// Where a request of this method and path goes. HEAD goes where GET goes
+    /// (RFC 9110, 9.3.2).
+    pub fn route(&self, method: &Method, path: &str) -> Route<'_> {
+        let Some(path) = relative_path(path) else { return Route::NotFound };
+        let method = if method == Method::HEAD { &Method::GET } else { method };
+        if let Some(found) = self.static_route(method, path) {
+            return found;
+        }
+        // Dropshot ignores the letter case of methods, RFC 9110, 9.1 does not. No
+        // operation takes TRACE.
+        let known = if METHODS.contains(method) { method } else { &Method::TRACE };
+        match self.look_up(known, path) {
+            Ok((operation, endpoint)) => Route::Found(operation, endpoint),
+            Err(error) if error.status_code.as_status() == StatusCode::METHOD_NOT_ALLOWED => {
+                Route::OtherMethod { allow: allowed(&error), is_deprecated: self.deprecates(path) }
+            }
+            Err(_) => Route::NotFound,
+        }
+    }
+
+    fn static_route(&self, method: &Method, path: &str) -> Option<Route<'_>> {
+        self.operations.iter().find_map(|operation| {
+            let route = operation.static_route.as_ref()?;
+            let matches = route.path == path && route.method == method;
+            matches.then(|| Route::Found(operation, route.metadata(&operation.id)))
+        })
+    }
+
+    fn look_up(
+        &self,
+        method: &Method,
+        path: &str,
+    ) -> Result<(&Operation, RequestEndpointMetadata), HttpError> {
+        let endpoint = (self.lookup)(method, path)?;
+        let operation = self.operations.iter().find(|known| known.id == endpoint.operation_id);
+        let unknown = || HttpError::for_internal_error("an operation of no known id".to_string());
+        Ok((operation.ok_or_else(unknown)?, endpoint))
+    }
+
+    /// Whether any method of this path is deprecated.
+    fn deprecates(&self, path: &str) -> bool {
+        let mut found = METHODS.iter().filter_map(|method| self.look_up(method, path).ok());
+        found.any(|(operation, _)| operation.is_deprecated)
+    }
+}
+
+impl Operation {
+    /// Calls the handler. A handler's documented errors are responses too.
+    pub fn call(
+        &self,
+        mut context: Context,
+        endpoint: RequestEndpointMetadata,
+        request: Request<Body>,
+    ) -> BoxFuture<'static, Response<Body>> {
+        context.endpoint = endpoint;
+        (self.call)(context, request)
+    }
+}
+
+impl StaticRoute {
+    fn of(path: String, endpoint: &ApiEndpoint<Arc<ServerContext>>) -> Option<StaticRoute> {
+        (!path.contains('{')).then(|| StaticRoute {
+            method: endpoint.method.clone(),
+            path,
+            body_content_type: endpoint.body_content_type.clone(),
+            request_body_max_bytes: endpoint.request_body_max_bytes,
+        })
+    }
+
+    fn metadata(&self, operation_id: &str) -> RequestEndpointMetadata {
+        RequestEndpointMetadata {
+            operation_id: operation_id.to_string(),
+            variables: BTreeMap::new(),
+            body_content_type: self.body_content_type.clone(),
+            request_body_max_bytes: self.request_body_max_bytes,
+        }
+    }
+}
+
+/// The outer API: for each method a catch-all that `handle` answers.
+pub fn catch_all<H, F>(handle: H) -> Result<ApiDescription<Arc<ServerContext>>, BuildError>
+where
+    H: Fn(Context, Request<Body>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Body>> + Send + 'static,
+{
+    let handler = move |context: Context, _: AnyPath, request: RawRequest| {
+        let response = handle(context, request.into_inner());
+        async move { Ok::<Response<Body>, HttpError>(response.await) }
+    };
+    let mut api = ApiDescription::new();
+    for method in METHODS {
+        let endpoint = ApiEndpoint::new(
+            format!("any_{}", method.as_str().to_lowercase()),
+            handler.clone(),
+            method,
+            "application/json",
+            "/{path:.*}",
+            ApiEndpointVersions::All,
+        );
+        api.register(endpoint.visible(false))?;
+    }
+    Ok(api)
+}
+
+/// Declares the catch-all's path parameter, as dropshot demands, without
+/// extracting it: that costs 5 % of a small request.
+struct AnyPath;
+
+#[derive(Deserialize, JsonSchema)]
+struct AnyPathParameter {
+    #[expect(dead_code, reason = "declared for dropshot, never read")]
+    path: Vec<String>,
+}
+
+#[async_trait::async_trait]
+impl SharedExtractor for AnyPath {
+    async fn from_request<C: dropshot::ServerContext>(
+        _: &RequestContext<C>,
+    ) -> Result<Self, HttpError> {
+        Ok(AnyPath)
+    }
+
+    fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        <Path<AnyPathParameter> as SharedExtractor>::metadata(body)
+    }
+}
+
+/// The path relative to the base address. Dropshot would accept `//` and a
+/// trailing slash.
+fn relative_path(path: &str) -> Option<&str> {
+    let relative = path.strip_prefix(BASE_PATH)?;
+    let plain = relative.starts_with('/') && !relative.ends_with('/') && !relative.contains("//");
+    plain.then_some(relative)
+}
+
+/// One `Allow` value of the headers that dropshot sets, one for each method. HEAD
+/// comes with GET.
+fn allowed(error: &HttpError) -> String {
+    let mut methods: Vec<&str> = error
+        .headers
+        .iter()
+        .flat_map(|headers| headers.get_all(header::ALLOW))
+        .filter_map(|method| method.to_str().ok())
+        .collect();
+    if methods.contains(&"GET") {
+        methods.push("HEAD");
+    }
+    methods.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::relative_path;
+
+    #[test]
+    fn only_plain_paths_below_the_base_are_routed() {
+        assert_eq!(relative_path("/v1/store/orders"), Some("/store/orders"));
+        for path in [
+            "/",
+            "/v1",
+            "/v1/",
+            "/v10/store",
+            "/v1/store/",
+            "/v1//store",
+            "/v2/store",
+            "//v1/x",
+            "",
+        ] {
+            assert_eq!(relative_path(path), None, "{path}");
+        }
+    }
+}

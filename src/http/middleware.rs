@@ -1,0 +1,106 @@
+//! The middleware: the steps that every request takes, in their order. No handler
+//! sees a request that has not passed them.
+
+use super::authentication::{Identity, Unauthenticated, authenticate, unauthorized};
+use super::client_ip::TrustedProxies;
+use super::docs::Docs;
+use super::inner_router::{BuildError, Context, InnerRouter, Route, catch_all};
+use super::rate_limit;
+use super::request_scope::RequestScope;
+use super::responses::method_not_allowed;
+use crate::context::ServerContext;
+use crate::metrics::RouteId;
+use dropshot::{ApiDescription, Body};
+use futures::FutureExt;
+use http::{HeaderMap, Request, Response};
+use std::ops::ControlFlow;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use store_orders_api::answer::error_response;
+use store_orders_api::caller::KeyId;
+use store_orders_api::errors;
+
+/// What the steps need beside the server's context.
+pub struct Middleware {
+    router: InnerRouter,
+    docs: Docs,
+    proxies: TrustedProxies,
+}
+
+impl Middleware {
+    /// The steps before the operations of this router.
+    pub fn new(router: InnerRouter, docs: Docs, proxies: TrustedProxies) -> Middleware {
+        Middleware { router, docs, proxies }
+    }
+
+    /// The API that dropshot serves: the middleware, and nothing else.
+    pub fn into_api(self) -> Result<ApiDescription<Arc<ServerContext>>, BuildError> {
+        let middleware = Arc::new(self);
+        catch_all(move |context, request| {
+            let middleware = Arc::clone(&middleware);
+            async move { middleware.handle(context, request).await }
+        })
+    }
+
+    async fn handle(&self, context: Context, request: Request<Body>) -> Response<Body> {
+        let peer = context.request.remote_addr().ip();
+        let client = self.proxies.client(peer, context.request.headers());
+        let mut scope = RequestScope::begin(&context, client);
+        if let Some(page) = self.docs.find(&context.request) {
+            scope.route = RouteId::PUBLIC;
+            return scope.finish_unlimited(page);
+        }
+        let route = self.router.route(context.request.method(), context.request.uri().path());
+        scope.note_route(&route);
+        let response = match admit(&mut scope, context.request.headers()).await {
+            ControlFlow::Break(refusal) => refusal,
+            ControlFlow::Continue(identity) => {
+                dispatch(route, identity, context, request, &scope).await
+            }
+        };
+        scope.finish(response)
+    }
+}
+
+/// Authenticates the request and counts it against its account, or against its
+/// address if it has no valid key.
+async fn admit(
+    scope: &mut RequestScope,
+    headers: &HeaderMap,
+) -> ControlFlow<Response<Body>, Identity> {
+    match authenticate(scope.server(), headers, scope.now) {
+        Ok(identity) => {
+            scope.key_id = Some(Arc::clone(&identity.key_id));
+            rate_limit::by_account(scope, &identity).await?;
+            ControlFlow::Continue(identity)
+        }
+        Err(Unauthenticated::Refused { refusal, key_sent }) => {
+            scope.refusal = Some(refusal);
+            rate_limit::by_address(scope).await?;
+            ControlFlow::Break(unauthorized(key_sent))
+        }
+        Err(Unauthenticated::CannotCheck) => {
+            rate_limit::status_by_address(scope).await;
+            ControlFlow::Break(error_response(&errors::service_unavailable()))
+        }
+    }
+}
+
+/// Calls the operation. A panic in it becomes a 500.
+async fn dispatch(
+    route: Route<'_>,
+    identity: Identity,
+    context: Context,
+    mut request: Request<Body>,
+    scope: &RequestScope,
+) -> Response<Body> {
+    match route {
+        Route::Found(operation, endpoint) => {
+            request.extensions_mut().insert(KeyId(identity.key_id));
+            let handled = operation.call(context, endpoint, request);
+            AssertUnwindSafe(handled).catch_unwind().await.unwrap_or_else(|_| scope.panicked())
+        }
+        Route::NotFound => error_response(&errors::not_found()),
+        Route::OtherMethod { allow, .. } => method_not_allowed(&allow),
+    }
+}

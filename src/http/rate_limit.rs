@@ -1,0 +1,51 @@
+//! Rate limiting: asks the limits for a decision, and turns a refusal into a 429.
+
+use super::authentication::Identity;
+use super::request_scope::RequestScope;
+use crate::limits::{Decision, KeyedRequest};
+use dropshot::Body;
+use http::{HeaderValue, Response, header};
+use std::ops::ControlFlow;
+use store_orders_api::answer::error_response;
+use store_orders_api::errors;
+
+/// Counts a request with a valid key against its account, or breaks with a 429.
+pub async fn by_account(
+    scope: &mut RequestScope,
+    identity: &Identity,
+) -> ControlFlow<Response<Body>> {
+    let Identity { account, key, limits, plan, .. } = *identity;
+    let request = KeyedRequest { account, key, limits };
+    let decision = scope.server().limits.admit(request, scope.now).await;
+    scope.server().metrics.refusals.count(Some(plan), &decision);
+    scope.limit_status = Some(decision.status());
+    refusal(decision)
+}
+
+/// Counts a request without a valid key against its address, or breaks with a 429.
+pub async fn by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body>> {
+    let decision = status_by_address(scope).await;
+    scope.server().metrics.refusals.count(None, &decision);
+    refusal(decision)
+}
+
+/// Counts a request against its address, for the headers alone.
+pub async fn status_by_address(scope: &mut RequestScope) -> Decision {
+    let decision = scope.server().limits.admit_keyless(scope.client, scope.now).await;
+    scope.limit_status = Some(decision.status());
+    decision
+}
+
+fn refusal(decision: Decision) -> ControlFlow<Response<Body>> {
+    let seconds = decision.status().retry_after();
+    let error = match decision {
+        Decision::Admitted(_) => return ControlFlow::Continue(()),
+        Decision::Limited(status, window) => {
+            errors::rate_limit_exceeded(status.limit, window.unit(), seconds)
+        }
+        Decision::Banned(_) => errors::key_banned(seconds),
+    };
+    let mut response = error_response(&error);
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    ControlFlow::Break(response)
+}

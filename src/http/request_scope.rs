@@ -1,0 +1,171 @@
+//! The state of one request, and what becomes of it at its end: response headers,
+//! metrics, and the line in the log.
+
+use super::inner_router::{Context, Route};
+use super::responses::without_body;
+use crate::clock::Now;
+use crate::context::ServerContext;
+use crate::keys::KeyRefusal;
+use crate::limits::RateLimitStatus;
+use crate::log::RequestLine;
+use crate::metrics::RouteId;
+use dropshot::Body;
+use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
+use slog::error;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use store_orders_api::answer::error_response;
+use store_orders_api::{errors, headers};
+
+/// `Retry-After` of a 503, in seconds.
+const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
+
+/// The longest part of a path that is logged, in characters.
+const LOGGED_PATH_CHARS: usize = 200;
+
+/// Paths with an alphanumeric run this long are redacted: it may be a key, or the
+/// part of one that matters. The longest order id has 19 digits.
+const REDACTED_RUN_BYTES: usize = 20;
+
+/// A request under way.
+pub struct RequestScope {
+    server: Arc<ServerContext>,
+    started: Instant,
+    /// When it arrived.
+    pub now: Now,
+    method: Method,
+    uri: Uri,
+    request_id: String,
+    /// The address of the client, behind any trusted proxy.
+    pub client: IpAddr,
+    /// What the rate limit headers say.
+    pub limit_status: Option<RateLimitStatus>,
+    /// The id of its valid key.
+    pub key_id: Option<Arc<str>>,
+    /// Why its key was refused.
+    pub refusal: Option<KeyRefusal>,
+    is_deprecated: bool,
+    /// Under which route it is counted.
+    pub route: RouteId,
+}
+
+impl RequestScope {
+    /// Begins with the arrival of the request.
+    pub fn begin(context: &Context, client: IpAddr) -> RequestScope {
+        let (server, request) = (context.context(), &context.request);
+        server.arrivals.count();
+        RequestScope {
+            server: Arc::clone(server),
+            started: Instant::now(),
+            now: server.clock.now(),
+            method: request.method().clone(),
+            uri: request.uri().clone(),
+            request_id: context.request_id.clone(),
+            client,
+            limit_status: None,
+            key_id: None,
+            refusal: None,
+            is_deprecated: false,
+            route: RouteId::UNKNOWN,
+        }
+    }
+
+    /// The server that the request reached.
+    pub fn server(&self) -> &ServerContext {
+        &self.server
+    }
+
+    /// Notes where the request goes.
+    pub fn note_route(&mut self, route: &Route<'_>) {
+        match route {
+            Route::Found(operation, _) => {
+                self.route = self.server.metrics.requests.route(&operation.id);
+                self.is_deprecated = operation.is_deprecated;
+            }
+            Route::OtherMethod { is_deprecated, .. } => self.is_deprecated = *is_deprecated,
+            Route::NotFound => {}
+        }
+    }
+
+    /// The response to a request whose handler panicked.
+    pub fn panicked(&self) -> Response<Body> {
+        error!(self.server.log, "an operation panicked"; "req_id" => &self.request_id);
+        error_response(&errors::internal_error())
+    }
+
+    /// Sets the headers of the contract, then finishes as
+    /// [`RequestScope::finish_unlimited`] does.
+    pub fn finish(self, mut response: Response<Body>) -> Response<Body> {
+        let unavailable = response.status() == StatusCode::SERVICE_UNAVAILABLE;
+        let set = response.headers_mut();
+        // These, the request's id and the date: one allocation for all.
+        set.reserve(8);
+        if let Some(status) = self.limit_status {
+            set.insert(&headers::LIMIT.wire, HeaderValue::from(status.limit));
+            set.insert(&headers::REMAINING.wire, HeaderValue::from(status.remaining));
+            set.insert(&headers::RESET.wire, HeaderValue::from(status.reset_at(self.now)));
+        }
+        if self.is_deprecated {
+            for header in headers::ON_DEPRECATED {
+                set.insert(&header.wire, HeaderValue::from_static(header.example));
+            }
+        }
+        if unavailable {
+            set.insert(header::RETRY_AFTER, HeaderValue::from(UNAVAILABLE_RETRY_SECONDS));
+        }
+        self.finish_unlimited(response)
+    }
+
+    /// Counts and logs the request, and drops the body for HEAD. For responses
+    /// outside the limits: no header is set.
+    pub fn finish_unlimited(self, response: Response<Body>) -> Response<Body> {
+        let latency = self.started.elapsed();
+        let status = response.status();
+        self.server.metrics.requests.count(self.route, &self.method, status, latency);
+        self.log(status, latency);
+        if self.method == Method::HEAD { without_body(response) } else { response }
+    }
+
+    fn log(&self, status: StatusCode, latency: Duration) {
+        self.server.request_log.write(self.now.wall.saturating_add(latency), || RequestLine {
+            req_id: &self.request_id,
+            method: self.method.as_str(),
+            path: redacted(self.uri.path()),
+            status: status.as_u16(),
+            key_id: self.key_id.as_deref(),
+            refusal: self.refusal.map(KeyRefusal::as_str),
+            client: self.client,
+            latency,
+        });
+    }
+}
+
+/// The path as the log may hold it: short, and without what looks like a key.
+fn redacted(path: &str) -> &str {
+    let end = path.char_indices().nth(LOGGED_PATH_CHARS).map_or(path.len(), |(end, _)| end);
+    let short = path.get(..end).unwrap_or_default();
+    let mut run = 0;
+    let has_long_run = short.bytes().any(|byte| {
+        run = if byte.is_ascii_alphanumeric() { run + 1 } else { 0 };
+        byte == b'%' || run >= REDACTED_RUN_BYTES
+    });
+    let begins_a_key = short.as_bytes().windows(4).any(|four| four == b"sto_");
+    if has_long_run || begins_a_key { "[withheld: it may hold a key]" } else { short }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::redacted;
+
+    #[test]
+    fn a_path_that_may_hold_a_key_is_not_logged() {
+        assert_eq!(redacted("/v1/store/orders"), "/v1/store/orders");
+        let order = "/v1/store/orders/-9223372036854775808";
+        assert_eq!(redacted(order), order);
+        assert!(!redacted("/v1/01234567890123456789").contains('9'));
+        assert!(!redacted("/v1/store/sto_live_abc").contains("sto_"));
+        assert!(!redacted("/v1/s%74o_live_abc").contains("_live_"));
+        assert_eq!(redacted(&"/é".repeat(500)).chars().count(), 200);
+    }
+}

@@ -1,0 +1,27 @@
+//! Responses that the middleware sends by itself, and what HEAD makes of any.
+
+use dropshot::Body;
+use http::{HeaderValue, Response, StatusCode, header};
+use http_body::Body as _;
+use store_orders_api::answer::error_response;
+use store_orders_api::errors;
+
+/// 405 with its one `Allow` header (RFC 9110, 15.5.6).
+pub fn method_not_allowed(allow: &str) -> Response<Body> {
+    let mut response = error_response(&errors::method_not_allowed(allow));
+    if let Ok(allow) = HeaderValue::try_from(allow) {
+        response.headers_mut().insert(header::ALLOW, allow);
+    }
+    response
+}
+
+/// The response to HEAD: no body, but its length (RFC 9110, 9.3.2). Over HTTP/2
+/// a body would be a protocol error. 204 and 304 have no length to state.
+pub fn without_body(mut response: Response<Body>) -> Response<Body> {
+    let bare = matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    let length = response.body().size_hint().exact().filter(|_| !bare);
+    if let Some(length) = length {
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    response.map(|_| Body::empty())
+}
