@@ -1,4 +1,4 @@
-//! Where the files are that the commands read and write.
+//! The files that the commands read and write.
 
 use anyhow::Context;
 use std::collections::BTreeMap;
@@ -36,12 +36,12 @@ impl Repository {
         &self.root
     }
 
-    /// The text of one of its files. A file that is not there is an error.
+    /// The text of one of its files.
     pub fn read(&self, name: &str) -> anyhow::Result<String> {
         std::fs::read_to_string(self.root.join(name)).with_context(|| format!("cannot read {name}"))
     }
 
-    /// The text of a generated file, where one that is not there yet is empty.
+    /// The text of a generated file, empty if it does not exist yet.
     pub fn read_generated(&self, name: &str) -> anyhow::Result<String> {
         match std::fs::read_to_string(self.root.join(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
@@ -54,8 +54,8 @@ impl Repository {
         std::fs::write(self.root.join(name), text).with_context(|| format!("cannot write {name}"))
     }
 
-    /// The files of a directory by name. One that is not there has none; what
-    /// is no file is an error.
+    /// The files of a directory by name. A missing directory has none; a
+    /// subdirectory is an error.
     pub fn files(&self, name: &str) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
         let entries = match std::fs::read_dir(self.root.join(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -74,8 +74,8 @@ impl Repository {
         Ok(files)
     }
 
-    /// Writes a file that is not there yet, and its directory; one that is
-    /// there is left as it is and is an error.
+    /// Writes a new file, and its directory if needed. An existing file is an
+    /// error and stays as it is.
     pub fn create(&self, name: &str, text: &str) -> anyhow::Result<()> {
         let path = self.root.join(name);
         let written = path
