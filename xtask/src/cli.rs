@@ -29,8 +29,9 @@ enum Command {
     /// generates; the document with the newest published one: a breaking change
     /// requires a new major version, an addition a new minor version, both an
     /// entry in CHANGELOG.md; and the files of spec/published with their
-    /// checksums. Runs every check and prints every difference with its place and
-    /// the file or command that fixes it. Changes nothing.
+    /// checksums. Finds source files that import each other. Runs every check and
+    /// prints every difference with its place and the file or command that fixes
+    /// it. Changes nothing.
     #[command(after_help = concat!(
         "Examples:\n",
         "  cargo xtask check               before each commit\n",

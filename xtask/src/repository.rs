@@ -1,9 +1,11 @@
 //! The files that the commands read and write.
 
 use anyhow::Context;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The document, as messages name it.
 pub const DOCUMENT: &str = "spec/openapi.json";
@@ -47,6 +49,26 @@ impl Repository {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
             other => other.with_context(|| format!("cannot read {name}")),
         }
+    }
+
+    /// The root files of the workspace's crates: libraries, programs, tests. None
+    /// in a checkout without a workspace.
+    pub fn crates(&self) -> anyhow::Result<Vec<PathBuf>> {
+        if !self.root.join("Cargo.toml").exists() {
+            return Ok(Vec::new());
+        }
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
+        let output = command.current_dir(&self.root).output().context("cannot run cargo")?;
+        let metadata: Value =
+            serde_json::from_slice(&output.stdout).context("cargo metadata failed")?;
+        let list = |value: &Value, key: &str| {
+            value.get(key).and_then(Value::as_array).cloned().unwrap_or_default()
+        };
+        let targets = list(&metadata, "packages").into_iter().flat_map(|p| list(&p, "targets"));
+        let file = |target: Value| Some(PathBuf::from(target.get("src_path")?.as_str()?));
+        Ok(targets.filter_map(file).collect())
     }
 
     /// Writes one of its files.
