@@ -73,7 +73,9 @@ async fn a_status_that_is_not_in_the_document_still_has_a_code() {
 
 #[tokio::test]
 async fn a_list_cut_short_is_an_error_and_not_a_shorter_list() {
-    for cut in [Reply::json(200, ORDERS).cut_at(20), Reply::json(200, ORDERS).cut_without_length_at(20)] {
+    for cut in
+        [Reply::json(200, ORDERS).cut_at(20), Reply::json(200, ORDERS).cut_without_length_at(20)]
+    {
         let server = ScriptedServer::start([cut]).await;
         let error = client(&server).list_orders().await.unwrap_err();
         let told = matches!(error.kind(), ErrorKind::IncompleteBody | ErrorKind::InvalidBody);
