@@ -1,23 +1,22 @@
-//! What schemathesis sent and was answered, from its report in the HAR format.
+//! The requests and responses of schemathesis, from its report in HAR format.
 
 use anyhow::Context;
 use serde_json::Value;
 use std::path::Path;
 
-/// One request and the status of its answer.
+/// One request and the status of its response.
 #[derive(Clone, Debug)]
 pub struct Exchange {
     /// The method.
     pub method: String,
-    /// The address with its path, without a query.
+    /// The URL without its query.
     pub url: String,
-    /// The status of the answer.
+    /// The status of the response.
     pub status: u64,
 }
 
 impl Exchange {
-    /// The id below a path, if it stands there alone and as it was sent: what is
-    /// escaped may be anything.
+    /// The id below a path, if it is the only segment there and not percent-encoded.
     pub fn id_below(&self, path: &str) -> Option<&str> {
         let (_, id) = self.url.split_once(&format!("/v1{path}"))?;
         (!id.is_empty() && !id.contains(['/', '%'])).then_some(id)
@@ -27,7 +26,7 @@ impl Exchange {
 /// Every exchange of a report.
 pub fn exchanges(path: &Path) -> anyhow::Result<Vec<Exchange>> {
     let text = std::fs::read_to_string(path).context("schemathesis wrote no report")?;
-    let report: Value = serde_json::from_str(&text).context("its report is no JSON")?;
+    let report: Value = serde_json::from_str(&text).context("its report is not JSON")?;
     let entries = report.pointer("/log/entries").and_then(Value::as_array);
     let entries = entries.context("its report has no entries")?;
     Ok(entries.iter().filter_map(exchange).collect())
@@ -47,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_stands_alone_below_its_path() {
+    fn an_id_is_a_single_plain_segment() {
         for (below, id) in
             [("7", Some("7")), ("x", Some("x")), ("", None), ("7/8", None), ("%2B7", None)]
         {
