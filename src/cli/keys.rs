@@ -137,7 +137,7 @@ fn list(store: &SqliteStore, now_ms: i64, printer: &mut Printer<'_>) -> anyhow::
 #[serde(rename_all = "lowercase")]
 enum KeyState {
     Active,
-    /// Still valid, beside its successor.
+    /// Still valid, as its successor is.
     Rotated,
     Expired,
     Revoked,

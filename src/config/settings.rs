@@ -135,7 +135,7 @@ pub enum AdminListen {
     Off,
     /// At this address, or the server does not start.
     At(SocketAddr),
-    /// At this address if it is free: the default address is nobody's choice.
+    /// At this address if it is free: it is the default, not a choice.
     IfFree(SocketAddr),
 }
 
