@@ -146,7 +146,7 @@ impl Cli {
     fn run(&self, in_force: &InForce, out: &mut dyn Write) -> anyhow::Result<()> {
         self.dispatch(in_force, out).map_err(|error| match error.downcast_ref() {
             // SQLite does not always say which file it means.
-            Some(StoreError::Sqlite { .. }) => {
+            Some(StoreError::Engine { .. }) => {
                 error.context(format!("data directory {}", self.options.store.data_dir.display()))
             }
             _ => error,

@@ -12,7 +12,7 @@ mod window;
 
 pub use addresses::{AddressKey, MOST_ADDRESSES};
 pub use in_memory::{Counts, InMemoryLimits};
-pub use persistence::{FILE_NAME as LIMITS_FILE_NAME, LimitsFile, LimitsPersister};
+pub use persistence::{LimitsFile, LimitsPersister, check as check_limits_file};
 pub use strikes::Strikes;
 pub use timestamp::Timestamp;
 pub use window::{AccountWindows, Count};

@@ -4,10 +4,10 @@
 use crate::harness::{Key, TestServer, World};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store_orders::keys::{Digest, KnownKey};
+use store_orders::keys::Digest;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    Cancellation, CancelledBatch, OrderChange, OrderCounts, Store, StoreError, Versions,
+    Cancellation, CancelledBatch, KeyRow, OrderChange, OrderCounts, Store, StoreError, Versions,
 };
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
@@ -97,7 +97,7 @@ impl Store for BlockedNotes {
         self.store.pet(id)
     }
 
-    fn keys(&self) -> Result<Vec<(Digest, KnownKey)>, StoreError> {
+    fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError> {
         self.store.keys()
     }
 

@@ -141,7 +141,7 @@ impl Counts {
         ];
         family(encoder, "orders", "Orders in the store", |each| {
             states.into_iter().try_for_each(|(state, count)| {
-                each(&[("state", state.name())], ConstGauge::new(count))
+                each(&[("state", state.as_str())], ConstGauge::new(count))
             })
         })
     }

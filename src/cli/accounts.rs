@@ -3,7 +3,8 @@
 use super::printer::Printer;
 use super::table::Column;
 use super::{Options, values};
-use crate::store::sqlite::{Account, SqliteStore};
+use crate::store::Account;
+use crate::store::sqlite::SqliteStore;
 use anyhow::Context;
 use chrono::{SubsecRound, Utc};
 use clap::{Args, Subcommand};

@@ -1,7 +1,7 @@
 //! `backup` and `restore`: a copy of a live store, and a store made of one.
 
 use super::Options;
-use super::check::counts;
+use super::check::{Checked, counts};
 use super::printer::Printer;
 use crate::store::sqlite;
 use clap::Args;
@@ -38,14 +38,15 @@ impl BackupArgs {
 impl RestoreArgs {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         let directory = &options.store.data_dir;
-        let found = with_bar(|progress| sqlite::restore(&self.file, directory, progress))?;
-        let text = format!("restored {}\n{}", directory.display(), counts(&found));
-        Ok(printer.show(&found, text)?)
+        let store = with_bar(|progress| sqlite::restore(&self.file, directory, progress))?;
+        let restored = Checked { store, counted_accounts: None };
+        let text = format!("restored {}\n{}", directory.display(), counts(&restored));
+        Ok(printer.show(&restored, text)?)
     }
 }
 
 /// The bar is drawn on a terminal only.
-fn with_bar<T>(work: impl FnOnce(sqlite::Progress<'_>) -> T) -> T {
+fn with_bar<T>(work: impl FnOnce(sqlite::CopyProgress<'_>) -> T) -> T {
     let bar = ProgressBar::no_length().with_style(
         ProgressStyle::with_template("{bar:40} {percent} %")
             .unwrap_or_else(|_| ProgressStyle::default_bar()),

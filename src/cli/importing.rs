@@ -5,8 +5,8 @@
 use super::Options;
 use super::printer::Printer;
 use crate::import::{BadRows, Reason, Record, Row, parse};
-use crate::store::StoreError;
-use crate::store::sqlite::{ImportOutcome, NewOrder, SqliteStore};
+use crate::store::sqlite::SqliteStore;
+use crate::store::{ImportOutcome, NewOrder, StoreError};
 use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};

@@ -2,7 +2,7 @@
 
 use super::fields::{BOOL, DATE_TIME, INT64, Kind, QUANTITY, Value};
 use super::{Fields, Reason, Record};
-use crate::store::sqlite::NewOrder;
+use crate::store::NewOrder;
 
 /// Whether an order has shipped. An order is imported as it stands, not
 /// cancelled on the way in.

@@ -1,7 +1,7 @@
 //! What is read from each format, and what is said of what cannot be.
 
 use super::*;
-use crate::store::sqlite::NewOrder;
+use crate::store::NewOrder;
 use store_orders_api::types::{Pet, utc_text};
 
 fn orders(text: &str) -> Parsed<NewOrder> {

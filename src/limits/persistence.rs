@@ -8,9 +8,11 @@
 //! while the server runs changes nothing, and one that is set back over a
 //! restart gives nobody more to wait than there was.
 
+mod check;
 mod file;
 mod keeper;
 
+pub use check::check;
 pub use keeper::LimitsPersister;
 
 use super::in_memory::{Counts, InMemoryLimits};

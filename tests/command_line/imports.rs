@@ -3,8 +3,7 @@
 use super::Place;
 use chrono::Utc;
 use serde_json::json;
-use store_orders::store::sqlite::NewOrder;
-use store_orders::store::{Cancellation, Store};
+use store_orders::store::{Cancellation, NewOrder, Store};
 
 const CSV: &str = "id,petId,quantity,shipDate,complete,status\n\
                    1001,3,2,2026-12-01T01:00:00+02:00,true,shipped\n\

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use store_orders::keys::Environment;
-use store_orders::store::sqlite::{NewKey, SqliteStore};
+use store_orders::store::NewKey;
+use store_orders::store::sqlite::SqliteStore;
 use store_orders_api::plans::Plan;
 use tempfile::TempDir;
 
