@@ -1,68 +1,67 @@
 //! DELETE /store/orders/{orderId}.
 
-use crate::harness::{World, refused};
 use store_orders::store::Status;
 use store_orders_api::plans::Plan;
+use testbed::in_process::{TestSetup, error_of, pending_order};
 
 #[tokio::test]
 async fn a_cancelled_order_leaves_the_list_for_good() {
-    let world = World::new();
-    let key = world.key(Plan::Pro);
-    world.pending([1, 2, 3]);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Pro);
+    setup.pending([1, 2, 3]);
+    let server = setup.serve().await;
     let client = server.client(&key);
 
     let cancelled = client.cancel_order(2).await.unwrap();
     assert_eq!(cancelled.status(), 204);
     let ids: Vec<i64> = client.list_orders().await.unwrap().iter().map(|order| order.id).collect();
     assert_eq!(ids, [1, 3]);
-    assert_eq!(refused(client.cancel_order(2).await), (404, "order_not_found".to_string()));
+    assert_eq!(error_of(client.cancel_order(2).await), (404, "order_not_found".to_string()));
 
-    let row = server.world.store.order(2).unwrap().unwrap();
+    let row = server.setup.store.order(2).unwrap().unwrap();
     assert_eq!(row.status, Status::Cancelled);
     assert_eq!(row.cancelled_by.as_deref(), Some(key.id.as_str()));
     assert_eq!(row.cancelled_at.as_deref(), Some("2026-06-15T12:00:00Z"));
-    let again =
-        server.world.store.import_orders(&[crate::harness::pending_order(2)], false, &|| ());
+    let again = server.setup.store.import_orders(&[pending_order(2)], false, &|| ());
     assert!(again.is_err(), "the id of a cancelled order is never used again");
 }
 
 #[tokio::test]
 async fn a_shipped_order_is_unchanged() {
-    let world = World::new();
-    let key = world.key(Plan::Pro);
-    world.shipped(7).pending([8]);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Pro);
+    setup.shipped(7).pending([8]);
+    let server = setup.serve().await;
     let client = server.client(&key);
     let before = client.list_orders().await.unwrap().into_inner();
-    assert_eq!(refused(client.cancel_order(7).await), (409, "order_already_shipped".to_string()));
-    server.world.store.ship_orders(&[8]).unwrap();
-    assert_eq!(refused(client.cancel_order(8).await), (409, "order_already_shipped".to_string()));
+    assert_eq!(error_of(client.cancel_order(7).await), (409, "order_already_shipped".to_string()));
+    server.setup.store.ship_orders(&[8]).unwrap();
+    assert_eq!(error_of(client.cancel_order(8).await), (409, "order_already_shipped".to_string()));
     let after = client.list_orders().await.unwrap().into_inner();
-    assert_eq!(format!("{before:?}"), format!("{after:?}"));
-    assert_eq!(server.world.store.order(7).unwrap().unwrap().status, Status::Shipped);
+    assert_eq!(before, after);
+    assert_eq!(server.setup.store.order(7).unwrap().unwrap().status, Status::Shipped);
 }
 
 #[tokio::test]
 async fn a_204_has_no_body_and_the_headers() {
-    let world = World::new();
-    let key = world.key(Plan::Free);
-    world.pending([1]);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Free);
+    setup.pending([1]);
+    let server = setup.serve().await;
     let answer = server.send_with(&key, "DELETE", "/v1/store/orders/1").await;
     assert_eq!(answer.status, 204);
     assert!(answer.body.is_empty());
     assert!(!answer.headers.contains_key("content-type"));
     assert!(!answer.headers.contains_key("content-length"));
-    answer.assert_stamped();
+    answer.assert_common_headers();
 }
 
 #[tokio::test]
 async fn ids_have_one_spelling() {
-    let world = World::new();
-    let key = world.key(Plan::Business);
-    world.pending([i64::MAX, i64::MIN, 0, 1, 12]);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Business);
+    setup.pending([i64::MAX, i64::MIN, 0, 1, 12]);
+    let server = setup.serve().await;
     let wrong = [
         "+1",
         "01",
@@ -98,16 +97,16 @@ async fn ids_have_one_spelling() {
     let client = server.client(&key);
     assert_eq!(client.list_orders().await.unwrap().len(), 1);
     for id in [i64::MAX, i64::MIN, 2, -1] {
-        assert_eq!(refused(client.cancel_order(id).await).0, 404, "{id}");
+        assert_eq!(error_of(client.cancel_order(id).await).0, 404, "{id}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn of_many_cancels_at_once_exactly_one_succeeds() {
-    let world = World::new();
-    let keys: Vec<_> = (0..8).map(|_| world.key(Plan::Business)).collect();
-    world.pending(1..=40);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let keys: Vec<_> = (0..8).map(|_| setup.key(Plan::Business)).collect();
+    setup.pending(1..=40);
+    let server = setup.serve().await;
     for id in 1..=40 {
         let attempts = keys.iter().map(|key| {
             let client = server.client(key);
@@ -125,14 +124,14 @@ async fn of_many_cancels_at_once_exactly_one_succeeds() {
 
 #[tokio::test]
 async fn a_restart_keeps_cancellations() {
-    let world = World::new();
-    let key = world.key(Plan::Pro);
-    world.pending([1, 2]);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Pro);
+    setup.pending([1, 2]);
+    let server = setup.serve().await;
     server.client(&key).cancel_order(1).await.unwrap();
     let server = server.stop().await.serve().await;
     let client = server.client(&key);
     let ids: Vec<i64> = client.list_orders().await.unwrap().iter().map(|order| order.id).collect();
     assert_eq!(ids, [2]);
-    assert_eq!(refused(client.cancel_order(1).await).0, 404);
+    assert_eq!(error_of(client.cancel_order(1).await).0, 404);
 }

@@ -1,11 +1,11 @@
 //! Drives every status, header and code of every operation of the document over
 //! the wire, and finds by the document itself whether one was left out.
 
-use crate::harness::stores::{Fault, FaultyStore};
-use crate::harness::wire::contract;
-use crate::harness::{Key, TestServer, World};
 use std::collections::BTreeSet;
 use store_orders_api::plans::Plan;
+use testbed::Key;
+use testbed::contract::contract;
+use testbed::in_process::{Fault, TestCertificate, TestServer, TestSetup};
 
 /// Each operation as a request that its path and method lead to.
 const OPERATIONS: [(&str, &str); 3] =
@@ -18,12 +18,19 @@ async fn send(server: &TestServer, key: &Key, requests: &[(&str, &str)], status:
     }
 }
 
-/// What operations answer by themselves, and what is none.
-async fn answers_of_operations() -> BTreeSet<String> {
-    let world = World::new();
-    let key = world.key(Plan::Pro);
-    world.pending([1]).shipped(2).pet(7, "Rex");
-    let server = world.serve().await;
+/// How servers are to speak: HTTP/1.1 in the clear, or HTTP/2 over TLS.
+type NewSetup = fn() -> TestSetup;
+
+fn tls_setup() -> TestSetup {
+    TestSetup::new().with_certificate(TestCertificate::new())
+}
+
+/// What operations answer by themselves, and what no operation answers.
+async fn answers_of_operations(new_setup: NewSetup) -> BTreeSet<String> {
+    let setup = new_setup();
+    let key = setup.key(Plan::Pro);
+    setup.pending([1]).shipped(2).pet(7, "Rex");
+    let server = setup.serve().await;
     send(&server, &key, &[("GET", "/v1/store/orders"), ("GET", "/v1/pets/7")], 200).await;
     send(&server, &key, &[("HEAD", "/v1/store/orders"), ("HEAD", "/v1/pets/7")], 200).await;
     send(&server, &key, &[("DELETE", "/v1/store/orders/1")], 204).await;
@@ -39,13 +46,13 @@ async fn answers_of_operations() -> BTreeSet<String> {
 }
 
 /// A limit of one request a minute: the second is refused, and one more bans.
-async fn answers_of_limits() -> BTreeSet<String> {
+async fn answers_of_limits(new_setup: NewSetup) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
     for (method, path) in OPERATIONS {
-        let world = World::new();
-        let key = world.enterprise_key(1, 1_000);
-        world.pending([1]).pet(7, "Rex");
-        let server = world.serve().await;
+        let setup = new_setup();
+        let key = setup.enterprise_key(1, 1_000);
+        setup.pending([1]).pet(7, "Rex");
+        let server = setup.serve().await;
         let mut codes = Vec::new();
         for _ in 0..4 {
             let answer = server.send_with(&key, method, path).await;
@@ -61,13 +68,12 @@ async fn answers_of_limits() -> BTreeSet<String> {
 }
 
 /// A store that fails is 503, one that panics is 500.
-async fn answers_of_faults() -> BTreeSet<String> {
-    let mut world = World::new();
-    let key = world.key(Plan::Pro);
-    world.pending([1]).pet(7, "Rex");
-    let store = FaultyStore::new(&world.store);
-    world.served = Some(store.clone());
-    let server = world.serve().await;
+async fn answers_of_faults(new_setup: NewSetup) -> BTreeSet<String> {
+    let mut setup = new_setup();
+    let key = setup.key(Plan::Pro);
+    setup.pending([1]).pet(7, "Rex");
+    let store = setup.add_faulty_store();
+    let server = setup.serve().await;
     for (fault, status, code) in
         [(Fault::Fails, 503, "service_unavailable"), (Fault::Panics, 500, "internal_error")]
     {
@@ -84,16 +90,25 @@ async fn answers_of_faults() -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn every_documented_status_header_and_code_is_seen() {
-    let mut seen = answers_of_operations().await;
+async fn every_documented_status_header_and_code_is_seen_over_http_1() {
+    every_documented_answer_is_seen(TestSetup::new).await;
+}
+
+#[tokio::test]
+async fn every_documented_status_header_and_code_is_seen_over_tls_and_http_2() {
+    every_documented_answer_is_seen(tls_setup).await;
+}
+
+async fn every_documented_answer_is_seen(new_setup: NewSetup) {
+    let mut seen = answers_of_operations(new_setup).await;
     let unseen = contract().unseen(&seen).join("\n");
     for missing in
         ["getPet 429 header retry-after", "cancelOrder 5XX", "listOrders 429 code key_banned"]
     {
         assert!(unseen.contains(missing), "{missing} would not be missed: {unseen}");
     }
-    seen.extend(answers_of_limits().await);
-    seen.extend(answers_of_faults().await);
+    seen.extend(answers_of_limits(new_setup).await);
+    seen.extend(answers_of_faults(new_setup).await);
     assert!(contract().promised().len() > 80, "{:#?}", contract().promised());
     let unseen = contract().unseen(&seen);
     assert!(unseen.is_empty(), "documented and never seen: {unseen:#?}");

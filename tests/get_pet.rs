@@ -1,7 +1,7 @@
 //! GET /pets/{petId}, deprecated.
 
-use crate::harness::{Answer, World, refused};
 use store_orders_api::plans::Plan;
+use testbed::in_process::{Answer, TestSetup, error_of};
 
 fn assert_deprecated(answer: &Answer) {
     assert_eq!(answer.text("deprecation"), "@1796083200");
@@ -12,22 +12,22 @@ fn assert_deprecated(answer: &Answer) {
 #[tokio::test]
 #[expect(deprecated, reason = "the deprecated operation keeps working")]
 async fn a_pet_is_found_or_not() {
-    let world = World::new();
-    let key = world.key(Plan::Free);
-    world.pet(7, "Rex");
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Free);
+    setup.pet(7, "Rex");
+    let server = setup.serve().await;
     let client = server.client(&key);
     let pet = client.get_pet(7).await.unwrap().into_inner();
     assert_eq!((pet.id, pet.name.as_str()), (7, "Rex"));
-    assert_eq!(refused(client.get_pet(8).await), (404, "pet_not_found".to_string()));
+    assert_eq!(error_of(client.get_pet(8).await), (404, "pet_not_found".to_string()));
 }
 
 #[tokio::test]
 async fn every_response_of_the_path_says_that_it_goes() {
-    let world = World::new();
-    let key = world.enterprise_key(5, 100);
-    world.pet(7, "Rex");
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(5, 100);
+    setup.pet(7, "Rex");
+    let server = setup.serve().await;
     for (method, path, status) in [
         ("GET", "/v1/pets/7", 200),
         ("HEAD", "/v1/pets/7", 200),
@@ -39,7 +39,7 @@ async fn every_response_of_the_path_says_that_it_goes() {
         let answer = server.send_with(&key, method, path).await;
         assert_eq!(answer.status, status, "{method} {path}");
         assert_deprecated(&answer);
-        answer.assert_stamped();
+        answer.assert_common_headers();
     }
     let answer = server.send("GET", "/v1/pets/7", &[]).await;
     answer.assert_error(401, "unauthorized");

@@ -6,6 +6,6 @@ mod bans;
 mod crash;
 mod keyless;
 mod model;
+mod persistence;
 mod plans;
-mod record;
 mod windows;

@@ -1,14 +1,14 @@
 //! GET /store/orders.
 
-use crate::harness::World;
 use store_orders_api::plans::Plan;
+use testbed::in_process::{TestSetup, pending_order};
 
 #[tokio::test]
 async fn all_orders_come_in_ascending_order_with_the_five_fields() {
-    let world = World::new();
-    let key = world.key(Plan::Pro);
-    world.pending([5, 1, -3, 9_007_199_254_740_993, 4]).shipped(2);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Pro);
+    setup.pending([5, 1, -3, 9_007_199_254_740_993, 4]).shipped(2);
+    let server = setup.serve().await;
     let orders = server.client(&key).list_orders().await.unwrap().into_inner();
     let ids: Vec<i64> = orders.iter().map(|order| order.id).collect();
     assert_eq!(ids, [-3, 1, 2, 4, 5, 9_007_199_254_740_993]);
@@ -26,32 +26,32 @@ async fn all_orders_come_in_ascending_order_with_the_five_fields() {
 
 #[tokio::test]
 async fn no_orders_are_an_empty_array() {
-    let world = World::new();
-    let key = world.key(Plan::Free);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Free);
+    let server = setup.serve().await;
     let answer = server.send_with(&key, "GET", "/v1/store/orders").await;
     assert_eq!(answer.body, b"[]");
     assert_eq!(answer.text("content-length"), "2");
     assert_eq!(answer.text("content-type"), "application/json");
-    answer.assert_stamped();
+    answer.assert_common_headers();
 }
 
 #[tokio::test]
 async fn query_parameters_are_ignored() {
-    let world = World::new();
-    let key = world.key(Plan::Free);
-    world.pending([1, 2, 3]);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Free);
+    setup.pending([1, 2, 3]);
+    let server = setup.serve().await;
     let answer = server.send_with(&key, "GET", "/v1/store/orders?limit=1&key=x").await;
     assert_eq!(answer.json().as_array().unwrap().len(), 3);
 }
 
 #[tokio::test]
 async fn head_has_the_headers_of_get_and_no_body_and_counts() {
-    let world = World::new();
-    let key = world.key(Plan::Free);
-    world.pending(1..=100);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Free);
+    setup.pending(1..=100);
+    let server = setup.serve().await;
     let get = server.send_with(&key, "GET", "/v1/store/orders").await;
     let head = server.send_with(&key, "HEAD", "/v1/store/orders").await;
     assert!(head.body.is_empty());
@@ -62,15 +62,14 @@ async fn head_has_the_headers_of_get_and_no_body_and_counts() {
 
 #[tokio::test]
 async fn an_import_by_another_process_is_in_the_next_list() {
-    let world = World::new();
-    let key = world.key(Plan::Business);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Business);
+    let server = setup.serve().await;
     let client = server.client(&key);
-    let other = store_orders::store::sqlite::SqliteStore::open(server.world.directory.path());
+    let other = store_orders::store::sqlite::SqliteStore::open(server.setup.directory.path());
     let other = other.unwrap();
     for round in 0..20_i64 {
-        let orders: Vec<_> =
-            (0..50).map(|n| crate::harness::pending_order(round + n * 20)).collect();
+        let orders: Vec<_> = (0..50).map(|n| pending_order(round + n * 20)).collect();
         other.import_orders(&orders, false, &|| ()).unwrap();
         let listed = client.list_orders().await.unwrap().into_inner();
         assert_eq!(listed.len() as i64, (round + 1) * 50);
@@ -80,10 +79,10 @@ async fn an_import_by_another_process_is_in_the_next_list() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn gzip_is_the_same_list_before_and_after_cancellations() {
-    let world = World::new();
-    let key = world.key(Plan::Business);
-    world.pending(1..=20_000);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Business);
+    setup.pending(1..=20_000);
+    let server = setup.serve().await;
     let bearer = format!("Bearer {}", key.text);
     let zipped = [("authorization", bearer.as_str()), ("accept-encoding", "gzip")];
     let client = server.client(&key);
@@ -112,10 +111,10 @@ async fn gzip_is_the_same_list_before_and_after_cancellations() {
 
 #[tokio::test]
 async fn a_short_list_is_not_compressed() {
-    let world = World::new();
-    let key = world.key(Plan::Free);
-    world.pending(1..=5);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Free);
+    setup.pending(1..=5);
+    let server = setup.serve().await;
     let bearer = format!("Bearer {}", key.text);
     let zipped = [("authorization", bearer.as_str()), ("accept-encoding", "gzip")];
     let answer = server.send("GET", "/v1/store/orders", &zipped).await;

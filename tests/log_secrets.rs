@@ -1,13 +1,13 @@
 //! No key in any line of the log and in any response, wherever callers put it
 //! and whatever breaks.
 
-use crate::harness::stores::{Fault, FaultyStore};
-use crate::harness::{CapturedLog, Key, TestServer, World};
 use std::collections::HashSet;
 use std::time::Duration;
 use store_orders::keys::{ApiKey, Environment};
 use store_orders::store::{NewKey, Rotation};
 use store_orders_api::plans::Plan;
+use testbed::Key;
+use testbed::in_process::{CapturedLog, Fault, TestServer, TestSetup};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// How long a piece of a key may not be.
@@ -68,7 +68,7 @@ fn request(method: &str, target: &str, headers: &[String]) -> String {
     format!("{method} {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n")
 }
 
-/// A key where it belongs, and in every place where it does not.
+/// A key where it belongs, and in every sandbox where it does not.
 fn requests(key: &str) -> Vec<String> {
     let bearer = format!("Authorization: Bearer {key}");
     let mut requests = Vec::new();
@@ -152,39 +152,38 @@ fn requests(key: &str) -> Vec<String> {
     requests
 }
 
-/// A world with a key of every kind, as the operator makes them.
-fn world_of_keys(captured: &CapturedLog) -> (World, Vec<Key>) {
-    let mut world = World::new().with_log(captured).with_keyless_per_minute(100_000);
-    world.config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
-    world.pending([1, 2]).shipped(3).pet(1, "Rex");
-    let good = world.key(Plan::Business);
-    let small = world.enterprise_key(1, 10);
-    let revoked = world.another_key("business-0");
-    world.store.revoke_key(&revoked.id, 0).unwrap();
-    let expired = world.key_with("business-0", Environment::Production, Some(Duration::ZERO));
-    let staging = world.key_with("business-0", Environment::Staging, None);
-    let rotated = world.another_key("business-0");
+/// A setup with a key of every kind, as the operator makes them.
+fn setup_with_keys(captured: &CapturedLog) -> (TestSetup, Vec<Key>) {
+    let mut setup = TestSetup::new().with_log(captured).with_keyless_per_minute(100_000);
+    setup.config.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    setup.pending([1, 2]).shipped(3).pet(1, "Rex");
+    let good = setup.key(Plan::Business);
+    let small = setup.enterprise_key(1, 10);
+    let revoked = setup.another_key("business-0");
+    setup.store.revoke_key(&revoked.id, 0).unwrap();
+    let expired = setup.key_with("business-0", Environment::Production, Some(Duration::ZERO));
+    let staging = setup.key_with("business-0", Environment::Staging, None);
+    let rotated = setup.another_key("business-0");
     let rotation = Rotation { key_id: &rotated.id, overlap: Duration::from_secs(60) };
-    let successor = world.store.rotate_key(rotation, 1_781_524_800_000).unwrap();
+    let successor = setup.store.rotate_key(rotation, 1_781_524_800_000).unwrap();
     let successor = Key { id: successor.id, text: successor.key.expose().to_string() };
     let unknown = ApiKey::generate(Environment::Production).expose().to_string();
     let unknown = Key { id: String::new(), text: unknown };
     let mut mistyped = good.clone();
     mistyped.text.replace_range(44..45, if good.text.ends_with('a') { "b" } else { "a" });
-    (world, vec![good, small, revoked, expired, staging, rotated, successor, unknown, mistyped])
+    (setup, vec![good, small, revoked, expired, staging, rotated, successor, unknown, mistyped])
 }
 
 #[tokio::test]
 async fn no_key_is_in_the_log_or_in_a_response() {
     let captured = CapturedLog::new();
-    let (mut world, keys) = world_of_keys(&captured);
-    let faulty = FaultyStore::new(&world.store);
-    world.served = Some(faulty.clone());
-    let server = world.serve().await;
+    let (mut setup, keys) = setup_with_keys(&captured);
+    let faulty = setup.add_faulty_store();
+    let server = setup.serve().await;
     let mut shown = Vec::new();
     for fault in [Fault::None, Fault::Fails, Fault::Panics] {
         faulty.set(fault);
-        // Every place with one key; with the others the usual ones.
+        // Every sandbox with one key; with the others the usual ones.
         for (number, key) in keys.iter().enumerate() {
             let requests = requests(&key.text);
             let some = if number == 0 && fault == Fault::None { requests.len() } else { 40 };
@@ -209,9 +208,9 @@ async fn no_key_is_in_the_log_or_in_a_response() {
 #[test]
 fn no_key_is_in_an_error_or_in_debug_output() {
     let captured = CapturedLog::new();
-    let (world, mut keys) = world_of_keys(&captured);
+    let (setup, mut keys) = setup_with_keys(&captured);
     let mut said = Vec::new();
-    let store = &world.store;
+    let store = &setup.store;
     // The operator gives the key where its id, or a name, belongs.
     for key in keys.iter().map(|key| key.text.as_str()) {
         let rotation = Rotation { key_id: key, overlap: Duration::ZERO };

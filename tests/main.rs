@@ -1,8 +1,13 @@
 //! Behaviour seen from outside: the program, the server over the wire, the
 //! generated client.
+//!
+//! - `list_orders`, `cancel_order`, `get_pet`, `docs`, `paths_and_methods`: a file
+//!   per route. `authentication`, `last_used`, `limits`: keys and limits.
+//! - `cli`: the commands. `server`: running a server. `durability`: crashes.
+//! - `every_documented_answer` and `contract_check`: the wire and the document.
+//! - `testbed` starts servers, `history` records and checks what clients saw.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "a test that cannot go on says so by panicking"
@@ -10,17 +15,15 @@
 
 mod authentication;
 mod cancel_order;
-mod command_line;
+mod cli;
+mod contract_check;
+mod docs;
 mod durability;
 mod every_documented_answer;
 mod get_pet;
-mod harness;
 mod last_used;
 mod limits;
 mod list_orders;
 mod log_secrets;
-mod operator;
 mod paths_and_methods;
-mod public_pages;
-mod serving;
-mod wire_judgement;
+mod server;

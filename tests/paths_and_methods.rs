@@ -1,13 +1,13 @@
-//! Paths and methods that are none of the contract's.
+//! Paths and methods that the document does not have.
 
-use crate::harness::World;
 use store_orders_api::plans::Plan;
+use testbed::in_process::TestSetup;
 
 #[tokio::test]
 async fn an_unknown_path_answers_in_our_shape_and_counts() {
-    let world = World::new();
-    let key = world.key(Plan::Business);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Business);
+    let server = setup.serve().await;
     let paths = [
         "/docs/",
         "/docs/scalar",
@@ -35,10 +35,10 @@ async fn an_unknown_path_answers_in_our_shape_and_counts() {
 
 #[tokio::test]
 async fn another_method_gets_405_and_one_allow_header() {
-    let world = World::new();
-    let key = world.key(Plan::Business);
-    world.pending([1]);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Business);
+    setup.pending([1]);
+    let server = setup.serve().await;
     for (path, allow) in [
         ("/v1/store/orders", "GET, HEAD"),
         ("/v1/store/orders/1", "DELETE"),
@@ -66,8 +66,8 @@ async fn another_method_gets_405_and_one_allow_header() {
 
 #[tokio::test]
 async fn the_document_needs_no_key_and_is_not_counted() {
-    let world = World::new();
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let server = setup.serve().await;
     let answer = server.send("GET", "/openapi.json", &[]).await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.text("content-type"), "application/json");

@@ -1,7 +1,7 @@
 //! The limiter against the model: random requests, plan changes, clock jumps and
 //! restarts; they agree on every verdict and every figure.
 
-use super::model::{Kind, Model, Said, Time};
+use super::model::{CommandOutput, Kind, Model, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,6 +9,7 @@ use store_orders::clock::{Clock, ManualClock};
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, LimitsFile, Window};
 use store_orders_api::plans::{Plan, PlanLimits};
 use tempfile::TempDir;
+use testbed::in_process::NOON;
 
 const ADDRESSES: [&str; 5] =
     ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::ffff:1", "2001:db8:0:1::1"];
@@ -101,8 +102,7 @@ struct Both {
 impl Both {
     fn new(plans: [PlanLimits; 3]) -> Both {
         let directory = tempfile::tempdir().unwrap();
-        let clock =
-            Arc::new(ManualClock::at(crate::harness::NOON + Duration::from_nanos(123_456_789)));
+        let clock = Arc::new(ManualClock::at(NOON + Duration::from_nanos(123_456_789)));
         let (limits, mut record) = Both::process(&directory, &clock);
         record.write();
         let wall = clock.now().wall.as_nanos() as Time;
@@ -206,9 +206,9 @@ impl Both {
         assert_eq!(self.said(verdict), expected, "{ip}");
     }
 
-    fn said(&self, verdict: Decision) -> Said {
+    fn said(&self, verdict: Decision) -> CommandOutput {
         let figures = verdict.status();
-        Said {
+        CommandOutput {
             kind: match verdict {
                 Decision::Admitted(_) => Kind::Admitted,
                 Decision::Limited(_, Window::Minute) => Kind::LimitedByMinute,

@@ -1,15 +1,16 @@
 //! Strikes and bans: what becomes of a key that keeps sending after a 429.
 
 use super::windows::admitted;
-use crate::harness::{Key, TestServer, World};
 use std::time::Duration;
 use store_orders_api::plans::Plan;
+use testbed::Key;
+use testbed::in_process::{TestServer, TestSetup};
 
 /// Exhausts a key of one request a minute until it is banned; the ban's length.
 async fn ban(server: &TestServer, key: &Key) -> u64 {
     admitted(server, key, 1).await;
-    server.list_with(key).await.assert_refused("rate_limit_exceeded");
-    server.list_with(key).await.assert_refused("key_banned")
+    server.list_with(key).await.assert_limited("rate_limit_exceeded");
+    server.list_with(key).await.assert_limited("key_banned")
 }
 
 async fn code(server: &TestServer, key: &Key) -> String {
@@ -18,83 +19,83 @@ async fn code(server: &TestServer, key: &Key) -> String {
 
 #[tokio::test]
 async fn as_many_further_refusals_as_requests_a_minute_ban_the_key() {
-    let world = World::new();
-    let key = world.enterprise_key(3, 1_000);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(3, 1_000);
+    let server = setup.serve().await;
     admitted(&server, &key, 3).await;
     for _ in 0..3 {
         let refused = server.list_with(&key).await;
-        assert_eq!(refused.assert_refused("rate_limit_exceeded"), 60);
+        assert_eq!(refused.assert_limited("rate_limit_exceeded"), 60);
     }
     let banned = server.list_with(&key).await;
-    assert_eq!(banned.assert_refused("key_banned"), 300);
-    assert_eq!(banned.figures(), (3, 0, 300));
+    assert_eq!(banned.assert_limited("key_banned"), 300);
+    assert_eq!(banned.rate_limit(), (3, 0, 300));
 }
 
 #[tokio::test]
 async fn strikes_have_a_minute_of_their_own() {
-    let world = World::new();
-    let key = world.enterprise_key(3, 3);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(3, 3);
+    let server = setup.serve().await;
     admitted(&server, &key, 3).await;
     for _ in 0..3 {
         assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
     }
-    server.world.clock.advance(Duration::from_secs(60));
+    server.setup.clock.advance(Duration::from_secs(60));
     for _ in 0..3 {
         assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
     }
-    server.world.clock.advance(Duration::from_millis(59_999));
+    server.setup.clock.advance(Duration::from_millis(59_999));
     assert_eq!(code(&server, &key).await, "key_banned");
 }
 
 #[tokio::test]
 async fn requests_during_a_ban_do_not_lengthen_it() {
-    let world = World::new();
-    let key = world.enterprise_key(1, 1_000);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(1, 1_000);
+    let server = setup.serve().await;
     assert_eq!(ban(&server, &key).await, 300);
     for left in (1..300).rev().step_by(23) {
         let answer = server.list_with(&key).await;
-        let now = answer.assert_refused("key_banned");
-        server.world.clock.advance(Duration::from_secs(now - left));
+        let now = answer.assert_limited("key_banned");
+        server.setup.clock.advance(Duration::from_secs(now - left));
         for _ in 0..3 {
             let answer = server.send_with(&key, "DELETE", "/v1/store/orders/1").await;
-            assert_eq!(answer.assert_refused("key_banned"), left);
-            assert_eq!(answer.figures(), (1, 0, 300));
+            assert_eq!(answer.assert_limited("key_banned"), left);
+            assert_eq!(answer.rate_limit(), (1, 0, 300));
         }
     }
-    let left = server.list_with(&key).await.assert_refused("key_banned");
-    server.world.clock.advance(Duration::from_secs(left) - Duration::from_millis(1));
+    let left = server.list_with(&key).await.assert_limited("key_banned");
+    server.setup.clock.advance(Duration::from_secs(left) - Duration::from_millis(1));
     assert_eq!(code(&server, &key).await, "key_banned");
-    server.world.clock.advance(Duration::from_millis(1));
+    server.setup.clock.advance(Duration::from_millis(1));
     admitted(&server, &key, 1).await;
 }
 
 #[tokio::test]
 async fn bans_double_to_an_hour_and_a_day_without_one_starts_afresh() {
-    let world = World::new();
-    let key = world.enterprise_key(1, 1_000);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(1, 1_000);
+    let server = setup.serve().await;
     for length in [300, 600, 1_200, 2_400, 3_600, 3_600] {
         assert_eq!(ban(&server, &key).await, length);
-        server.world.clock.advance(Duration::from_secs(length));
+        server.setup.clock.advance(Duration::from_secs(length));
     }
     let day = Duration::from_secs(86_400);
-    server.world.clock.advance(day - Duration::from_millis(1));
+    server.setup.clock.advance(day - Duration::from_millis(1));
     assert_eq!(ban(&server, &key).await, 3_600, "24 hours are not over");
-    server.world.clock.advance(Duration::from_secs(3_600) + day);
+    server.setup.clock.advance(Duration::from_secs(3_600) + day);
     assert_eq!(ban(&server, &key).await, 300);
-    server.world.clock.advance(Duration::from_secs(300));
+    server.setup.clock.advance(Duration::from_secs(300));
     assert_eq!(ban(&server, &key).await, 600);
 }
 
 #[tokio::test]
 async fn two_keys_of_an_account_share_windows_and_not_bans() {
-    let world = World::new();
-    let first = world.enterprise_key(2, 1_000);
-    let second = world.another_key("enterprise-0");
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let first = setup.enterprise_key(2, 1_000);
+    let second = setup.another_key("enterprise-0");
+    let server = setup.serve().await;
     admitted(&server, &first, 1).await;
     admitted(&server, &second, 1).await;
     for _ in 0..2 {
@@ -102,7 +103,7 @@ async fn two_keys_of_an_account_share_windows_and_not_bans() {
     }
     assert_eq!(code(&server, &first).await, "key_banned");
     assert_eq!(code(&server, &second).await, "rate_limit_exceeded");
-    server.world.clock.advance(Duration::from_secs(60));
+    server.setup.clock.advance(Duration::from_secs(60));
     assert_eq!(code(&server, &first).await, "key_banned");
     admitted(&server, &second, 2).await;
     assert_eq!(code(&server, &second).await, "rate_limit_exceeded");
@@ -110,38 +111,38 @@ async fn two_keys_of_an_account_share_windows_and_not_bans() {
 
 #[tokio::test]
 async fn strikes_and_bans_survive_a_restart() {
-    let world = World::new();
-    let key = world.enterprise_key(2, 1_000);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(2, 1_000);
+    let server = setup.serve().await;
     admitted(&server, &key, 2).await;
     assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
     assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
     let server = server.stop().await.serve().await;
     let banned = server.list_with(&key).await;
-    assert_eq!(banned.assert_refused("key_banned"), 300, "the strikes survived");
-    let world = server.stop().await;
-    world.clock.advance(Duration::from_millis(100_500));
-    let server = world.begin_anew().serve().await;
+    assert_eq!(banned.assert_limited("key_banned"), 300, "the strikes survived");
+    let setup = server.stop().await;
+    setup.clock.advance(Duration::from_millis(100_500));
+    let server = setup.restarted().serve().await;
     let banned = server.list_with(&key).await;
-    assert_eq!(banned.assert_refused("key_banned"), 200);
-    assert_eq!(banned.figures(), (2, 0, 300));
-    server.world.clock.advance(Duration::from_millis(199_500));
+    assert_eq!(banned.assert_limited("key_banned"), 200);
+    assert_eq!(banned.rate_limit(), (2, 0, 300));
+    server.setup.clock.advance(Duration::from_millis(199_500));
     admitted(&server, &key, 2).await;
     let server = server.stop().await.serve().await;
     for _ in 0..2 {
         assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
     }
     let banned = server.list_with(&key).await;
-    assert_eq!(banned.assert_refused("key_banned"), 600, "so did the ban before");
+    assert_eq!(banned.assert_limited("key_banned"), 600, "so did the ban before");
 }
 
 #[tokio::test]
 async fn a_banned_key_is_of_no_use_to_its_plan() {
-    let world = World::new();
-    let key = world.enterprise_key(1, 1_000);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(1, 1_000);
+    let server = setup.serve().await;
     assert_eq!(ban(&server, &key).await, 300);
-    server.world.store.set_plan("enterprise-0", Plan::Business, None).unwrap();
+    server.setup.store.set_plan("enterprise-0", Plan::Business, None).unwrap();
     let (answer, _) = super::plans::until_limit(&server, &key, 1_000).await;
-    assert_eq!(answer.assert_refused("key_banned"), 300);
+    assert_eq!(answer.assert_limited("key_banned"), 300);
 }

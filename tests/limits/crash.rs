@@ -1,16 +1,14 @@
 //! The real program, stopped politely and killed without a warning.
 
-use crate::harness::Key;
-use crate::harness::program::{Program, QUIETLY};
-use std::time::Duration;
-use store_orders_api::plans::Plan;
+use rusqlite::{Connection, OpenFlags};
+use testbed::{DataDir, Key, ServerProcess, wait_a_second_until};
 
-/// Sends so many requests; how many the minute has left after the last.
-async fn list(program: &Program, key: &Key, times: u32) -> i64 {
+/// Sends so many requests; what the minute has left after the last.
+async fn list(server: &ServerProcess, key: &Key, times: u32) -> i64 {
     let http = reqwest::Client::new();
     let mut remaining = None;
     for _ in 0..times {
-        let list = http.get(format!("{}/store/orders", program.base()));
+        let list = http.get(format!("{}/store/orders", server.base_url()));
         let answer = list.bearer_auth(&key.text).send().await.unwrap();
         let header = answer.headers()["x-ratelimit-remaining"].to_str().unwrap();
         remaining = Some(header.parse().unwrap());
@@ -18,22 +16,29 @@ async fn list(program: &Program, key: &Key, times: u32) -> i64 {
     remaining.unwrap()
 }
 
-#[tokio::test]
+/// How many requests the file of the limits has counted.
+fn written(data: &DataDir) -> Option<i64> {
+    let path = data.path().join("limits.sqlite");
+    let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
+    file.query_row("SELECT minute_requests FROM accounts", [], |row| row.get(0)).ok()
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_kill_loses_at_most_a_second_of_counting_and_a_stop_none() {
-    let directory = tempfile::tempdir().unwrap();
-    let key = Key::of_a_new_account(directory.path(), Plan::Business);
+    let data = DataDir::temporary().unwrap();
+    let key = data.issue_key("acme", "business").unwrap();
 
-    let program = Program::serve(directory.path(), &QUIETLY);
-    assert_eq!(list(&program, &key, 20).await, 980);
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(list(&program, &key, 5).await, 975);
-    program.kill();
+    let server = data.serve(&[]).unwrap();
+    assert_eq!(list(&server, &key, 20).await, 980);
+    wait_a_second_until("the counts are written", || async { written(&data) == Some(20) }).await;
+    assert_eq!(list(&server, &key, 5).await, 975);
+    server.kill().unwrap();
 
-    let program = Program::serve(directory.path(), &QUIETLY);
-    let remaining = list(&program, &key, 1).await;
-    assert!((974..=979).contains(&remaining), "{remaining}: more than a second was lost");
-    program.terminate().await;
+    let server = data.serve(&[]).unwrap();
+    let remaining = list(&server, &key, 1).await;
+    assert!((974..=979).contains(&remaining), "{remaining}: what was written is lost");
+    server.stop().unwrap();
 
-    let program = Program::serve(directory.path(), &QUIETLY);
-    assert_eq!(list(&program, &key, 1).await, remaining - 1);
+    let server = data.serve(&[]).unwrap();
+    assert_eq!(list(&server, &key, 1).await, remaining - 1);
 }

@@ -1,8 +1,9 @@
 //! Callers without a valid key: counted by address, to shed floods.
 
-use crate::harness::{Answer, Key, TestServer, World};
 use std::time::Duration;
 use store_orders_api::plans::Plan;
+use testbed::Key;
+use testbed::in_process::{Answer, TestServer, TestSetup};
 
 async fn without_key(server: &TestServer, forwarded_for: &[&str]) -> Answer {
     let headers: Vec<_> = forwarded_for.iter().map(|value| ("x-forwarded-for", *value)).collect();
@@ -12,11 +13,11 @@ async fn without_key(server: &TestServer, forwarded_for: &[&str]) -> Answer {
 /// A server that takes five such requests a minute, behind proxies of these
 /// networks.
 async fn server(proxies: &[&str]) -> (TestServer, Key) {
-    let mut world = World::new().with_keyless_per_minute(5);
+    let mut setup = TestSetup::new().with_keyless_per_minute(5);
     let networks = proxies.iter().map(|network| network.parse().unwrap()).collect();
-    world.config.trusted_proxies = networks;
-    let key = world.key(Plan::Free);
-    (world.serve().await, key)
+    setup.config.trusted_proxies = networks;
+    let key = setup.key(Plan::Free);
+    (setup.serve().await, key)
 }
 
 #[tokio::test]
@@ -30,19 +31,19 @@ async fn a_flood_gets_429_and_a_valid_key_still_gets_in() {
             server.list_with(&wrong).await
         };
         answer.assert_error(401, "unauthorized");
-        assert_eq!(answer.figures(), (5, remaining, 60));
+        assert_eq!(answer.rate_limit(), (5, remaining, 60));
     }
-    server.world.clock.advance(Duration::from_millis(59_001));
+    server.setup.clock.advance(Duration::from_millis(59_001));
     for _ in 0..20 {
         let refused = without_key(&server, &[]).await;
-        assert_eq!(refused.assert_refused("rate_limit_exceeded"), 1);
-        assert_eq!(refused.figures(), (5, 0, 60));
+        assert_eq!(refused.assert_limited("rate_limit_exceeded"), 1);
+        assert_eq!(refused.rate_limit(), (5, 0, 60));
         assert!(!refused.headers.contains_key("www-authenticate"));
-        server.list_with(&wrong).await.assert_refused("rate_limit_exceeded");
+        server.list_with(&wrong).await.assert_limited("rate_limit_exceeded");
     }
     let answer = server.list_with(&key).await;
-    assert_eq!((answer.status.as_u16(), answer.figures()), (200, (60, 59, 120)));
-    server.world.clock.advance(Duration::from_millis(999));
+    assert_eq!((answer.status.as_u16(), answer.rate_limit()), (200, (60, 59, 120)));
+    server.setup.clock.advance(Duration::from_millis(999));
     without_key(&server, &[]).await.assert_error(401, "unauthorized");
 }
 
@@ -53,7 +54,7 @@ async fn nobody_but_a_trusted_proxy_names_an_address() {
         let answer = without_key(&server, &[&format!("192.0.2.{number}")]).await;
         assert_eq!(answer.number("x-ratelimit-remaining"), 4 - number);
     }
-    without_key(&server, &["192.0.2.77"]).await.assert_refused("rate_limit_exceeded");
+    without_key(&server, &["192.0.2.77"]).await.assert_limited("rate_limit_exceeded");
 }
 
 #[tokio::test]
@@ -76,16 +77,16 @@ async fn behind_a_trusted_proxy_each_address_has_its_own_minute() {
         answer.assert_error(401, "unauthorized");
         assert_eq!(answer.number("x-ratelimit-remaining"), remaining, "{forwarded_for:?}");
     }
-    without_key(&server, &["192.0.2.1"]).await.assert_refused("rate_limit_exceeded");
+    without_key(&server, &["192.0.2.1"]).await.assert_limited("rate_limit_exceeded");
     without_key(&server, &["192.0.2.2"]).await.assert_error(401, "unauthorized");
 }
 
 #[tokio::test]
 async fn a_bound_of_0_answers_429_to_whoever_has_no_key() {
-    let world = World::new().with_keyless_per_minute(0);
-    let key = world.key(Plan::Free);
-    let server = world.serve().await;
+    let setup = TestSetup::new().with_keyless_per_minute(0);
+    let key = setup.key(Plan::Free);
+    let server = setup.serve().await;
     let refused = without_key(&server, &[]).await;
-    assert_eq!(refused.assert_refused("rate_limit_exceeded"), 60);
+    assert_eq!(refused.assert_limited("rate_limit_exceeded"), 60);
     assert_eq!(server.list_with(&key).await.status, 200);
 }

@@ -22,7 +22,7 @@ pub enum Kind {
 
 /// What a response says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct CommandOutput {
     pub kind: Kind,
     pub limit: u32,
     pub remaining: u32,
@@ -72,7 +72,13 @@ impl Model {
         self.addresses.clear();
     }
 
-    pub fn request(&mut self, account: i64, key: i64, plan: PlanLimits, wall: Time) -> Said {
+    pub fn request(
+        &mut self,
+        account: i64,
+        key: i64,
+        plan: PlanLimits,
+        wall: Time,
+    ) -> CommandOutput {
         let now = self.now;
         let minute = self.minutes.entry(account).or_default().at(now, MINUTE);
         let day = self.days.entry(account).or_default().at(now, DAY);
@@ -110,7 +116,7 @@ impl Model {
         }
     }
 
-    pub fn keyless(&mut self, address: &str, per_minute: u32, wall: Time) -> Said {
+    pub fn keyless(&mut self, address: &str, per_minute: u32, wall: Time) -> CommandOutput {
         let now = self.now;
         let window = self.addresses.entry(address.to_string()).or_default();
         let (end, counted) = window.at(now, MINUTE);
@@ -143,10 +149,16 @@ impl Key {
     }
 }
 
-fn said(kind: Kind, limit: u32, remaining: u32, (now, end): (Time, Time), wall: Time) -> Said {
+fn said(
+    kind: Kind,
+    limit: u32,
+    remaining: u32,
+    (now, end): (Time, Time),
+    wall: Time,
+) -> CommandOutput {
     let left = end - now;
     let rounded_up = |time: Time| u64::try_from((time + SECOND - 1) / SECOND).unwrap();
-    Said {
+    CommandOutput {
         kind,
         limit,
         remaining,

@@ -1,8 +1,9 @@
 //! The two windows: what counts in them, where they end, what the headers say.
 
-use crate::harness::{Key, NOON, TestServer, World};
 use std::time::Duration;
 use store_orders_api::plans::Plan;
+use testbed::Key;
+use testbed::in_process::{NOON, TestServer, TestSetup};
 
 /// Sends so many requests, all of which are let in.
 pub async fn admitted(server: &TestServer, key: &Key, times: u32) {
@@ -13,43 +14,43 @@ pub async fn admitted(server: &TestServer, key: &Key, times: u32) {
 
 #[tokio::test]
 async fn at_the_reset_it_is_let_in_and_a_millisecond_before_it_is_not() {
-    let world = World::new();
-    let key = world.key(Plan::Free);
-    let server = world.serve().await;
-    server.world.clock.advance(Duration::from_millis(250));
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Free);
+    let server = setup.serve().await;
+    server.setup.clock.advance(Duration::from_millis(250));
     admitted(&server, &key, 60).await;
-    server.world.clock.advance(Duration::from_millis(59_999));
+    server.setup.clock.advance(Duration::from_millis(59_999));
     let refused = server.list_with(&key).await;
-    assert_eq!(refused.assert_refused("rate_limit_exceeded"), 1);
-    assert_eq!(refused.figures(), (60, 0, 61), "the reset is rounded up");
-    server.world.clock.advance(Duration::from_millis(1));
+    assert_eq!(refused.assert_limited("rate_limit_exceeded"), 1);
+    assert_eq!(refused.rate_limit(), (60, 0, 61), "the reset is rounded up");
+    server.setup.clock.advance(Duration::from_millis(1));
     let answer = server.list_with(&key).await;
-    assert_eq!((answer.status.as_u16(), answer.figures()), (200, (60, 59, 121)));
+    assert_eq!((answer.status.as_u16(), answer.rate_limit()), (200, (60, 59, 121)));
 }
 
 #[tokio::test]
 async fn retry_after_obeyed_to_the_second_gets_in() {
-    let world = World::new();
-    let keys: Vec<Key> = (0..6).map(|_| world.enterprise_key(1, 1_000)).collect();
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let keys: Vec<Key> = (0..6).map(|_| setup.enterprise_key(1, 1_000)).collect();
+    let server = setup.serve().await;
     for (key, later) in keys.iter().zip([0, 1, 500, 999, 1_000, 59_999]) {
         admitted(&server, key, 1).await;
-        server.world.clock.advance(Duration::from_millis(later));
+        server.setup.clock.advance(Duration::from_millis(later));
         let refused = server.list_with(key).await;
-        let seconds = refused.assert_refused("rate_limit_exceeded");
-        let wall = store_orders::clock::Clock::now(&*server.world.clock).wall.as_millis() as u64;
+        let seconds = refused.assert_limited("rate_limit_exceeded");
+        let wall = store_orders::clock::Clock::now(&*server.setup.clock).wall.as_millis() as u64;
         let reset = refused.number("x-ratelimit-reset") * 1_000;
         assert!(wall.abs_diff(reset).abs_diff(seconds * 1_000) < 1_000, "one instant in two forms");
-        server.world.clock.advance(Duration::from_secs(seconds));
+        server.setup.clock.advance(Duration::from_secs(seconds));
         admitted(&server, key, 1).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_hundred_at_once_on_free_admit_exactly_sixty() {
-    let world = World::new();
-    let key = world.key(Plan::Free);
-    let server = std::sync::Arc::new(world.serve().await);
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Free);
+    let server = std::sync::Arc::new(setup.serve().await);
     let requests = (0..200).map(|_| {
         let (server, key) = (server.clone(), key.clone());
         tokio::spawn(async move { server.list_with(&key).await })
@@ -64,7 +65,7 @@ async fn two_hundred_at_once_on_free_admit_exactly_sixty() {
         }
     }
     remaining.sort_unstable();
-    assert_eq!(remaining, (0..60).collect::<Vec<_>>(), "each place is given once");
+    assert_eq!(remaining, (0..60).collect::<Vec<_>>(), "each sandbox is given once");
     // The first refusal opens the strike minute, 60 further ones ban the key.
     let limited = refused.iter().filter(|code| *code == "rate_limit_exceeded").count();
     let banned = refused.iter().filter(|code| *code == "key_banned").count();
@@ -73,55 +74,55 @@ async fn two_hundred_at_once_on_free_admit_exactly_sixty() {
 
 #[tokio::test]
 async fn the_day_is_reached_while_the_minute_has_room() {
-    let world = World::new();
-    let key = world.enterprise_key(10, 12);
-    let server = world.serve().await;
-    assert_eq!(server.list_with(&key).await.figures(), (10, 9, 60));
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(10, 12);
+    let server = setup.serve().await;
+    assert_eq!(server.list_with(&key).await.rate_limit(), (10, 9, 60));
     admitted(&server, &key, 9).await;
-    server.world.clock.advance(Duration::from_secs(60));
-    assert_eq!(server.list_with(&key).await.figures(), (12, 1, 86_400));
-    assert_eq!(server.list_with(&key).await.figures(), (12, 0, 86_400));
+    server.setup.clock.advance(Duration::from_secs(60));
+    assert_eq!(server.list_with(&key).await.rate_limit(), (12, 1, 86_400));
+    assert_eq!(server.list_with(&key).await.rate_limit(), (12, 0, 86_400));
     let refused = server.list_with(&key).await;
-    assert_eq!(refused.assert_refused("rate_limit_exceeded"), 86_400 - 60);
-    assert_eq!(refused.figures(), (12, 0, 86_400));
+    assert_eq!(refused.assert_limited("rate_limit_exceeded"), 86_400 - 60);
+    assert_eq!(refused.rate_limit(), (12, 0, 86_400));
     assert!(refused.json()["message"].as_str().unwrap().contains("12 requests a day"));
-    server.world.clock.advance(Duration::from_secs(86_400 - 60));
-    assert_eq!(server.list_with(&key).await.figures(), (10, 9, 86_460));
+    server.setup.clock.advance(Duration::from_secs(86_400 - 60));
+    assert_eq!(server.list_with(&key).await.rate_limit(), (10, 9, 86_460));
 }
 
 #[tokio::test]
 async fn the_minute_is_reached_while_the_day_has_room() {
-    let world = World::new();
-    let key = world.enterprise_key(2, 5);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(2, 5);
+    let server = setup.serve().await;
     admitted(&server, &key, 2).await;
     let refused = server.list_with(&key).await;
-    assert_eq!(refused.assert_refused("rate_limit_exceeded"), 60);
-    assert_eq!(refused.figures(), (2, 0, 60));
+    assert_eq!(refused.assert_limited("rate_limit_exceeded"), 60);
+    assert_eq!(refused.rate_limit(), (2, 0, 60));
     assert!(refused.json()["message"].as_str().unwrap().contains("2 requests a minute"));
-    server.world.clock.advance(Duration::from_secs(60));
+    server.setup.clock.advance(Duration::from_secs(60));
     // The 429 counts in no window: the day has room for three.
-    assert_eq!(server.list_with(&key).await.figures(), (2, 1, 120));
-    assert_eq!(server.list_with(&key).await.figures(), (2, 0, 120));
+    assert_eq!(server.list_with(&key).await.rate_limit(), (2, 1, 120));
+    assert_eq!(server.list_with(&key).await.rate_limit(), (2, 0, 120));
 }
 
 #[tokio::test]
 async fn on_a_tie_the_later_reset_is_told() {
-    let world = World::new();
-    let key = world.enterprise_key(2, 2);
-    let server = world.serve().await;
-    assert_eq!(server.list_with(&key).await.figures(), (2, 1, 86_400));
-    assert_eq!(server.list_with(&key).await.figures(), (2, 0, 86_400));
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(2, 2);
+    let server = setup.serve().await;
+    assert_eq!(server.list_with(&key).await.rate_limit(), (2, 1, 86_400));
+    assert_eq!(server.list_with(&key).await.rate_limit(), (2, 0, 86_400));
     let refused = server.list_with(&key).await;
-    assert_eq!(refused.assert_refused("rate_limit_exceeded"), 86_400);
+    assert_eq!(refused.assert_limited("rate_limit_exceeded"), 86_400);
 }
 
 #[tokio::test]
 async fn every_answer_to_a_valid_key_counts_and_a_429_does_not() {
-    let world = World::new();
-    let key = world.enterprise_key(7, 16);
-    world.pending([1]).shipped(2);
-    let server = world.serve().await;
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(7, 16);
+    setup.pending([1]).shipped(2);
+    let server = setup.serve().await;
     let counted = [
         ("HEAD", "/v1/store/orders", 200),
         ("DELETE", "/v1/store/orders/1", 204),
@@ -134,42 +135,42 @@ async fn every_answer_to_a_valid_key_counts_and_a_429_does_not() {
     for (remaining, (method, path, status)) in (0..7).rev().zip(counted) {
         let answer = server.send_with(&key, method, path).await;
         assert_eq!(answer.status, status, "{method} {path}");
-        assert_eq!(answer.figures(), (7, remaining, 60), "{method} {path}");
+        assert_eq!(answer.rate_limit(), (7, remaining, 60), "{method} {path}");
     }
     for (method, path) in
         [("DELETE", "/v1/store/orders/2"), ("GET", "/nowhere"), ("POST", "/v1/pets/1")]
     {
-        server.send_with(&key, method, path).await.assert_refused("rate_limit_exceeded");
+        server.send_with(&key, method, path).await.assert_limited("rate_limit_exceeded");
     }
     for path in ["/openapi.json", "/changelog"] {
         let answer = server.send_with(&key, "GET", path).await;
         assert_eq!(answer.status, 200, "{path}");
         assert!(!answer.headers.contains_key("x-ratelimit-limit"), "{path}");
     }
-    server.world.clock.advance(Duration::from_secs(60));
+    server.setup.clock.advance(Duration::from_secs(60));
     for remaining in (0..7).rev() {
-        assert_eq!(server.list_with(&key).await.figures(), (7, remaining, 120));
+        assert_eq!(server.list_with(&key).await.rate_limit(), (7, remaining, 120));
     }
-    server.world.clock.advance(Duration::from_secs(60));
+    server.setup.clock.advance(Duration::from_secs(60));
     // Of the day's 16 are counted 14: no 429, and no public page.
-    assert_eq!(server.list_with(&key).await.figures(), (16, 1, 86_400));
+    assert_eq!(server.list_with(&key).await.rate_limit(), (16, 1, 86_400));
 }
 
 #[tokio::test]
 async fn a_wall_clock_that_is_set_opens_no_window_and_locks_nobody_out() {
     let year = Duration::from_secs(365 * 86_400);
     for wall in [NOON + year, NOON - year / 4, Duration::ZERO] {
-        let world = World::new();
-        let key = world.enterprise_key(2, 1_000);
-        let server = world.serve().await;
+        let setup = TestSetup::new();
+        let key = setup.enterprise_key(2, 1_000);
+        let server = setup.serve().await;
         admitted(&server, &key, 2).await;
-        server.world.clock.set_wall(wall);
-        server.world.clock.advance(Duration::from_millis(59_999));
+        server.setup.clock.set_wall(wall);
+        server.setup.clock.advance(Duration::from_millis(59_999));
         let refused = server.list_with(&key).await;
         assert_eq!(refused.json()["code"], "rate_limit_exceeded");
         assert_eq!(refused.number("retry-after"), 1);
         assert_eq!(refused.number("x-ratelimit-reset"), wall.as_secs() + 60);
-        server.world.clock.advance(Duration::from_millis(1));
+        server.setup.clock.advance(Duration::from_millis(1));
         admitted(&server, &key, 1).await;
     }
 }

@@ -1,9 +1,7 @@
 //! The code of the client, made from the document in memory. Writes no file.
 
-use crate::deprecation::{Deprecated, mark_deprecated};
 use crate::panics::caught;
 use crate::repository::{CLIENT_CODE, DOCUMENT};
-use crate::tidy::tidy;
 use anyhow::Context;
 use openapiv3::OpenAPI;
 use progenitor::{GenerationSettings, Generator, HooksMode, InterfaceStyle};
@@ -28,10 +26,8 @@ pub fn client_code(document: &Value) -> anyhow::Result<String> {
     let tokens = caught(|| generator().generate_tokens(&api))
         .map_err(|panic| anyhow::anyhow!(cannot_generate(&panic)))?
         .with_context(|| format!("progenitor cannot generate a client from {DOCUMENT}"))?;
-    let mut file: syn::File = syn::parse2(tokens)
+    let file: syn::File = syn::parse2(tokens)
         .with_context(|| format!("what progenitor makes of {DOCUMENT} is no Rust"))?;
-    tidy(&mut file);
-    mark_deprecated(&mut file, &Deprecated::of(document))?;
     Ok(header() + &prettyplease::unparse(&file))
 }
 
@@ -40,6 +36,7 @@ fn generator() -> Generator {
     settings
         .with_interface(InterfaceStyle::Positional)
         .with_inner_type(quote::quote!(crate::RetryPolicy))
+        .with_derive("PartialEq")
         .with_hooks(HooksMode::Expected);
     Generator::new(&settings)
 }

@@ -13,7 +13,6 @@ pub mod cli;
 pub mod client_code;
 pub mod compare;
 pub mod compatibility;
-pub mod deprecation;
 pub mod generate;
 pub mod judge;
 pub mod line_diff;
@@ -23,7 +22,6 @@ pub mod publish;
 pub mod published;
 pub mod repository;
 pub mod strict_json;
-pub mod tidy;
 pub mod version;
 
 pub use outcome::Outcome;

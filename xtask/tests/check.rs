@@ -127,14 +127,6 @@ fn an_edited_client_is_shown_as_lines() {
 }
 
 #[test]
-fn deprecated_operations_and_no_others_are_marked() {
-    let code = inputs().client.unwrap();
-    assert_eq!(code.matches("#[deprecated").count(), 1);
-    let (_, after) = code.split_once("#[deprecated").unwrap();
-    assert!(after.lines().nth(1).unwrap().contains("fn get_pet"), "{after}");
-}
-
-#[test]
 fn a_document_that_progenitor_panics_on_is_explained() {
     let mut document: Value = serde_json::from_str(inputs().document.as_ref().unwrap()).unwrap();
     *document.pointer_mut("/paths/~1store~1orders/get/responses/401").unwrap() = json!({

@@ -1,54 +1,37 @@
-//! Lists the orders and, if one is named, cancels it.
+//! Lists the orders and cancels one, if its id is given.
 //!
 //! ```text
-//! STORE_ORDERS_KEY=sto_live_… cargo run --example list_and_cancel -- https://<host>/v1 [ORDER_ID]
+//! STORE_ORDERS_KEY=sto_live_… cargo run --example list_and_cancel -- https://HOST/v1 [ORDER_ID]
 //! ```
 
 use std::error::Error;
 use std::io::Write;
-use store_orders_client::{Client, ErrorBody, ErrorCode, ResponseHeaders};
+use store_orders_client::{Client, ErrorCode};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let base_address = arguments.next().ok_or("give the base address: https://<host>/v1")?;
+    let base_url = arguments.next().ok_or("no base URL given, such as https://HOST/v1")?;
     let order_id = arguments.next().map(|id| id.parse::<i64>()).transpose()?;
-    let key = std::env::var("STORE_ORDERS_KEY").map_err(|_| "set STORE_ORDERS_KEY to your key")?;
-
-    let client = Client::connect(base_address, key)?;
-    list(&client).await?;
-    if let Some(order_id) = order_id {
-        cancel(&client, order_id).await?;
-    }
-    Ok(())
-}
-
-async fn list(client: &Client) -> Result<(), Box<dyn Error>> {
+    let key = std::env::var("STORE_ORDERS_KEY").map_err(|_| "STORE_ORDERS_KEY is not set")?;
     let mut out = std::io::stdout().lock();
+
+    let client = Client::connect(base_url, key)?;
     let orders = client.list_orders().await?;
     for order in orders.iter() {
-        let shipped = order.ship_date.map_or("unknown".to_string(), |date| date.to_rfc3339());
-        let (id, pet, quantity) = (order.id, order.pet_id, order.quantity);
-        writeln!(out, "order {id}: {quantity} of pet {pet}, ship date {shipped}")?;
+        writeln!(out, "order {}: {} of pet {}", order.id, order.quantity, order.pet_id)?;
     }
-    writeln!(out, "{} orders", orders.len())?;
     if let Some(limit) = orders.rate_limit() {
-        let (remaining, of, reset) = (limit.remaining, limit.limit, limit.reset);
-        writeln!(out, "{remaining} of {of} requests remain until {reset}")?;
+        writeln!(out, "{} of {} requests remain", limit.remaining, limit.limit)?;
     }
-    Ok(())
-}
 
-async fn cancel(client: &Client, order_id: i64) -> Result<(), Box<dyn Error>> {
-    let answer = client.cancel_order(order_id).await;
-    let text = match answer {
-        Ok(_) => "is cancelled",
-        Err(error) => match error.code() {
-            Some(ErrorCode::OrderNotFound) => "does not exist, or no longer",
-            Some(ErrorCode::OrderAlreadyShipped) => "has already shipped",
-            _ => return Err(error.into()),
-        },
-    };
-    writeln!(std::io::stdout(), "order {order_id} {text}")?;
+    let Some(order_id) = order_id else { return Ok(()) };
+    match client.cancel_order(order_id).await {
+        Ok(_) => writeln!(out, "order {order_id} is cancelled")?,
+        Err(error) if error.code() == Some(ErrorCode::OrderNotFound) => {
+            writeln!(out, "there is no order {order_id}, or it is already cancelled")?;
+        }
+        Err(error) => return Err(error.into()),
+    }
     Ok(())
 }

@@ -1,16 +1,16 @@
-//! The machine-readable codes of errors, and how to get at them.
+//! The API's error codes.
 
-use crate::{Error, types};
+use crate::generated::types;
 use std::fmt;
 
-/// What went wrong, as the `code` of an [`Error`](types::Error) body says it.
+/// The `code` of an error response.
 ///
-/// More codes may come: [`Other`](Self::Other) holds those that this version
+/// The API may add codes: [`Other`](Self::Other) holds those that this version
 /// of the client does not know. Treat them by their status.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorCode {
-    /// A path parameter is of the wrong form (400).
+    /// A path parameter is malformed (400).
     InvalidParameter,
     /// The key is missing or invalid (401).
     Unauthorized,
@@ -18,15 +18,15 @@ pub enum ErrorCode {
     OrderNotFound,
     /// There is no such pet (404).
     PetNotFound,
-    /// There is no such path: check the base address (404).
+    /// There is no such path: check the base URL (404).
     NotFound,
     /// The path exists, but not with this method (405).
     MethodNotAllowed,
     /// The order has already shipped and cannot be cancelled (409).
     OrderAlreadyShipped,
-    /// A limit is exhausted: wait as long as `Retry-After` says (429).
+    /// A rate limit is exceeded: wait as long as `Retry-After` says (429).
     RateLimitExceeded,
-    /// The key kept sending after a 429 and is banned for a while (429).
+    /// The key is banned for a while because it kept sending after a 429 (429).
     KeyBanned,
     /// A fault of the server: try again later (500).
     InternalError,
@@ -36,7 +36,7 @@ pub enum ErrorCode {
     Other(String),
 }
 
-/// Each known code with its spelling: the one list that both directions read.
+/// Each known code with its spelling, for both directions.
 const KNOWN: [(ErrorCode, &str); 11] = [
     (ErrorCode::InvalidParameter, "invalid_parameter"),
     (ErrorCode::Unauthorized, "unauthorized"),
@@ -77,40 +77,9 @@ impl fmt::Display for ErrorCode {
 }
 
 impl types::Error {
-    /// Its `code`, to match on.
+    /// The `code`, to match on.
     pub fn error_code(&self) -> ErrorCode {
         ErrorCode::from(self.code.as_str())
-    }
-}
-
-/// What the body of an error response says.
-pub trait ErrorBody {
-    /// The body, if the error is a response that the document describes.
-    fn body(&self) -> Option<&types::Error>;
-
-    /// Its `code`, to match on.
-    fn code(&self) -> Option<ErrorCode> {
-        self.body().map(types::Error::error_code)
-    }
-}
-
-impl ErrorBody for Error<types::Error> {
-    fn body(&self) -> Option<&types::Error> {
-        match self {
-            Error::ErrorResponse(response) => Some(response.as_ref()),
-            _ => None,
-        }
-    }
-}
-
-/// The body of any error response, also of one that the document does not
-/// describe for this operation: a wrong path in the base address is answered
-/// with `not_found`, for example. That one is yet to be read, so this waits.
-pub async fn error_body(error: Error<types::Error>) -> Option<types::Error> {
-    match error {
-        Error::ErrorResponse(response) => Some(response.into_inner()),
-        Error::UnexpectedResponse(response) => response.json().await.ok(),
-        _ => None,
     }
 }
 

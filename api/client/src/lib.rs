@@ -1,110 +1,92 @@
 //! Client of the Store Orders API: list the orders of a pet store, cancel one.
 //!
-//! The methods of [`Client`] and everything in [`types`] are generated from
-//! the API's OpenAPI document; the rest, written by hand, makes a client, waits
-//! where the service says so, and reads what its headers and errors say.
-//!
-//! # List orders
-//!
 //! ```no_run
-//! use store_orders_client::{Client, ResponseHeaders, production};
+//! use store_orders_client::{Client, ErrorCode};
 //!
 //! # async fn example(key: String) -> Result<(), Box<dyn std::error::Error>> {
-//! let client = Client::connect(production("orders.example.com"), key)?;
-//! let orders = client.list_orders().await?;
-//! for order in orders.iter() {
+//! let client = Client::connect("https://orders.example.com/v1", key)?;
+//! for order in client.list_orders().await?.iter() {
 //!     println!("order {} is for pet {}", order.id, order.pet_id);
 //! }
-//! if let Some(limit) = orders.rate_limit() {
-//!     println!("{} of {} requests remain", limit.remaining, limit.limit);
-//! }
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! # Cancel an order
-//!
-//! ```no_run
-//! use store_orders_client::{Client, ErrorBody, ErrorCode};
-//!
-//! # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
 //! match client.cancel_order(1042).await {
 //!     Ok(_) => println!("cancelled"),
-//!     Err(error) => match error.code() {
-//!         Some(ErrorCode::OrderNotFound) => println!("no such order, or cancelled before"),
-//!         Some(ErrorCode::OrderAlreadyShipped) => println!("too late: it has shipped"),
-//!         _ => return Err(error.into()),
-//!     },
+//!     Err(error) if error.code() == Some(ErrorCode::OrderNotFound) => println!("no such order"),
+//!     Err(error) => return Err(error.into()),
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! # Look a pet up
+//! A [`Response`] dereferences to its value, and has the status, the rate limit
+//! and the request id. An [`Error`] has the same, and the API's
+//! [`code`](Error::code).
 //!
-//! The operation is deprecated, and the compiler says so:
+//! # Retries
+//!
+//! A request that is answered with 429 or 503 is sent again after the time in
+//! `Retry-After`, or after growing times where there is none. `GET` and
+//! `DELETE` requests are also sent again if the connection is lost. Attempts
+//! and time are bounded: see [`RetryPolicy`]. To switch retries off:
+//!
+//! ```no_run
+//! # use store_orders_client::{Client, ConnectError};
+//! # fn example(key: String) -> Result<Client, ConnectError> {
+//! Client::builder("https://orders.example.com/v1", key).without_retries().build()
+//! # }
+//! ```
+//!
+//! **404 after a retry.** A connection can be lost after the order was
+//! cancelled and before the response arrived. The `DELETE` is then sent again,
+//! finds no order, and is answered with 404 `order_not_found`. So 404 means
+//! that the order is not there now, not that this call did nothing. If you must
+//! know which of the two it was, switch retries off.
+//!
+//! A list whose body breaks off is an error and never a shorter list. It is not
+//! requested again.
+//!
+//! # Time-outs
+//!
+//! There is a limit on how long a connection may take to open and on how long
+//! the server may be silent. There is none on the whole call, because a list of
+//! many orders takes time: use `tokio::time::timeout` for that.
+//!
+//! # The key
+//!
+//! No `Debug` output and no error of this crate shows the key. It is sent to
+//! the base URL only: redirects are not followed.
+//!
+//! # The deprecated operation
 //!
 //! ```no_run
 //! # use store_orders_client::Client;
 //! # async fn example(client: Client) -> Result<(), Box<dyn std::error::Error>> {
-//! #[expect(deprecated, reason = "until we keep the names of pets ourselves")]
+//! #[expect(deprecated, reason = "until we store the names of pets ourselves")]
 //! let pet = client.get_pet(7).await?;
 //! println!("{}", pet.name);
 //! # Ok(())
 //! # }
 //! ```
-//!
-//! # Waiting and trying again
-//!
-//! A request answered with 429 or 503 is sent again after the time that
-//! `Retry-After` says, and after growing times where it says none. `GET` and
-//! `DELETE` requests are also sent again when the connection is lost. Attempts
-//! and time are bounded, a banned key is never pressed, and what is left is the
-//! last answer: see [`RetryPolicy`]. One call switches it off:
-//!
-//! ```no_run
-//! # use store_orders_client::{Client, ConnectError, staging};
-//! # fn example(key: String) -> Result<Client, ConnectError> {
-//! Client::builder(staging("staging.orders.example.com"), key)?.without_retries().build()
-//! # }
-//! ```
-//!
-//! **The 404 after a retry.** A connection can be lost after the order was
-//! cancelled and before the answer arrived. The `DELETE` that is then sent
-//! again finds the order gone and is answered with 404 `order_not_found`. So a
-//! 404 means that the order is not there now, not that this call did nothing.
-//! Who must know which of the two it was switches retries off.
-//!
-//! A list whose body breaks off is an error and never a shorter list; it is not
-//! asked for again unasked.
-//!
-//! # Time-outs
-//!
-//! There is a limit on how long a connection may take to open and on how long
-//! the server may be silent, and none on the whole: a list of many orders takes
-//! its time. Lists travel compressed. For a limit on the whole, put
-//! `tokio::time::timeout` around the call.
-//!
-//! # The key
-//!
-//! The key is in no `Debug` output and no error of this crate. It is sent to
-//! the base address and nowhere else: redirects are not followed.
 
-mod ban;
-mod connect;
+mod builder;
+mod error;
 mod error_code;
 #[rustfmt::skip]
-#[expect(dead_code, unused_imports, clippy::all, reason = "generated: nobody edits it")]
+#[expect(dead_code, clippy::allow_attributes, clippy::unwrap_used, reason = "generated")]
 mod generated;
+mod operations;
 mod rate_limit;
+mod response;
 mod retry;
 mod retry_after;
 mod send;
 
-pub use connect::{ClientBuilder, ConnectError, production, staging};
-pub use error_code::{ErrorBody, ErrorCode, error_body};
-pub use generated::{Client, ClientInfo, Error, ResponseValue, types};
-pub use rate_limit::{RateLimit, ResponseHeaders};
-/// The HTTP client underneath, whose types are in some signatures here.
+pub use builder::{ClientBuilder, ConnectError};
+pub use error::{Error, ErrorKind};
+pub use error_code::ErrorCode;
+pub use generated::types::{Error as ErrorBody, Order, Pet};
+pub use operations::Client;
+pub use rate_limit::RateLimit;
+/// The HTTP client underneath, for [`ClientBuilder::http`].
 pub use reqwest;
+pub use response::Response;
 pub use retry::RetryPolicy;

@@ -1,12 +1,9 @@
-//! The figures that every response carries about its limit.
+//! Reads the `X-RateLimit-*` headers, which every response of the API has.
 
-use crate::{Error, ResponseValue};
 use chrono::{DateTime, Utc};
 use reqwest::header::HeaderMap;
-use std::time::Duration;
 
-/// How much may still be sent: the limit, minute or day, in which fewer
-/// requests remain.
+/// The state of the rate limit, minute or day, with fewer requests remaining.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RateLimit {
@@ -19,8 +16,8 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// The figures in these headers, if all three are there.
-    pub fn from_headers(headers: &HeaderMap) -> Option<Self> {
+    /// `None` unless all three headers are valid.
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let number = |name: &str| headers.get(name)?.to_str().ok()?.parse::<u64>().ok();
         let reset = i64::try_from(number("x-ratelimit-reset")?).ok()?;
         Some(Self {
@@ -31,48 +28,9 @@ impl RateLimit {
     }
 }
 
-/// What the headers of a response say, whether it was a success or an error.
-pub trait ResponseHeaders {
-    /// The headers, if there was a response that could be read.
-    fn response_headers(&self) -> Option<&HeaderMap>;
-
-    /// How much may still be sent.
-    fn rate_limit(&self) -> Option<RateLimit> {
-        RateLimit::from_headers(self.response_headers()?)
-    }
-
-    /// How long the server asks to wait.
-    fn retry_after(&self) -> Option<Duration> {
-        crate::retry_after::retry_after(self.response_headers()?)
-    }
-
-    /// Identifies the request in the server's log: name it when you report a
-    /// problem.
-    fn request_id(&self) -> Option<&str> {
-        self.response_headers()?.get("x-request-id")?.to_str().ok()
-    }
-}
-
-impl<T> ResponseHeaders for ResponseValue<T> {
-    fn response_headers(&self) -> Option<&HeaderMap> {
-        Some(self.headers())
-    }
-}
-
-impl<E> ResponseHeaders for Error<E> {
-    fn response_headers(&self) -> Option<&HeaderMap> {
-        match self {
-            Error::ErrorResponse(response) => Some(response.headers()),
-            Error::UnexpectedResponse(response) => Some(response.headers()),
-            _ => None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reqwest::StatusCode;
     use reqwest::header::HeaderValue;
 
     fn headers(reset: &'static str) -> HeaderMap {
@@ -84,17 +42,14 @@ mod tests {
     }
 
     #[test]
-    fn answers_and_errors_have_figures() {
-        let response = || ResponseValue::new((), StatusCode::OK, headers("1796083260"));
-        let figures = response().rate_limit().unwrap();
-        assert_eq!((figures.limit, figures.remaining), (300, 299));
-        assert_eq!(figures.reset.timestamp(), 1_796_083_260);
-        assert_eq!(Error::ErrorResponse(response()).rate_limit(), Some(figures));
-        assert_eq!(Error::<()>::Custom(String::new()).rate_limit(), None);
+    fn all_three_headers_are_read() {
+        let limit = RateLimit::from_headers(&headers("1796083260")).unwrap();
+        assert_eq!((limit.limit, limit.remaining), (300, 299));
+        assert_eq!(limit.reset.timestamp(), 1_796_083_260);
     }
 
     #[test]
-    fn figures_that_are_none_are_none() {
+    fn malformed_headers_are_ignored() {
         for reset in ["", "soon", "-1", "9223372036854775807", "99999999999999999999"] {
             assert_eq!(RateLimit::from_headers(&headers(reset)), None, "{reset}");
         }

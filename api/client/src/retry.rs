@@ -1,18 +1,18 @@
-//! Whether to try again, and how long to wait before. It sends nothing and
-//! does not wait itself.
+//! Whether to retry, and how long to wait before. It sends nothing and does not
+//! wait itself.
 
 use std::time::Duration;
 
-/// When a request is sent again, and when no longer.
+/// When a request is sent again.
 ///
-/// Sent again are requests answered with 429 or 503, after the time that
-/// `Retry-After` says, or after a time that doubles, with jitter, where it
-/// says none; and `GET` and `DELETE` requests whose connection was lost. Never
-/// one whose key is banned, because only waiting ends a ban.
+/// A request is sent again if it is answered with 429 or 503: after the time in
+/// `Retry-After`, or after a time that doubles, with jitter, where there is
+/// none. `GET` and `DELETE` requests are also sent again if the connection is
+/// lost.
 ///
-/// Where the number of attempts or the total time is exhausted, or where
-/// `Retry-After` asks for more time than is left, the last answer comes back
-/// at once, as the error that it is.
+/// The last response is returned at once, as an error, if there are no attempts
+/// or no time left, or if `Retry-After` is longer than the time left: that of a
+/// ban, for example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     attempts: u32,
@@ -40,26 +40,25 @@ impl RetryPolicy {
         Self { attempts: 1, ..Self::default() }
     }
 
-    /// How often a request is sent at most, the first time included.
+    /// The maximum number of times that a request is sent, the first included.
     pub fn attempts(mut self, attempts: u32) -> Self {
         self.attempts = attempts;
         self
     }
 
-    /// How long a request may take with all attempts and waits before none is
-    /// added any more.
+    /// The time, from the first attempt, after which no further attempt begins.
     pub fn total(mut self, total: Duration) -> Self {
         self.total = total;
         self
     }
 
-    /// The wait before the second attempt, where the server names none.
+    /// The wait before the second attempt, where there is no `Retry-After`.
     pub fn first_wait(mut self, wait: Duration) -> Self {
         self.first_wait = wait;
         self
     }
 
-    /// What the doubling waits grow to. What the server asks for may be longer.
+    /// The maximum of the doubling waits. `Retry-After` may be longer.
     pub fn longest_wait(mut self, wait: Duration) -> Self {
         self.longest_wait = wait;
         self
@@ -69,9 +68,8 @@ impl RetryPolicy {
         self.attempts <= 1
     }
 
-    /// How long to wait before the next attempt, after so many, begun so long
-    /// ago, the last of which was told to wait for `asked`; `None` if there is
-    /// to be no further attempt.
+    /// How long to wait before the next attempt; `None` if there is none.
+    /// `asked` is the `Retry-After` of the last response.
     pub(crate) fn next_wait(
         &self,
         attempts_made: u32,
@@ -81,7 +79,7 @@ impl RetryPolicy {
         if attempts_made >= self.attempts {
             return None;
         }
-        // Being asked to wait for no time at all is no reason to press.
+        // `Retry-After: 0` backs off, too.
         let wait = asked
             .filter(|asked| !asked.is_zero())
             .unwrap_or_else(|| self.back_off(attempts_made, fastrand::f64()));
@@ -89,9 +87,8 @@ impl RetryPolicy {
         (wait <= room).then_some(wait)
     }
 
-    /// A time that doubles with each attempt. `chance`, from 0 to 1, takes up
-    /// to half of it away, so that clients stopped together do not come back
-    /// together.
+    /// A time that doubles with each attempt. `chance`, from 0 to 1, reduces it
+    /// by up to half, so that clients do not all retry at the same moment.
     fn back_off(&self, attempts_made: u32, chance: f64) -> Duration {
         let doublings = attempts_made.saturating_sub(1).min(31);
         let full = self.first_wait.saturating_mul(1 << doublings).min(self.longest_wait);

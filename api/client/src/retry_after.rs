@@ -3,16 +3,16 @@
 use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
 use std::time::{Duration, SystemTime};
 
-/// How long the server asks to wait. This API sends whole seconds; what stands
-/// before it may send a date. Anything else counts as nothing.
+/// How long the server asks to wait. The API sends whole seconds; a proxy in
+/// front of it may send a date. Anything else is ignored.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // More digits than fit are longer than anybody waits.
+        // More than a u64 can hold.
         return Some(text.parse().map_or(Duration::MAX, Duration::from_secs));
     }
     let until = httpdate::parse_http_date(text).ok()?;
-    // By the server's own clock if it says it: this one may be wrong.
+    // By the server's clock if it sends it: the local one may be wrong.
     let now = date(headers, &DATE).unwrap_or_else(SystemTime::now);
     Some(until.duration_since(now).unwrap_or_default())
 }

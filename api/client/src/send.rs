@@ -1,12 +1,11 @@
-//! Sends a request, and again where [`RetryPolicy`] says so. All requests of
-//! the generated methods come through here.
+//! Sends a request, and again where [`RetryPolicy`] says so. Every generated
+//! method sends through here.
 
-use crate::ban::look_for_ban;
+use crate::generated::Client;
+use crate::retry::RetryPolicy;
 use crate::retry_after::retry_after;
-use crate::{Client, RetryPolicy};
 use progenitor_client::{ClientHooks, OperationInfo};
 use reqwest::{Method, Request, Response, StatusCode};
-use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 impl ClientHooks<RetryPolicy> for Client {
@@ -15,7 +14,7 @@ impl ClientHooks<RetryPolicy> for Client {
     }
 }
 
-/// Sends with `execute` until there is a result to give back.
+/// Sends with `execute` until the result is final.
 async fn send<F>(
     policy: RetryPolicy,
     mut request: Request,
@@ -25,17 +24,20 @@ where
     F: Future<Output = reqwest::Result<Response>>,
 {
     let began = Instant::now();
-    let mut attempts_made = 0;
-    // What streams its body cannot be sent twice.
+    let mut attempts = 0;
+    // A request with a streamed body cannot be sent twice.
     while let Some(again) = request.try_clone() {
         let method = request.method().clone();
-        let (result, next) = judged(&method, execute(request).await).await;
-        attempts_made += 1;
-        let Next::After(asked) = next else { return result };
-        let Some(wait) = policy.next_wait(attempts_made, began.elapsed(), asked) else {
+        let result = execute(request).await;
+        attempts += 1;
+        if !may_succeed_later(&method, &result) {
+            return result;
+        }
+        let asked = result.as_ref().ok().and_then(|response| retry_after(response.headers()));
+        let Some(wait) = policy.next_wait(attempts, began.elapsed(), asked) else {
             return result;
         };
-        // Whoever waits holds no connection.
+        // Releases the connection before the wait.
         drop(result);
         sleep(wait).await;
         request = again;
@@ -43,45 +45,23 @@ where
     execute(request).await
 }
 
-/// What a result means for the next attempt.
-enum Next {
-    /// There is none: this is the result.
-    No,
-    /// It may come after this time, or after one of the policy's.
-    After(Option<Duration>),
-}
-
-/// A result, still to be read, and what it means for the next attempt.
-async fn judged(
-    method: &Method,
-    result: reqwest::Result<Response>,
-) -> (reqwest::Result<Response>, Next) {
+fn may_succeed_later(method: &Method, result: &reqwest::Result<Response>) -> bool {
     match result {
-        Ok(response) => {
-            let asked = retry_after(response.headers());
-            match response.status() {
-                StatusCode::TOO_MANY_REQUESTS => {
-                    let (response, banned) = look_for_ban(response).await;
-                    (Ok(response), if banned { Next::No } else { Next::After(asked) })
-                }
-                StatusCode::SERVICE_UNAVAILABLE => (Ok(response), Next::After(asked)),
-                _ => (Ok(response), Next::No),
-            }
-        }
-        Err(error) if may_repeat(method) && is_lost_connection(&error) => {
-            (Err(error), Next::After(None))
-        }
-        Err(error) => (Err(error), Next::No),
+        Ok(response) => matches!(
+            response.status(),
+            StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
+        ),
+        Err(error) => is_idempotent(method) && is_lost_connection(error),
     }
 }
 
-/// To do these twice comes to the same as to do them once (RFC 9110, 9.2.2).
-fn may_repeat(method: &Method) -> bool {
+/// RFC 9110, 9.2.2.
+fn is_idempotent(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::DELETE)
 }
 
-/// No connection, or one that broke before the answer. A server that is silent
-/// for too long is not lost but slow, and a second request would not help it.
+/// No connection, or one that broke before the response. A time-out is not
+/// one: the server is slow, and a second request would not help it.
 fn is_lost_connection(error: &reqwest::Error) -> bool {
     error.is_connect() || (error.is_request() && !error.is_timeout())
 }
@@ -90,25 +70,22 @@ fn is_lost_connection(error: &reqwest::Error) -> bool {
 mod tests {
     use super::*;
     use reqwest::Url;
-    use std::cell::{Cell, RefCell};
-
-    const LIMITED: &str = r#"{"code":"rate_limit_exceeded","message":"Wait.","status":429}"#;
-    const BANNED: &str = r#"{"code":"key_banned","message":"Wait.","status":429}"#;
+    use std::cell::Cell;
 
     fn request() -> Request {
         Request::new(Method::GET, Url::parse("http://orders.example/v1/store/orders").unwrap())
     }
 
-    fn answer(status: u16, retry_after: Option<&str>, body: &'static str) -> Response {
+    fn answer(status: u16, retry_after: Option<&str>) -> Response {
         let mut response = http::Response::builder().status(status);
         if let Some(value) = retry_after {
             response = response.header("Retry-After", value);
         }
-        Response::from(response.body(body).unwrap())
+        Response::from(response.body("").unwrap())
     }
 
-    /// Answers 429 as told so often, then 200; returns the status, the
-    /// requests that it took, and the seconds, of a clock that tests move.
+    /// Answers 429 this many times, then 200. Returns the status, the number of
+    /// requests, and the seconds that passed on the paused clock.
     async fn run(
         policy: RetryPolicy,
         times: usize,
@@ -118,11 +95,7 @@ mod tests {
         let began = Instant::now();
         let response = send(policy, request(), |_| async {
             sent.set(sent.get() + 1);
-            Ok(if sent.get() > times {
-                answer(200, None, "[]")
-            } else {
-                answer(429, retry_after, LIMITED)
-            })
+            Ok(if sent.get() > times { answer(200, None) } else { answer(429, retry_after) })
         });
         let status = response.await.unwrap().status().as_u16();
         (status, sent.get(), began.elapsed().as_secs_f64())
@@ -168,26 +141,11 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_ban_ends_it_at_any_attempt() {
-        let script = RefCell::new(vec![
-            answer(429, Some("60"), BANNED),
-            answer(503, Some("1"), "not read"),
-            answer(429, Some("1"), LIMITED),
-        ]);
-        let response = send(RetryPolicy::default(), request(), |_| async {
-            Ok(script.borrow_mut().pop().unwrap())
-        });
-        let response = response.await.unwrap();
-        assert_eq!(response.status(), 429);
-        assert_eq!(response.text().await.unwrap(), BANNED);
-    }
-
-    #[tokio::test(start_paused = true)]
     async fn other_failures_are_answers() {
         let sent = Cell::new(0);
         let response = send(RetryPolicy::default(), request(), |_| async {
             sent.set(sent.get() + 1);
-            Ok(answer(500, Some("1"), ""))
+            Ok(answer(500, Some("1")))
         });
         assert_eq!((response.await.unwrap().status().as_u16(), sent.get()), (500, 1));
     }

@@ -85,7 +85,7 @@ impl Reply {
 /// The server. It stops with the test that started it.
 pub struct ScriptedServer {
     /// Ends in `/v1`, as those of the service do.
-    pub base_address: String,
+    pub base_url: String,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
@@ -93,7 +93,7 @@ impl ScriptedServer {
     /// Starts one that gives these replies and then takes no connection more.
     pub async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base_address = format!("http://{}/v1", listener.local_addr().unwrap());
+        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
         let requests = Arc::new(Mutex::new(Vec::new()));
         let mut replies: VecDeque<Reply> = replies.into_iter().collect();
         let seen = requests.clone();
@@ -103,7 +103,7 @@ impl ScriptedServer {
                 answer(socket, &reply, &seen).await;
             }
         });
-        Self { base_address, requests }
+        Self { base_url, requests }
     }
 
     /// The heads of the requests so far.

@@ -1,0 +1,195 @@
+//! Makes a client from a base URL, a key and options. It sends nothing.
+
+use crate::generated;
+use crate::operations::Client;
+use crate::retry::RetryPolicy;
+use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use std::time::Duration;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Why a client could not be made. No message holds the key.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// Requests cannot be sent to the base URL.
+    #[error("the base URL {0}")]
+    BaseUrl(&'static str),
+    /// The key cannot be sent in a header.
+    #[error("the API key is empty or contains characters that no key has")]
+    Key,
+    /// The HTTP client could not be set up, for example its TLS.
+    #[error("the HTTP client could not be set up")]
+    Http(#[source] Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl Client {
+    /// A client with the default time-outs and [`RetryPolicy`].
+    ///
+    /// `base_url` ends in `/v1`; the operator of the service tells you its
+    /// host, and issues `key`: keys that begin with `sto_live_` are for
+    /// production, those that begin with `sto_test_` for staging.
+    ///
+    /// The first request opens the first connection.
+    pub fn connect(
+        base_url: impl Into<String>,
+        key: impl Into<String>,
+    ) -> Result<Self, ConnectError> {
+        Self::builder(base_url, key).build()
+    }
+
+    /// Like [`connect`](Self::connect), with options to set before
+    /// [`build`](ClientBuilder::build).
+    pub fn builder(base_url: impl Into<String>, key: impl Into<String>) -> ClientBuilder {
+        ClientBuilder {
+            base_url: base_url.into(),
+            key: key.into(),
+            retry: RetryPolicy::default(),
+            connect_timeout: CONNECT_TIMEOUT,
+            read_timeout: READ_TIMEOUT,
+            http: None,
+        }
+    }
+}
+
+/// Options of a client. From [`Client::builder`].
+#[must_use = "nothing is made before `build`"]
+pub struct ClientBuilder {
+    base_url: String,
+    key: String,
+    retry: RetryPolicy,
+    connect_timeout: Duration,
+    read_timeout: Duration,
+    http: Option<reqwest::ClientBuilder>,
+}
+
+impl ClientBuilder {
+    /// Replaces the default [`RetryPolicy`].
+    pub fn retry(mut self, policy: RetryPolicy) -> Self {
+        self.retry = policy;
+        self
+    }
+
+    /// Sends every request once: 429, 503 and lost connections are returned as
+    /// errors at once.
+    pub fn without_retries(self) -> Self {
+        self.retry(RetryPolicy::never())
+    }
+
+    /// How long a connection may take to open: 10 seconds by default.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// How long the server may be silent: 30 seconds by default. Every part of
+    /// a response that arrives restarts it, so a long list can take longer.
+    pub fn read_timeout(mut self, timeout: Duration) -> Self {
+        self.read_timeout = timeout;
+        self
+    }
+
+    /// The HTTP client to start from, for example with a proxy or a private
+    /// certificate authority. Key, time-outs and redirects are overridden.
+    pub fn http(mut self, http: reqwest::ClientBuilder) -> Self {
+        self.http = Some(http);
+        self
+    }
+
+    /// Makes the client, if base URL and key are valid.
+    pub fn build(self) -> Result<Client, ConnectError> {
+        let base_url = checked_base_url(&self.base_url)?;
+        let authorization = authorization(&self.key)?;
+        let user_agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
+        let mut http = self
+            .http
+            .unwrap_or_else(|| reqwest::Client::builder().user_agent(user_agent))
+            .default_headers(HeaderMap::from_iter([(AUTHORIZATION, authorization)]))
+            .connect_timeout(self.connect_timeout)
+            .read_timeout(self.read_timeout)
+            // The API never redirects, and no other host may see the key.
+            .redirect(reqwest::redirect::Policy::none());
+        if self.retry.is_never() {
+            // Reqwest itself repeats what HTTP/2 refused, which is a retry too.
+            http = http.retry(reqwest::retry::never());
+        }
+        let http = http.build().map_err(|error| ConnectError::Http(error.into()))?;
+        let generated = generated::Client::new_with_client(&base_url, http, self.retry);
+        Ok(Client { generated })
+    }
+}
+
+/// Without the key.
+impl std::fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ClientBuilder")
+            .field("base_url", &self.base_url)
+            .field("retry", &self.retry)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("read_timeout", &self.read_timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The URL without a slash at its end, because paths are appended to it.
+fn checked_base_url(text: &str) -> Result<String, ConnectError> {
+    let url = Url::parse(text).map_err(|_| ConnectError::BaseUrl("is not a URL"))?;
+    let fault = if !matches!(url.scheme(), "http" | "https") {
+        "must begin with https:// or http://"
+    } else if !url.username().is_empty() || url.password().is_some() {
+        "must not contain a user name or password: pass the key separately"
+    } else if url.query().is_some() || url.fragment().is_some() {
+        "must end with its path: no query and no fragment"
+    } else {
+        return Ok(text.trim().trim_end_matches('/').to_string());
+    };
+    Err(ConnectError::BaseUrl(fault))
+}
+
+/// `Bearer <key>`, marked as sensitive so that no `Debug` output shows it.
+fn authorization(key: &str) -> Result<HeaderValue, ConnectError> {
+    let key = key.trim();
+    if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(ConnectError::Key);
+    }
+    let mut value =
+        HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| ConnectError::Key)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_urls_are_checked() {
+        let base = |url: &str| checked_base_url(url).map_err(|error| error.to_string());
+        assert_eq!(base("https://o.example/v1").unwrap(), "https://o.example/v1");
+        assert_eq!(base("http://[::1]:80/v1/").unwrap(), "http://[::1]:80/v1");
+        for wrong in [
+            "",
+            "orders.example/v1",
+            "ftp://orders.example/v1",
+            "https://me:secret@orders.example/v1",
+            "https://orders.example/v1?key=secret",
+            "https://orders.example/v1#x",
+        ] {
+            let message = base(wrong).unwrap_err();
+            assert!(!message.contains("secret"), "{message}");
+        }
+    }
+
+    #[test]
+    fn invalid_keys_are_refused_and_not_shown() {
+        for wrong in ["", "  ", "sto_live_\nX: y", "sto live", "sto_lïve"] {
+            let error = Client::connect("https://orders.example/v1", wrong).unwrap_err();
+            assert!(matches!(error, ConnectError::Key));
+            assert!(!error.to_string().contains("sto"));
+        }
+        // A key that was read from a file often ends with a line break.
+        assert!(authorization("sto_live_x\n").is_ok());
+    }
+}

@@ -1,0 +1,109 @@
+//! What every response carries, and the response of a call that succeeded.
+
+use crate::rate_limit::RateLimit;
+use crate::retry_after::retry_after;
+use reqwest::StatusCode;
+use reqwest::header::HeaderMap;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+/// Status and headers of a response, success or error.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Head {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+}
+
+impl Head {
+    pub(crate) fn rate_limit(&self) -> Option<RateLimit> {
+        RateLimit::from_headers(&self.headers)
+    }
+
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        retry_after(&self.headers)
+    }
+
+    pub(crate) fn request_id(&self) -> Option<&str> {
+        self.headers.get("x-request-id")?.to_str().ok()
+    }
+}
+
+/// The result of a successful call. It dereferences to the value: the orders,
+/// the pet, or nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Response<T> {
+    value: T,
+    head: Head,
+}
+
+impl<T> Response<T> {
+    pub(crate) fn new(value: T, head: Head) -> Self {
+        Self { value, head }
+    }
+
+    /// The value, without what came with it.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+
+    /// The HTTP status.
+    pub fn status(&self) -> StatusCode {
+        self.head.status
+    }
+
+    /// All headers of the response.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.head.headers
+    }
+
+    /// How many requests remain, from the `X-RateLimit-*` headers.
+    pub fn rate_limit(&self) -> Option<RateLimit> {
+        self.head.rate_limit()
+    }
+
+    /// How long the server asks to wait, from `Retry-After`.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.head.retry_after()
+    }
+
+    /// Identifies the request in the server's log: quote it when you report a
+    /// problem.
+    pub fn request_id(&self) -> Option<&str> {
+        self.head.request_id()
+    }
+}
+
+impl<T> Deref for Response<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for Response<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reqwest::header::HeaderValue;
+
+    #[test]
+    fn a_response_is_its_value_and_what_came_with_it() {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-request-id", HeaderValue::from_static("5a2bd2f9"));
+        headers.insert("Retry-After", HeaderValue::from_static("7"));
+        let response = Response::new(vec![1, 2], Head { status: StatusCode::OK, headers });
+        assert_eq!(response.len(), 2);
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.request_id(), Some("5a2bd2f9"));
+        assert_eq!(response.retry_after(), Some(Duration::from_secs(7)));
+        assert_eq!(response.rate_limit(), None);
+        assert_eq!(response.clone(), response);
+        assert_eq!(response.into_inner(), [1, 2]);
+    }
+}

@@ -1,0 +1,167 @@
+//! A backup is the store as of one moment, and comes back whole or not at all.
+
+use super::damage;
+use rusqlite::Connection;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+use store_orders::store::sqlite::{SqliteStore, back_up, check, restore};
+use testbed::CliSandbox;
+use testbed::in_process::TestSetup;
+
+const ORDERS: i64 = 50_000;
+
+/// The ids of cancelled orders in a store.
+fn cancelled(file: &Path) -> Vec<i64> {
+    let connection = Connection::open(file).unwrap();
+    let mut statement =
+        connection.prepare("SELECT id FROM orders WHERE status = 'cancelled' ORDER BY id").unwrap();
+    statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+/// Backs a store up, and goes on after the first step only when 20 more orders
+/// have been cancelled. Answers how many were when it began.
+fn copy_while_cancelled(directory: &Path, file: &Path, done: &AtomicI64) -> i64 {
+    let began = AtomicI64::new(0);
+    back_up(directory, file, &|copied, all| {
+        assert!(copied <= all);
+        if began.load(Ordering::SeqCst) == 0 {
+            assert!(copied < all, "it is too small to be copied in steps");
+            began.store(done.load(Ordering::SeqCst), Ordering::SeqCst);
+            while done.load(Ordering::SeqCst) < began.load(Ordering::SeqCst) + 20 {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    })
+    .unwrap();
+    began.into_inner()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backup_taken_while_cancels_go_on_restores_one_moment() {
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(1_000_000, 1_000_000);
+    setup.pending(1..=ORDERS);
+    let server = setup.serve().await;
+    let done = Arc::new(AtomicI64::new(0));
+    let sandbox = CliSandbox::new();
+    let file = sandbox.path("backup.sqlite");
+
+    // One client cancels orders in ascending order of id until the backup is
+    // written; the backup waits within itself until more have been cancelled.
+    let client = server.client(&key);
+    let mut copying = None;
+    for id in 1.. {
+        client.cancel_order(id).await.unwrap();
+        done.store(id, Ordering::SeqCst);
+        if id == 10 {
+            let (directory, file) = (server.setup.directory.path().to_path_buf(), file.clone());
+            let done = Arc::clone(&done);
+            let copy = move || copy_while_cancelled(&directory, &file, &done);
+            copying = Some(tokio::task::spawn_blocking(copy));
+        }
+        if copying.as_ref().is_some_and(tokio::task::JoinHandle::is_finished) {
+            break;
+        }
+    }
+    let began = copying.unwrap().await.unwrap();
+
+    let found = restore(&file, &sandbox.path("restored"), &|_, _| ()).unwrap();
+    let orders = found.orders;
+    assert_eq!(orders.pending + orders.shipped + orders.cancelled, ORDERS);
+    assert!(done.load(Ordering::SeqCst) >= began + 20);
+    // One more may have been under way.
+    assert!((10..=began + 1).contains(&orders.cancelled), "{orders:?}, began at {began}");
+    // Sequential, so the copy has a beginning of them without a gap, each with
+    // the version of its own transaction after the import's.
+    let ids = cancelled(&sandbox.path("restored/store.sqlite"));
+    assert_eq!(ids, (1..=orders.cancelled).collect::<Vec<_>>());
+    assert_eq!(found.orders_version, orders.cancelled + 1);
+    assert_eq!(check(&sandbox.path("restored")).unwrap(), found);
+    let store = SqliteStore::open(&sandbox.path("restored")).unwrap();
+    assert_eq!(store.key_records().unwrap().len(), 1);
+}
+
+/// A store with one order, and a backup of it.
+fn backed_up() -> CliSandbox {
+    let sandbox = CliSandbox::new();
+    sandbox.write("orders.csv", "id,petId,quantity\n7,1,1\n");
+    sandbox.run(&["orders", "import", "orders.csv"]).done();
+    sandbox.run(&["backup", "backup.sqlite"]).done();
+    sandbox
+}
+
+#[test]
+fn a_backup_is_one_file_of_its_owner_and_overwrites_nothing() {
+    let sandbox = backed_up();
+    let names = ["backup.sqlite", "orders.csv", "store-orders-data"];
+    assert_eq!(sandbox.names("."), names);
+    let mode = sandbox.path("backup.sqlite").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+
+    sandbox.write("taken", "something else");
+    let error = sandbox.run(&["backup", "taken"]).error();
+    assert_eq!(error, "taken is there already and is not overwritten");
+    assert_eq!(std::fs::read_to_string(sandbox.path("taken")).unwrap(), "something else");
+    let error = sandbox.run(&["backup", "nowhere/backup.sqlite"]).error();
+    assert!(error.starts_with("cannot write nowhere/backup.sqlite: No such file"), "{error}");
+    let error = sandbox.run(&["backup", "new", "--data-dir", "none"]).error();
+    assert_eq!(error, "there is no store at none/store.sqlite");
+    assert!(!sandbox.path("none").exists());
+}
+
+#[test]
+fn what_was_backed_up_comes_back() {
+    let sandbox = backed_up();
+    let said = sandbox.run(&["restore", "backup.sqlite", "--data-dir", "new"]).done();
+    assert!(said.starts_with("restored new\norders    1 pending"), "{said}");
+    let orders = sandbox.run(&["orders", "list", "--json", "--data-dir", "new"]).json();
+    assert_eq!(orders[0]["id"], 7);
+}
+
+#[test]
+fn a_restore_replaces_no_store() {
+    let sandbox = backed_up();
+    let store = sandbox.path("store-orders-data/store.sqlite");
+    sandbox.write("orders.csv", "id,petId,quantity\n8,1,1\n");
+    sandbox.run(&["orders", "import", "orders.csv"]).done();
+    let error = sandbox.run(&["restore", "backup.sqlite"]).error();
+    assert!(error.ends_with("store.sqlite is there already and is not overwritten"), "{error}");
+    assert_eq!(sandbox.run(&["orders", "list", "--json"]).json().as_array().unwrap().len(), 2);
+
+    // What a store has left there would become part of the restored one.
+    std::fs::rename(&store, sandbox.path("away.sqlite")).unwrap();
+    sandbox.write("store-orders-data/store.sqlite-wal", "left behind");
+    let error = sandbox.run(&["restore", "backup.sqlite"]).error();
+    assert!(error.contains("store.sqlite-wal is there already"), "{error}");
+    assert!(!store.exists());
+}
+
+#[test]
+fn nothing_is_restored_beside_a_server() {
+    let sandbox = backed_up();
+    let _server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
+    let error = sandbox.run(&["restore", "backup.sqlite"]).error();
+    assert!(error.starts_with("a server (pid "), "{error}");
+}
+
+#[test]
+fn what_is_no_sound_store_is_not_restored() {
+    let sandbox = backed_up();
+    let error = sandbox.run(&["restore", "orders.csv", "--data-dir", "new"]).error();
+    assert_eq!(error, "orders.csv is not a store of Store Orders");
+    Connection::open(sandbox.path("other.sqlite"))
+        .unwrap()
+        .execute("CREATE TABLE a (b)", [])
+        .unwrap();
+    let error = sandbox.run(&["restore", "other.sqlite", "--data-dir", "new"]).error();
+    assert_eq!(error, "other.sqlite is not a store of Store Orders");
+    assert!(!sandbox.path("new").exists());
+
+    damage(&sandbox.path("backup.sqlite"), 3);
+    let output = sandbox.run(&["restore", "backup.sqlite", "--data-dir", "new"]);
+    assert_eq!(output.status, 1, "{}", output.stdout);
+    assert_eq!(sandbox.names("new"), ["server.lock"]);
+}

@@ -1,0 +1,120 @@
+//! Settings: which layer goes before which, and what is said of those that
+//! cannot be used.
+
+use serde_json::{Value, json};
+use testbed::CliSandbox;
+
+/// What is in force for a key, and where it came from.
+fn in_force(shown: &Value, key: &str) -> (Value, String) {
+    let setting = shown.as_array().unwrap().iter().find(|setting| setting["key"] == key).unwrap();
+    (setting["value"].clone(), setting["origin"].as_str().unwrap().to_string())
+}
+
+#[test]
+fn flags_go_before_the_environment_before_the_file_before_defaults() {
+    let sandbox = CliSandbox::new();
+    sandbox.write("a.toml", "# mine\nkeyless_per_minute = 1\ntrusted_proxies = [\"10.0.0.0/8\"]\n");
+    let show = ["config", "show", "--json"];
+    let file = ["config", "show", "--json", "--config", "a.toml"];
+    let flag = ["config", "show", "--json", "--config", "a.toml", "--keyless-per-minute", "3"];
+    let environment = [
+        ("STORE_ORDERS_KEYLESS_PER_MINUTE", "2"),
+        ("STORE_ORDERS_TRUSTED_PROXIES", "10.1.0.0/16,10.2.0.0/16"),
+    ];
+    let keyless = |shown: &Value| in_force(shown, "keyless_per_minute");
+
+    let shown = sandbox.run(&show).json();
+    assert_eq!(keyless(&shown), (json!(1000), "default".to_string()));
+    let shown = sandbox.run(&file).json();
+    assert_eq!(keyless(&shown), (json!(1), "a.toml:2".to_string()));
+    let proxies = (json!(["10.0.0.0/8"]), "a.toml:3".to_string());
+    assert_eq!(in_force(&shown, "trusted_proxies"), proxies);
+    let shown = sandbox.run_with(&file, &environment).json();
+    let variable = "environment STORE_ORDERS_KEYLESS_PER_MINUTE".to_string();
+    assert_eq!(keyless(&shown), (json!(2), variable));
+    assert_eq!(in_force(&shown, "trusted_proxies").0, json!(["10.1.0.0/16", "10.2.0.0/16"]));
+    let shown = sandbox.run_with(&flag, &environment).json();
+    assert_eq!(keyless(&shown), (json!(3), "flag".to_string()));
+
+    let shown = sandbox.run_with(&show, &[("STORE_ORDERS_CONFIG", "a.toml")]).json();
+    assert_eq!(keyless(&shown), (json!(1), "a.toml:2".to_string()));
+    let text = sandbox.run(&["config", "show", "--config", "a.toml"]).done();
+    let line = text.lines().find(|line| line.starts_with("keyless_per_minute ")).unwrap();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    assert_eq!(words, ["keyless_per_minute", "1", "a.toml:2"]);
+}
+
+#[tokio::test]
+async fn the_server_runs_with_what_the_file_says() {
+    let sandbox = CliSandbox::new();
+    let settings = "listen = \"127.0.0.1:0\"\nkeyless_per_minute = 2\nlog_level = \"off\"\n";
+    sandbox.write("a.toml", settings);
+    let quiet = sandbox.serve(&["--config", "a.toml"]);
+    let mut statuses = Vec::new();
+    for _ in 0..3 {
+        let answer = reqwest::get(format!("{}/store/orders", quiet.base_url())).await.unwrap();
+        statuses.push(answer.status().as_u16());
+    }
+    assert_eq!(statuses, [401, 401, 429]);
+    assert_eq!(quiet.kill().unwrap(), "");
+}
+
+#[test]
+fn operators_commands_find_the_store_that_the_file_names() {
+    let sandbox = CliSandbox::new();
+    sandbox.write("a.toml", "data_dir = \"elsewhere\"\n");
+    sandbox.run(&["accounts", "create", "acme", "--plan", "pro", "--config", "a.toml"]).done();
+    assert!(sandbox.path("elsewhere/store.sqlite").exists());
+    assert!(sandbox.run(&["accounts", "list", "--data-dir", "elsewhere"]).done().contains("acme"));
+}
+
+#[test]
+fn settings_that_cannot_be_used_name_file_line_and_key() {
+    let sandbox = CliSandbox::new();
+    sandbox.write("unknown.toml", "\nlisten = \"127.0.0.1:0\"\nliste = 1\n");
+    sandbox
+        .write("network.toml", "trusted_proxies = [\n  \"10.0.0.0/8\",\n  \"10.0.0.0/99\",\n]\n");
+    sandbox.write("half.toml", "log_level = \"info\"\ntls_cert = \"cert.pem\"\n");
+    sandbox.write("twice.toml", "listen = \"0.0.0.0:9000\"\nadmin_listen = \"127.0.0.1:9000\"\n");
+    let cases = [
+        ("unknown.toml", "unknown.toml:3: liste: there is no such setting; listen is one"),
+        ("network.toml", "network.toml:3: trusted_proxies: invalid value \"10.0.0.0/99\": "),
+        ("half.toml", "half.toml:2: tls_cert: a certificate needs its tls_key"),
+        ("twice.toml", "twice.toml:2: admin_listen: it is where listen is"),
+        ("none.toml", "none.toml: cannot be read: No such file"),
+    ];
+    for (file, begin) in cases {
+        for command in [&["config", "check", file][..], &["serve", "--config", file]] {
+            let error = sandbox.run(command).error();
+            assert!(error.starts_with(begin), "{command:?}: {error}");
+        }
+    }
+    assert!(!sandbox.path("store-orders-data").exists(), "nothing was started");
+    sandbox.write("sound.toml", "listen = \"127.0.0.1:0\"\n");
+    let said = sandbox.run(&["config", "check", "sound.toml", "--json"]).json();
+    assert_eq!(said, json!({ "file": "sound.toml", "usable": true }));
+}
+
+#[test]
+fn elsewhere_the_flag_or_the_variable_is_named() {
+    let sandbox = CliSandbox::new();
+    let error = sandbox.run(&["config", "check", "--tls-key", "key.pem"]).error();
+    assert_eq!(error, "--tls-key: a key needs its tls_cert");
+    let half = [("STORE_ORDERS_TLS_CERT", "cert.pem")];
+    let error = sandbox.run_with(&["config", "check"], &half).error();
+    assert_eq!(error, "STORE_ORDERS_TLS_CERT: a certificate needs its tls_key");
+    let senseless = [("STORE_ORDERS_LISTEN", "here")];
+    let error = sandbox.run_with(&["serve"], &senseless).error();
+    assert!(error.starts_with("STORE_ORDERS_LISTEN: invalid value \"here\": "), "{error}");
+    // What a command does not take does not stop it.
+    sandbox.run_with(&["orders", "list"], &senseless).done();
+}
+
+#[test]
+fn the_default_file_can_be_used_as_it_is() {
+    let sandbox = CliSandbox::new();
+    sandbox.write("default.toml", sandbox.run(&["config", "default"]).done());
+    sandbox.run(&["config", "check", "default.toml"]).done();
+    let with = sandbox.run(&["config", "show", "--json", "--config", "default.toml"]).json();
+    assert_eq!(with, sandbox.run(&["config", "show", "--json"]).json());
+}

@@ -1,0 +1,108 @@
+//! What goes wrong before a command begins: the command line, the data
+//! directory. And the commands that need no store.
+
+use serde_json::Value;
+use std::os::unix::fs::PermissionsExt;
+use testbed::CliSandbox;
+
+#[test]
+fn help_is_everywhere_and_a_wrong_command_line_is_2() {
+    let sandbox = CliSandbox::new();
+    for command in ["orders import", "orders ship", "accounts create", "keys rotate", "openapi"] {
+        let arguments: Vec<_> = command.split(' ').chain(["--help"]).collect();
+        let help = sandbox.run(&arguments).done();
+        assert!(help.contains(&format!("store-orders {command}")) && help.contains("Example"));
+        // Colours are for terminals.
+        assert!(!help.contains('\u{1b}'));
+    }
+    assert!(sandbox.run(&["--version"]).done().starts_with("store-orders "));
+    for arguments in [&[][..], &["order"], &["orders", "list", "--limit", "x"], &["--data-dir"]] {
+        let usage = sandbox.run(arguments).usage();
+        assert!(usage.contains("--help") || usage.contains("Usage:"), "{usage}");
+    }
+    assert!(!sandbox.path("store-orders-data").exists());
+}
+
+#[test]
+fn the_document_is_the_one_that_is_served() {
+    let sandbox = CliSandbox::new();
+    let document = sandbox.run(&["openapi"]).done();
+    assert_eq!(document, store_orders_api::document::emitted_text().unwrap());
+    assert!(serde_json::from_str::<Value>(&document).unwrap()["paths"].is_object());
+    assert!(!sandbox.path("store-orders-data").exists());
+}
+
+#[test]
+fn the_data_directory_comes_from_the_flag_then_the_environment() {
+    let sandbox = CliSandbox::new();
+    let create = |arguments: &[&str]| {
+        let mut command = sandbox.command(&["accounts", "create", "acme", "--plan", "pro"]);
+        command.args(arguments).env("STORE_ORDERS_DATA_DIR", "from/environment");
+        assert!(command.output().unwrap().status.success());
+    };
+    create(&["--json"]);
+    create(&["--data-dir", "from/flag"]);
+    for directory in ["from/environment", "from/flag"] {
+        assert!(sandbox.path(directory).join("store.sqlite").exists());
+        let mode = sandbox.path(directory).metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+    let before = ["--data-dir", "from/flag", "accounts", "list", "--json"];
+    assert_eq!(sandbox.run(&before).json().as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_used_is_one_line() {
+    let sandbox = CliSandbox::new();
+    sandbox.write("file", "");
+    let refused =
+        |directory: &str| sandbox.run(&["orders", "list", "--data-dir", directory]).error();
+    assert_eq!(
+        refused("file"),
+        "cannot use the data directory file: it is a file; choose another --data-dir"
+    );
+    let error = refused("file/below");
+    assert!(error.starts_with("cannot use the data directory file/below: "), "{error}");
+    // Nobody, root included, makes a directory there.
+    let error = refused("/proc/store-orders");
+    assert!(error.starts_with("cannot use the data directory /proc/store-orders: "), "{error}");
+}
+
+#[test]
+fn a_directory_without_write_permission_is_one_line() {
+    let sandbox = CliSandbox::new();
+    std::fs::create_dir(sandbox.path("closed")).unwrap();
+    std::fs::set_permissions(sandbox.path("closed"), PermissionsExt::from_mode(0o500)).unwrap();
+    if std::fs::write(sandbox.path("closed/probe"), "").is_ok() {
+        println!("skipped: this user may write in any directory, as root does");
+        return;
+    }
+    let error = sandbox.run(&["orders", "list", "--data-dir", "closed"]).error();
+    assert!(error.starts_with("data directory closed: the store cannot be opened: "), "{error}");
+}
+
+#[test]
+fn a_file_that_is_no_store_of_ours_stays_as_it_is() {
+    let sandbox = CliSandbox::new();
+    let foreign = "is not a store of Store Orders; choose another --data-dir";
+    for (directory, statement, error) in [
+        ("other", "CREATE TABLE t (x)", foreign),
+        (
+            "newer",
+            "PRAGMA application_id = 0x73746f72; PRAGMA user_version = 99",
+            "was written by a newer version of store-orders",
+        ),
+    ] {
+        std::fs::create_dir(sandbox.path(directory)).unwrap();
+        let file = sandbox.path(directory).join("store.sqlite");
+        rusqlite::Connection::open(&file).unwrap().execute_batch(statement).unwrap();
+        let before = std::fs::read(&file).unwrap();
+        let said = sandbox.run(&["keys", "list", "--data-dir", directory]).error();
+        assert!(said.starts_with(&format!("{directory}/store.sqlite {error}")), "{said}");
+        assert_eq!(std::fs::read(&file).unwrap(), before);
+    }
+    std::fs::create_dir(sandbox.path("text")).unwrap();
+    sandbox.write("text/store.sqlite", "no database, but long enough for a header".repeat(20));
+    let said = sandbox.run(&["keys", "list", "--data-dir", "text"]).error();
+    assert_eq!(said, format!("text/store.sqlite {foreign}"));
+}

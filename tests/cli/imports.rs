@@ -1,0 +1,187 @@
+//! `orders import` and `pets import`: all or nothing, and why not.
+
+use chrono::Utc;
+use serde_json::json;
+use store_orders::store::{Cancellation, NewOrder, Store};
+use testbed::CliSandbox;
+
+const CSV: &str = "id,petId,quantity,shipDate,complete,status\n\
+                   1001,3,2,2026-12-01T01:00:00+02:00,true,shipped\n\
+                   -7,4,1,,,\n";
+
+#[test]
+fn every_format_arrives_in_the_store() {
+    let json = r#"[
+        {"id": 1001, "petId": 3, "quantity": 2, "shipDate": "2026-11-30T23:00:00Z",
+         "complete": true, "status": "shipped"},
+        {"id": -7, "petId": 4, "quantity": 1}
+    ]"#;
+    let lines = "{\"id\":-7,\"petId\":4,\"quantity\":1,\"status\":\"pending\"}\n\
+                 {\"id\":1001,\"petId\":3,\"quantity\":2,\"complete\":true,\
+                 \"shipDate\":\"2026-11-30T23:00:00.000Z\",\"status\":\"shipped\"}\n";
+    for content in [CSV, json, lines, &format!("\u{feff}{CSV}")] {
+        let sandbox = CliSandbox::new();
+        sandbox.write("orders", content);
+        assert_eq!(sandbox.run(&["orders", "import", "orders"]).done(), "imported 2 orders\n");
+        assert_eq!(
+            json!(sandbox.listed(&["orders"])),
+            json!([
+                {"id": -7, "petId": 4, "quantity": 1, "complete": false, "status": "pending"},
+                {"id": 1001, "petId": 3, "quantity": 2, "shipDate": "2026-11-30T23:00:00Z",
+                 "complete": true, "status": "shipped"},
+            ])
+        );
+    }
+}
+
+#[test]
+fn standard_input_is_a_file_too() {
+    let sandbox = CliSandbox::new();
+    let said = sandbox.run_with_input(&["orders", "import", "-", "--json"], CSV.as_bytes());
+    assert_eq!(said.json(), json!({"imported": 2, "skipped": 0}));
+    let said = sandbox.run_with_input(&["orders", "import", "-"], b"");
+    assert!(said.error().starts_with("standard input: there is nothing in it; "));
+}
+
+#[test]
+fn one_bad_row_and_nothing_is_stored() {
+    let sandbox = CliSandbox::new();
+    sandbox.write("orders.csv", format!("{CSV}5,1,0,,,\n"));
+    assert_eq!(
+        sandbox.run(&["orders", "import", "orders.csv"]).error(),
+        "orders.csv: line 4: quantity must be an integer from 1 to 2147483647, not \"0\"; \
+         nothing was imported"
+    );
+    assert_eq!(sandbox.order_ids(), [0_i64; 0]);
+}
+
+#[test]
+fn of_many_bad_rows_twenty_are_shown() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending([500]);
+    let mut csv = CSV.to_string();
+    for id in 100..150 {
+        csv.push_str(&format!("{id},1,0,,,\n"));
+    }
+    csv.push_str("500,1,1,,,\n1001,1,1,,,\n");
+    sandbox.write("orders.csv", &csv);
+    let lines = sandbox.run(&["orders", "import", "orders.csv"]).errors();
+    assert_eq!(lines.len(), 22);
+    assert_eq!(lines[0], "orders.csv: nothing was imported, because of:");
+    assert!(lines[1].starts_with("  line 4: quantity must be"), "{}", lines[1]);
+    assert!(lines[20].starts_with("  line 23: quantity must be"), "{}", lines[20]);
+    // The order that the store has and the one that is in the file twice count.
+    assert_eq!(lines[21], "52 bad rows, of which the first 20 are shown");
+    assert_eq!(sandbox.order_ids(), [500]);
+}
+
+#[test]
+fn an_id_of_the_store_is_taken_unless_passed_over() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending([1, 2]);
+    let cancellation = Cancellation { order_id: 2, key_id: "key_x".into(), at: Utc::now() };
+    sandbox.store().cancel(&[cancellation]).unwrap();
+    let csv = "id,petId,quantity\n3,1,1\n2,9,9\n1,9,9\n";
+    let passed_over = "--skip-existing passes over ids that are in the store";
+
+    let lines = sandbox.run_with_input(&["orders", "import", "-"], csv.as_bytes()).errors();
+    assert_eq!(
+        lines[1..],
+        [
+            "  line 3: order 2 is already in the store",
+            "  line 4: order 1 is already in the store",
+            &format!("2 bad rows; {passed_over}"),
+        ]
+    );
+    assert_eq!(sandbox.order_ids(), [1, 2]);
+
+    let skipping = ["orders", "import", "-", "--skip-existing"];
+    let twice = sandbox.run_with_input(&skipping, format!("{csv}3,1,1\n").as_bytes());
+    assert_eq!(
+        twice.error(),
+        "standard input: line 5: order 3 is in the file twice, first on line 2; nothing was \
+         imported"
+    );
+    assert_eq!(sandbox.order_ids(), [1, 2]);
+
+    let said = sandbox.run_with_input(&skipping, csv.as_bytes()).done();
+    assert_eq!(said, "imported 1 order\nskipped 2, already in the store\n");
+    // Those that were passed over stay as they were.
+    let statuses: Vec<_> = sandbox
+        .listed(&["orders"])
+        .iter()
+        .map(|order| (order["petId"].clone(), order["status"].clone()))
+        .collect();
+    let expected = [(1, "pending"), (1, "cancelled"), (1, "pending")];
+    assert_eq!(statuses, expected.map(|(pet, status)| (json!(pet), json!(status))));
+    let again = sandbox.run_with_input(&[&skipping[..], &["--json"]].concat(), csv.as_bytes());
+    assert_eq!(again.json(), json!({"imported": 0, "skipped": 3}));
+}
+
+#[test]
+fn an_id_taken_since_the_file_was_checked_is_refused_too() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending([2]);
+    let store = sandbox.store();
+    let order = |id| NewOrder {
+        id,
+        pet_id: 9,
+        quantity: 1,
+        ship_date: None,
+        complete: false,
+        shipped: true,
+    };
+    let orders = [order(1), order(2), order(3)];
+    let version = store.versions().unwrap();
+    assert_eq!(
+        store.import_orders(&orders, false, &|| ()).unwrap_err().to_string(),
+        "order 2 is already in the store; nothing was imported"
+    );
+    assert_eq!((sandbox.order_ids(), store.versions().unwrap()), (vec![2], version));
+    let outcome = store.import_orders(&orders, true, &|| ()).unwrap();
+    assert_eq!((outcome.imported, outcome.skipped), (2, 1));
+    assert_eq!(store.order(2).unwrap().unwrap().pet_id, 1);
+    assert_eq!(sandbox.order_ids(), [1, 2, 3]);
+}
+
+#[test]
+fn pets_are_imported_by_the_same_rules() {
+    let sandbox = CliSandbox::new();
+    sandbox.write("pets.csv", "id,name\n1,Rex\n2,\"Min, ka\"\n");
+    assert_eq!(sandbox.run(&["pets", "import", "pets.csv"]).done(), "imported 2 pets\n");
+    assert_eq!(sandbox.store().pet(2).unwrap().unwrap().name, "Min, ka");
+    sandbox.write("more.json", r#"[{"id":3,"name":"Luna"},{"id":1,"name":"Balu"}]"#);
+    assert_eq!(
+        sandbox.run(&["pets", "import", "more.json"]).error(),
+        "more.json: line 1, column 25: pet 1 is already in the store; nothing was imported; \
+         --skip-existing passes over ids that are in the store"
+    );
+    assert_eq!(sandbox.store().pet(3).unwrap(), None);
+    let said = sandbox.run(&["pets", "import", "more.json", "--skip-existing", "--json"]);
+    assert_eq!(said.json(), json!({"imported": 1, "skipped": 1}));
+    assert_eq!(sandbox.store().pet(1).unwrap().unwrap().name, "Rex");
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_one_line() {
+    let sandbox = CliSandbox::new();
+    sandbox.write("broken.json", "[\n{\"id\": 1,}\n]");
+    sandbox.write("latin1.csv", b"id,name\n1,K\xe4the\n");
+    sandbox.write("header.csv", "id,petId\n1,1\n");
+    for (file, error) in [
+        ("missing.csv", "cannot read missing.csv: No such file or directory (os error 2)"),
+        (".", "cannot read .: Is a directory (os error 21)"),
+        (
+            "broken.json",
+            "broken.json: not a valid JSON array: key must be a string at line 2 column 10",
+        ),
+        ("latin1.csv", "latin1.csv: line 2 is not UTF-8 text; save the file as UTF-8"),
+        (
+            "header.csv",
+            "header.csv: line 1 has to name the columns, separated by commas: quantity is missing",
+        ),
+    ] {
+        assert_eq!(sandbox.run(&["orders", "import", file]).error(), error);
+    }
+    assert!(!sandbox.path("store-orders-data").exists());
+}

@@ -1,0 +1,167 @@
+//! The pages beside `/v1`, over plain HTTP: what they load, what a browser may
+//! do with them, and that they are not counted. `cargo xtask browser` looks at
+//! them with eyes.
+
+use std::io::Read;
+use store_orders_api::plans::Plan;
+use testbed::in_process::{Answer, TestSetup};
+
+const PAGES: [(&str, &str); 8] = [
+    ("/", "text/html; charset=utf-8"),
+    ("/docs", "text/html; charset=utf-8"),
+    ("/changelog", "text/html; charset=utf-8"),
+    ("/docs/docs.js", "text/javascript; charset=utf-8"),
+    ("/docs/scalar.js", "text/javascript; charset=utf-8"),
+    ("/docs/pages.css", "text/css; charset=utf-8"),
+    ("/openapi.json", "application/json"),
+    ("/favicon.ico", "image/svg+xml"),
+];
+const GZIP: (&str, &str) = ("accept-encoding", "br, gzip;q=0.9");
+
+/// The sources that a policy lets a directive load from.
+fn sources<'a>(answer: &'a Answer, directive: &str) -> Option<Vec<&'a str>> {
+    let policy = answer.text("content-security-policy");
+    let mut directives = policy.split(';').map(|part| part.split_whitespace().collect::<Vec<_>>());
+    directives.find(|words| words[0] == directive).map(|words| words[1..].to_vec())
+}
+
+/// The values of `src` and `href` in a page of ours.
+fn links(page: &str) -> Vec<&str> {
+    let parts = page.split("src=\"").skip(1).chain(page.split("href=\"").skip(1));
+    parts.map(|part| part.split('"').next().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn pages_are_read_without_a_key_and_head_tells_their_length() {
+    let server = TestSetup::new().serve().await;
+    for (path, kind) in PAGES {
+        let page = server.send("GET", path, &[]).await;
+        assert_eq!((page.status.as_u16(), page.text("content-type")), (200, kind), "{path}");
+        assert!(!page.body.is_empty(), "{path}");
+        let head = server.send("HEAD", path, &[]).await;
+        assert_eq!(head.status, 200, "{path}");
+        assert_eq!(head.number("content-length"), page.body.len() as u64, "{path}");
+        assert!(head.body.is_empty(), "{path}");
+        assert_eq!(head.text("etag"), page.text("etag"), "{path}");
+        let post = server.send("POST", path, &[]).await;
+        assert_eq!((post.status.as_u16(), post.text("allow")), (405, "GET, HEAD"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn pages_are_not_counted() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Free);
+    let server = setup.serve().await;
+    for (path, _) in PAGES {
+        for method in ["GET", "HEAD", "POST"] {
+            let answer = server.send_with(&key, method, path).await;
+            assert!(!answer.headers.contains_key("x-ratelimit-limit"), "{method} {path}");
+        }
+    }
+    let list = server.send_with(&key, "GET", "/v1/store/orders").await;
+    assert_eq!(list.number("x-ratelimit-remaining"), 59);
+}
+
+#[tokio::test]
+async fn gzip_is_the_same_page_under_another_tag() {
+    let server = TestSetup::new().serve().await;
+    for (path, _) in PAGES {
+        let plain = server.send("GET", path, &[]).await;
+        let zipped = server.send("GET", path, &[GZIP]).await;
+        assert!(!plain.headers.contains_key("content-encoding"), "{path}");
+        assert_eq!(zipped.text("content-encoding"), "gzip", "{path}");
+        assert_eq!(zipped.text("vary"), "Accept-Encoding", "{path}");
+        let mut text = Vec::new();
+        flate2::read::GzDecoder::new(&zipped.body[..]).read_to_end(&mut text).unwrap();
+        assert!(text == plain.body, "{path} differs between its two forms");
+        assert_ne!(zipped.text("etag"), plain.text("etag"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_caller_has_is_not_sent_again() {
+    let server = TestSetup::new().serve().await;
+    for (path, _) in PAGES {
+        let tag = server.send("GET", path, &[GZIP]).await.text("etag").to_string();
+        for known in [tag.clone(), format!("W/{tag}"), format!("\"other\", {tag}"), "*".into()] {
+            for method in ["GET", "HEAD"] {
+                let headers = [GZIP, ("if-none-match", known.as_str())];
+                let answer = server.send(method, path, &headers).await;
+                assert_eq!(answer.status, 304, "{method} {path} {known}");
+                assert!(answer.body.is_empty());
+                assert_eq!(answer.text("etag"), tag);
+                assert!(!answer.headers.contains_key("content-length"), "{method} {path}");
+            }
+        }
+        // The tag of the gzip form is not that of the plain one.
+        for (headers, status) in [
+            (vec![("if-none-match", tag.as_str())], 200),
+            (vec![GZIP, ("if-none-match", "\"other\"")], 200),
+        ] {
+            assert_eq!(server.send("GET", path, &headers).await.status, status, "{path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_browser_may_load_nothing_from_elsewhere_and_frame_nothing() {
+    let server = TestSetup::new().serve().await;
+    for (path, kind) in PAGES {
+        let page = server.send("GET", path, &[]).await;
+        assert_eq!(sources(&page, "default-src").unwrap(), ["'none'"], "{path}");
+        assert_eq!(sources(&page, "frame-ancestors").unwrap(), ["'none'"], "{path}");
+        for directive in ["connect-src", "font-src", "img-src", "script-src"] {
+            let sources = sources(&page, directive).unwrap_or_default();
+            assert!(matches!(sources[..], [] | ["'self'"]), "{path}: {directive} {sources:?}");
+        }
+        assert_eq!(page.text("x-content-type-options"), "nosniff");
+        assert_eq!(page.text("referrer-policy"), "no-referrer");
+        assert_eq!(page.text("x-frame-options"), "DENY");
+        if kind.starts_with("text/html") {
+            let text = String::from_utf8(page.body).unwrap();
+            // No script in the page itself: the policy would refuse it.
+            assert!(text.split("<script").skip(1).all(|tag| tag.starts_with(" src=\"/")), "{path}");
+            assert!(!text.contains("style=") && !text.contains("<style"), "{path}");
+            assert!(!links(&text).is_empty());
+            for link in links(&text) {
+                assert!(link.starts_with(['/', '#']) && !link.starts_with("//"), "{path}: {link}");
+                if link.starts_with('/') {
+                    assert_eq!(server.send("GET", link, &[]).await.status, 200, "{link}");
+                }
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_javascript_the_reference_leads_to_the_document() {
+    let server = TestSetup::new().serve().await;
+    let page = String::from_utf8(server.send("GET", "/docs", &[]).await.body).unwrap();
+    let note = page.split("<noscript>").nth(1).unwrap().split("</noscript>").next().unwrap();
+    assert!(note.contains("href=\"/openapi.json\"") && note.contains("href=\"/changelog\""));
+    assert_eq!(server.send("GET", "/", &[]).await.body, page.as_bytes());
+}
+
+#[tokio::test]
+async fn the_bundle_carries_the_licence_under_which_it_is_copied() {
+    let server = TestSetup::new().serve().await;
+    let bundle = String::from_utf8(server.send("GET", "/docs/scalar.js", &[]).await.body).unwrap();
+    let notice = bundle.split("*/").next().unwrap();
+    assert!(notice.starts_with("/*!") && notice.contains("Copyright (c) 2023-present Scalar"));
+    assert!(notice.contains("MIT License") && bundle.contains("createApiReference"));
+    assert!(!bundle.contains("sourceMappingURL="));
+}
+
+#[tokio::test]
+async fn the_deprecated_operation_links_to_the_changelog_page_that_names_it() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Free);
+    let server = setup.serve().await;
+    let answer = server.send_with(&key, "GET", "/v1/pets/1").await;
+    let link = answer.text("link").trim_start_matches('<').split('>').next().unwrap();
+    let page = String::from_utf8(server.send("GET", link, &[]).await.body).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("<code>getPet</code>"));
+    let version = store_orders_api::document::API_VERSION;
+    assert!(page.contains(&format!("id=\"{version}\"")), "no section of {version}");
+}

@@ -1,0 +1,234 @@
+//! What is counted survives a restart, and a record that is of no use stops no
+//! server.
+
+use super::windows::admitted;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use testbed::in_process::{CapturedLog, NOON, TestSetup};
+
+const YEAR: Duration = Duration::from_secs(365 * 86_400);
+
+fn limits_file(setup: &TestSetup) -> PathBuf {
+    setup.directory.path().join("limits.sqlite")
+}
+
+/// The files that were set aside, without what SQLite keeps beside them.
+fn set_aside(setup: &TestSetup) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(setup.directory.path()).unwrap();
+    let mut aside: Vec<_> = files
+        .map(|file| file.unwrap().path())
+        .filter(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with("limits.sqlite.damaged-")
+                && !name.ends_with("wal")
+                && !name.ends_with("shm")
+        })
+        .collect();
+    aside.sort();
+    aside
+}
+
+fn rows(path: &Path, table: &str) -> i64 {
+    let connection = Connection::open(path).unwrap();
+    connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn both_windows_survive_a_restart() {
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(10, 13);
+    let server = setup.serve().await;
+    admitted(&server, &key, 4).await;
+    let setup = server.stop().await;
+    setup.clock.advance(Duration::from_millis(20_001));
+    let server = setup.restarted().serve().await;
+    assert_eq!(server.list_with(&key).await.rate_limit(), (10, 5, 60));
+    server.setup.clock.advance(Duration::from_millis(39_998));
+    assert_eq!(server.list_with(&key).await.rate_limit(), (10, 4, 60), "a millisecond before");
+    let server = server.stop().await.serve().await;
+    server.setup.clock.advance(Duration::from_millis(1));
+    assert_eq!(server.list_with(&key).await.rate_limit(), (13, 6, 86_400), "at the reset");
+    let setup = server.stop().await;
+    setup.clock.advance(Duration::from_secs(86_400 - 60));
+    let server = setup.restarted().serve().await;
+    assert_eq!(server.list_with(&key).await.rate_limit(), (10, 9, 86_460));
+}
+
+#[tokio::test]
+async fn a_crash_loses_what_was_counted_since_the_last_write() {
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(100, 1_000);
+    let server = setup.serve().await;
+    admitted(&server, &key, 10).await;
+    server.setup.write_limits();
+    admitted(&server, &key, 3).await;
+    let server = server.crash().await.serve().await;
+    assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));
+}
+
+#[tokio::test]
+async fn over_a_restart_a_wall_clock_that_was_set_keeps_nobody_out_for_longer() {
+    for (wall, remaining, reset_in) in [
+        (NOON - YEAR / 4, 0, 60),
+        (NOON + Duration::from_secs(30), 0, 30),
+        (NOON + Duration::from_secs(60), 1, 60),
+        (NOON + YEAR, 1, 60),
+    ] {
+        let setup = TestSetup::new();
+        let key = setup.enterprise_key(2, 1_000);
+        let server = setup.serve().await;
+        admitted(&server, &key, 2).await;
+        let setup = server.stop().await;
+        setup.clock.set_wall(wall);
+        let server = setup.restarted().serve().await;
+        let answer = server.list_with(&key).await;
+        assert_eq!(answer.number("x-ratelimit-remaining"), remaining, "{wall:?}");
+        let now = store_orders::clock::Clock::now(&*server.setup.clock).wall.as_secs();
+        assert_eq!(answer.number("x-ratelimit-reset") - now, reset_in, "{wall:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_record_is_set_aside_and_the_server_starts() {
+    type Spoil = fn(&Path);
+    let damages: [(&str, Spoil); 4] = [
+        ("no database", |path| std::fs::write(path, b"not a database at all").unwrap()),
+        ("cut off", |path| {
+            let bytes = std::fs::read(path).unwrap();
+            std::fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+        }),
+        ("overwritten", |path| {
+            let mut bytes = std::fs::read(path).unwrap();
+            bytes[4_096..8_192].fill(0xa5);
+            std::fs::write(path, bytes).unwrap();
+        }),
+        ("another's", |path| {
+            std::fs::remove_file(path).unwrap();
+            Connection::open(path).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
+        }),
+    ];
+    for (damage, spoil) in damages {
+        let captured = CapturedLog::new();
+        let setup = TestSetup::new().with_log(&captured);
+        let key = setup.enterprise_key(100, 1_000);
+        let server = setup.serve().await;
+        admitted(&server, &key, 10).await;
+        let setup = server.stop().await;
+        let path = limits_file(&setup);
+        setup.close_limits_file();
+        spoil(&path);
+        let spoilt = std::fs::read(&path).unwrap();
+        assert_eq!(captured.lines("ERRO").len(), 0, "{damage}");
+        let server = setup.restarted().serve().await;
+        let errors = captured.lines("ERRO");
+        assert_eq!(errors.len(), 1, "{damage}: {errors:?}");
+        assert!(errors[0]["msg"].as_str().unwrap().contains("was set aside"), "{damage}");
+        let aside = set_aside(&server.setup);
+        assert_eq!(aside, [PathBuf::from(errors[0]["aside"].as_str().unwrap())], "{damage}");
+        assert_eq!(std::fs::read(&aside[0]).unwrap(), spoilt, "{damage}");
+        assert_eq!(server.list_with(&key).await.rate_limit(), (100, 99, 60), "{damage}");
+        let server = server.stop().await.serve().await;
+        assert_eq!(server.list_with(&key).await.rate_limit(), (100, 98, 60), "{damage}");
+        assert_eq!(captured.lines("ERRO").len(), 1, "{damage}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_record_counting_goes_on_and_is_written_when_it_can_be() {
+    let captured = CapturedLog::new();
+    let setup = TestSetup::new().with_log(&captured);
+    let key = setup.enterprise_key(100, 1_000);
+    let path = limits_file(&setup);
+    setup.close_limits_file();
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    let server = setup.restarted().serve().await;
+    admitted(&server, &key, 10).await;
+    for _ in 0..3 {
+        server.setup.write_limits();
+    }
+    let errors = captured.lines("ERRO");
+    assert_eq!(errors.len(), 1, "it is said once: {errors:?}");
+    assert!(errors[0]["msg"].as_str().unwrap().contains("counting goes on in memory"));
+    std::fs::remove_dir(&path).unwrap();
+    server.setup.write_limits();
+    assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));
+    let server = server.crash().await.serve().await;
+    assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60), "all but the last");
+    assert_eq!(captured.lines("ERRO").len(), 1);
+}
+
+#[tokio::test]
+async fn what_no_longer_matters_leaves_the_record() {
+    let setup = TestSetup::new();
+    let keys: Vec<_> = (0..5).map(|_| setup.enterprise_key(1, 1_000)).collect();
+    let server = setup.serve().await;
+    for key in &keys {
+        admitted(&server, key, 1).await;
+    }
+    for code in ["rate_limit_exceeded", "key_banned"] {
+        server.list_with(&keys[0]).await.assert_limited(code);
+    }
+    server.setup.write_limits();
+    let path = limits_file(&server.setup);
+    assert_eq!((rows(&path, "accounts"), rows(&path, "keys")), (5, 1));
+    server.setup.clock.advance(Duration::from_secs(86_400));
+    admitted(&server, &keys[1], 1).await;
+    server.setup.write_limits();
+    assert_eq!((rows(&path, "accounts"), rows(&path, "keys")), (1, 1), "the ban is remembered");
+    server.setup.clock.advance(Duration::from_secs(300));
+    let setup = server.stop().await;
+    setup.clock.advance(Duration::from_secs(86_400));
+    let setup = setup.restarted();
+    setup.write_limits();
+    assert_eq!((rows(&path, "accounts"), rows(&path, "keys")), (0, 0));
+}
+
+#[tokio::test]
+async fn a_write_that_failed_is_made_up_for() {
+    let captured = CapturedLog::new();
+    let setup = TestSetup::new().with_log(&captured);
+    let key = setup.enterprise_key(100, 1_000);
+    let server = setup.serve().await;
+    admitted(&server, &key, 5).await;
+    server.setup.write_limits();
+    admitted(&server, &key, 5).await;
+    let other = Connection::open(limits_file(&server.setup)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    server.setup.write_limits();
+    server.setup.write_limits();
+    assert_eq!(captured.lines("ERRO").len(), 1);
+    other.execute_batch("ROLLBACK").unwrap();
+    server.setup.write_limits();
+    let server = server.crash().await.serve().await;
+    assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));
+    assert_eq!(captured.lines("ERRO").len(), 1);
+}
+
+#[tokio::test]
+async fn whatever_the_record_says_nobody_waits_longer_than_a_window_or_a_ban() {
+    let setup = TestSetup::new();
+    let keys = [(60, 2, 1_000), (86_400, 1_000, 2), (300, 1, 1_000)]
+        .map(|(wait, per_minute, per_day)| (wait, setup.enterprise_key(per_minute, per_day)));
+    let server = setup.serve().await;
+    for (wait, key) in &keys {
+        admitted(&server, key, if *wait == 300 { 1 } else { 2 }).await;
+        server.list_with(key).await;
+    }
+    server.list_with(&keys[2].1).await.assert_limited("key_banned");
+    let setup = server.stop().await;
+    setup.close_limits_file();
+    Connection::open(limits_file(&setup))
+        .unwrap()
+        .execute_batch(
+            "UPDATE accounts SET minute_closes = minute_closes + 31536000000000000,
+                                 day_closes = day_closes + 31536000000000000;
+             UPDATE keys SET banned_until = banned_until + 31536000000000000;",
+        )
+        .unwrap();
+    let server = setup.restarted().serve().await;
+    for (wait, key) in &keys {
+        assert_eq!(server.list_with(key).await.number("retry-after"), *wait);
+    }
+}

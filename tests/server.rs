@@ -1,0 +1,50 @@
+//! Running a server: TLS, the admin listener, metrics, stopping, and what happens
+//! when a disk is full, files run out or clients stop reading.
+
+mod admin;
+mod beside_commands;
+mod full_disk;
+mod metrics;
+mod one_per_store;
+mod open_files;
+mod stalled_clients;
+mod stopping;
+mod tls;
+
+use std::net::SocketAddr;
+use testbed::{DataDir, Key};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+
+/// More orders than the system buffers for a client that reads nothing: 7 MB.
+const MANY_ORDERS: i64 = 100_000;
+
+/// A data directory with these orders and the key of a Free account.
+fn data_with(orders: i64) -> (DataDir, Key) {
+    let data = DataDir::temporary().unwrap();
+    data.import_pending(1..=orders).unwrap();
+    let key = data.issue_key("acme", "free").unwrap();
+    (data, key)
+}
+
+/// A client that has asked for the list and read no more than that it comes.
+async fn slow_reader(address: SocketAddr, key: &Key) -> TcpStream {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.set_recv_buffer_size(8 * 1024).unwrap();
+    let mut reader = socket.connect(address).await.unwrap();
+    let bearer = format!("Authorization: Bearer {}", key.text);
+    let request = format!("GET /v1/store/orders HTTP/1.1\r\nHost: a\r\n{bearer}\r\n\r\n");
+    reader.write_all(request.as_bytes()).await.unwrap();
+    let mut status = [0; 17];
+    reader.read_exact(&mut status).await.unwrap();
+    assert_eq!(&status, b"HTTP/1.1 200 OK\r\n");
+    reader
+}
+
+/// The orders of the list whose status line has been read.
+async fn rest_of_list(mut reader: TcpStream) -> Vec<serde_json::Value> {
+    let mut rest = Vec::new();
+    reader.read_to_end(&mut rest).await.unwrap();
+    let body = rest.windows(4).position(|end| end == b"\r\n\r\n").unwrap() + 4;
+    serde_json::from_slice(&rest[body..]).unwrap()
+}

@@ -1,0 +1,89 @@
+//! A full disk, simulated without special rights: no file of the program may grow.
+
+#![cfg(target_os = "linux")]
+
+use super::admin::ask;
+use rustix::process::{Resource, Rlimit, prlimit};
+use testbed::contract::Tap;
+use testbed::{DataDir, Key, ServerProcess, wait_until};
+
+/// Limits the length of this process's files to so many bytes, or not at all.
+fn limit_files(server: &ServerProcess, bytes: Option<u64>) {
+    let limit = Rlimit { current: bytes, maximum: None };
+    prlimit(Some(server.process().pid().unwrap()), Resource::Fsize, limit).unwrap();
+}
+
+struct Caller {
+    http: reqwest::Client,
+    tap: Tap,
+    key: Key,
+}
+
+impl Caller {
+    fn of(server: &ServerProcess, key: &Key) -> Caller {
+        let tap = Tap::before(server.address().unwrap());
+        Caller { http: reqwest::Client::new(), tap, key: key.clone() }
+    }
+
+    async fn cancel(&self, id: i64) -> reqwest::Response {
+        let url = format!("{}/store/orders/{id}", self.tap.base_url());
+        self.http.delete(url).bearer_auth(&self.key.text).send().await.unwrap()
+    }
+
+    async fn listed(&self) -> Vec<i64> {
+        let url = format!("{}/store/orders", self.tap.base_url());
+        let answer = self.http.get(url).bearer_auth(&self.key.text).send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+        let orders: Vec<serde_json::Value> = answer.json().await.unwrap();
+        orders.iter().map(|order| order["id"].as_i64().unwrap()).collect()
+    }
+}
+
+fn serve(data: &DataDir) -> ServerProcess {
+    // A write beyond the limit is an error then, and does not kill the process.
+    data.serve_after("trap '' XFSZ", &["--admin-listen", "127.0.0.1:0"]).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_gives_503_loses_nothing_and_heals() {
+    let data = DataDir::temporary().unwrap();
+    data.import_pending(1..=100).unwrap();
+    let key = data.issue_key("acme", "business").unwrap();
+    let server = serve(&data);
+    let caller = Caller::of(&server, &key);
+    let admin = server.printed_after("operators on ").unwrap().to_string();
+    let mut left: Vec<i64> = (1..=100).collect();
+    for id in 1..=5 {
+        assert_eq!(caller.cancel(id).await.status(), 204);
+        left.retain(|other| *other != id);
+    }
+    limit_files(&server, Some(0));
+    for id in 6..=10 {
+        let answer = caller.cancel(id).await;
+        assert_eq!(answer.status(), 503, "order {id}");
+        assert!(answer.headers().contains_key("retry-after"));
+        let error: serde_json::Value = answer.json().await.unwrap();
+        assert_eq!(error["code"], "service_unavailable");
+    }
+    // Reads are served, and nothing is lost or half done.
+    assert_eq!(caller.listed().await, left);
+    let (status, body) = ask(&admin, "/readyz").await;
+    assert_eq!(status, 503, "{body}");
+    assert_eq!(ask(&admin, "/livez").await.0, 200);
+
+    limit_files(&server, None);
+    wait_until("it is ready again", || async { ask(&admin, "/readyz").await.0 == 200 }).await;
+    for id in 6..=10 {
+        assert_eq!(caller.cancel(id).await.status(), 204, "order {id}");
+        left.retain(|other| *other != id);
+    }
+    assert_eq!(caller.listed().await, left);
+    server.signal(testbed::Signal::TERM).unwrap();
+    assert_eq!(server.exited().await.0.code(), Some(0));
+
+    let server = serve(&data);
+    assert_eq!(Caller::of(&server, &key).listed().await, left, "after a restart");
+    let report = store_orders::store::sqlite::check(data.path()).unwrap();
+    assert_eq!(report.problems, Vec::<String>::new());
+    assert_eq!((report.orders.pending, report.orders.cancelled), (90, 10));
+}

@@ -1,0 +1,202 @@
+//! `/metrics`: the figures are those of what was sent, and say nothing that a
+//! caller has chosen.
+
+use super::admin::{admin_origin, ask, setup};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use store_orders_api::plans::Plan;
+use testbed::in_process::TestServer;
+use testbed::{Key, wait_until};
+
+/// Every sample by its name with its labels.
+type Samples = BTreeMap<String, f64>;
+
+async fn samples(server: &TestServer) -> Samples {
+    let (status, text) = ask(&admin_origin(server), "/metrics").await;
+    assert_eq!(status, 200);
+    assert!(text.ends_with("# EOF\n"), "{text}");
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    lines
+        .map(|line| {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            (name.strip_prefix("store_orders_").unwrap().to_string(), value.parse().unwrap())
+        })
+        .collect()
+}
+
+/// Those whose name begins so and whose value is not 0, without that beginning.
+fn counted(samples: &Samples, name: &str) -> Vec<(String, f64)> {
+    let named = samples.iter().filter_map(|(sample, value)| {
+        let labels = sample.strip_prefix(name)?;
+        Some((labels.to_string(), *value))
+    });
+    named.filter(|(_, value)| *value > 0.0).collect()
+}
+
+fn expected(counts: &[(&str, f64)]) -> Vec<(String, f64)> {
+    let mut counts: Vec<_> =
+        counts.iter().map(|(labels, count)| (format!("{{{labels}}}"), *count)).collect();
+    counts.sort_by(|one, other| one.0.cmp(&other.0));
+    counts
+}
+
+/// Sends each of these so often.
+async fn send(server: &TestServer, key: &Key, requests: &[(&str, &str, u16, usize)]) {
+    for (method, path, status, times) in requests {
+        for _ in 0..*times {
+            let answer = server.send_with(key, method, path).await;
+            assert_eq!(answer.status.as_u16(), *status, "{method} {path}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn requests_are_counted_by_route_method_and_status() {
+    let setup = setup();
+    setup.pending(1..=9).shipped(10).pet(7, "Rex");
+    let key = setup.key(Plan::Business);
+    let server = setup.serve().await;
+    let requests = [
+        ("GET", "/v1/store/orders", 200, 3),
+        ("HEAD", "/v1/store/orders", 200, 2),
+        ("DELETE", "/v1/store/orders/1", 204, 1),
+        ("DELETE", "/v1/store/orders/2", 204, 1),
+        ("DELETE", "/v1/store/orders/1", 404, 1),
+        ("DELETE", "/v1/store/orders/10", 409, 1),
+        ("DELETE", "/v1/store/orders/x", 400, 2),
+        ("GET", "/v1/pets/7", 200, 1),
+        ("GET", "/v1/pets/8", 404, 1),
+        ("PUT", "/v1/store/orders", 405, 1),
+        ("GET", "/v1/no/such/path", 404, 4),
+        ("GET", "/v1/no/other/path", 404, 1),
+        ("GET", "/openapi.json", 200, 2),
+    ];
+    send(&server, &key, &requests).await;
+    assert_eq!(server.send("GET", "/v1/store/orders", &[]).await.status, 401);
+    let found = samples(&server).await;
+    assert_eq!(
+        counted(&found, "requests_total"),
+        expected(&[
+            (r#"route="listOrders",method="GET",status="200""#, 3.0),
+            (r#"route="listOrders",method="HEAD",status="200""#, 2.0),
+            (r#"route="listOrders",method="GET",status="401""#, 1.0),
+            (r#"route="cancelOrder",method="DELETE",status="204""#, 2.0),
+            (r#"route="cancelOrder",method="DELETE",status="404""#, 1.0),
+            (r#"route="cancelOrder",method="DELETE",status="409""#, 1.0),
+            (r#"route="cancelOrder",method="DELETE",status="400""#, 2.0),
+            (r#"route="getPet",method="GET",status="200""#, 1.0),
+            (r#"route="getPet",method="GET",status="404""#, 1.0),
+            (r#"route="unknown",method="PUT",status="405""#, 1.0),
+            (r#"route="unknown",method="GET",status="404""#, 5.0),
+            (r#"route="public",method="GET",status="200""#, 2.0),
+        ])
+    );
+    let latencies = [
+        (r#"route="listOrders""#, 6.0),
+        (r#"route="cancelOrder""#, 6.0),
+        (r#"route="getPet""#, 2.0),
+        (r#"route="unknown""#, 6.0),
+        (r#"route="public""#, 2.0),
+    ];
+    assert_eq!(counted(&found, "request_latency_seconds_count"), expected(&latencies));
+    for (route, count) in latencies {
+        assert!(found[&format!("request_latency_seconds_sum{{{route}}}")] > 0.0, "{route}");
+        assert_eq!(found[&format!("request_latency_seconds_bucket{{le=\"+Inf\",{route}}}")], count);
+    }
+    assert_eq!(counted(&found, "limited_requests_total"), []);
+    assert_eq!(found[r#"build_info{version="1.0.0",api_version="1.0.0"}"#], 1.0);
+    assert_eq!(found["log_lines_dropped_total"], 0.0);
+}
+
+#[tokio::test]
+async fn refusals_are_counted_by_plan_and_window() {
+    let setup = setup().with_keyless_per_minute(2);
+    let (minute, day) = (setup.enterprise_key(3, 100), setup.enterprise_key(100, 2));
+    let free = setup.key(Plan::Free);
+    let server = setup.serve().await;
+    let list = "/v1/store/orders";
+    // Three are let in, the fourth is refused, three more bring a ban about, and
+    // the last one finds it.
+    send(&server, &minute, &[("GET", list, 200, 3), ("GET", list, 429, 5)]).await;
+    send(&server, &day, &[("GET", list, 200, 2), ("GET", list, 429, 4)]).await;
+    send(&server, &free, &[("GET", list, 200, 60), ("GET", list, 429, 1)]).await;
+    for status in [401, 401, 429, 429] {
+        assert_eq!(server.send("GET", list, &[]).await.status, status);
+    }
+    let found = samples(&server).await;
+    assert_eq!(
+        counted(&found, "limited_requests_total"),
+        expected(&[
+            (r#"plan="enterprise",window="minute""#, 3.0),
+            (r#"plan="enterprise",window="day""#, 4.0),
+            (r#"plan="free",window="minute""#, 1.0),
+            (r#"plan="none",window="minute""#, 2.0),
+        ])
+    );
+    assert_eq!(
+        counted(&found, "banned_requests_total"),
+        expected(&[(r#"plan="enterprise""#, 2.0)])
+    );
+    assert_eq!(found["bans_total"], 1.0);
+    assert_eq!(found[r#"requests_total{route="listOrders",method="GET",status="429"}"#], 12.0);
+
+    // A second ban is one more.
+    server.setup.clock.advance(Duration::from_secs(301));
+    send(&server, &minute, &[("GET", list, 200, 3), ("GET", list, 429, 4)]).await;
+    assert_eq!(samples(&server).await["bans_total"], 2.0);
+}
+
+#[tokio::test]
+async fn orders_are_counted_by_state_and_cancellations_by_batch() {
+    let setup = setup();
+    setup.pending(1..=20).shipped(100).shipped(101);
+    let key = setup.key(Plan::Business);
+    let server = setup.serve().await;
+    let states = async || counted(&samples(&server).await, "orders{");
+    let state = |state: &str, count| (format!("state=\"{state}\"}}"), count);
+    assert_eq!(states().await, [state("pending", 20.0), state("shipped", 2.0)]);
+    for id in 1..=3 {
+        let path = format!("/v1/store/orders/{id}");
+        assert_eq!(server.send_with(&key, "DELETE", &path).await.status, 204);
+    }
+    // They are counted anew no sooner than a hundred times as long as that takes.
+    let now = [state("cancelled", 3.0), state("pending", 17.0), state("shipped", 2.0)];
+    wait_until("the orders are counted anew", || async { states().await == now }).await;
+    let found = samples(&server).await;
+    assert_eq!(found["commit_batch_size_count"], 3.0);
+    assert_eq!(found["commit_batch_size_sum"], 3.0);
+    assert_eq!(found[r#"commit_batch_size_bucket{le="1.0"}"#], 3.0);
+
+    let client = server.client(&key);
+    futures::future::join_all((4..=20).map(|id| {
+        let client = client.clone();
+        async move { client.cancel_order(id).await.unwrap() }
+    }))
+    .await;
+    let found = samples(&server).await;
+    assert_eq!(found["commit_batch_size_sum"], 20.0);
+    let batches = found["commit_batch_size_count"];
+    assert_eq!(found[r#"commit_batch_size_bucket{le="+Inf"}"#], batches);
+}
+
+#[tokio::test]
+async fn nothing_that_a_caller_chose_is_in_it() {
+    let setup = setup();
+    let key = setup.key(Plan::Free);
+    let server = setup.serve().await;
+    let before: Vec<_> = samples(&server).await.into_keys().collect();
+    for path in ["/v1/mark-me", "/v1/store/orders/mark-me", "/mark-me", "/v1/mark-me?mark-me=1"] {
+        for method in ["GET", "DELETE", "PATCH"] {
+            server.send_with(&key, method, path).await;
+            let headers = [("user-agent", "mark-me"), ("host", "mark-me")];
+            server.send(method, path, &headers).await;
+        }
+    }
+    let (_, text) = ask(&admin_origin(&server), "/metrics").await;
+    assert!(!text.contains("mark-me") && !text.contains("sto_") && !text.contains("key_"));
+    assert!(!text.contains("127.0.0.1") && !text.contains("free-0"));
+    let after: Vec<_> = samples(&server).await.into_keys().collect();
+    let new: Vec<_> = after.iter().filter(|sample| !before.contains(sample)).collect();
+    assert!(new.iter().all(|sample| sample.starts_with("requests_total{")), "{new:?}");
+    assert!((1..=12).contains(&new.len()), "{new:?}");
+}

@@ -1,0 +1,24 @@
+//! One server per store; commands work beside it.
+
+use testbed::CliSandbox;
+
+#[test]
+fn a_second_server_is_rejected_and_commands_work_beside_the_first() {
+    let sandbox = CliSandbox::new();
+    let first = sandbox.serve(&["--listen", "127.0.0.1:0"]);
+    let address = first.address().unwrap();
+    let error = sandbox.run(&["serve", "--listen", "127.0.0.1:0"]).error();
+    let pid = first.process().pid().unwrap();
+    let holder = format!("a server (pid {pid}, {address}) has the store in ");
+    assert!(error.starts_with(&holder), "{error}");
+
+    sandbox.write("orders.csv", "id,petId,quantity\n7,1,1\n");
+    sandbox.run(&["orders", "import", "orders.csv"]).done();
+    let orders = sandbox.run(&["orders", "list", "--json"]).json();
+    assert_eq!(orders[0]["id"], 7);
+
+    // Killed, it leaves its file, but not its lock.
+    first.kill().unwrap();
+    assert!(sandbox.path("store-orders-data/server.lock").exists());
+    sandbox.serve(&["--listen", "127.0.0.1:0"]);
+}

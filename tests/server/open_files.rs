@@ -1,0 +1,25 @@
+//! How many connections there may be at once.
+
+use super::data_with;
+use testbed::WAIT_TIMEOUT;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+#[tokio::test]
+async fn a_low_soft_limit_on_open_files_is_raised() {
+    let (data, _) = data_with(1);
+    let server = data.serve_after("ulimit -S -n 64", &[]).unwrap();
+    let address = server.address().unwrap();
+    let mut connections = Vec::new();
+    for _ in 0..200 {
+        let mut connection = TcpStream::connect(address).await.unwrap();
+        connection.write_all(b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n").await.unwrap();
+        let mut status = [0; 17];
+        let answered = connection.read_exact(&mut status);
+        tokio::time::timeout(WAIT_TIMEOUT, answered).await.expect("an answer").unwrap();
+        assert_eq!(&status, b"HTTP/1.1 200 OK\r\n");
+        // It stays open.
+        connections.push(connection);
+    }
+    assert!(!server.log().contains("accept error"), "{}", server.log());
+}

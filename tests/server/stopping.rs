@@ -1,0 +1,89 @@
+//! How the program stops.
+
+use super::{MANY_ORDERS, data_with, rest_of_list, slow_reader};
+use std::os::unix::net::UnixDatagram;
+use store_orders::store::sqlite::SqliteStore;
+use testbed::contract::Tap;
+use testbed::{ServerProcess, Signal, WAIT_TIMEOUT, wait_until};
+use tokio::net::TcpStream;
+
+async fn is_stopping(server: &ServerProcess) {
+    wait_until("the log says so", || async { server.log().contains("\"stopping\"") }).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_during_a_list_finishes_it_and_exits_0() {
+    let (data, key) = data_with(MANY_ORDERS);
+    let server = data.serve(&[]).unwrap();
+    let address = server.address().unwrap();
+    let reader = slow_reader(address, &key).await;
+    server.signal(Signal::TERM).unwrap();
+    is_stopping(&server).await;
+    // Where the system lets it: a client that comes now is told so at once.
+    if cfg!(target_os = "linux") {
+        let rejected = || async { TcpStream::connect(address).await.is_err() };
+        wait_until("connections are rejected", rejected).await;
+    }
+    assert_eq!(rest_of_list(reader).await.len() as i64, MANY_ORDERS);
+    let (ended, log) = server.exited().await;
+    assert_eq!(ended.code(), Some(0), "{log}");
+    assert!(!log.contains("did not finish in time"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
+    let (data, key) = data_with(MANY_ORDERS);
+    let server = data.serve(&["--stop-within", "1s"]).unwrap();
+    let reader = slow_reader(server.address().unwrap(), &key).await;
+    server.signal(Signal::INT).unwrap();
+    let (ended, log) = server.exited().await;
+    assert_eq!(ended.code(), Some(0), "{log}");
+    assert!(log.contains("did not finish in time"), "{log}");
+    drop(reader);
+    // The request that was cut off was counted, and the count was written.
+    let server = data.serve(&[]).unwrap();
+    let tap = Tap::before(server.address().unwrap());
+    let answer = reqwest::Client::new()
+        .get(format!("{}/nowhere", tap.base_url()))
+        .bearer_auth(&key.text)
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(answer.headers()["x-ratelimit-remaining"], "58");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_signal_ends_it_at_once() {
+    let (data, key) = data_with(MANY_ORDERS);
+    for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        // Longer than this test waits.
+        let server = data.serve(&["--stop-within", "1h"]).unwrap();
+        let reader = slow_reader(server.address().unwrap(), &key).await;
+        server.signal(Signal::TERM).unwrap();
+        is_stopping(&server).await;
+        server.signal(signal).unwrap();
+        let (ended, log) = server.exited().await;
+        assert_eq!(ended.code(), Some(status), "{log}");
+        assert!(log.contains("told a second time to stop"), "{log}");
+        drop(reader);
+    }
+    SqliteStore::open(data.path()).unwrap();
+}
+
+#[test]
+fn systemd_is_told_when_it_is_ready_and_when_it_stops() {
+    let (data, _) = data_with(1);
+    let path = data.path().join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(WAIT_TIMEOUT)).unwrap();
+    let server = data.start(data.command().env("NOTIFY_SOCKET", &path), &[]).unwrap();
+    let received = || {
+        let mut text = [0; 100];
+        let length = socket.recv(&mut text).unwrap();
+        String::from_utf8(text[..length].to_vec()).unwrap()
+    };
+    assert_eq!(received(), "READY=1\n");
+    server.signal(Signal::TERM).unwrap();
+    assert_eq!(received(), "STOPPING=1\n");
+    assert_eq!(server.wait().unwrap().0.code(), Some(0));
+}

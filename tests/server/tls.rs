@@ -1,0 +1,184 @@
+//! Certificates are replaced under load, and bad ones are rejected.
+
+use super::data_with;
+use reqwest::tls::TlsInfo;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use store_orders::server::TlsFiles;
+use testbed::contract::{Observer, SentRequest};
+use testbed::in_process::{
+    CapturedLog, TestCertificate, TestServer, TestSetup, client_trusting, observed,
+};
+use testbed::{CliSandbox, Key, Signal, wait_until};
+
+/// The certificate that a new connection is answered with.
+async fn shown(port: u16, certificates: &[&TestCertificate]) -> Vec<u8> {
+    let url = format!("https://localhost:{port}/openapi.json");
+    let client = client_trusting(certificates).build().unwrap();
+    let response = client.get(url).send().await.unwrap();
+    response.extensions().get::<TlsInfo>().unwrap().peer_certificate().unwrap().to_vec()
+}
+
+/// A server with this certificate in force.
+async fn serve(
+    certificate: &TestCertificate,
+    log: Option<&CapturedLog>,
+) -> (TestServer, TlsFiles, Key) {
+    let mut setup = TestSetup::new();
+    if let Some(log) = log {
+        setup = setup.with_log(log);
+    }
+    let setup = setup.with_certificate(certificate.clone());
+    let files = TlsFiles::of(&setup.config).unwrap();
+    let key = setup.pending(1..=50).enterprise_key(1_000_000, 1_000_000);
+    (setup.serve().await, files, key)
+}
+
+/// Lists until it is told to stop; whether the connection is kept, or a new one
+/// opened for each request. Counts the requests.
+async fn list_until(
+    stop: Arc<AtomicBool>,
+    sent: Arc<AtomicUsize>,
+    keeps: bool,
+    (url, key, certificates): (String, Key, Vec<TestCertificate>),
+) {
+    let observer = Observer::default();
+    let request = SentRequest { method: "GET".to_string(), target: "/v1/store/orders".to_string() };
+    let client = || client_trusting(&certificates.iter().collect::<Vec<_>>()).build().unwrap();
+    let kept = client();
+    while !stop.load(Ordering::Relaxed) {
+        let http = if keeps { kept.clone() } else { client() };
+        let response = http.get(&url).bearer_auth(&key.text).send().await.unwrap();
+        let answer = observed(&observer.shared(), &request, response).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.json().as_array().unwrap().len(), 50);
+        sent.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reload_under_load_loses_no_request() {
+    let certificates = [(); 3].map(|()| TestCertificate::new());
+    let all: Vec<&TestCertificate> = certificates.iter().collect();
+    let (server, files, key) = serve(all[0], None).await;
+    let port = server.untapped_address().port();
+    let url = format!("https://localhost:{port}/v1/store/orders");
+    let (stop, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let load = (0..4).map(|client| {
+        let target = (url.clone(), key.clone(), certificates.to_vec());
+        tokio::spawn(list_until(stop.clone(), sent.clone(), client % 2 == 0, target))
+    });
+    let load: Vec<_> = load.collect();
+    for certificate in [all[1], all[2], all[0]] {
+        let before = sent.load(Ordering::Relaxed);
+        certificate.install(&files);
+        wait_until("new connections see the new certificate", || async {
+            shown(port, &all).await == certificate.der
+        })
+        .await;
+        wait_until("requests went on", || async { sent.load(Ordering::Relaxed) > before }).await;
+    }
+    stop.store(true, Ordering::Relaxed);
+    for client in load {
+        client.await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_pair_is_rejected_and_the_old_one_stays() {
+    let [old, other, new] = [(); 3].map(|()| TestCertificate::new());
+    let log = CapturedLog::new();
+    let (server, files, _) = serve(&old, Some(&log)).await;
+    let port = server.untapped_address().port();
+    let rejected = |count: usize| {
+        let errors = log.lines("ERRO").into_iter();
+        let rejected = errors.filter(|line| line["msg"].to_string().contains("is refused"));
+        let found = rejected.count();
+        async move { found == count }
+    };
+    std::fs::write(&files.key, &other.key).unwrap();
+    wait_until("a key that does not match is rejected", || rejected(1)).await;
+    assert_eq!(shown(port, &[&old]).await, old.der);
+
+    std::fs::write(&files.key, "no key").unwrap();
+    wait_until("what is no key is rejected", || rejected(2)).await;
+    std::fs::write(&files.certificate, &new.pem[..200]).unwrap();
+    wait_until("half a certificate is rejected", || rejected(3)).await;
+    assert_eq!(shown(port, &[&old]).await, old.der);
+    let text = log.text();
+    for key in [&old.key, &other.key] {
+        assert!(key.lines().all(|line| !text.contains(line)), "the log holds a key");
+    }
+
+    new.install(&files);
+    wait_until("a good pair is taken", || async { shown(port, &[&old, &new]).await == new.der })
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sighup_rereads_files_that_look_unchanged() {
+    let (data, _) = data_with(1);
+    let old = TestCertificate::new();
+    let [certificate, key] = ["cert.pem", "key.pem"].map(|name| data.path().join(name));
+    let files = TlsFiles { certificate: certificate.clone(), key: key.clone() };
+    old.install(&files);
+    let (certificate, key) = (certificate.to_str().unwrap(), key.to_str().unwrap());
+    let server = data.serve(&["--tls-cert", certificate, "--tls-key", key]).unwrap();
+    let port = server.address().unwrap().port();
+    // Of the same length, in the same files, with the same times.
+    let same_length =
+        |new: &TestCertificate| new.pem.len() == old.pem.len() && new.key.len() == old.key.len();
+    let new = std::iter::repeat_with(TestCertificate::new).take(1_000).find(same_length).unwrap();
+    for (path, content) in [(&files.certificate, &new.pem), (&files.key, &new.key)] {
+        let modified = std::fs::metadata(path).unwrap().modified().unwrap();
+        std::fs::write(path, content).unwrap();
+        let file = std::fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(modified).unwrap();
+    }
+    server.signal(Signal::HUP).unwrap();
+    wait_until("SIGHUP is noticed", || async { shown(port, &[&old, &new]).await == new.der }).await;
+    server.signal(Signal::TERM).unwrap();
+    assert_eq!(server.exited().await.0.code(), Some(0));
+}
+
+#[test]
+fn without_a_pair_there_is_no_start() {
+    let sandbox = CliSandbox::new();
+    sandbox.write("cert.pem", TestCertificate::new().pem);
+    sandbox.write("key.pem", TestCertificate::new().key);
+    for (flags, error) in [
+        (&["--tls-cert", "cert.pem", "--tls-key", "key.pem"][..], "cannot be used together"),
+        (&["--tls-cert", "cert.pem", "--tls-key", "none.pem"], "cannot read none.pem"),
+        (&["--tls-cert", "key.pem", "--tls-key", "key.pem"], "key.pem holds no certificate in PEM"),
+        (&["--tls-cert", "cert.pem"], "a certificate needs its tls_key"),
+        (&["--tls-key", "key.pem"], "a key needs its tls_cert"),
+    ] {
+        let serve = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"];
+        let output = sandbox.run(&[&serve[..], flags].concat());
+        assert_eq!((output.status, output.stdout.as_str()), (1, ""), "{flags:?}");
+        assert!(output.stderr.contains(error), "{flags:?}: {}", output.stderr);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_strangers_reach_in_the_clear_warns() {
+    for (listen, tls, proxy, warned) in [
+        ("127.0.0.1:0", false, None, false),
+        ("0.0.0.0:0", false, None, true),
+        ("0.0.0.0:0", false, Some("10.0.0.0/8"), false),
+        ("0.0.0.0:0", true, None, false),
+    ] {
+        let log = CapturedLog::new();
+        let mut setup = TestSetup::new().with_log(&log);
+        setup.config.listen = listen.parse().unwrap();
+        if tls {
+            setup = setup.with_certificate(TestCertificate::new());
+        }
+        let proxies = proxy.map(|network| network.parse().unwrap()).into_iter().collect();
+        setup.config.trusted_proxies = proxies;
+        setup.serve().await.stop().await;
+        let warnings = log.lines("WARN");
+        let found = warnings.iter().any(|line| line["msg"].to_string().contains("unencrypted"));
+        assert_eq!(found, warned, "{listen}, TLS: {tls}, proxy: {proxy:?}");
+    }
+}

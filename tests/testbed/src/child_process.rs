@@ -1,0 +1,104 @@
+//! A child process that never outlives its owner.
+
+use anyhow::{Context, bail};
+pub use rustix::process::{Pid, Signal};
+use rustix::process::{kill_process, test_kill_process};
+use std::io::Write;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// How long a process may take to exit, or a command to finish: far longer than
+/// any needs, so that only one that hangs runs into it.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A child process. It is killed when it is dropped.
+#[derive(Debug)]
+pub struct ChildProcess {
+    child: Child,
+    name: String,
+}
+
+impl ChildProcess {
+    /// Takes charge of a child, which errors call by this name.
+    pub fn new(child: Child, name: impl Into<String>) -> ChildProcess {
+        ChildProcess { child, name: name.into() }
+    }
+
+    /// The process id.
+    pub fn pid(&self) -> anyhow::Result<Pid> {
+        pid_of(&self.child)
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&self) -> bool {
+        self.pid().is_ok_and(|pid| test_kill_process(pid).is_ok())
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        Ok(kill_process(self.pid()?, signal)?)
+    }
+
+    /// Waits until it exits.
+    pub fn wait(&mut self) -> anyhow::Result<ExitStatus> {
+        let started = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(status);
+            }
+            if started.elapsed() > EXIT_TIMEOUT {
+                bail!("{} did not exit within {EXIT_TIMEOUT:?}", self.name);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// SIGTERM; waits until it exits.
+    pub fn stop(mut self) -> anyhow::Result<ExitStatus> {
+        self.signal(Signal::TERM)?;
+        self.wait()
+    }
+
+    /// SIGKILL.
+    pub fn kill(mut self) -> anyhow::Result<()> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(())
+    }
+}
+
+impl Drop for ChildProcess {
+    fn drop(&mut self) {
+        // Both fail only if it has exited.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs a command with this standard input until it exits.
+pub(crate) fn output(command: &mut Command, input: &[u8]) -> anyhow::Result<Output> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let name = command.get_program().display().to_string();
+    let mut child = command.spawn().with_context(|| format!("cannot start {name}"))?;
+    let pid = pid_of(&child)?;
+    let (exited, watch) = channel::<()>();
+    let watchdog = std::thread::spawn(move || {
+        let hangs = watch.recv_timeout(EXIT_TIMEOUT) == Err(RecvTimeoutError::Timeout);
+        hangs && kill_process(pid, Signal::KILL).is_ok()
+    });
+    if let Some(mut stdin) = child.stdin.take() {
+        // A command that rejects its arguments exits without reading.
+        let _ = stdin.write_all(input);
+    }
+    let output = child.wait_with_output()?;
+    drop(exited);
+    if watchdog.join().unwrap_or_default() {
+        bail!("{name} did not exit within {EXIT_TIMEOUT:?}");
+    }
+    Ok(output)
+}
+
+fn pid_of(child: &Child) -> anyhow::Result<Pid> {
+    Pid::from_raw(i32::try_from(child.id())?).context("a process has an id")
+}

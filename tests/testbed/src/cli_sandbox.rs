@@ -1,0 +1,104 @@
+//! A directory in which tests run the program's commands as an operator does.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+use crate::command_output::CommandOutput;
+use crate::program::{Program, run};
+use crate::server_process::ServerProcess;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A directory to run commands in. Without `--data-dir` they work on
+/// `store-orders-data` below it.
+#[derive(Debug)]
+pub struct CliSandbox {
+    program: Program,
+    directory: TempDir,
+}
+
+impl Default for CliSandbox {
+    fn default() -> CliSandbox {
+        CliSandbox::new()
+    }
+}
+
+impl CliSandbox {
+    /// An empty directory.
+    pub fn new() -> CliSandbox {
+        let program = Program::built().unwrap();
+        CliSandbox { program, directory: tempfile::tempdir().unwrap() }
+    }
+
+    /// A path below the directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Writes a file.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    /// The names in a directory, hidden ones too.
+    pub fn names(&self, directory: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path(directory)).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// A command, with no setting in its environment.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.program.command();
+        command.args(arguments).current_dir(self.directory.path());
+        command
+    }
+
+    /// Runs a command.
+    pub fn run(&self, arguments: &[&str]) -> CommandOutput {
+        self.run_with_input(arguments, b"")
+    }
+
+    /// Runs a command with these environment variables.
+    pub fn run_with(&self, arguments: &[&str], environment: &[(&str, &str)]) -> CommandOutput {
+        run(self.command(arguments).envs(environment.iter().copied()), b"").unwrap()
+    }
+
+    /// Runs a command with this standard input.
+    pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> CommandOutput {
+        run(&mut self.command(arguments), input).unwrap()
+    }
+
+    /// Serves with these flags and without an admin listener.
+    pub fn serve(&self, flags: &[&str]) -> ServerProcess {
+        let mut command = self.command(&[&["serve", "--admin-listen", "off"], flags].concat());
+        ServerProcess::start(&mut command, &self.path("log")).unwrap()
+    }
+
+    /// Imports pending orders of these ids, for pet 1.
+    pub fn import_pending(&self, ids: impl IntoIterator<Item = i64>) {
+        let rows: String = ids.into_iter().map(|id| format!("{id},1,1\n")).collect();
+        let csv = format!("id,petId,quantity\n{rows}");
+        self.run_with_input(&["orders", "import", "-"], csv.as_bytes()).done();
+    }
+
+    /// What a command's `list --json` prints.
+    pub fn listed(&self, arguments: &[&str]) -> Vec<Value> {
+        let all = [arguments, &["list", "--json"]].concat();
+        serde_json::from_value(self.run(&all).json()).unwrap()
+    }
+
+    /// The ids of all orders.
+    pub fn order_ids(&self) -> Vec<i64> {
+        self.listed(&["orders"]).iter().map(|order| order["id"].as_i64().unwrap()).collect()
+    }
+
+    /// The store, as the server opens it.
+    #[cfg(feature = "in-process")]
+    pub fn store(&self) -> store_orders::store::sqlite::SqliteStore {
+        let directory = self.path("store-orders-data");
+        store_orders::store::sqlite::SqliteStore::open(&directory).unwrap()
+    }
+}

@@ -1,0 +1,66 @@
+//! What a command printed and how it exited, with the assertions that tests make.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+use std::process::Output;
+
+/// What a command printed and how it exited.
+#[derive(Debug)]
+pub struct CommandOutput {
+    /// The exit status.
+    pub status: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl CommandOutput {
+    pub(crate) fn new(output: Output) -> anyhow::Result<CommandOutput> {
+        Ok(CommandOutput {
+            status: output.status.code().context("a signal ended the command")?,
+            stdout: String::from_utf8(output.stdout)?,
+            stderr: String::from_utf8(output.stderr)?,
+        })
+    }
+
+    /// Standard output of a command that must have succeeded.
+    pub fn success(self) -> anyhow::Result<String> {
+        if self.status != 0 {
+            bail!("exit status {}: {}", self.status, self.stderr.trim());
+        }
+        Ok(self.stdout)
+    }
+
+    /// Asserts success without a word on standard error; standard output.
+    pub fn done(self) -> String {
+        assert_eq!((self.status, self.stderr.as_str()), (0, ""), "{}", self.stdout);
+        self.stdout
+    }
+
+    /// The same, as JSON.
+    pub fn json(self) -> Value {
+        serde_json::from_str(&self.done()).unwrap()
+    }
+
+    /// Asserts exit status 1 and one line of error, which it returns.
+    pub fn error(self) -> String {
+        let lines = self.errors();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        lines.into_iter().next().unwrap()
+    }
+
+    /// Asserts exit status 1; the lines of the error.
+    pub fn errors(self) -> Vec<String> {
+        assert_eq!((self.status, self.stdout.as_str()), (1, ""), "{}", self.stderr);
+        let text = self.stderr.strip_prefix("error: ").unwrap();
+        text.lines().map(ToString::to_string).collect()
+    }
+
+    /// Asserts exit status 2, a wrong command line; the error.
+    pub fn usage(self) -> String {
+        assert_eq!((self.status, self.stdout.as_str()), (2, ""), "{}", self.stderr);
+        self.stderr
+    }
+}

@@ -1,0 +1,98 @@
+//! Collects what responses show of the document, and what breaks it.
+
+use super::contract;
+use http::HeaderMap;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
+/// A request, without its body: no operation takes one.
+#[derive(Clone, Debug)]
+pub struct SentRequest {
+    /// The method as it was sent.
+    pub method: String,
+    /// The path with its query.
+    pub target: String,
+}
+
+/// A response.
+#[derive(Debug)]
+pub struct ReceivedResponse {
+    /// The status.
+    pub status: u16,
+    /// All headers.
+    pub headers: HeaderMap,
+    /// The body as it came, compressed or not.
+    pub body: Vec<u8>,
+}
+
+/// Observes responses for a test, which fails when this is dropped and one of them
+/// broke the contract.
+#[derive(Default)]
+pub struct Observer {
+    shared: SharedObserver,
+}
+
+/// The same for the tasks that see the responses.
+#[derive(Clone, Default)]
+pub struct SharedObserver(Arc<Mutex<Observed>>);
+
+#[derive(Default)]
+struct Observed {
+    seen: BTreeSet<String>,
+    violations: Vec<String>,
+    expects_cut_bodies: bool,
+}
+
+impl Observer {
+    /// A handle for tasks.
+    pub fn shared(&self) -> SharedObserver {
+        self.shared.clone()
+    }
+
+    /// What of the document has been seen, as `Contract::promised` writes it.
+    pub fn seen(&self) -> BTreeSet<String> {
+        self.shared.0.lock().unwrap().seen.clone()
+    }
+
+    /// What broke the contract so far; it is forgotten.
+    pub fn take_violations(&self) -> Vec<String> {
+        std::mem::take(&mut self.shared.0.lock().unwrap().violations)
+    }
+
+    /// From now on a body that ends early is no violation: the test kills the
+    /// server, or has the server cut clients off.
+    pub fn expect_cut_bodies(&self) {
+        self.shared.0.lock().unwrap().expects_cut_bodies = true;
+    }
+}
+
+impl SharedObserver {
+    /// Holds a complete response against the document.
+    pub fn response(&self, sent: &SentRequest, received: &ReceivedResponse) {
+        let mut observed = self.0.lock().unwrap();
+        for violation in contract().check(sent, received, &mut observed.seen) {
+            observed.violations.push(described(sent, received.status, &violation));
+        }
+    }
+
+    /// A response whose body ended early.
+    pub fn cut_body(&self, sent: &SentRequest, status: u16) {
+        let mut observed = self.0.lock().unwrap();
+        if !observed.expects_cut_bodies {
+            observed.violations.push(described(sent, status, "the body ended early"));
+        }
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        let violations = self.take_violations();
+        if !violations.is_empty() && !std::thread::panicking() {
+            panic!("the wire does not agree with the document:\n{}", violations.join("\n"));
+        }
+    }
+}
+
+fn described(sent: &SentRequest, status: u16, violation: &str) -> String {
+    format!("{} {}: {status}: {violation}", sent.method, sent.target)
+}

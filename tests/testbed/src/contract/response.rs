@@ -1,0 +1,128 @@
+//! Holds one response against what is documented for its status.
+
+use super::{DocumentedHeader, DocumentedResponse, ReceivedResponse, SentRequest};
+use super::{code_label, header_label};
+use serde_json::Value;
+use std::io::Read;
+
+/// Headers of HTTP itself, which no document lists.
+const HTTP_HEADERS: [&str; 7] = [
+    "content-type",
+    "content-length",
+    "content-encoding",
+    "transfer-encoding",
+    "connection",
+    "date",
+    "vary",
+];
+
+/// Every difference between a response and what is documented.
+pub fn violations(
+    response: &DocumentedResponse,
+    sent: &SentRequest,
+    received: &ReceivedResponse,
+) -> Vec<String> {
+    let mut wrong: Vec<_> =
+        response.headers.iter().flat_map(|header| header_violations(header, received)).collect();
+    let names = received.headers.keys().map(|name| name.as_str());
+    let documented = |name: &str| {
+        HTTP_HEADERS.contains(&name) || response.headers.iter().any(|h| h.name == name)
+    };
+    wrong.extend(
+        names.filter(|name| !documented(name)).map(|name| format!("{name} is not documented")),
+    );
+    wrong.extend(body_violations(response, sent, received));
+    wrong
+}
+
+/// What of the document a response shows.
+pub fn shown(response: &DocumentedResponse, received: &ReceivedResponse) -> Vec<String> {
+    let documented = response.headers.iter().filter(|h| received.headers.contains_key(&h.name));
+    let shown_code =
+        body(received).ok().and_then(|body| Some(body.get("code")?.as_str()?.to_string()));
+    let mut shown: Vec<_> = documented.map(|h| header_label(&h.name)).collect();
+    shown.extend(shown_code.map(|code| code_label(&code)));
+    shown.push(String::new());
+    shown
+}
+
+/// A public page carries no rate limit headers.
+pub fn violations_of_public_page(received: &ReceivedResponse) -> Vec<String> {
+    let counted = received.headers.keys().filter(|name| name.as_str().starts_with("x-ratelimit"));
+    let mut wrong: Vec<_> =
+        counted.map(|name| format!("{name} on a page that is not counted")).collect();
+    if !matches!(received.status, 200 | 304 | 405) {
+        wrong.push("no status of a public page".to_string());
+    }
+    wrong
+}
+
+fn header_violations(header: &DocumentedHeader, received: &ReceivedResponse) -> Vec<String> {
+    let values: Vec<_> = received.headers.get_all(&header.name).iter().collect();
+    match values.as_slice() {
+        [] if header.required => vec![format!("{} is missing", header.name)],
+        [] => Vec::new(),
+        [value] => {
+            let errors = match value.to_str() {
+                Ok(text) => header.value.text(text),
+                Err(error) => vec![error.to_string()],
+            };
+            errors.into_iter().map(|error| format!("{}: {error}", header.name)).collect()
+        }
+        several => vec![format!("{} came {} times", header.name, several.len())],
+    }
+}
+
+fn body_violations(
+    response: &DocumentedResponse,
+    sent: &SentRequest,
+    received: &ReceivedResponse,
+) -> Vec<String> {
+    let media = received.headers.get("content-type").map(|value| value.as_bytes());
+    let Some(check) = &response.body else {
+        let empty = media.is_none() && received.body.is_empty();
+        return if empty { vec![] } else { vec!["a body where none is documented".to_string()] };
+    };
+    let mut wrong = Vec::new();
+    if media != Some(b"application/json") {
+        wrong.push("content-type is not application/json".to_string());
+    }
+    if sent.method == "HEAD" {
+        return wrong;
+    }
+    match body(received) {
+        Err(error) => wrong.push(format!("the body is no JSON: {error}")),
+        Ok(body) => {
+            wrong.extend(check.body(&body));
+            wrong.extend(code_violation(response, received.status, &body));
+        }
+    }
+    wrong
+}
+
+/// `status` equals the HTTP status, and `code` is one that the document shows
+/// for it.
+fn code_violation(response: &DocumentedResponse, status: u16, body: &Value) -> Option<String> {
+    if response.codes.is_empty() {
+        return None;
+    }
+    let known = |(of, code): &(u16, String)| *of == status && body["code"] == code.as_str();
+    let agrees = body["status"] == status && response.codes.iter().any(known);
+    (!agrees).then(|| format!("code {} and status {}", body["code"], body["status"]))
+}
+
+/// The body as JSON, decompressed where it was compressed.
+fn body(received: &ReceivedResponse) -> Result<Value, String> {
+    let encoding = received.headers.get("content-encoding").map(|value| value.as_bytes());
+    let plain = match encoding {
+        None => received.body.clone(),
+        Some(b"gzip") => {
+            let mut plain = Vec::new();
+            let mut decoder = flate2::read::MultiGzDecoder::new(received.body.as_slice());
+            decoder.read_to_end(&mut plain).map_err(|error| error.to_string())?;
+            plain
+        }
+        Some(_) => return Err("an unknown content-encoding".to_string()),
+    };
+    serde_json::from_slice(&plain).map_err(|error| error.to_string())
+}

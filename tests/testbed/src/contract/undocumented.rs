@@ -1,0 +1,134 @@
+//! The rules for responses that the document does not describe one by one.
+//!
+//! - A path that the document does not have: 401, 404 `not_found`, 429 or 5XX.
+//! - A documented path with another method: 401, 405 `method_not_allowed` with one
+//!   `Allow`, 429 or 5XX, with the headers of the path's operation if that is
+//!   deprecated.
+//! - Both in the shape of `Error`, with the headers of every response, and under
+//!   401, 429 and 5XX with those that the document gives them.
+//! - The public pages are read without a key: a page or 405, and no rate limit
+//!   headers. A page that does not exist is a path like any other.
+//! - What dropshot and hyper reject before any of our code runs is not ours: dot
+//!   segments, octets that are no UTF-8, methods outside the nine, 414, 431.
+
+use super::{Contract, DocumentedResponse, Operation, SentRequest, responses};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+const METHODS: [&str; 9] =
+    ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
+
+const PUBLIC_PAGES: [&str; 8] = [
+    "/",
+    "/docs",
+    "/docs/docs.js",
+    "/docs/pages.css",
+    "/docs/scalar.js",
+    "/openapi.json",
+    "/changelog",
+    "/favicon.ico",
+];
+
+/// What a request was about.
+pub enum Subject<'a> {
+    Operation(&'a Operation),
+    OtherMethod(&'a Operation),
+    UnknownPath,
+    PublicPage,
+    NotOurs,
+}
+
+/// Tells by the request line, and by the status where that alone tells.
+pub fn subject<'a>(contract: &'a Contract, sent: &SentRequest, status: u16) -> Subject<'a> {
+    let path = sent.target.split('?').next().unwrap_or_default();
+    let Some(segments) = segments(path) else { return Subject::NotOurs };
+    let known_method = METHODS.iter().any(|method| method.eq_ignore_ascii_case(&sent.method));
+    if !known_method || sent.method == "CONNECT" || matches!(status, 414 | 431) {
+        return Subject::NotOurs;
+    }
+    if PUBLIC_PAGES.contains(&path) && !matches!(status, 401 | 404 | 429 | 500..) {
+        return Subject::PublicPage;
+    }
+    let method = if sent.method == "HEAD" { "GET" } else { &sent.method };
+    let of_path = |operation: &&Operation| {
+        segments.split_first().is_some_and(|(version, rest)| {
+            version == "v1"
+                && rest.len() == operation.path.len()
+                && operation.path.iter().zip(rest).all(|(own, segment)| {
+                    own == segment || (own.starts_with('{') && !segment.is_empty())
+                })
+        })
+    };
+    let of_path: Vec<_> = contract.operations.iter().filter(of_path).collect();
+    match (of_path.iter().find(|operation| operation.method == method), of_path.first()) {
+        (Some(operation), _) => Subject::Operation(operation),
+        (None, Some(operation)) => Subject::OtherMethod(operation),
+        (None, None) => Subject::UnknownPath,
+    }
+}
+
+/// The segments of a path, decoded; none if it has dot segments or is no text.
+fn segments(path: &str) -> Option<Vec<String>> {
+    let segments = path.strip_prefix('/')?.split('/').map(decoded);
+    let segments: Option<Vec<_>> = segments.collect();
+    segments.filter(|segments| !segments.iter().any(|segment| segment == "." || segment == ".."))
+}
+
+fn decoded(segment: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = segment.bytes();
+    while let Some(byte) = rest.next() {
+        if byte == b'%' {
+            let digits = [rest.next()?, rest.next()?];
+            bytes.push(u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?);
+        } else {
+            bytes.push(byte);
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// What a path that the document does not have may answer.
+pub fn unknown_path(document: &Value) -> BTreeMap<String, DocumentedResponse> {
+    let shared = &document["components"]["responses"];
+    responses(&json!({
+        "401": shared["Unauthorized"],
+        "404": error(document, on_every(document), "not_found", 404),
+        "429": shared["TooManyRequests"],
+        "5XX": shared["ServerError"],
+    }))
+}
+
+/// What a path of the contract may answer to a method that it does not take.
+pub fn other_method(document: &Value, operation: &Value) -> BTreeMap<String, DocumentedResponse> {
+    let own = &operation["responses"];
+    let mut headers = own["401"]["headers"].as_object().unwrap().clone();
+    headers.remove("WWW-Authenticate");
+    headers
+        .insert("Allow".to_string(), json!({ "required": true, "schema": { "type": "string" } }));
+    responses(&json!({
+        "401": own["401"],
+        "405": error(document, headers, "method_not_allowed", 405),
+        "429": own["429"],
+        "5XX": own["5XX"],
+    }))
+}
+
+/// The headers of every response: those that a shared error has and that are
+/// not its own.
+fn on_every(document: &Value) -> Map<String, Value> {
+    let headers = &document["components"]["responses"]["Unauthorized"]["headers"];
+    let mut headers = headers.as_object().unwrap().clone();
+    headers.remove("WWW-Authenticate");
+    headers
+}
+
+fn error(document: &Value, headers: Map<String, Value>, code: &str, status: u16) -> Value {
+    json!({
+        "headers": headers,
+        "content": { "application/json": {
+            "schema": document["components"]["schemas"]["Error"],
+            "examples": { code: { "value": { "status": status } } },
+        }},
+    })
+}

@@ -1,0 +1,131 @@
+//! A data directory, filled with the operator's commands.
+
+use crate::program::{Program, run};
+use crate::server_process::ServerProcess;
+use anyhow::Context;
+use serde_json::Value;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A free port, and no admin listener, unless the caller says otherwise.
+const DEFAULT_FLAGS: [(&str, &str); 2] = [("--listen", "127.0.0.1:0"), ("--admin-listen", "off")];
+
+/// A data directory.
+#[derive(Debug)]
+pub struct DataDir {
+    program: Program,
+    path: PathBuf,
+    /// Deleted with it.
+    _temporary: Option<TempDir>,
+}
+
+/// A key that was issued.
+#[derive(Clone, Debug)]
+pub struct Key {
+    /// What lists and logs show.
+    pub id: String,
+    /// What callers send.
+    pub text: String,
+}
+
+impl DataDir {
+    /// A directory for this program to keep its data in.
+    pub fn at(program: &Program, path: &Path) -> DataDir {
+        DataDir { program: program.clone(), path: path.to_path_buf(), _temporary: None }
+    }
+
+    /// A new directory for the built program, deleted when this is dropped.
+    pub fn temporary() -> anyhow::Result<DataDir> {
+        let (program, directory) = (Program::built()?, tempfile::tempdir()?);
+        let path = directory.path().join("data");
+        Ok(DataDir { program, path, _temporary: Some(directory) })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Runs a command on it; standard output.
+    pub fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        self.run_with_input(arguments, b"")
+    }
+
+    /// The same, as JSON.
+    pub fn run_json(&self, arguments: &[&str]) -> anyhow::Result<Value> {
+        let text = self.run(&[arguments, &["--json"]].concat())?;
+        serde_json::from_str(&text).with_context(|| arguments.join(" "))
+    }
+
+    /// Runs a command on it with this standard input; standard output.
+    pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> anyhow::Result<String> {
+        let mut command = self.command();
+        let output = run(command.args(arguments), input)?;
+        output.success().with_context(|| format!("store-orders {}", arguments.join(" ")))
+    }
+
+    /// Imports pending orders of these ids, for pet 7.
+    pub fn import_pending(&self, ids: RangeInclusive<i64>) -> anyhow::Result<()> {
+        let rows: String = ids.map(|id| format!("{id},7,1\n")).collect();
+        let csv = format!("id,petId,quantity\n{rows}");
+        self.run_with_input(&["orders", "import", "-"], csv.as_bytes())?;
+        Ok(())
+    }
+
+    /// The key of a new account of this plan.
+    pub fn issue_key(&self, account: &str, plan: &str) -> anyhow::Result<Key> {
+        self.issue(account, &["--plan", plan])
+    }
+
+    /// The key of a new Enterprise account with these limits.
+    pub fn issue_enterprise_key(
+        &self,
+        account: &str,
+        per_minute: u32,
+        per_day: u32,
+    ) -> anyhow::Result<Key> {
+        let (minute, day) = (per_minute.to_string(), per_day.to_string());
+        let limits = ["--plan", "enterprise", "--per-minute", &minute, "--per-day", &day];
+        self.issue(account, &limits)
+    }
+
+    fn issue(&self, account: &str, plan: &[&str]) -> anyhow::Result<Key> {
+        self.run(&[&["accounts", "create", account], plan].concat())?;
+        let issued = self.run_json(&["keys", "issue", "--account", account])?;
+        let text = |name| issued.get(name).and_then(Value::as_str).map(ToString::to_string);
+        let (id, text) = text("id").zip(text("key")).context("`keys issue` printed no key")?;
+        Ok(Key { id, text })
+    }
+
+    /// Serves it: on a free port and without an admin listener, unless `flags` say
+    /// otherwise.
+    pub fn serve(&self, flags: &[&str]) -> anyhow::Result<ServerProcess> {
+        self.start(&mut self.command(), flags)
+    }
+
+    /// The same, started by a shell that has first done this.
+    pub fn serve_after(&self, shell: &str, flags: &[&str]) -> anyhow::Result<ServerProcess> {
+        let mut command = self.program.command_after(shell);
+        command.arg("--data-dir").arg(&self.path);
+        self.start(&mut command, flags)
+    }
+
+    /// The same, with a command that the caller has prepared: [`DataDir::command`].
+    pub fn start(&self, command: &mut Command, flags: &[&str]) -> anyhow::Result<ServerProcess> {
+        std::fs::create_dir_all(&self.path)?;
+        command.arg("serve").args(flags);
+        for (flag, value) in DEFAULT_FLAGS.iter().filter(|(flag, _)| !flags.contains(flag)) {
+            command.args([flag, value]);
+        }
+        ServerProcess::start(command, &self.path.with_extension("log"))
+    }
+
+    /// A command line that works on it.
+    pub fn command(&self) -> Command {
+        let mut command = self.program.command();
+        command.arg("--data-dir").arg(&self.path);
+        command
+    }
+}

@@ -1,0 +1,84 @@
+//! An answer as it came over the wire, and what tests assert of it.
+
+use super::NOON;
+use http::{HeaderMap, StatusCode};
+use serde_json::Value;
+use store_orders_client::ErrorBody;
+
+/// An answer as it came over the wire.
+#[derive(Debug)]
+pub struct Answer {
+    /// The status.
+    pub status: StatusCode,
+    /// All headers.
+    pub headers: HeaderMap,
+    /// The body as it came, compressed or not.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// A header that must be there.
+    pub fn text(&self, header: &str) -> &str {
+        let value = self.headers.get(header);
+        value.unwrap_or_else(|| panic!("{header} is missing in {self:?}")).to_str().unwrap()
+    }
+
+    /// The same as a number.
+    pub fn number(&self, header: &str) -> u64 {
+        self.text(header).parse().unwrap()
+    }
+
+    /// Asserts the one shape of errors; its message.
+    pub fn assert_error(&self, status: u16, code: &str) -> String {
+        let body = self.json();
+        assert_eq!((self.status.as_u16(), body["code"].as_str()), (status, Some(code)), "{body}");
+        assert_eq!(self.text("content-type"), "application/json");
+        let error: ErrorBody = serde_json::from_value(body.clone()).unwrap();
+        assert_eq!(error.status, i64::from(status));
+        assert_eq!(body.as_object().unwrap().len(), 3, "{body}");
+        self.assert_common_headers();
+        error.message
+    }
+
+    /// `X-RateLimit-Limit`, `X-RateLimit-Remaining`, and `X-RateLimit-Reset` in
+    /// seconds after [`NOON`].
+    pub fn rate_limit(&self) -> (u64, u64, u64) {
+        (
+            self.number("x-ratelimit-limit"),
+            self.number("x-ratelimit-remaining"),
+            self.number("x-ratelimit-reset").checked_sub(NOON.as_secs()).unwrap(),
+        )
+    }
+
+    /// Asserts a 429 of this code; its `Retry-After`.
+    pub fn assert_limited(&self, code: &str) -> u64 {
+        self.assert_error(429, code);
+        assert_eq!(self.number("x-ratelimit-remaining"), 0);
+        self.number("retry-after")
+    }
+
+    /// Asserts the headers that every response has.
+    pub fn assert_common_headers(&self) {
+        let (limit, remaining) =
+            (self.number("x-ratelimit-limit"), self.number("x-ratelimit-remaining"));
+        assert!(remaining <= limit, "{remaining} of {limit}");
+        assert!(self.number("x-ratelimit-reset") >= NOON.as_secs() / 2);
+        assert_eq!(self.text("x-request-id").len(), 36);
+    }
+}
+
+/// The status and the code of an error that the client returned.
+pub fn error_of<T: std::fmt::Debug>(
+    result: Result<store_orders_client::Response<T>, store_orders_client::Error>,
+) -> (u16, String) {
+    let error = result.unwrap_err();
+    match (error.status(), error.code()) {
+        (Some(status), Some(code)) => (status.as_u16(), code.to_string()),
+        _ => panic!("expected an error response, got {error:?}"),
+    }
+}

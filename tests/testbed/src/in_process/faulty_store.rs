@@ -1,0 +1,97 @@
+//! A store that fails, panics or blocks on demand, to stand in for a disk that
+//! does.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use store_orders::keys::Digest;
+use store_orders::store::sqlite::SqliteStore;
+use store_orders::store::{
+    Cancellation, CancelledBatch, KeyRow, OrderChange, OrderCounts, Store, StoreError, Versions,
+};
+use store_orders_api::types::Pet;
+use tokio::sync::{Mutex, MutexGuard};
+
+/// What the store does instead of what it is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing: it works.
+    None,
+    /// It returns an error.
+    Fails,
+    /// It panics.
+    Panics,
+}
+
+/// A store with faults that tests switch.
+pub struct FaultyStore {
+    store: Arc<SqliteStore>,
+    fault: AtomicU8,
+    last_used: Mutex<()>,
+}
+
+impl FaultyStore {
+    /// Begins without a fault.
+    pub fn new(store: &Arc<SqliteStore>) -> Arc<FaultyStore> {
+        let store = Arc::clone(store);
+        Arc::new(FaultyStore { store, fault: AtomicU8::new(0), last_used: Mutex::new(()) })
+    }
+
+    /// Switches the fault for all calls from now on.
+    pub fn set(&self, fault: Fault) {
+        self.fault.store(fault as u8, Ordering::SeqCst);
+    }
+
+    /// Until the guard is dropped, recording when a key was last used blocks.
+    pub async fn block_last_used(&self) -> MutexGuard<'_, ()> {
+        self.last_used.lock().await
+    }
+
+    fn store(&self) -> Result<&SqliteStore, StoreError> {
+        match self.fault.load(Ordering::SeqCst) {
+            fault if fault == Fault::Fails as u8 => {
+                Err(StoreError::Engine { doing: "read", source: "a test says so".into() })
+            }
+            fault if fault == Fault::Panics as u8 => panic!("a test lets the store panic"),
+            _ => Ok(&self.store),
+        }
+    }
+}
+
+impl Store for FaultyStore {
+    fn versions(&self) -> Result<Versions, StoreError> {
+        self.store()?.versions()
+    }
+
+    fn for_each_order_since(
+        &self,
+        after: i64,
+        visit: &mut dyn FnMut(OrderChange<'_>),
+    ) -> Result<i64, StoreError> {
+        self.store()?.for_each_order_since(after, visit)
+    }
+
+    fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
+        self.store()?.cancel(batch)
+    }
+
+    fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
+        self.store()?.pet(id)
+    }
+
+    fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError> {
+        self.store()?.keys()
+    }
+
+    fn count_orders(&self) -> Result<OrderCounts, StoreError> {
+        self.store()?.count_orders()
+    }
+
+    fn try_write(&self) -> Result<(), StoreError> {
+        self.store()?.try_write()
+    }
+
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
+        let _blocked = self.last_used.blocking_lock();
+        self.store()?.record_last_used(uses)
+    }
+}

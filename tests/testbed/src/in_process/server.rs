@@ -1,0 +1,149 @@
+//! A server in the test's process, and the ways to send it a request. Every
+//! response is held against the document: over HTTP/1.1 by a tap, over TLS and
+//! HTTP/2 as the HTTP client saw it.
+
+use super::{Answer, TestSetup, client_trusting};
+use crate::Key;
+use crate::contract::{Observer, ReceivedResponse, SentRequest, SharedObserver, Tap};
+use http::{Method, Version};
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use store_orders::limits::LimitsFile;
+use store_orders::server::Server;
+use store_orders_client::Client;
+
+/// A running server and what it runs on.
+pub struct TestServer {
+    server: Server,
+    transport: Transport,
+    http: reqwest::Client,
+    /// What it runs on.
+    pub setup: TestSetup,
+}
+
+enum Transport {
+    /// HTTP/1.1 in the clear.
+    Tapped(Tap),
+    /// HTTP/2 over TLS.
+    Tls(Observer),
+}
+
+impl TestServer {
+    pub(super) fn new(server: Server, setup: TestSetup) -> TestServer {
+        let (transport, http) = match &setup.certificate {
+            None => (Transport::Tapped(Tap::before(server.address())), reqwest::Client::builder()),
+            Some(certificate) => {
+                (Transport::Tls(Observer::default()), client_trusting(&[certificate]))
+            }
+        };
+        TestServer { server, transport, http: http.no_gzip().build().unwrap(), setup }
+    }
+
+    /// Where to send requests, without a path.
+    pub fn origin(&self) -> String {
+        match &self.transport {
+            Transport::Tapped(tap) => format!("http://{}", tap.address()),
+            Transport::Tls(_) => format!("https://localhost:{}", self.server.address().port()),
+        }
+    }
+
+    /// The address of the tap, for what no HTTP client sends.
+    pub fn tapped_address(&self) -> SocketAddr {
+        match &self.transport {
+            Transport::Tapped(tap) => tap.address(),
+            Transport::Tls(_) => panic!("there is no tap in TLS"),
+        }
+    }
+
+    /// Where the server itself listens, past the tap.
+    pub fn untapped_address(&self) -> SocketAddr {
+        self.server.address()
+    }
+
+    /// Where its admin listener is, if it has one.
+    pub fn admin_address(&self) -> Option<SocketAddr> {
+        self.server.admin_address()
+    }
+
+    /// What of the document its responses have shown so far.
+    pub fn seen(&self) -> BTreeSet<String> {
+        self.observer().seen()
+    }
+
+    fn observer(&self) -> &Observer {
+        match &self.transport {
+            Transport::Tapped(tap) => tap.observer(),
+            Transport::Tls(observer) => observer,
+        }
+    }
+
+    /// The generated client, which sends each request once.
+    pub fn client(&self, key: &Key) -> Client {
+        Client::builder(format!("{}/v1", self.origin()), &key.text)
+            .without_retries()
+            .build()
+            .unwrap()
+    }
+
+    /// A request that the generated client cannot send.
+    pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let sent = SentRequest { method: method.to_string(), target: path.to_string() };
+        let method = Method::from_bytes(method.as_bytes()).unwrap();
+        let mut request = self.http.request(method, format!("{}{path}", self.origin()));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = request.send().await.unwrap();
+        match &self.transport {
+            Transport::Tapped(_) => read(response).await.unwrap(),
+            Transport::Tls(observer) => {
+                assert_eq!(response.version(), Version::HTTP_2);
+                observed(&observer.shared(), &sent, response).await
+            }
+        }
+    }
+
+    /// The same with a key.
+    pub async fn send_with(&self, key: &Key, method: &str, path: &str) -> Answer {
+        self.send(method, path, &[("authorization", &format!("Bearer {}", key.text))]).await
+    }
+
+    /// The same, for the list.
+    pub async fn list_with(&self, key: &Key) -> Answer {
+        self.send_with(key, "GET", "/v1/store/orders").await
+    }
+
+    /// Stops the server; what it ran on, as the next process finds it.
+    pub async fn stop(self) -> TestSetup {
+        self.server.stop().await;
+        self.setup.with_limits_file(LimitsFile::finish);
+        self.setup.restarted()
+    }
+
+    /// The same without the last write of the limits: a crash.
+    pub async fn crash(self) -> TestSetup {
+        self.server.stop().await;
+        self.setup.restarted()
+    }
+}
+
+/// Reads an answer that passed no tap, and holds it against the document.
+pub async fn observed(
+    observer: &SharedObserver,
+    sent: &SentRequest,
+    response: reqwest::Response,
+) -> Answer {
+    let status = response.status().as_u16();
+    let answer = read(response).await.unwrap_or_else(|error| {
+        observer.cut_body(sent, status);
+        panic!("{error}");
+    });
+    let (headers, body) = (answer.headers.clone(), answer.body.clone());
+    observer.response(sent, &ReceivedResponse { status, headers, body });
+    answer
+}
+
+async fn read(response: reqwest::Response) -> reqwest::Result<Answer> {
+    let (status, headers) = (response.status(), response.headers().clone());
+    Ok(Answer { status, headers, body: response.bytes().await?.to_vec() })
+}

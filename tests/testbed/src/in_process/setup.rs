@@ -1,0 +1,214 @@
+//! What a server is started on: a store, a clock that tests move, limits and
+//! settings; and the orders, accounts and keys that tests put there.
+
+use super::{CapturedLog, FaultyStore, TestCertificate, TestServer};
+use crate::Key;
+use chrono::DateTime;
+use slog::{Logger, o};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use store_orders::clock::{Clock, ManualClock};
+use store_orders::config::{AdminListen, ServerConfig};
+use store_orders::keys::Environment;
+use store_orders::limits::{InMemoryLimits, LimitsFile};
+use store_orders::log::LogBuffer;
+use store_orders::server::{Dependencies, Server, TlsFiles};
+use store_orders::store::sqlite::SqliteStore;
+use store_orders::store::{NewKey, NewOrder, Store};
+use store_orders_api::plans::{Plan, PlanLimits};
+use store_orders_api::types::Pet;
+use tempfile::TempDir;
+
+/// Wall time at which every test begins: 2026-06-15, noon UTC.
+pub const NOON: Duration = Duration::from_secs(1_781_524_800);
+
+/// What a server is started on.
+pub struct TestSetup {
+    /// The data directory.
+    pub directory: TempDir,
+    /// The store in it.
+    pub store: Arc<SqliteStore>,
+    /// The time, which stands still until the test moves it.
+    pub clock: Arc<ManualClock>,
+    /// The settings.
+    pub config: ServerConfig,
+    limits: Arc<InMemoryLimits>,
+    /// Carries the limits over a restart.
+    limits_file: Mutex<Option<LimitsFile>>,
+    keyless_per_minute: u32,
+    log: Logger,
+    log_buffer: Option<Arc<LogBuffer>>,
+    /// With it the server speaks TLS.
+    pub(super) certificate: Option<TestCertificate>,
+    /// Stands before the store, if it is to fail.
+    faulty_store: Option<Arc<FaultyStore>>,
+}
+
+impl Default for TestSetup {
+    fn default() -> TestSetup {
+        TestSetup::new()
+    }
+}
+
+impl TestSetup {
+    /// An empty store at [`NOON`].
+    pub fn new() -> TestSetup {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let (clock, log) = (Arc::new(ManualClock::at(NOON)), Logger::root(slog::Discard, o!()));
+        let limits = Arc::new(InMemoryLimits::new(1_000));
+        let limits_file =
+            LimitsFile::open(directory.path(), limits.clone(), clock.clone(), log.clone());
+        TestSetup {
+            directory,
+            store,
+            clock,
+            config: ServerConfig {
+                listen: "127.0.0.1:0".parse().unwrap(),
+                admin_listen: AdminListen::Off,
+                ..ServerConfig::default()
+            },
+            limits,
+            limits_file: Mutex::new(Some(limits_file)),
+            keyless_per_minute: 1_000,
+            log,
+            log_buffer: None,
+            certificate: None,
+            faulty_store: None,
+        }
+    }
+
+    /// Another limit for callers without a valid key.
+    pub fn with_keyless_per_minute(mut self, keyless_per_minute: u32) -> TestSetup {
+        self.keyless_per_minute = keyless_per_minute;
+        self.restarted()
+    }
+
+    /// A log that can be read.
+    pub fn with_log(mut self, log: &CapturedLog) -> TestSetup {
+        self.log = log.log.clone();
+        self.log_buffer = Some(Arc::clone(&log.buffer));
+        self.restarted()
+    }
+
+    /// TLS with this certificate; requests travel over HTTP/2 then.
+    pub fn with_certificate(mut self, certificate: TestCertificate) -> TestSetup {
+        self.config.tls_cert = Some(self.directory.path().join("cert.pem"));
+        self.config.tls_key = Some(self.directory.path().join("key.pem"));
+        certificate.install(&TlsFiles::of(&self.config).unwrap());
+        self.certificate = Some(certificate);
+        self
+    }
+
+    /// Puts a store that can be made to fail between the server and the store.
+    pub fn add_faulty_store(&mut self) -> Arc<FaultyStore> {
+        let faulty = FaultyStore::new(&self.store);
+        self.faulty_store = Some(Arc::clone(&faulty));
+        faulty
+    }
+
+    /// The key of a new account of this plan.
+    pub fn key(&self, plan: Plan) -> Key {
+        let name = format!("{}-{}", plan.as_str(), self.store.accounts(0).unwrap().len());
+        self.account(&name, plan, None);
+        self.another_key(&name)
+    }
+
+    /// The key of a new Enterprise account with these limits.
+    pub fn enterprise_key(&self, per_minute: u32, per_day: u32) -> Key {
+        let name = format!("enterprise-{}", self.store.accounts(0).unwrap().len());
+        self.account(&name, Plan::Enterprise, Some(PlanLimits { per_minute, per_day }));
+        self.another_key(&name)
+    }
+
+    /// A new account.
+    pub fn account(&self, name: &str, plan: Plan, own: Option<PlanLimits>) {
+        let at = DateTime::from_timestamp_millis(self.clock.now().wall_ms()).unwrap();
+        self.store.create_account(name, plan, own, at).unwrap();
+    }
+
+    /// Another key of an account.
+    pub fn another_key(&self, account: &str) -> Key {
+        self.key_with(account, Environment::Production, None)
+    }
+
+    /// A key of this environment that expires then.
+    pub fn key_with(
+        &self,
+        account: &str,
+        environment: Environment,
+        expires_after: Option<Duration>,
+    ) -> Key {
+        let new = NewKey { account, environment, expires_after };
+        let issued = self.store.issue_key(&new, self.clock.now().wall_ms()).unwrap();
+        Key { id: issued.id, text: issued.key.expose().to_string() }
+    }
+
+    /// Adds pending orders of these ids.
+    pub fn pending(&self, ids: impl IntoIterator<Item = i64>) -> &TestSetup {
+        let orders: Vec<_> = ids.into_iter().map(pending_order).collect();
+        self.store.import_orders(&orders, false, &|| ()).unwrap();
+        self
+    }
+
+    /// Adds an order of this id that has shipped.
+    pub fn shipped(&self, id: i64) -> &TestSetup {
+        let order = NewOrder { shipped: true, ..pending_order(id) };
+        self.store.import_orders(&[order], false, &|| ()).unwrap();
+        self
+    }
+
+    /// Adds a pet.
+    pub fn pet(&self, id: i64, name: &str) -> &TestSetup {
+        self.store.import_pets(&[Pet { id, name: name.to_string() }], false, &|| ()).unwrap();
+        self
+    }
+
+    /// As a new process finds it: a monotonic clock from zero, and the limits as
+    /// their file has them.
+    pub fn restarted(mut self) -> TestSetup {
+        self.clock = Arc::new(ManualClock::at(self.clock.now().wall));
+        self.limits = Arc::new(InMemoryLimits::new(self.keyless_per_minute));
+        let (limits, clock) = (self.limits.clone(), self.clock.clone());
+        let file = LimitsFile::open(self.directory.path(), limits, clock, self.log.clone());
+        self.limits_file = Mutex::new(Some(file));
+        self
+    }
+
+    /// Does this with the file of the limits, as its thread would.
+    pub fn with_limits_file(&self, does: fn(&mut LimitsFile)) {
+        does(self.limits_file.lock().unwrap().as_mut().unwrap());
+    }
+
+    /// Writes the limits to their file.
+    pub fn write_limits(&self) {
+        self.with_limits_file(LimitsFile::write);
+    }
+
+    /// Closes the file of the limits so that a test can change it.
+    pub fn close_limits_file(&self) {
+        *self.limits_file.lock().unwrap() = None;
+    }
+
+    /// Starts a server. Needs a tokio runtime around it.
+    pub async fn serve(self) -> TestServer {
+        let store: Arc<dyn Store> = match &self.faulty_store {
+            Some(faulty) => faulty.clone(),
+            None => self.store.clone(),
+        };
+        let parts = Dependencies {
+            store,
+            limits: self.limits.clone(),
+            clock: self.clock.clone(),
+            log: self.log.clone(),
+            log_buffer: self.log_buffer.clone(),
+        };
+        TestServer::new(Server::start(&self.config, parts).unwrap(), self)
+    }
+}
+
+/// A pending order of this id, with a ship date if the id is even.
+pub fn pending_order(id: i64) -> NewOrder {
+    let ship_date = (id % 2 == 0).then(|| DateTime::from_timestamp(1_782_000_000, 0).unwrap());
+    NewOrder { id, pet_id: 7, quantity: 1, ship_date, complete: false, shipped: false }
+}

@@ -1,0 +1,47 @@
+//! The one way to start the program, and to give it orders, keys and time.
+//!
+//! - [`Program`] is the built program and [`CliSandbox`] a directory to run it in;
+//!   [`DataDir`] is filled with the operator's commands; [`ServerProcess`] serves.
+//! - With the feature `in-process`: `TestSetup` and `TestServer` are a store, a
+//!   clock and a server inside the test, and `Tap` holds what goes over the wire
+//!   against the document.
+//!
+//! Without that feature nothing here needs the library, so `xtask` runs while the
+//! server does not compile.
+
+mod child_process;
+mod cli_sandbox;
+mod command_output;
+mod data_dir;
+mod program;
+mod server_process;
+
+pub use child_process::{ChildProcess, Pid, Signal};
+pub use cli_sandbox::CliSandbox;
+pub use command_output::CommandOutput;
+pub use data_dir::{DataDir, Key};
+pub use program::Program;
+pub use server_process::ServerProcess;
+
+#[cfg(feature = "in-process")]
+#[expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on says so by panicking"
+)]
+pub mod contract;
+#[cfg(feature = "in-process")]
+#[expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on says so by panicking"
+)]
+pub mod in_process;
+#[cfg(feature = "in-process")]
+mod wait;
+
+#[cfg(feature = "in-process")]
+pub use wait::{WAIT_TIMEOUT, wait_a_second_until, wait_until};

@@ -1,0 +1,84 @@
+//! The built program `store-orders`, and how its commands are run.
+
+use crate::child_process;
+use crate::command_output::CommandOutput;
+use anyhow::{Context, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The built program.
+#[derive(Clone, Debug)]
+pub struct Program {
+    path: PathBuf,
+}
+
+impl Program {
+    /// The program in the `target` directory and of the profile that the calling
+    /// program was built in. `cargo test` builds it before it runs a test.
+    pub fn built() -> anyhow::Result<Program> {
+        let name = format!("store-orders{}", std::env::consts::EXE_SUFFIX);
+        let path = profile_directory()?.join(name);
+        if !path.is_file() {
+            bail!("{} is missing: cargo build --package store-orders", path.display());
+        }
+        Ok(Program { path })
+    }
+
+    /// The same, after it was built from this checkout.
+    pub fn build(repository: &Path) -> anyhow::Result<Program> {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(["build", "--quiet", "--package", "store-orders"]).current_dir(repository);
+        if profile_directory()?.ends_with("release") {
+            command.arg("--release");
+        }
+        if !command.status().context("cannot run cargo")?.success() {
+            bail!("the server does not compile");
+        }
+        Program::built()
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A command line of it that takes no setting from the caller's environment.
+    pub fn command(&self) -> Command {
+        without_settings(Command::new(&self.path))
+    }
+
+    /// The same, started by a shell that has first done this.
+    pub fn command_after(&self, shell: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{shell} && exec \"$0\" \"$@\"")]).arg(&self.path);
+        without_settings(command)
+    }
+
+    /// Runs a command until it exits.
+    pub fn run(&self, arguments: &[&str]) -> anyhow::Result<CommandOutput> {
+        run(self.command().args(arguments), b"")
+    }
+}
+
+/// Runs a command of the program with this standard input until it exits.
+pub(crate) fn run(command: &mut Command, input: &[u8]) -> anyhow::Result<CommandOutput> {
+    CommandOutput::new(child_process::output(command, input)?)
+}
+
+fn without_settings(mut command: Command) -> Command {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("STORE_ORDERS_") {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// `target/debug` or `target/release`: tests run one level below it.
+fn profile_directory() -> anyhow::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    let directory = own.parent().context("this program is in no directory")?;
+    let profile = if directory.ends_with("deps") { directory.parent() } else { Some(directory) };
+    Ok(profile.context("this program is in no target directory")?.to_path_buf())
+}

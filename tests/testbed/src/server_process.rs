@@ -1,0 +1,174 @@
+//! A server in a process of its own: started, asked where it listens, ended by its
+//! process id.
+
+use crate::child_process::{ChildProcess, Signal};
+use anyhow::{Context, bail};
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// A server that lists ten million orders listens well within this.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// A server that listens. It is killed when it is dropped.
+#[derive(Debug)]
+pub struct ServerProcess {
+    process: ChildProcess,
+    printed: Vec<String>,
+    base_url: String,
+    started_in: Duration,
+    log: PathBuf,
+}
+
+impl ServerProcess {
+    /// Starts a command that prints `listening on URL` once it answers, and waits
+    /// for that line. Standard error goes to `log`, emptied first.
+    pub fn start(command: &mut Command, log: &Path) -> anyhow::Result<ServerProcess> {
+        // Appended to, so that it may be emptied while the server runs.
+        let file = OpenOptions::new().create(true).append(true).open(log);
+        let file = file.with_context(|| format!("cannot write {}", log.display()))?;
+        file.set_len(0)?;
+        let name = command.get_program().display().to_string();
+        let started = Instant::now();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(file);
+        let mut child = command.spawn().with_context(|| format!("cannot start {name}"))?;
+        let lines = lines_of(child.stdout.take().context("standard output is piped")?);
+        let mut process = ChildProcess::new(child, name.clone());
+        let mut printed = Vec::new();
+        loop {
+            match lines.recv_timeout(START_TIMEOUT.saturating_sub(started.elapsed())) {
+                Ok(line) => printed.push(line),
+                Err(RecvTimeoutError::Timeout) => {
+                    bail!("{name} did not listen within {START_TIMEOUT:?}: {}", tail(log));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    bail!("{name} ended before it listened: {}: {}", process.wait()?, tail(log));
+                }
+            }
+            if let Some(url) = printed.last().and_then(|line| line.strip_prefix("listening on ")) {
+                let base_url = url.to_string();
+                let (started_in, log) = (started.elapsed(), log.to_path_buf());
+                return Ok(ServerProcess { process, printed, base_url, started_in, log });
+            }
+        }
+    }
+
+    /// The lines it printed, up to the one that says where it listens.
+    pub fn printed(&self) -> &[String] {
+        &self.printed
+    }
+
+    /// What it printed behind this prefix.
+    pub fn printed_after(&self, prefix: &str) -> Option<&str> {
+        self.printed.iter().find_map(|line| line.trim_start().strip_prefix(prefix))
+    }
+
+    /// The base address of the API, with `/v1`.
+    pub fn base_url(&self) -> &str {
+        &self.base_url
+    }
+
+    /// The same without a path.
+    pub fn origin(&self) -> &str {
+        self.base_url.trim_end_matches("/v1")
+    }
+
+    /// The same as a socket address.
+    pub fn address(&self) -> anyhow::Result<SocketAddr> {
+        let (_, address) = self.origin().split_once("://").context("a URL has a scheme")?;
+        address.parse().with_context(|| format!("no socket address: {address}"))
+    }
+
+    /// From the start to the line that says where it listens.
+    pub fn started_in(&self) -> Duration {
+        self.started_in
+    }
+
+    /// The process.
+    pub fn process(&self) -> &ChildProcess {
+        &self.process
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Empties the log.
+    pub fn clear_log(&self) -> anyhow::Result<()> {
+        Ok(OpenOptions::new().write(true).open(&self.log)?.set_len(0)?)
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        self.process.signal(signal)
+    }
+
+    /// Waits until it exits; its status and its log.
+    pub fn wait(mut self) -> anyhow::Result<(ExitStatus, String)> {
+        Ok((self.process.wait()?, self.log()))
+    }
+
+    /// SIGTERM; waits for a clean exit.
+    pub fn stop(self) -> anyhow::Result<()> {
+        self.signal(Signal::TERM)?;
+        let (status, log) = self.wait()?;
+        if !status.success() {
+            bail!("the server ended with {status}: {log}");
+        }
+        Ok(())
+    }
+
+    /// SIGKILL; what it had logged.
+    pub fn kill(self) -> anyhow::Result<String> {
+        self.process.kill()?;
+        Ok(std::fs::read_to_string(&self.log)?)
+    }
+}
+
+/// The lines as they come; the thread reads on, so that the process never blocks.
+fn lines_of(stdout: impl std::io::Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            // After the start nobody receives any more.
+            let _ = sender.send(line);
+        }
+    });
+    receiver
+}
+
+fn tail(log: &Path) -> String {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines.get(lines.len().saturating_sub(3)..).unwrap_or_default().join(" / ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(script: &str) -> anyhow::Result<ServerProcess> {
+        let directory = tempfile::tempdir().unwrap();
+        let mut command = Command::new("sh");
+        ServerProcess::start(command.args(["-c", script]), &directory.path().join("log"))
+    }
+
+    #[test]
+    fn the_line_that_says_where_it_listens_is_found() {
+        let server = start("echo KEY=k; echo listening on http://127.0.0.1:80/v1; read x").unwrap();
+        assert_eq!(server.address().unwrap(), "127.0.0.1:80".parse().unwrap());
+        assert_eq!(server.base_url(), "http://127.0.0.1:80/v1");
+        assert_eq!(server.printed_after("KEY="), Some("k"));
+    }
+
+    #[test]
+    fn a_server_that_ends_early_is_an_error_with_its_last_words() {
+        let error = start("echo no such key >&2; exit 3").unwrap_err().to_string();
+        assert!(error.contains("no such key") && error.contains('3'), "{error}");
+    }
+}
