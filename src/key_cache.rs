@@ -170,8 +170,8 @@ impl KeyCache {
         age <= STALE_AFTER.as_millis() as u64
     }
 
-    /// Refreshes the keys and records their uses until the task is dropped. Apart, so that
-    /// a revocation never waits for a write.
+    /// Refreshes the keys and records their uses until the task is dropped. Two loops,
+    /// so that a revocation never waits for a write.
     pub async fn keep_current(self: Arc<Self>, log: Logger) {
         futures::join!(
             self.repeat(KeyCache::refresh, "checking keys against the store", &log),

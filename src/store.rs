@@ -54,7 +54,7 @@ pub trait Store: Send + Sync {
     fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError>;
 
     /// The number of orders in each status. It may read every row, and blocks no
-    /// other call meanwhile.
+    /// other call.
     fn count_orders(&self) -> Result<OrderCounts, StoreError>;
 
     /// Commits a write that changes no row, to test whether writing works.

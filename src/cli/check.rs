@@ -1,4 +1,4 @@
-//! `check`: whether a store and the limits beside it are sound, and what they hold.
+//! `check`: whether a store and its limits' file are sound, and what they hold.
 
 use super::Options;
 use super::printer::Printer;

@@ -235,7 +235,7 @@ pub struct IssuedKey {
     pub key: ApiKey,
 }
 
-/// A rotation: which key, and how long it stays valid beside its successor.
+/// A rotation: which key, and how long it stays valid alongside its successor.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation<'a> {
     /// `key_…` of the key to be replaced.

@@ -7,7 +7,7 @@ use crate::keys::{Environment, repeatable};
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 
-/// How long a rotated key may stay valid beside its successor: 7 days.
+/// How long a rotated key may stay valid alongside its successor: 7 days.
 pub const MAX_OVERLAP: Duration = Duration::from_secs(7 * 86_400);
 
 /// The shortest time between two recorded uses of a key, so that a busy key costs one

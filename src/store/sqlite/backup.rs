@@ -80,8 +80,8 @@ pub fn back_up(
     copy.publish(connection)
 }
 
-/// Restores a backup as the store of this directory, which must have none. No server can
-/// start on it meanwhile.
+/// Restores a backup as the store of this directory, which must have none, under the
+/// server's lock.
 pub fn restore(
     file: &Path,
     directory: &Path,
@@ -94,7 +94,7 @@ pub fn restore(
         })?;
     let _lock = ServerLock::take(directory)?;
     let path = directory.join(FILE_NAME);
-    // SQLite would take what an old store left beside it for a part of the new one.
+    // SQLite would apply what an old store left behind to the new one.
     for ending in ["-wal", "-journal"] {
         refuse_existing(&directory.join(format!("{FILE_NAME}{ending}")))?;
     }
@@ -112,7 +112,7 @@ pub fn restore(
 struct StagedCopy {
     target: PathBuf,
     /// On the target's file system, so that a rename publishes the copy; a directory, so
-    /// that what SQLite writes beside the copy goes with it.
+    /// that what SQLite writes next to the copy is removed too.
     directory: TempDir,
 }
 
@@ -173,8 +173,8 @@ impl StagedCopy {
     }
 }
 
-/// Copies all pages of one snapshot, so that commits meanwhile neither show in the copy
-/// nor restart it.
+/// Copies all pages of one snapshot, so that concurrent commits neither show in the
+/// copy nor restart it.
 fn copy_pages(
     source: &Connection,
     copy: &mut Connection,

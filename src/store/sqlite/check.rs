@@ -1,5 +1,5 @@
 //! Whether a store is sound: SQLite's own checks and ours. Nothing is changed, and
-//! servers go on meanwhile.
+//! servers keep running.
 
 use super::connection::{connect_with, doing};
 use super::directory::FILE_NAME;

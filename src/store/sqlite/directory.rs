@@ -16,7 +16,7 @@ pub fn create(directory: &Path) -> io::Result<()> {
 
 /// If this is root, gives a new file to the directory's owner: a server that runs as
 /// another user must be able to use what root's commands create. SQLite does the same
-/// with the files beside the store.
+/// with its `-wal` and `-shm` files.
 pub fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {
     let (owner, own) = (std::fs::metadata(directory)?, file.metadata()?);
     if own.uid() == 0 && owner.uid() != 0 {

@@ -26,7 +26,7 @@ pub fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreErro
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have migrated it meanwhile.
+    // Another process may have migrated it since.
     let found: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
         transaction.execute_batch(migration)?;

@@ -1,5 +1,5 @@
 //! One server per store: a file in the data directory that the server keeps locked. The
-//! operator's commands do not take the lock and work beside a server.
+//! operator's commands do not take the lock: they work while a server runs.
 
 use super::directory::{create, give_to_owner};
 use std::fs::{File, OpenOptions, TryLockError};

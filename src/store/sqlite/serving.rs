@@ -64,7 +64,7 @@ impl Store for SqliteStore {
     }
 
     fn count_orders(&self) -> Result<OrderCounts, StoreError> {
-        // A connection of its own: a list must not wait for this.
+        // Its own connection: a list must not wait for this.
         Ok(count_orders(&connect(&self.path)?)?)
     }
 

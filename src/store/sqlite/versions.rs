@@ -42,7 +42,7 @@ pub struct VersionChecker {
 }
 
 impl VersionChecker {
-    /// Opens a connection of its own to the store of this file.
+    /// Opens its own connection to the store of this file.
     pub fn open(path: &Path) -> rusqlite::Result<VersionChecker> {
         let connection = connect(path)?;
         let versions = read_versions(&connection)?;
@@ -64,15 +64,16 @@ impl VersionChecker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::sqlite::SqliteStore;
+    use crate::store::sqlite::schema;
 
     #[test]
     fn a_commit_elsewhere_is_seen_with_the_wal_index_and_without() {
         let directory = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(directory.path()).unwrap();
-        let other = connect(store.path()).unwrap();
-        let mut with = VersionChecker::open(store.path()).unwrap();
-        let mut without = VersionChecker::open(store.path()).unwrap();
+        let path = directory.path().join("store.sqlite");
+        let mut other = connect(&path).unwrap();
+        schema::migrate(&mut other, &path).unwrap();
+        let mut with = VersionChecker::open(&path).unwrap();
+        let mut without = VersionChecker::open(&path).unwrap();
         without.wal_index = WalIndex::open(&directory.path().join("nowhere"));
         for keys in 1..=3 {
             raise_keys_version(&other).unwrap();
