@@ -134,7 +134,7 @@ impl Cli {
     fn run(&self, effective: &EffectiveSettings, out: &mut dyn Write) -> anyhow::Result<()> {
         self.dispatch(effective, out).map_err(|error| match error.downcast_ref() {
             // SQLite's errors do not always name the file.
-            Some(StoreError::Sqlite { .. }) => {
+            Some(StoreError::Engine { .. }) => {
                 error.context(format!("data directory {}", self.options.store.data_dir.display()))
             }
             _ => error,

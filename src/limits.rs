@@ -13,7 +13,7 @@ mod window;
 
 pub use addresses::MAX_ADDRESSES;
 pub use in_memory::InMemoryLimits;
-pub use persistence::{FILE_NAME as LIMITS_FILE_NAME, LimitsFile, LimitsPersister};
+pub use persistence::{LimitsFile, LimitsPersister, check as check_limits_file};
 
 use crate::clock::Now;
 use async_trait::async_trait;

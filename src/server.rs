@@ -142,7 +142,7 @@ impl Server {
 
     fn log_start(&self, config: &ServerConfig) {
         info!(self.log, "listening"; "url" => self.url(),
-            "environment" => config.environment.name());
+            "environment" => config.environment.as_str());
         let address = self.address();
         let is_plain = self.certificate.is_none() && !address.ip().to_canonical().is_loopback();
         if is_plain && config.trusted_proxies.is_empty() {

@@ -76,7 +76,7 @@ impl EncodeMetric for OrdersGauge {
             (Status::Cancelled, counts.cancelled),
         ];
         states.into_iter().try_for_each(|(state, count)| {
-            let labels = [("state", state.name())];
+            let labels = [("state", state.as_str())];
             ConstGauge::new(count).encode(encoder.encode_family(&labels)?)
         })
     }

@@ -1,6 +1,6 @@
 //! `backup` and `restore`: a snapshot of a live store, and a store from a snapshot.
 
-use super::check::counts;
+use super::check::{Checked, counts};
 use super::options::Options;
 use super::printer::Printer;
 use crate::store::sqlite;
@@ -38,14 +38,15 @@ impl BackupArgs {
 impl RestoreArgs {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         let directory = &options.store.data_dir;
-        let found = with_bar(|progress| sqlite::restore(&self.file, directory, progress))?;
-        let text = format!("restored {}\n{}", directory.display(), counts(&found));
-        Ok(printer.show(&found, text)?)
+        let store = with_bar(|progress| sqlite::restore(&self.file, directory, progress))?;
+        let restored = Checked { store, counted_accounts: None };
+        let text = format!("restored {}\n{}", directory.display(), counts(&restored));
+        Ok(printer.show(&restored, text)?)
     }
 }
 
 /// Shows a progress bar if standard error is a terminal.
-fn with_bar<T>(work: impl FnOnce(sqlite::Progress<'_>) -> T) -> T {
+fn with_bar<T>(work: impl FnOnce(sqlite::CopyProgress<'_>) -> T) -> T {
     let bar = ProgressBar::no_length().with_style(
         ProgressStyle::with_template("{bar:40} {percent} %")
             .unwrap_or_else(|_| ProgressStyle::default_bar()),

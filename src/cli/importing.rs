@@ -4,8 +4,8 @@
 use super::options::Options;
 use super::printer::Printer;
 use crate::import::{BadRow, BadRows, ParsedRow, Problem, Record, parse};
-use crate::store::StoreError;
-use crate::store::sqlite::{ImportOutcome, NewOrder, SqliteStore};
+use crate::store::sqlite::SqliteStore;
+use crate::store::{ImportOutcome, NewOrder, StoreError};
 use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};

@@ -5,7 +5,8 @@ use super::printer::Printer;
 use super::table::Column;
 use super::values;
 use crate::keys::Environment;
-use crate::store::sqlite::{IssuedKey, KeyRecord, NewKey, Rotation, SqliteStore};
+use crate::store::sqlite::SqliteStore;
+use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation};
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Subcommand;
 use serde::Serialize;
@@ -205,7 +206,7 @@ impl KeyJson {
         vec![
             self.id.clone(),
             self.account.clone(),
-            self.environment.name().to_string(),
+            self.environment.as_str().to_string(),
             self.state.as_str().to_string(),
             self.issued_at.clone(),
             text(&self.expires_at),

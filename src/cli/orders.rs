@@ -5,8 +5,7 @@ use super::options::Options;
 use super::printer::Printer;
 use super::table::Column;
 use super::values;
-use crate::store::Status;
-use crate::store::sqlite::{NewOrder, StoredOrder};
+use crate::store::{NewOrder, Status, StoredOrder};
 use clap::Subcommand;
 use serde_json::json;
 use std::ops::ControlFlow;
@@ -111,7 +110,7 @@ fn list(
     let mut listing = printer.listing(columns().take(shown).collect());
     let mut left = limit.unwrap_or(u64::MAX);
     let mut written = Ok(());
-    options.open_store()?.visit_stored_orders(status, &mut |order| {
+    options.open_store()?.for_each_order(status, &mut |order| {
         if left == 0 {
             return ControlFlow::Break(());
         }
@@ -147,7 +146,7 @@ fn cells(order: &StoredOrder) -> impl Iterator<Item = String> {
         order.quantity.to_string(),
         text(&order.ship_date),
         order.complete.to_string(),
-        order.status.name().to_string(),
+        order.status.as_str().to_string(),
         text(&order.cancelled_at),
         text(&order.cancelled_by),
     ]

@@ -28,7 +28,7 @@ pub fn serve(
         config.admin_listen = config.admin_listen.if_free();
     }
     run(store, config, HangUp::Reloads, |server| {
-        lock.note_address(server.address())?;
+        lock.record_address(server.address())?;
         announce(server, out)
     })
 }

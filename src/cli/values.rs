@@ -1,7 +1,6 @@
 //! Values of flags and arguments.
 
-use crate::store::Status;
-use crate::store::sqlite::LONGEST_OVERLAP;
+use crate::store::{MAX_OVERLAP, Status};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::time::Duration;
 use store_orders_api::plans::Plan;
@@ -22,9 +21,8 @@ pub fn plan() -> impl TypedValueParser<Value = Plan> {
 
 /// A status, by name.
 pub fn status() -> impl TypedValueParser<Value = Status> {
-    let all = [Status::Pending, Status::Shipped, Status::Cancelled];
-    PossibleValuesParser::new(all.map(Status::name))
-        .try_map(|name| Status::named(&name).ok_or("no such status"))
+    PossibleValuesParser::new(Status::ALL.map(Status::as_str))
+        .try_map(|text| text.parse::<Status>())
 }
 
 /// How long a key is valid.
@@ -43,7 +41,7 @@ pub fn life(text: &str) -> Result<Duration, String> {
 /// How long a rotated key stays valid.
 pub fn overlap(text: &str) -> Result<Duration, String> {
     let overlap = duration(text)?;
-    if overlap > LONGEST_OVERLAP {
+    if overlap > MAX_OVERLAP {
         return Err("a rotated key stays valid for at most 7 days".to_string());
     }
     Ok(overlap)
@@ -62,7 +60,7 @@ mod tests {
     fn durations_have_bounds() {
         assert_eq!(overlap("24h"), Ok(Duration::from_secs(86_400)));
         assert_eq!(overlap("0s"), Ok(Duration::ZERO));
-        assert_eq!(overlap("7d"), Ok(LONGEST_OVERLAP));
+        assert_eq!(overlap("7d"), Ok(MAX_OVERLAP));
         assert!(overlap("7d 1s").is_err());
         assert_eq!(life("90d"), Ok(Duration::from_secs(90 * 86_400)));
         for refused in ["0s", "101y", "soon", "-1h", "", "99999999999999999999y"] {

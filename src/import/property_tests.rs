@@ -2,7 +2,7 @@
 //! The seed is fixed; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` set others.
 
 use super::{ParseError, Parsed, Record, parse};
-use crate::store::sqlite::NewOrder;
+use crate::store::NewOrder;
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 use proptest::sample::Index;

@@ -1,7 +1,7 @@
 //! Orders and pets: their fields in a file, and what each field may hold.
 
 use super::{FieldValue, Fields, Record};
-use crate::store::sqlite::NewOrder;
+use crate::store::NewOrder;
 use chrono::{DateTime, Datelike, Utc};
 use store_orders_api::types::{Pet, plain_int64};
 

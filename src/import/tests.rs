@@ -1,7 +1,7 @@
 //! What each format is read as, and the message for each invalid row.
 
 use super::*;
-use crate::store::sqlite::NewOrder;
+use crate::store::NewOrder;
 use store_orders_api::types::{Pet, utc_text};
 
 fn orders(text: &str) -> Parsed<NewOrder> {

@@ -7,10 +7,12 @@
 //! never back. So setting the wall clock changes nothing while the server runs, and
 //! setting it back over a restart makes nobody wait longer.
 
+mod check;
 mod database;
 mod file;
 mod persister;
 mod quarantine;
 
-pub use file::{FILE_NAME, LimitsFile};
+pub use check::check;
+pub use file::LimitsFile;
 pub use persister::LimitsPersister;

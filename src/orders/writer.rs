@@ -201,7 +201,8 @@ fn carry_out(work: &Work, batch: &[Cancellation]) -> Vec<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::sqlite::{NewOrder, SqliteStore};
+    use crate::store::NewOrder;
+    use crate::store::sqlite::SqliteStore;
     use chrono::DateTime;
     use futures::FutureExt;
     use futures::future::join_all;
