@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 use store_orders::keys::{ApiKey, Environment};
-use store_orders::store::sqlite::{NewKey, Rotation};
+use store_orders::store::{NewKey, Rotation};
 use store_orders_api::plans::Plan;
 use testbed::Key;
 use testbed::in_process::{CapturedLog, Fault, TestServer, TestSetup};
@@ -222,7 +222,7 @@ fn no_key_is_in_an_error_or_in_debug_output() {
             store.issue_key(&new, 0).unwrap_err(),
             store.set_plan(key, Plan::Free, None).unwrap_err(),
         ] {
-            said.push(format!("{error} {error:?} {}", store_orders::log::chain(&error)));
+            said.push(format!("{error} {error:?} {}", store_orders::log::ErrorChain(&error)));
         }
     }
     let account =
@@ -232,7 +232,7 @@ fn no_key_is_in_an_error_or_in_debug_output() {
     said.push(format!("{issued:?} {:?} {:?}", issued.key, issued.key.digest()));
     said.push(format!("{:?} {:?}", store.key_records().unwrap(), store.accounts(0).unwrap()));
     let known = store_orders::store::Store::keys(&**store).unwrap();
-    said.push(format!("{:?}", store_orders::keys::KeyRing::new(known)));
+    said.push(format!("{:?}", store_orders::key_cache::KnownKeys::new(1, known)));
     keys.push(Key { id: issued.id, text });
     let leaks = Secrets::of(&keys).leaks(&said.join("\n"));
     assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));

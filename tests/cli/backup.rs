@@ -151,13 +151,13 @@ fn nothing_is_restored_beside_a_server() {
 fn what_is_no_sound_store_is_not_restored() {
     let sandbox = backed_up();
     let error = sandbox.run(&["restore", "orders.csv", "--data-dir", "new"]).error();
-    assert_eq!(error, "orders.csv is no store of Store Orders");
+    assert_eq!(error, "orders.csv is not a store of Store Orders");
     Connection::open(sandbox.path("other.sqlite"))
         .unwrap()
         .execute("CREATE TABLE a (b)", [])
         .unwrap();
     let error = sandbox.run(&["restore", "other.sqlite", "--data-dir", "new"]).error();
-    assert_eq!(error, "other.sqlite is no store of Store Orders");
+    assert_eq!(error, "other.sqlite is not a store of Store Orders");
     assert!(!sandbox.path("new").exists());
 
     damage(&sandbox.path("backup.sqlite"), 3);

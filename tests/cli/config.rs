@@ -77,10 +77,10 @@ fn settings_that_cannot_be_used_name_file_line_and_key() {
     sandbox.write("half.toml", "log_level = \"info\"\ntls_cert = \"cert.pem\"\n");
     sandbox.write("twice.toml", "listen = \"0.0.0.0:9000\"\nadmin_listen = \"127.0.0.1:9000\"\n");
     let cases = [
-        ("unknown.toml", "unknown.toml:3: liste: there is no such setting; listen is one"),
+        ("unknown.toml", "unknown.toml:3: liste: unknown setting; did you mean listen?"),
         ("network.toml", "network.toml:3: trusted_proxies: invalid value \"10.0.0.0/99\": "),
         ("half.toml", "half.toml:2: tls_cert: a certificate needs its tls_key"),
-        ("twice.toml", "twice.toml:2: admin_listen: it is where listen is"),
+        ("twice.toml", "twice.toml:2: admin_listen: the same address as listen"),
         ("none.toml", "none.toml: cannot be read: No such file"),
     ];
     for (file, begin) in cases {

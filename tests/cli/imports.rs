@@ -2,8 +2,7 @@
 
 use chrono::Utc;
 use serde_json::json;
-use store_orders::store::sqlite::NewOrder;
-use store_orders::store::{Cancellation, Store};
+use store_orders::store::{Cancellation, NewOrder, Store};
 use testbed::CliSandbox;
 
 const CSV: &str = "id,petId,quantity,shipDate,complete,status\n\

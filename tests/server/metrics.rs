@@ -73,6 +73,9 @@ async fn requests_are_counted_by_route_method_and_status() {
     ];
     send(&server, &key, &requests).await;
     assert_eq!(server.send("GET", "/v1/store/orders", &[]).await.status, 401);
+    let tag = server.send("GET", "/changelog", &[]).await.text("etag").to_string();
+    let unchanged = server.send("GET", "/changelog", &[("if-none-match", &tag)]).await;
+    assert_eq!(unchanged.status, 304);
     let found = samples(&server).await;
     assert_eq!(
         counted(&found, "requests_total"),
@@ -88,7 +91,8 @@ async fn requests_are_counted_by_route_method_and_status() {
             (r#"route="getPet",method="GET",status="404""#, 1.0),
             (r#"route="unknown",method="PUT",status="405""#, 1.0),
             (r#"route="unknown",method="GET",status="404""#, 5.0),
-            (r#"route="public",method="GET",status="200""#, 2.0),
+            (r#"route="public",method="GET",status="200""#, 3.0),
+            (r#"route="public",method="GET",status="304""#, 1.0),
         ])
     );
     let latencies = [
@@ -96,7 +100,7 @@ async fn requests_are_counted_by_route_method_and_status() {
         (r#"route="cancelOrder""#, 6.0),
         (r#"route="getPet""#, 2.0),
         (r#"route="unknown""#, 6.0),
-        (r#"route="public""#, 2.0),
+        (r#"route="public""#, 4.0),
     ];
     assert_eq!(counted(&found, "request_latency_seconds_count"), expected(&latencies));
     for (route, count) in latencies {

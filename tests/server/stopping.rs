@@ -64,7 +64,7 @@ async fn a_second_signal_ends_it_at_once() {
         server.signal(signal).unwrap();
         let (ended, log) = server.exited().await;
         assert_eq!(ended.code(), Some(status), "{log}");
-        assert!(log.contains("told a second time to stop"), "{log}");
+        assert!(log.contains("a second signal stopped the server"), "{log}");
         drop(reader);
     }
     SqliteStore::open(data.path()).unwrap();

@@ -57,7 +57,7 @@ fn a_difference_is_shown_with_place_both_values_and_fix() {
 
 #[test]
 fn long_texts_are_shown_where_they_differ() {
-    let (_, text) = run(&with_document("300 seconds, and it is", "301 seconds, and it is"));
+    let (_, text) = run(&with_document("300 seconds and answered", "301 seconds and answered"));
     let lines: Vec<_> = text.lines().filter(|line| line.contains(": \"")).collect();
     assert!(text.contains("  /info/description\n"), "{text}");
     let widest = text.lines().map(|line| line.chars().count()).max().unwrap();

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
+use store_orders_api::document::API_VERSION as VERSION;
 use tempfile::TempDir;
 use xtask::Outcome;
 use xtask::check::{Inputs, check};
@@ -11,13 +12,16 @@ use xtask::publish::publish;
 use xtask::published::{PUBLISHED, SUMS, checksum};
 use xtask::repository::{CHANGELOG, CLIENT_CODE, DOCUMENT, Repository};
 
-/// A checkout with the real files and nothing published.
+/// A checkout with the real document and client, a changelog of one version, and
+/// nothing published.
 fn checkout() -> TempDir {
     let (root, real) = (tempfile::tempdir().unwrap(), Repository::here());
-    for name in [DOCUMENT, CLIENT_CODE, CHANGELOG] {
+    for name in [DOCUMENT, CLIENT_CODE] {
         fs::create_dir_all(root.path().join(name).parent().unwrap()).unwrap();
         fs::write(root.path().join(name), real.read(name).unwrap()).unwrap();
     }
+    let changelog = format!("## {VERSION}\n\n- `listOrders`, `cancelOrder`, `getPet`\n");
+    fs::write(root.path().join(CHANGELOG), changelog).unwrap();
     root
 }
 
@@ -38,6 +42,10 @@ fn replace(root: &TempDir, name: &str, from: &str, to: &str) {
     fs::write(path, text.replacen(from, to, 1)).unwrap();
 }
 
+fn published_file() -> String {
+    format!("{VERSION}.json")
+}
+
 fn document() -> String {
     Repository::here().read(DOCUMENT).unwrap()
 }
@@ -49,36 +57,36 @@ fn publishes_the_exact_bytes_once() {
     assert_eq!(outcome, Outcome::Clean, "{text}");
     assert!(text.contains("nothing is published yet"), "{text}");
     assert!(
-        text.ends_with(
-            "Published spec/published/1.0.0.json. Commit it with spec/published/SHA256SUMS.\n"
-        ),
+        text.ends_with(&format!(
+            "Published spec/published/{VERSION}.json. Commit it with spec/published/SHA256SUMS.\n"
+        )),
         "{text}"
     );
     let read = |name: &str| fs::read_to_string(root.path().join(PUBLISHED).join(name)).unwrap();
-    assert_eq!(read("1.0.0.json"), document());
-    assert_eq!(read(SUMS), format!("{}  1.0.0.json\n", checksum(document().as_bytes())));
+    assert_eq!(read(&published_file()), document());
+    assert_eq!(read(SUMS), format!("{}  {VERSION}.json\n", checksum(document().as_bytes())));
 
     let (outcome, text) = run(&root);
     assert_eq!(outcome, Outcome::Drift);
-    assert!(
-        text.ends_with("Nothing was published: 1.0.0 is already published and cannot change.\n"),
-        "{text}"
-    );
-    assert_eq!(read("1.0.0.json"), document());
+    let refusal =
+        format!("Nothing was published: {VERSION} is already published and cannot change.\n");
+    assert!(text.ends_with(&refusal), "{text}");
+    assert_eq!(read(&published_file()), document());
 }
 
 #[test]
 fn publishes_nothing_without_a_section_that_names_the_operations() {
+    let heading = format!("## {VERSION}");
     for (from, to, message) in [
-        ("## 1.0.0", "## 1.0.1", "has no heading \"## 1.0.0\""),
-        ("## 1.0.0", "## 1.0.0\n\n## 0.9.0", "says nothing under"),
-        ("`cancelOrder`", "cancelOrder", "does not name cancelOrder"),
+        (heading.as_str(), "## 0.9.0".to_string(), format!("has no heading \"{heading}\"")),
+        (&heading, format!("{heading}\n\n## 0.9.0"), "says nothing under".to_string()),
+        ("`cancelOrder`", "cancelOrder".to_string(), "does not name cancelOrder".to_string()),
     ] {
         let root = checkout();
-        replace(&root, CHANGELOG, from, to);
+        replace(&root, CHANGELOG, from, &to);
         let (outcome, text) = run(&root);
         assert_eq!(outcome, Outcome::Drift);
-        assert!(text.contains(message), "{text}");
+        assert!(text.contains(&message), "{text}");
         assert!(!root.path().join(PUBLISHED).exists());
     }
 }
@@ -98,29 +106,32 @@ type Damage = fn(&std::path::Path);
 
 #[test]
 fn a_changed_published_document_is_found() {
-    let cases: [(&str, Damage); 4] = [
-        ("1.0.0.json\n    is not what was published", |directory| {
-            let text = fs::read_to_string(directory.join("1.0.0.json")).unwrap();
-            fs::write(directory.join("1.0.0.json"), text + "\n").unwrap();
+    let published = published_file();
+    let cases: [(&str, &str, Damage); 4] = [
+        (&published, "is not what was published", |directory| {
+            let path = directory.join(published_file());
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(path, text + "\n").unwrap();
         }),
-        ("1.0.0.json\n    was published and is missing", |directory| {
-            fs::remove_file(directory.join("1.0.0.json")).unwrap();
+        (&published, "was published and is missing", |directory| {
+            fs::remove_file(directory.join(published_file())).unwrap();
         }),
-        ("0.9.0.json\n    was not published", |directory| {
+        ("0.9.0.json", "was not published", |directory| {
             fs::write(directory.join("0.9.0.json"), "{}").unwrap();
         }),
-        ("notes.md\n    is not a published document", |directory| {
+        ("notes.md", "is not a published document", |directory| {
             fs::write(directory.join("notes.md"), "").unwrap();
         }),
     ];
-    for (problem, damage) in cases {
+    for (file, problem, damage) in cases {
         let root = checkout();
         assert_eq!(run(&root).0, Outcome::Clean);
         damage(&root.path().join(PUBLISHED));
         let mut out = Vec::new();
         let outcome = check(&Inputs::read(&Repository::at(root.path())), &mut out).unwrap();
         assert_eq!(outcome, Outcome::Drift);
-        assert!(plain(&out).contains(&format!("spec/published/{problem}")), "{}", plain(&out));
+        let expected = format!("spec/published/{file}\n    {problem}");
+        assert!(plain(&out).contains(&expected), "{}", plain(&out));
     }
 }
 
@@ -128,7 +139,7 @@ fn a_changed_published_document_is_found() {
 fn invalid_checksums_cannot_be_checked() {
     let root = checkout();
     assert_eq!(run(&root).0, Outcome::Clean);
-    fs::write(root.path().join(PUBLISHED).join(SUMS), "1.0.0.json\n").unwrap();
+    fs::write(root.path().join(PUBLISHED).join(SUMS), published_file() + "\n").unwrap();
     let mut out = Vec::new();
     let outcome = check(&Inputs::read(&Repository::at(root.path())), &mut out).unwrap();
     assert_eq!(outcome, Outcome::CouldNotRun);
