@@ -2,12 +2,13 @@
 //! width, in light and dark mode, with the session in `tests/judges/browser`.
 
 use crate::Outcome;
-use crate::judge::{FIRST_ORDER, ServerProgram, Tools, lines, output, output_lines};
+use crate::judge::{FIRST_ORDER, LiveServer, Tools, lines, output, output_lines};
 use crate::report::Report;
 use crate::repository::Repository;
 use anyhow::{Context, bail};
 use std::io::Write;
 use std::path::PathBuf;
+use testbed::Program;
 
 /// What the session can do, by its argument.
 const VIEWS: [&str; 5] = ["watch", "desktop-light", "desktop-dark", "phone-light", "phone-dark"];
@@ -53,13 +54,13 @@ pub fn browse(
     if !errors.is_empty() {
         bail!("the session does not compile\n{}", errors.join("\n"));
     }
-    let server = ServerProgram::build(repository)?.start()?;
+    let server = LiveServer::start(&Program::build(repository.root())?)?;
     let key = server.key("browser", 1_000)?;
     let mut report = Report::new(out);
     for view in VIEWS {
         let mut session = tools.command("node");
         session.arg(directory.join("built/session.js")).arg(view);
-        session.env("CHROMIUM", &chromium).env("BASE_URL", &server.base_url).env("KEY", &key);
+        session.env("CHROMIUM", &chromium).env("BASE_URL", server.base_url()).env("KEY", &key);
         session.env("FIRST_ORDER", FIRST_ORDER.to_string());
         if let Some(pictures) = &arguments.pictures {
             session.env("PICTURES", std::path::absolute(pictures)?);

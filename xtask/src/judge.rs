@@ -14,7 +14,7 @@ mod server;
 mod setup;
 mod tools;
 
-pub use server::{FIRST_ORDER, RunningServer, ServerProgram};
+pub use server::{FIRST_ORDER, LiveServer};
 pub use tools::{Tools, lines, output, output_lines};
 
 use crate::Outcome;
@@ -22,6 +22,7 @@ use crate::report::Report;
 use crate::repository::Repository;
 use setup::Setup;
 use std::io::Write;
+use testbed::Program;
 
 /// Arguments of `cargo xtask judge`.
 #[derive(Clone, Debug, clap::Args)]
@@ -60,7 +61,7 @@ pub fn judge(
         return tools.install(out).map(|()| Outcome::Clean);
     }
     tools.check()?;
-    let program = ServerProgram::build(repository)?;
+    let program = Program::build(repository.root())?;
     let setup = Setup { repository: repository.clone(), tools, program };
     let mut report = Report::new(out);
     for judge in &JUDGES {

@@ -1,6 +1,6 @@
-"""A session of the client that openapi-python-client makes, with the live server.
+"""Uses the client that openapi-python-client generates against the live server.
 
-Every answer is typed: mypy --strict checks this file against the generated client.
+Every response is typed: mypy --strict checks this file against the generated client.
 """
 
 import os
@@ -27,7 +27,7 @@ def client(key: str) -> AuthenticatedClient:
 
 
 def expect_error(response: Response[Body], status: HTTPStatus, code: str) -> None:
-    """The answer is the documented error."""
+    """The response is the documented error."""
     error = response.parsed
     assert response.status_code == status, response
     assert isinstance(error, Error), error
@@ -38,19 +38,19 @@ def expect_error(response: Response[Body], status: HTTPStatus, code: str) -> Non
 
 def listed(orders: AuthenticatedClient) -> dict[int, Order]:
     """All orders by id."""
-    answer = list_orders.sync(client=orders)
-    assert isinstance(answer, list), answer
-    return {order.id: order for order in answer}
+    body = list_orders.sync(client=orders)
+    assert isinstance(body, list), body
+    return {order.id: order for order in body}
 
 
 def main() -> None:
-    """List, cancel, and every way to be refused."""
+    """List, cancel, and every documented error."""
     orders = client("KEY")
     before = listed(orders)
     assert before[PENDING].pet_id == 7 and before[PENDING].complete is False
     ship_date = before[PENDING].ship_date
     assert not isinstance(ship_date, Unset) and ship_date.utcoffset() is not None, ship_date
-    assert before[SHIPPED].ship_date is UNSET, "what is absent is unset, not None"
+    assert before[SHIPPED].ship_date is UNSET, "an absent field is UNSET, not None"
 
     cancelled = cancel_order.sync_detailed(PENDING, client=orders)
     assert cancelled.status_code == HTTPStatus.NO_CONTENT and cancelled.parsed is None, cancelled
@@ -63,14 +63,14 @@ def main() -> None:
     expect_error(missing, HTTPStatus.NOT_FOUND, "order_not_found")
     shipped = cancel_order.sync_detailed(SHIPPED, client=orders)
     expect_error(shipped, HTTPStatus.CONFLICT, "order_already_shipped")
-    stranger = list_orders.sync_detailed(client=client("WRONG_KEY"))
-    expect_error(stranger, HTTPStatus.UNAUTHORIZED, "unauthorized")
+    unauthorized = list_orders.sync_detailed(client=client("WRONG_KEY"))
+    expect_error(unauthorized, HTTPStatus.UNAUTHORIZED, "unauthorized")
 
     limited = client("LIMITED_KEY")
-    assert isinstance(list_orders.sync(client=limited), list), "the first one is let in"
-    refused = list_orders.sync_detailed(client=limited)
-    expect_error(refused, HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_exceeded")
-    assert 1 <= int(refused.headers["Retry-After"]) <= 60
+    assert isinstance(list_orders.sync(client=limited), list), "the first request is admitted"
+    limited_response = list_orders.sync_detailed(client=limited)
+    expect_error(limited_response, HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_exceeded")
+    assert 1 <= int(limited_response.headers["Retry-After"]) <= 60
     print("listed, cancelled, 401, 404, 409 and 429: all as documented")
 
 

@@ -1,6 +1,6 @@
-// A session of the client that openapi-typescript and openapi-fetch make, with
-// the live server. Every answer is typed: tsc --strict checks this file against
-// the generated types.
+// Uses the client that openapi-typescript and openapi-fetch provide against the live
+// server. Every response is typed: tsc --strict checks this file against the
+// generated types.
 
 import createClient from "openapi-fetch";
 import type { components, paths } from "./api.js";
@@ -29,14 +29,14 @@ function cancel(orders: ReturnType<typeof client>, orderId: number) {
   return orders.DELETE("/store/orders/{orderId}", { params: { path: { orderId } } });
 }
 
-/** The answer is the documented error. */
+/** The response is the documented error. */
 function expectError(
-  answer: { error?: ApiError | undefined; response: Response },
+  result: { error?: ApiError | undefined; response: Response },
   status: number,
   code: string,
 ) {
-  const error = answer.error;
-  assert(answer.response.status === status, answer.response.status);
+  const error = result.error;
+  assert(result.response.status === status, result.response.status);
   assert(error?.code === code && error.status === status && error.message !== "", error);
   assert(Object.keys(error).length === 3, error);
 }
@@ -55,7 +55,7 @@ const orders = client("KEY");
 const before = await listed(orders);
 const order = before.get(pending);
 assert(order?.petId === 7 && order.complete === false, order);
-// A field that may be absent has to be looked at first.
+// An optional field has to be checked first.
 const shipDate: string | undefined = order.shipDate;
 assert(shipDate !== undefined && !Number.isNaN(Date.parse(shipDate)), order);
 assert(!("shipDate" in (before.get(shipped) ?? { shipDate: "" })), before.get(shipped));
@@ -64,7 +64,7 @@ assert(order.status === undefined, order);
 
 const cancelled = await cancel(orders, pending);
 assert(cancelled.response.status === 204 && cancelled.error === undefined, cancelled.error);
-assert(Number(cancelled.response.headers.get("X-RateLimit-Remaining")) > 0, "no figures");
+assert(Number(cancelled.response.headers.get("X-RateLimit-Remaining")) > 0, "no rate limit headers");
 const after = await listed(orders);
 assert(after.size === before.size - 1 && !after.has(pending), "still listed");
 
@@ -74,9 +74,9 @@ expectError(await cancel(orders, shipped), 409, "order_already_shipped");
 expectError(await client("WRONG_KEY").GET("/store/orders"), 401, "unauthorized");
 
 const limited = client("LIMITED_KEY");
-assert((await limited.GET("/store/orders")).data !== undefined, "the first one is let in");
-const refused = await limited.GET("/store/orders");
-expectError(refused, 429, "rate_limit_exceeded");
-const wait = Number(refused.response.headers.get("Retry-After"));
+assert((await limited.GET("/store/orders")).data !== undefined, "the first request is admitted");
+const limitedResponse = await limited.GET("/store/orders");
+expectError(limitedResponse, 429, "rate_limit_exceeded");
+const wait = Number(limitedResponse.response.headers.get("Retry-After"));
 assert(wait >= 1 && wait <= 60, wait);
 console.log("listed, cancelled, 401, 404, 409 and 429: all as documented");

@@ -1,7 +1,7 @@
 //! Clients that other generators make from the document, against the live
 //! server: they list and cancel orders, and provoke every documented error.
 
-use super::server::{MISSING, PENDING, SHIPPED};
+use super::server::{LiveServer, MISSING, PENDING, SHIPPED};
 use super::setup::Setup;
 use super::tools::output_lines;
 use std::fs;
@@ -53,11 +53,11 @@ fn run_session(
             return Ok(lines);
         }
     }
-    let server = setup.program.start()?;
+    let server = LiveServer::start(&setup.program)?;
     let (key, limited) = (server.key("roomy", 1_000)?, server.key("limited", 1)?);
     // One character longer than any key.
     let wrong = format!("{key}x");
-    session.env("BASE_URL", &server.base_url).env("KEY", &key).env("LIMITED_KEY", &limited);
+    session.env("BASE_URL", server.base_url()).env("KEY", &key).env("LIMITED_KEY", &limited);
     session.env("WRONG_KEY", &wrong);
     for (name, id) in [("PENDING", PENDING), ("SHIPPED", SHIPPED), ("MISSING", MISSING)] {
         session.env(name, id.to_string());

@@ -1,6 +1,7 @@
 //! schemathesis against the live server, with all of its checks.
 
 use super::har::{Exchange, exchanges};
+use super::server::LiveServer;
 use super::setup::Setup;
 use super::tools::{lines, output};
 use std::process::Command;
@@ -56,12 +57,12 @@ fn run(
     more: &[&str],
     further_findings: impl Fn(&[Exchange]) -> Vec<String>,
 ) -> anyhow::Result<Vec<String>> {
-    let server = setup.program.start()?;
+    let server = LiveServer::start(&setup.program)?;
     let key = server.key("judge", per_minute)?;
     let report = server.directory().join("report.har");
     let mut command = setup.tools.python("schemathesis");
     command.env("KEY", &key).arg("--config-file").arg(setup.tools.source("schemathesis.toml"));
-    command.arg("run").arg(setup.document()).args(["--url", &server.base_url]);
+    command.arg("run").arg(setup.document()).args(["--url", server.base_url()]);
     command.args(["--checks", "all", "--continue-on-failure", "--max-examples"]);
     command.args([&max_examples.to_string(), "--generation-database", ":memory:", "--no-color"]);
     command.args(["--report", "har", "--report-har-path"]).arg(&report).args(more);

@@ -1,15 +1,15 @@
 //! What the judges work with.
 
-use super::server::ServerProgram;
 use super::tools::Tools;
 use crate::repository::{DOCUMENT, Repository};
 use std::path::PathBuf;
+use testbed::Program;
 
 /// What every judge gets.
 pub(super) struct Setup {
     pub repository: Repository,
     pub tools: Tools,
-    pub program: ServerProgram,
+    pub program: Program,
 }
 
 impl Setup {
