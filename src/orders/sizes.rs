@@ -17,7 +17,9 @@ pub struct Sizes {
 
 impl Default for Sizes {
     fn default() -> Sizes {
-        let bytes = |name: &str, default| std::env::var(name).map_or(default, |text| text.parse().unwrap_or(default));
+        let bytes = |name: &str, default| {
+            std::env::var(name).map_or(default, |text| text.parse().unwrap_or(default))
+        };
         Sizes {
             page_bytes: bytes("PAGE_BYTES", 256 * 1024),
             joined_bytes: bytes("JOINED_BYTES", 1024 * 1024),

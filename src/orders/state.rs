@@ -7,6 +7,10 @@ use crate::store::{OrderChange, Store, StoreError};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
+/// A snapshot is joined when it is listed for this time: before, it is not known
+/// whether the copy pays.
+const JOINED_AT_LIST: usize = 2;
+
 /// The snapshot and the cancellations that it does not reflect yet.
 #[derive(Debug)]
 pub struct State {
@@ -43,20 +47,13 @@ impl State {
             return None;
         }
         self.lists += 1;
-        if self.lists == join_at()
+        if self.lists == JOINED_AT_LIST
             && let Some(joined) = self.snapshot.joined()
         {
             self.snapshot = Arc::new(joined);
         }
         Some(Arc::clone(&self.snapshot))
     }
-}
-
-fn join_at() -> usize {
-    static AT: std::sync::LazyLock<usize> = std::sync::LazyLock::new(|| {
-        std::env::var("JOIN_AT").map_or(2, |text| text.parse().unwrap_or(2))
-    });
-    *AT
 }
 
 /// A refresh of the snapshot, prepared. Only one is under way at a time.
@@ -87,7 +84,11 @@ impl Refresh {
     }
 
     /// Brings the snapshot up to date. Blocks.
-    pub fn run(mut self, state: &Mutex<State>, store: &dyn Store) -> Result<Arc<Snapshot>, StoreError> {
+    pub fn run(
+        mut self,
+        state: &Mutex<State>,
+        store: &dyn Store,
+    ) -> Result<Arc<Snapshot>, StoreError> {
         if self.is_behind {
             (self.base, self.version) = read_changes(store, &self.base, self.version)?;
         }

@@ -81,30 +81,14 @@ impl Writer {
     /// goes away.
     pub async fn cancel(&self, cancellation: Cancellation) -> Result<CancelOutcome, CancelError> {
         let (sender, answer) = oneshot::channel();
-        if mode() & 2 != 0 {
-            tokio::task::yield_now().await;
-        }
         self.queue.send((cancellation, sender)).await.map_err(|_| CancelError::NoAnswer)?;
         answer.await.map_err(|_| CancelError::NoAnswer)?.map_err(CancelError::Store)
     }
 }
 
-fn mode() -> usize {
-    static AT: std::sync::LazyLock<usize> = std::sync::LazyLock::new(|| {
-        std::env::var("W_MODE").map_or(0, |text| text.parse().unwrap_or(0))
-    });
-    *AT
-}
-
 fn write(work: &Work, mut queue: mpsc::Receiver<Request>) {
     let mut requests = Vec::new();
     while queue.blocking_recv_many(&mut requests, LARGEST_BATCH) > 0 {
-        if mode() & 1 != 0 {
-            std::thread::yield_now();
-            while requests.len() < LARGEST_BATCH && let Ok(request) = queue.try_recv() {
-                requests.push(request);
-            }
-        }
         let (batch, senders): (Vec<_>, Vec<_>) = requests.drain(..).unzip();
         let answers = catch_unwind(AssertUnwindSafe(|| carry_out(work, &batch)));
         let carried_out = answers.as_ref().is_ok_and(|answers| answers.iter().all(Result::is_ok));
