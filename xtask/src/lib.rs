@@ -5,7 +5,6 @@
 //! while the server does not compile. Each command has a file of its own and
 //! writes to the writer that it is given.
 
-pub mod bench;
 pub mod browser;
 pub mod changelog;
 pub mod check;

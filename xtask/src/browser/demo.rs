@@ -1,14 +1,14 @@
 //! The server that serves the pages: the demonstration, with its key.
 
-use crate::bench::server::Process;
 use crate::repository::Repository;
 use anyhow::{Context, bail};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
+use testbed::ChildProcess;
 
 /// A running demonstration.
 pub struct Demo {
-    process: Process,
+    process: ChildProcess,
     address: String,
     /// The key that it printed.
     pub key: String,
@@ -33,7 +33,7 @@ impl Demo {
             .spawn()
             .context("cannot start the server")?;
         let lines = child.stdout.take().map(BufReader::new);
-        let process = Process::of(child, "the server");
+        let process = ChildProcess::new(child, "the server");
         let mut key = None;
         for line in lines.into_iter().flat_map(BufRead::lines) {
             let line = line?;
@@ -55,6 +55,6 @@ impl Demo {
 
     /// Ends it; it takes its store with it.
     pub fn stop(self) -> anyhow::Result<()> {
-        self.process.stop()
+        self.process.stop().map(drop)
     }
 }

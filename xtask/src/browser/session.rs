@@ -3,7 +3,6 @@
 
 use super::View;
 use super::watch::Watched;
-use crate::bench::server::Process;
 use anyhow::{Context, bail};
 use fantoccini::wd::{Capabilities, WebDriverCompatibleCommand};
 use fantoccini::{Client, ClientBuilder, Locator, elements::Element};
@@ -14,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use testbed::ChildProcess;
 
 /// The browser's program.
 pub const CHROMIUM: &str = "chromium";
@@ -46,7 +46,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
 /// A browser.
 pub struct Session {
     client: Client,
-    driver: Process,
+    driver: ChildProcess,
     _profile: TempDir,
     /// How it looks at pages.
     pub view: View,
@@ -176,7 +176,7 @@ impl Session {
 }
 
 /// chromedriver says on which free port it listens.
-fn start_driver() -> anyhow::Result<(Process, u16)> {
+fn start_driver() -> anyhow::Result<(ChildProcess, u16)> {
     let mut child = Command::new(DRIVER)
         .arg("--port=0")
         .stdin(Stdio::null())
@@ -185,7 +185,7 @@ fn start_driver() -> anyhow::Result<(Process, u16)> {
         .spawn()
         .with_context(|| format!("cannot start {DRIVER}"))?;
     let lines = child.stdout.take().map(BufReader::new);
-    let process = Process::of(child, DRIVER);
+    let process = ChildProcess::new(child, DRIVER);
     for line in lines.into_iter().flat_map(BufRead::lines) {
         let line = line?;
         if let Some((_, port)) = line.split_once("successfully on port ") {

@@ -1,13 +1,14 @@
 //! Lists of ten thousand while 64 clients cancel, and the reverse: each beside
 //! the other against each alone.
 
-use super::cancels::cancelling;
-use super::ground::{Ground, Store, request};
-use super::lists::{LIST, listing, settle};
-use super::load::{Load, Work};
-use super::rounds::{Sample, Turn, go, sample};
-use super::server::Running;
-use super::table::{Figure, Row, Target};
+use crate::cancels::cancelling;
+use crate::lists::{LIST, listing, settle};
+use crate::load::request;
+use crate::load::{Load, Work};
+use crate::rounds::{Sample, Turn, go, sample};
+use crate::server::MeasuredServer;
+use crate::setup::{BenchSetup, Store};
+use crate::table::{Figure, Row, Target};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -24,19 +25,19 @@ const CANCELLING: usize = 64;
 /// A server whose list is filled up before each turn.
 struct Filled<'a> {
     store: &'a Store,
-    server: &'a Running,
+    server: &'a MeasuredServer,
     /// The ids of the orders that are pending.
     first: Cell<i64>,
     last: Cell<i64>,
 }
 
 /// Measures the four.
-pub fn measure(ground: &mut Ground) -> anyhow::Result<Vec<Row>> {
-    let store = ground.store(LONG as u64)?;
-    let server = ground.serve(&store)?;
+pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
+    let store = setup.store(LONG as u64)?;
+    let server = store.serve()?;
     let filled = Filled { store: &store, server: &server, first: 1.into(), last: LONG.into() };
     let list = Work::Same(request("GET", LIST, Some(&store.key), false));
-    let lists = Load { connections: LISTING, ..listing(ground, &server, &list) };
+    let lists = Load { connections: LISTING, ..listing(setup, &server, &list) };
     // Both figures of the turn in which both run.
     let both = Cell::new(Sample::default());
     let turns: [Turn<'_>; 4] = [
@@ -56,7 +57,7 @@ pub fn measure(ground: &mut Ground) -> anyhow::Result<Vec<Row>> {
         }),
         Box::new(|| Ok(both.get())),
     ];
-    let [lists_alone, cancels_alone, lists, cancels] = go(ground.rounds, turns)?;
+    let [lists_alone, cancels_alone, lists, cancels] = go(setup.rounds, turns)?;
     let half = Target::AtLeast(0.5);
     let without = |series| ("without", series);
     Ok(vec![
