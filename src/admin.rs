@@ -1,19 +1,20 @@
-//! The admin listener: liveness, readiness and metrics. It needs no key and does
-//! not encrypt: it belongs on an address that only operators reach.
+//! The admin listener: liveness, readiness and metrics. It takes no key and does
+//! not encrypt, so it belongs on an address that only operators reach.
 
-mod order_counts;
+mod orders_gauge;
 mod prometheus;
 
 use crate::config::AdminListen;
 use crate::context::ServerContext;
-use crate::log::{LogBuffer, chain};
+use crate::log::{ErrorChain, LogBuffer};
 use dropshot::{
     Body, ConfigDropshot, ErrorStatusCode, HandlerTaskMode, HttpError, HttpResponseOk, HttpServer,
     RequestContext, ServerBuilder,
 };
 use http::{HeaderValue, Response, header};
-use order_counts::LiveOrderCounts;
-use prometheus::Exposition;
+use orders_gauge::OrdersGauge;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use schemars::JsonSchema;
 use serde::Serialize;
 use slog::{Logger, info, warn};
@@ -22,21 +23,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long the store may take to say that it works.
-const STORE_ANSWERS_WITHIN: Duration = Duration::from_secs(2);
+/// A store that takes longer is not ready.
+const STORE_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a scrape waits for the orders to be counted.
-const ORDERS_COUNTED_WITHIN: Duration = Duration::from_secs(2);
+const ORDER_COUNT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What operators, and the programs that watch for them, may ask.
+/// The endpoints of the admin listener.
 #[dropshot::api_description]
 pub trait AdminApi {
-    /// What the answers are made of.
+    /// The state behind the endpoints.
     type Context;
 
     /// Whether the process answers
     ///
-    /// Always 200: whoever gets no answer should start the server anew.
+    /// Always 200; without a response, restart the server.
     #[endpoint { method = GET, path = "/livez" }]
     async fn livez(
         context: RequestContext<Self::Context>,
@@ -50,61 +51,63 @@ pub trait AdminApi {
         context: RequestContext<Self::Context>,
     ) -> Result<HttpResponseOk<State>, HttpError>;
 
-    /// What the server has counted, in the text format of OpenMetrics
+    /// The metrics, in the text format of OpenMetrics
     #[endpoint { method = GET, path = "/metrics" }]
     async fn metrics(context: RequestContext<Self::Context>) -> Result<Response<Body>, HttpError>;
 }
 
-/// How the server is.
+/// The state of the server.
 #[derive(Serialize, JsonSchema)]
 pub struct State {
     /// `live` or `ready`.
     state: &'static str,
 }
 
-/// What the operators' listener knows of the server.
+/// The state of the admin listener.
 pub struct AdminContext {
     server: Arc<ServerContext>,
-    orders: Arc<LiveOrderCounts>,
-    log_buffer: Option<Arc<LogBuffer>>,
-    stopping: AtomicBool,
+    orders: OrdersGauge,
+    metrics: Registry,
+    is_stopping: AtomicBool,
 }
 
 impl AdminContext {
-    /// Of a server that is about to listen.
+    /// The state of a server that is about to listen; without a log buffer nothing
+    /// is logged.
     pub fn new(server: Arc<ServerContext>, log_buffer: Option<Arc<LogBuffer>>) -> AdminContext {
-        let orders = Arc::new(LiveOrderCounts::new(Arc::clone(&server.store)));
-        AdminContext { server, orders, log_buffer, stopping: AtomicBool::new(false) }
+        let orders = OrdersGauge::new(Arc::clone(&server.store));
+        let metrics = prometheus::registry(&server, orders.clone(), log_buffer.as_deref());
+        AdminContext { server, orders, metrics, is_stopping: AtomicBool::new(false) }
     }
 
     /// From now on the server is not ready.
     pub fn begin_stopping(&self) {
-        self.stopping.store(true, Ordering::Relaxed);
+        self.is_stopping.store(true, Ordering::Relaxed);
     }
 
-    /// Why requests should not be sent here, if so.
-    async fn obstacle(&self) -> Option<String> {
-        if self.stopping.load(Ordering::Relaxed) {
-            return Some("the server is stopping".to_string());
+    /// `Err` says why the server is not ready.
+    async fn readiness(&self) -> Result<(), String> {
+        if self.is_stopping.load(Ordering::Relaxed) {
+            return Err("the server is stopping".to_string());
         }
         let server = Arc::clone(&self.server);
-        let asked = tokio::task::spawn_blocking(move || {
+        let check = tokio::task::spawn_blocking(move || {
             server.store.versions()?;
             server.orders.check_writes()
         });
-        match tokio::time::timeout(STORE_ANSWERS_WITHIN, asked).await {
-            Ok(Ok(Ok(()))) if self.server.keys.is_current() => None,
-            Ok(Ok(Ok(()))) => Some("keys cannot be checked".to_string()),
-            Ok(Ok(Err(error))) => Some(chain(&error)),
-            Ok(Err(_)) => Some("the store panicked".to_string()),
-            Err(_) => Some("the store does not answer".to_string()),
+        match tokio::time::timeout(STORE_CHECK_TIMEOUT, check).await {
+            Ok(Ok(Ok(()))) if self.server.keys.is_current() => Ok(()),
+            Ok(Ok(Ok(()))) => Err("keys cannot be checked".to_string()),
+            Ok(Ok(Err(error))) => Err(ErrorChain(&error).to_string()),
+            Ok(Err(_)) => Err("the store panicked".to_string()),
+            Err(_) => Err("the store does not answer".to_string()),
         }
     }
 }
 
-enum Answers {}
+enum Handlers {}
 
-impl AdminApi for Answers {
+impl AdminApi for Handlers {
     type Context = Arc<AdminContext>;
 
     async fn livez(
@@ -116,13 +119,13 @@ impl AdminApi for Answers {
     async fn readyz(
         context: RequestContext<Arc<AdminContext>>,
     ) -> Result<HttpResponseOk<State>, HttpError> {
-        match context.context().obstacle().await {
-            None => Ok(HttpResponseOk(State { state: "ready" })),
-            Some(obstacle) => Err(HttpError {
+        match context.context().readiness().await {
+            Ok(()) => Ok(HttpResponseOk(State { state: "ready" })),
+            Err(reason) => Err(HttpError {
                 status_code: ErrorStatusCode::SERVICE_UNAVAILABLE,
                 error_code: None,
-                internal_message: obstacle.clone(),
-                external_message: obstacle,
+                internal_message: reason.clone(),
+                external_message: reason,
                 headers: None,
             }),
         }
@@ -131,26 +134,26 @@ impl AdminApi for Answers {
     async fn metrics(
         context: RequestContext<Arc<AdminContext>>,
     ) -> Result<Response<Body>, HttpError> {
-        let AdminContext { server, orders, log_buffer, .. } = &**context.context();
-        let orders = orders.get(ORDERS_COUNTED_WITHIN).await;
-        let exposition = Exposition { server, log_buffer: log_buffer.as_ref(), orders };
-        let text =
-            exposition.text().map_err(|error| HttpError::for_internal_error(error.to_string()))?;
+        let AdminContext { orders, metrics, .. } = &**context.context();
+        orders.refresh(ORDER_COUNT_TIMEOUT).await;
+        let mut text = String::new();
+        encode(&mut text, metrics)
+            .map_err(|error| HttpError::for_internal_error(error.to_string()))?;
         let mut response = Response::new(Body::from(text));
-        let kind = HeaderValue::from_static(prometheus::CONTENT_TYPE);
-        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+        let content_type = HeaderValue::from_static(prometheus::CONTENT_TYPE);
+        response.headers_mut().insert(header::CONTENT_TYPE, content_type);
         Ok(response)
     }
 }
 
-/// Why the operators' listener was not opened.
+/// Why the admin listener was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
     /// Dropshot refuses the trait.
-    #[error("dropshot refuses the operators' API trait: {0}")]
+    #[error("dropshot refuses the admin API trait: {0}")]
     Trait(String),
     /// The address could not be listened on.
-    #[error("cannot listen on {address} for operators")]
+    #[error("cannot open the admin listener on {address}")]
     Listen {
         /// The address asked for.
         address: SocketAddr,
@@ -159,24 +162,25 @@ pub enum AdminError {
     },
 }
 
-/// Opens the listener, if there is to be one. That an address is taken which
-/// nobody chose is no reason not to serve.
+/// Opens the listener, if the settings ask for one. If the default address is
+/// taken the server goes without: nobody chose it.
 pub fn listen(
     wanted: AdminListen,
-    operations: &Arc<AdminContext>,
+    context: &Arc<AdminContext>,
     log: &Logger,
 ) -> Result<Option<HttpServer<Arc<AdminContext>>>, AdminError> {
     let address = match wanted {
         AdminListen::Off => return Ok(None),
         AdminListen::IfFree(address) | AdminListen::At(address) => address,
     };
-    match listen_at(address, Arc::clone(operations), log) {
+    match listen_at(address, Arc::clone(context), log) {
         Ok(listener) => {
-            info!(log, "listening for operators"; "address" => listener.local_addr().to_string());
+            info!(log, "admin listener opened"; "address" => %listener.local_addr());
             Ok(Some(listener))
         }
         Err(error @ AdminError::Listen { .. }) if matches!(wanted, AdminListen::IfFree(_)) => {
-            warn!(log, "there is no listener for operators"; "error" => chain(&error));
+            warn!(log, "admin listener not opened"; "error" => %ErrorChain(&error),
+                "fix" => "set admin_listen to a free address, or to off");
             Ok(None)
         }
         Err(error) => Err(error),
@@ -185,17 +189,17 @@ pub fn listen(
 
 fn listen_at(
     address: SocketAddr,
-    operations: Arc<AdminContext>,
+    context: Arc<AdminContext>,
     log: &Logger,
 ) -> Result<HttpServer<Arc<AdminContext>>, AdminError> {
-    let api = admin_api_mod::api_description::<Answers>()
+    let api = admin_api_mod::api_description::<Handlers>()
         .map_err(|error| AdminError::Trait(error.to_string()))?;
     let config = ConfigDropshot {
         bind_address: address,
         default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,
         ..ConfigDropshot::default()
     };
-    ServerBuilder::new(api, operations, crate::log::for_dropshot(log))
+    ServerBuilder::new(api, context, crate::log::for_dropshot(log))
         .config(config)
         .start()
         .map_err(|source| AdminError::Listen { address, source })

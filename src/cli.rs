@@ -1,5 +1,5 @@
-//! The operator's command line: which commands there are, and what all of them
-//! share. What each does is in the file of its group.
+//! The operator's command line: which commands there are. What each does is in the
+//! file of its group.
 
 mod accounts;
 mod backup;
@@ -10,25 +10,24 @@ mod importing;
 mod invocation;
 mod keys;
 mod listing;
+mod options;
 mod orders;
 mod pets;
 mod printer;
 mod serve;
 mod shell;
-mod systemd_unit;
 mod table;
 mod values;
 
-pub use invocation::{Invocation, Refusal};
+pub use invocation::{Invocation, InvocationError};
 
-use crate::config::{InForce, ServerConfig, StoreSettings};
+use crate::config::{EffectiveSettings, ServerConfig};
 use crate::store::StoreError;
-use crate::store::sqlite::SqliteStore;
 use anyhow::Context;
-use clap::{Args, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use options::Options;
 use printer::Printer;
 use std::io::{self, Write};
-use std::path::PathBuf;
 use std::process::ExitCode;
 use store_orders_api::document::API_VERSION;
 
@@ -45,8 +44,8 @@ Examples:
   store-orders keys issue --account acme
   store-orders orders list --status pending --json
 
-Exit status: 0 done, 1 not done (the error says why), 2 wrong command line;
-130 or 143: told by a second Ctrl-C or SIGTERM to stop at once."
+Exit status: 0 success, 1 failure (standard error says why), 2 invalid command
+line; 130 or 143 after a second Ctrl-C or SIGTERM, which stops a server at once."
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -55,18 +54,7 @@ pub struct Cli {
     command: Command,
 }
 
-/// What every command takes.
-#[derive(Args, Debug)]
-struct Options {
-    #[command(flatten)]
-    store: StoreSettings,
-    /// A TOML file with settings; see `config default`
-    #[arg(long, global = true, value_name = "FILE", env = "STORE_ORDERS_CONFIG")]
-    config: Option<PathBuf>,
-    /// Write JSON instead of text
-    #[arg(long, global = true)]
-    json: bool,
-}
+const SYSTEMD_UNIT: &str = include_str!("cli/store-orders.service");
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -78,38 +66,38 @@ Examples:
   store-orders serve --listen 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem
   store-orders serve --environment staging --trusted-proxy 10.0.0.0/8")]
     Serve(Box<ServerConfig>),
-    /// Serve a store of made-up orders, gone when it ends
+    /// Serve a temporary store of sample orders
     #[command(after_help = "\
 Example:
   store-orders demo")]
     Demo(demo::DemoArgs),
     /// Import, ship and show orders
     #[command(subcommand)]
-    Orders(orders::Command),
+    Orders(orders::OrdersCommand),
     /// Import pets
     #[command(subcommand)]
-    Pets(pets::Command),
+    Pets(pets::PetsCommand),
     /// Create accounts, change their plans, list them
     #[command(subcommand)]
-    Accounts(accounts::Command),
+    Accounts(accounts::AccountsCommand),
     /// Issue, rotate, revoke and list API keys
     #[command(subcommand)]
-    Keys(keys::Command),
-    /// Copy the store to a file, while servers go on
+    Keys(keys::KeysCommand),
+    /// Copy the store to a file, also while a server runs
     ///
-    /// The copy is the store as of one moment, checked and safely on the disk
-    /// before it gets its name. What was counted against limits is not in it.
+    /// The copy is a snapshot, verified and synced to disk before the file gets
+    /// its name. It does not contain the request counts.
     #[command(after_help = "\
 Examples:
   store-orders backup store-2026-06-15.sqlite
   store-orders backup /backups/store.sqlite --data-dir /var/lib/store-orders")]
     Backup(backup::BackupArgs),
-    /// Make the store of a backup, where there is none yet
+    /// Restore a store from a backup; never overwrites one
     #[command(after_help = "\
 Example:
   store-orders restore store-2026-06-15.sqlite --data-dir ./restored")]
     Restore(backup::RestoreArgs),
-    /// Check that the store is sound, and count what it holds
+    /// Check the integrity of the store and count its contents
     #[command(after_help = "\
 Examples:
   store-orders check
@@ -117,19 +105,19 @@ Examples:
     Check,
     /// Print, check and show settings
     #[command(subcommand)]
-    Config(config::Command),
-    /// Print a hardened systemd unit that serves with the flags given here
+    Config(config::ConfigCommand),
+    /// Print a hardened systemd unit; its comments say how to install it
     #[command(after_help = "\
 Example:
-  store-orders systemd-unit --listen 0.0.0.0:8080 > store-orders.service")]
-    SystemdUnit(Box<ServerConfig>),
-    /// Print a script that completes this program's command lines
+  store-orders systemd-unit > /etc/systemd/system/store-orders.service")]
+    SystemdUnit,
+    /// Print a shell completion script
     #[command(after_help = "\
 Examples:
   store-orders completions bash > /etc/bash_completion.d/store-orders
   store-orders completions fish > ~/.config/fish/completions/store-orders.fish")]
     Completions(shell::CompletionsArgs),
-    /// Print the man page, or write one for every command
+    /// Print the man page, or write one for each command
     #[command(after_help = "\
 Examples:
   store-orders man > store-orders.1
@@ -143,22 +131,22 @@ Example:
 }
 
 impl Cli {
-    fn run(&self, in_force: &InForce, out: &mut dyn Write) -> anyhow::Result<()> {
-        self.dispatch(in_force, out).map_err(|error| match error.downcast_ref() {
-            // SQLite does not always say which file it means.
-            Some(StoreError::Sqlite { .. }) => {
+    fn run(&self, effective: &EffectiveSettings, out: &mut dyn Write) -> anyhow::Result<()> {
+        self.dispatch(effective, out).map_err(|error| match error.downcast_ref() {
+            // SQLite's errors do not always name the file.
+            Some(StoreError::Engine { .. }) => {
                 error.context(format!("data directory {}", self.options.store.data_dir.display()))
             }
             _ => error,
         })
     }
 
-    fn dispatch(&self, in_force: &InForce, out: &mut dyn Write) -> anyhow::Result<()> {
+    fn dispatch(&self, effective: &EffectiveSettings, out: &mut dyn Write) -> anyhow::Result<()> {
         let options = &self.options;
         let printer = &mut Printer::new(&mut *out, options.json);
         match &self.command {
             Command::Serve(settings) => {
-                Ok(serve::serve(&options.store.data_dir, settings, in_force, out)?)
+                Ok(serve::serve(&options.store.data_dir, settings, effective, out)?)
             }
             Command::Demo(args) => Ok(demo::demo(args, out)?),
             Command::Orders(command) => command.run(options, printer),
@@ -168,10 +156,10 @@ impl Cli {
             Command::Backup(args) => args.run(options, printer),
             Command::Restore(args) => args.run(options, printer),
             Command::Check => check::check(options, printer),
-            Command::Config(command) => command.run(options, in_force, printer),
-            Command::SystemdUnit(settings) => systemd_unit::print(options, settings, in_force, out),
-            Command::Completions(args) => args.run(out),
-            Command::Man(args) => args.run(out),
+            Command::Config(command) => command.run(options, effective, printer),
+            Command::SystemdUnit => Ok(out.write_all(SYSTEMD_UNIT.as_bytes())?),
+            Command::Completions(args) => args.run(Cli::command(), out),
+            Command::Man(args) => args.run(Cli::command(), out),
             Command::Openapi => {
                 let document = store_orders_api::document::emitted_text()
                     .context("the OpenAPI document cannot be made")?;
@@ -181,26 +169,13 @@ impl Cli {
     }
 }
 
-impl Options {
-    fn open_store(&self) -> anyhow::Result<SqliteStore> {
-        let directory = &self.store.data_dir;
-        if directory.exists() && !directory.is_dir() {
-            anyhow::bail!(
-                "cannot use the data directory {}: it is a file; choose another --data-dir",
-                directory.display()
-            );
-        }
-        Ok(SqliteStore::open(directory)?)
-    }
-}
-
 /// The status to exit with after this error.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     error.downcast_ref().map_or(ExitCode::FAILURE, serve::ServeError::exit_code)
 }
 
-/// Whether a command ended because nobody reads its output any more. Only where
-/// that is the error itself: an issued key that could not be shown is lost.
+/// Whether a command ended because its output was closed. An issued key that could
+/// not be shown is an error of its own, not this one.
 pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
@@ -208,10 +183,9 @@ pub fn is_closed_pipe(error: &anyhow::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn the_command_line_is_valid() {
         Cli::command().debug_assert();
     }
 

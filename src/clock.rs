@@ -1,15 +1,15 @@
-//! Time, as everything that counts reads it: a monotonic clock for windows and
-//! bans, wall time for what is printed. Tests move it; nothing here sleeps.
+//! The clock: monotonic time for windows and bans, wall time for what is printed.
+//! Tests move it; nothing here sleeps.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A reading of both clocks at one moment.
+/// A reading of both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
-    /// Since some moment before the server started; never goes back.
+    /// Since an instant before the server started; never goes back.
     pub monotonic: Duration,
-    /// Since the Unix epoch; may be set to anything at any time.
+    /// Since the Unix epoch; may be set to any value at any time.
     pub wall: Duration,
 }
 
@@ -20,9 +20,9 @@ impl Now {
     }
 }
 
-/// Where time comes from.
+/// A source of time.
 pub trait Clock: Send + Sync {
-    /// Both clocks, read together.
+    /// Reads both clocks.
     fn now(&self) -> Now;
 }
 
@@ -48,38 +48,33 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is moved.
+/// A clock that a test moves.
 #[derive(Debug)]
 pub struct ManualClock {
     now: Mutex<Now>,
 }
 
 impl ManualClock {
-    /// A clock that stands at this wall time.
+    /// A clock stopped at this wall time.
     pub fn at(wall: Duration) -> ManualClock {
         ManualClock { now: Mutex::new(Now { monotonic: Duration::ZERO, wall }) }
     }
 
-    /// Lets time pass on both clocks.
+    /// Advances both clocks.
     pub fn advance(&self, by: Duration) {
-        self.change(|now| {
-            now.monotonic += by;
-            now.wall += by;
-        });
+        let mut now = self.now.lock();
+        now.monotonic += by;
+        now.wall += by;
     }
 
     /// Sets the wall clock alone, forward or back.
     pub fn set_wall(&self, wall: Duration) {
-        self.change(|now| now.wall = wall);
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Now)) {
-        change(&mut self.now.lock().unwrap_or_else(PoisonError::into_inner));
+        self.now.lock().wall = wall;
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Now {
-        *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.now.lock()
     }
 }

@@ -1,24 +1,23 @@
-//! The limits of the specification: may this request be let in, and what do its
-//! headers say. It knows accounts, keys and addresses by number only, and asks
-//! nothing of the store.
+//! The rate limiter: whether a request is admitted, and what its rate limit headers
+//! say. It knows accounts, keys and addresses by number only, and does not use the
+//! store.
 
 mod addresses;
 mod in_memory;
 mod persistence;
+mod sharded_map;
+mod snapshot;
 mod strikes;
-mod table;
 mod timestamp;
 mod window;
 
-pub use addresses::{AddressKey, MOST_ADDRESSES};
-pub use in_memory::{Counts, InMemoryLimits};
-pub use persistence::{FILE_NAME as LIMITS_FILE_NAME, LimitsFile, LimitsPersister};
-pub use strikes::Strikes;
-pub use timestamp::Timestamp;
-pub use window::{AccountWindows, Count};
+pub use addresses::MAX_ADDRESSES;
+pub use in_memory::InMemoryLimits;
+pub use persistence::{LimitsFile, LimitsPersister, check as check_limits_file};
 
 use crate::clock::Now;
 use async_trait::async_trait;
+use prometheus_client::metrics::counter::Counter;
 use std::net::IpAddr;
 use std::time::Duration;
 use store_orders_api::plans::PlanLimits;
@@ -26,15 +25,15 @@ use store_orders_api::plans::PlanLimits;
 /// A request with a valid key.
 #[derive(Clone, Copy, Debug)]
 pub struct KeyedRequest {
-    /// The account: windows are counted here.
+    /// The account, which has the windows.
     pub account: i64,
-    /// The key: strikes and bans are counted here.
+    /// The key, which has the strikes and bans.
     pub key: i64,
-    /// The limits of the account at this moment.
+    /// The account's current limits.
     pub limits: PlanLimits,
 }
 
-/// Which of the two windows the figures speak of.
+/// One of the two windows of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
     /// 60 seconds.
@@ -52,7 +51,7 @@ impl Window {
         }
     }
 
-    /// The word that follows "requests a".
+    /// The word after "requests a".
     pub const fn unit(self) -> &'static str {
         match self {
             Window::Minute => "minute",
@@ -61,37 +60,37 @@ impl Window {
     }
 }
 
-/// What the three headers say.
+/// The content of the rate limit headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimitStatus {
     /// `X-RateLimit-Limit`.
     pub limit: u32,
     /// `X-RateLimit-Remaining`.
     pub remaining: u32,
-    /// How far `X-RateLimit-Reset` lies ahead.
+    /// The time until `X-RateLimit-Reset`.
     pub resets_in: Duration,
 }
 
 impl RateLimitStatus {
     /// `X-RateLimit-Reset`: Unix seconds, rounded up.
     pub fn reset_at(&self, now: Now) -> u64 {
-        whole_seconds_up(now.wall.saturating_add(self.resets_in))
+        seconds_rounded_up(now.wall.saturating_add(self.resets_in))
     }
 
-    /// `Retry-After`: whole seconds, rounded up, at least 1.
+    /// `Retry-After`: seconds, rounded up, at least 1.
     pub fn retry_after(&self) -> u64 {
-        whole_seconds_up(self.resets_in).max(1)
+        seconds_rounded_up(self.resets_in).max(1)
     }
 }
 
-fn whole_seconds_up(duration: Duration) -> u64 {
+fn seconds_rounded_up(duration: Duration) -> u64 {
     duration.as_secs().saturating_add(u64::from(duration.subsec_nanos() > 0))
 }
 
-/// What becomes of a request.
+/// The limiter's decision on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// It is let in, and counted.
+    /// Admitted and counted.
     Admitted(RateLimitStatus),
     /// 429 `rate_limit_exceeded`: this window is exhausted.
     Limited(RateLimitStatus, Window),
@@ -100,26 +99,26 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// The figures of the headers, whatever the verdict.
+    /// The content of the headers, whatever the decision.
     pub fn status(&self) -> RateLimitStatus {
         match self {
-            Decision::Admitted(figures)
-            | Decision::Limited(figures, _)
-            | Decision::Banned(figures) => *figures,
+            Decision::Admitted(status)
+            | Decision::Limited(status, _)
+            | Decision::Banned(status) => *status,
         }
     }
 }
 
-/// Whoever counts: in memory for one server, shared for several later.
+/// The rate limiter: in memory for one server, shared later for several.
 #[async_trait]
 pub trait Limits: Send + Sync {
-    /// Admits a request with a valid key and counts it in both windows of its
-    /// account, in one atomic step, or refuses it and counts a strike.
+    /// In one atomic step, counts a request with a valid key in both windows of its
+    /// account, or rejects it and counts a strike.
     async fn admit(&self, request: KeyedRequest, now: Now) -> Decision;
 
-    /// Counts a request without a valid key against its address.
+    /// Counts a request without a valid key against its address, or rejects it.
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision;
 
-    /// How many bans have begun since the start.
-    fn bans(&self) -> u64;
+    /// Counts the bans that have begun since the start.
+    fn bans(&self) -> &Counter;
 }

@@ -1,18 +1,20 @@
 //! The log: one JSON object a line on standard error, written by a thread of its
-//! own, so that nothing waits for a full disk or a closed pipe.
+//! own, so that no request waits for a full disk or a closed pipe.
 
 mod buffer;
+mod error_chain;
 mod request;
 
 pub use buffer::{LogBuffer, LogTarget};
+pub use error_chain::ErrorChain;
 pub use request::{RequestLine, RequestLog};
 
 use slog::{Drain, FnValue, Level, Logger, Never, OwnedKVList, Record, o};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-/// A logger whose lines go to this buffer: records of this level and above, or
-/// none at all.
+/// A logger that writes records of this level and above to the buffer; without a
+/// level it writes none.
 pub fn logger(buffer: &Arc<LogBuffer>, level: impl Into<Option<Level>>) -> Logger {
     let Some(level) = level.into() else { return Logger::root(slog::Discard, o!()) };
     let json = slog_json::Json::new(LogTarget::new(Arc::clone(buffer)))
@@ -24,22 +26,23 @@ pub fn logger(buffer: &Arc<LogBuffer>, level: impl Into<Option<Level>>) -> Logge
             }),
         ))
         .build();
+    // The standard mutex: slog asks for `UnwindSafe`.
     let drain = Mutex::new(json).filter_level(level);
     Logger::root(drain.ignore_res(), o!())
 }
 
-/// What dropshot logs by itself, without its lines for each request and
-/// connection, and without what it attaches to them: the whole URI, in which a
-/// caller may have put a key.
+/// The logger for dropshot: warnings and errors only, without the fields that
+/// dropshot attaches, because they hold the whole URI and a client may have put a
+/// key in it.
 pub fn for_dropshot(log: &Logger) -> Logger {
-    Logger::root(Warnings { log: log.clone() }, o!())
+    Logger::root(WarningsOnly { log: log.clone() }, o!())
 }
 
-struct Warnings {
+struct WarningsOnly {
     log: Logger,
 }
 
-impl Drain for Warnings {
+impl Drain for WarningsOnly {
     type Ok = ();
     type Err = Never;
 
@@ -49,16 +52,4 @@ impl Drain for Warnings {
         }
         Ok(())
     }
-}
-
-/// An error and what caused it, in one line.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

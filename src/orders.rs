@@ -86,7 +86,7 @@ impl OrderList {
     /// once.
     pub fn open(
         store: Arc<dyn Store>,
-        batches: Arc<Histogram>,
+        batches: Histogram,
         log: &Logger,
     ) -> Result<OrderList, OpenError> {
         let snapshot = Arc::new(ArcSwap::default());
@@ -190,7 +190,7 @@ fn fold_marks(snapshot: &ArcSwap<Snapshot>, marks: &Marks, gone: Vec<i64>) {
     let old = snapshot.load_full();
     let mut edit = Edit::of(&old);
     for id in gone {
-        edit.apply(OrderChange::Gone(id));
+        edit.apply(OrderChange::Removed(id));
     }
     snapshot.store(Arc::new(edit.finish()));
     marks.lock().drain(..folded);

@@ -3,7 +3,7 @@
 mod listener;
 mod tls;
 
-pub use tls::{LiveCertificate, TlsError, TlsFiles};
+pub use tls::{ReloadableCertificate, TlsError, TlsFiles};
 
 use crate::admin::{self, AdminContext, AdminError};
 use crate::clock::Clock;
@@ -87,7 +87,7 @@ pub struct Server {
     socket: Option<ListeningSocket>,
     admin: Option<HttpServer<Arc<AdminContext>>>,
     admin_context: Arc<AdminContext>,
-    certificate: Option<Arc<LiveCertificate>>,
+    certificate: Option<Arc<ReloadableCertificate>>,
     background: Vec<JoinHandle<()>>,
     log: Logger,
     drain_timeout: Duration,
@@ -99,13 +99,13 @@ impl Server {
     pub fn start(config: &ServerConfig, parts: Dependencies) -> Result<Server, StartError> {
         let (log, log_buffer) = (parts.log.clone(), parts.log_buffer.clone());
         let certificate =
-            TlsFiles::of(config).map(LiveCertificate::open).transpose()?.map(Arc::new);
+            TlsFiles::of(config).map(ReloadableCertificate::open).transpose()?.map(Arc::new);
         let router = InnerRouter::new()?;
         let context = Arc::new(open(config, parts, &router)?);
         let docs = Docs::new(document::emitted_text()?);
         let proxies = TrustedProxies::new(config.trusted_proxies.clone());
         let api = Middleware::new(router, docs, proxies).into_api()?;
-        let tls = certificate.as_ref().map(LiveCertificate::server_config).transpose()?;
+        let tls = certificate.as_ref().map(ReloadableCertificate::server_config).transpose()?;
         let dropshot = ConfigDropshot {
             bind_address: config.listen,
             // The writer, not the handler, owns a cancellation, so a handler may
@@ -142,7 +142,7 @@ impl Server {
 
     fn log_start(&self, config: &ServerConfig) {
         info!(self.log, "listening"; "url" => self.url(),
-            "environment" => config.environment.name());
+            "environment" => config.environment.as_str());
         let address = self.address();
         let is_plain = self.certificate.is_none() && !address.ip().to_canonical().is_loopback();
         if is_plain && config.trusted_proxies.is_empty() {
@@ -170,7 +170,7 @@ impl Server {
     }
 
     /// The certificate of its TLS listener.
-    pub fn certificate(&self) -> Option<&Arc<LiveCertificate>> {
+    pub fn certificate(&self) -> Option<&Arc<ReloadableCertificate>> {
         self.certificate.as_ref()
     }
 
@@ -204,7 +204,7 @@ fn open(
     let metrics = Metrics::new(router.operation_ids().map(ToString::to_string).collect());
     Ok(ServerContext {
         keys: Arc::new(KeyCache::open(Arc::clone(&store))?),
-        orders: OrderList::open(Arc::clone(&store), Arc::clone(&metrics.batches), &log)?,
+        orders: OrderList::open(Arc::clone(&store), metrics.batches.clone(), &log)?,
         arrivals: Arc::default(),
         store,
         limits,

@@ -1,5 +1,5 @@
-//! What counting costs in memory, measured with an allocator that counts. The
-//! figures are printed; `cargo test --test memory -- --nocapture` shows them.
+//! What counting costs in memory, measured with a counting allocator. The figures
+//! are printed: `cargo test --test memory -- --nocapture` shows them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 use allocation_counter::measure;
@@ -7,8 +7,10 @@ use rand::RngExt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use store_orders::clock::Now;
-use store_orders::keys::{Digest, KeyRing, KnownKey};
-use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, MOST_ADDRESSES};
+use store_orders::key_cache::KnownKeys;
+use store_orders::keys::Digest;
+use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, MAX_ADDRESSES};
+use store_orders::store::KeyRow;
 use store_orders_api::plans::{Plan, PlanLimits};
 
 const ACCOUNTS: i64 = 100_000;
@@ -46,10 +48,10 @@ fn an_active_account_with_its_key_costs_less_than_300_bytes() {
             assert!(matches!(admit(&limits, row, none_left), Decision::Limited(..)));
         }
     });
-    let (key, ring) = bytes_each(|| {
+    let (key, known) = bytes_each(|| {
         let mut random = rand::rng();
-        KeyRing::new((1..=ACCOUNTS).map(|row| {
-            let key = KnownKey {
+        let rows = (1..=ACCOUNTS).map(|row| {
+            let key = KeyRow {
                 row,
                 id: format!("key_{row:012}").into(),
                 account: row,
@@ -57,15 +59,16 @@ fn an_active_account_with_its_key_costs_less_than_300_bytes() {
                 limits: plan,
                 expires_at_ms: None,
                 revoked: false,
-                used_at_ms: 0.into(),
+                used_at_ms: 0,
             };
             (Digest(random.random()), key)
-        }))
+        });
+        KnownKeys::new(1, rows)
     });
-    assert_eq!(ring.len() as i64, ACCOUNTS);
+    assert_eq!(known.len() as i64, ACCOUNTS);
     println!("bytes each: windows {windows}, strikes {strikes}, key {key}");
     assert!((1..300).contains(&(windows + key)), "{windows} + {key}");
-    // Only a key that was ever refused has these beside.
+    // Only a key that was ever limited costs these, too.
     assert!((1..100).contains(&strikes), "{strikes}");
 }
 
@@ -82,8 +85,8 @@ fn a_million_addresses_cost_no_more_than_the_bound() {
                 IpAddr::V6(Ipv6Addr::from_bits(random.random()))
             };
             // Over three minutes: windows close, and others take their sandbox.
-            let verdict = limits.admit_keyless(address, now(number * 180 / 1_000_000));
-            if matches!(futures::executor::block_on(verdict), Decision::Limited(..)) {
+            let decision = limits.admit_keyless(address, now(number * 180 / 1_000_000));
+            if matches!(futures::executor::block_on(decision), Decision::Limited(..)) {
                 refused += 1;
             }
         }
@@ -94,7 +97,7 @@ fn a_million_addresses_cost_no_more_than_the_bound() {
         mebibytes(allocations.bytes_current as u64),
         mebibytes(allocations.bytes_max),
     );
-    assert!(refused > 0, "the table of {MOST_ADDRESSES} was never full");
+    assert!(refused > 0, "the table of {MAX_ADDRESSES} was never full");
     assert!(allocations.bytes_current < 6 << 20, "{allocations:?}");
     assert!(allocations.bytes_max < 8 << 20, "{allocations:?}");
 }

@@ -1,7 +1,7 @@
 //! What a handler returns: its success, or one of its documented errors.
 //!
-//! It is never dropshot's error: that one can neither carry headers nor be
-//! opened by the front door.
+//! It is never dropshot's error, which cannot carry headers and cannot be
+//! inspected by the middleware.
 
 use crate::errors::{Error, OperationError};
 use crate::types::{Order, Pet};
@@ -11,13 +11,13 @@ use dropshot::{
 };
 use http::{Response, StatusCode, header};
 
-/// The success `T` or one of the documented errors `E`. In the document it is
-/// `T`; `document` adds the errors.
+/// The success `T` or one of the documented errors `E`. Dropshot documents `T`;
+/// `document` adds the errors.
 #[derive(Debug)]
 pub enum Answer<T, E> {
-    /// The operation was carried out.
+    /// The operation succeeded.
     Success(T),
-    /// It was not, and this says why.
+    /// The operation failed.
     Error(E),
 }
 
@@ -42,7 +42,7 @@ where
     }
 }
 
-/// The response that carries `error` as its body.
+/// The response with `error` as its body.
 pub fn error_response(error: &Error) -> Response<Body> {
     let body = serde_json::to_vec(error).unwrap_or_default();
     let mut response = Response::new(Body::from(body));
@@ -54,8 +54,8 @@ pub fn error_response(error: &Error) -> Response<Body> {
     response
 }
 
-/// 200 of listOrders: the encoded list as the order book keeps it. The document
-/// says `array of Order`; no order is encoded for a request.
+/// 200 of listOrders: the list, encoded in advance. In the document it is an
+/// array of `Order`.
 #[derive(Debug)]
 pub struct Listed(pub Response<Body>);
 

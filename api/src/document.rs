@@ -2,8 +2,8 @@
 //! dropshot cannot express: servers, security, errors by status, headers,
 //! examples, stability.
 //!
-//! All of it comes from the types and constants that the server itself uses,
-//! never from `spec/`: a check that copies the document cannot fail.
+//! All of it comes from the types and constants that the server uses, never from
+//! `spec/`: a check that copies the document cannot fail.
 
 mod introduction;
 mod responses;
@@ -14,7 +14,7 @@ use chrono::{DateTime, TimeZone, Utc};
 use serde_json::{Map, Value, json};
 
 /// The version of the API that this crate describes.
-pub const API_VERSION: &str = "1.0.0";
+pub const API_VERSION: &str = "1.0.1";
 
 /// The stability of every operation: it changes only by additions
 /// (specification, Versioning 4).
@@ -87,7 +87,7 @@ fn complete(document: &mut Value) -> Result<(), DocumentError> {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "sto_live_… or sto_test_…",
-        "description": "An API key that the operator of the service issued.",
+        "description": "An API key, issued by the operator of the service.",
     }});
     document["servers"] = servers();
     document["security"] = json!([{ "apiKey": [] }]);
@@ -151,13 +151,13 @@ fn servers() -> Value {
             "description": name,
             "variables": { "host": {
                 "default": host,
-                "description": "The host that the operator of the service named to you.",
+                "description": "The host, which the operator of the service tells you.",
             }},
         })
     };
     json!([
-        server("Production: takes keys that begin with sto_live_", "orders.store.example"),
-        server("Staging: takes keys that begin with sto_test_", "staging.orders.store.example"),
+        server("Production: accepts keys that begin with sto_live_", "orders.store.example"),
+        server("Staging: accepts keys that begin with sto_test_", "staging.orders.store.example"),
     ])
 }
 

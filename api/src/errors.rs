@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 /// The body of every error response.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Error {
-    /// Machine-readable error code. More codes may come: treat one that you do
-    /// not know by its `status`.
+    /// Machine-readable error code. Codes may be added: handle an unknown one by
+    /// its `status`.
     pub code: String,
     /// Human-readable description: what was wrong with this request and, where
-    /// there is something, what to do.
+    /// possible, what to do.
     pub message: String,
     /// The HTTP status code.
     #[schemars(schema_with = "crate::types::integer")]
@@ -30,8 +30,8 @@ impl std::fmt::Display for Error {
     }
 }
 
-/// Dropshot wants an error type that its own failures convert to. Nothing under
-/// the front door fails that way, so whatever arrives here is a fault of ours.
+/// Dropshot requires this conversion from its own failures. No handler fails
+/// that way, so any such failure is an internal error.
 impl From<HttpError> for Error {
     fn from(_: HttpError) -> Self {
         internal_error()
@@ -47,11 +47,11 @@ impl HttpResponseError for Error {
 /// The machine-readable codes of [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// A path parameter of the wrong form.
+    /// A malformed path parameter.
     InvalidParameter,
     /// No valid key.
     Unauthorized,
-    /// No such order, or no longer.
+    /// No such order, or it is already cancelled.
     OrderNotFound,
     /// No such pet.
     PetNotFound,
@@ -61,11 +61,11 @@ pub enum Code {
     MethodNotAllowed,
     /// The order can no longer be cancelled.
     OrderAlreadyShipped,
-    /// A window is exhausted.
+    /// The limit of a window is exceeded.
     RateLimitExceeded,
-    /// The key is banned for a while.
+    /// The key is temporarily banned.
     KeyBanned,
-    /// A fault of the server.
+    /// The server failed.
     InternalError,
     /// The store cannot be read or written.
     ServiceUnavailable,
@@ -87,7 +87,7 @@ impl Code {
         Code::ServiceUnavailable,
     ];
 
-    /// The code as it goes over the wire.
+    /// The code as sent over the wire.
     pub const fn as_str(self) -> &'static str {
         match self {
             Code::InvalidParameter => "invalid_parameter",
@@ -104,7 +104,7 @@ impl Code {
         }
     }
 
-    /// The status that the code comes with.
+    /// The HTTP status of the code.
     pub const fn status(self) -> StatusCode {
         match self {
             Code::InvalidParameter => StatusCode::BAD_REQUEST,
@@ -118,11 +118,11 @@ impl Code {
         }
     }
 
-    /// When the code comes and what to do, as the document says it.
+    /// The document's text: when the code is sent, and what to do.
     pub const fn meaning(self) -> &'static str {
         match self {
             Code::InvalidParameter => {
-                "A path parameter is no 64-bit integer in plain decimal. Correct the request."
+                "A path parameter is not a 64-bit integer in plain decimal. Correct the request."
             }
             Code::Unauthorized => {
                 "No API key was sent, or it is malformed, unknown, expired or revoked. Check the key."
@@ -131,39 +131,39 @@ impl Code {
             Code::PetNotFound => "There is no such pet.",
             Code::NotFound => "There is no such path. Check the base address and the path.",
             Code::MethodNotAllowed => {
-                "The path exists, but not with this method. The `Allow` header lists those it takes."
+                "The path does not support this method. The `Allow` header lists those that it does."
             }
             Code::OrderAlreadyShipped => {
                 "The order has already shipped and cannot be cancelled. It is unchanged."
             }
             Code::RateLimitExceeded => {
-                "A limit is exhausted. Wait as long as `Retry-After` says, then go on."
+                "A rate limit is exceeded. Wait for the time in `Retry-After`, then continue."
             }
             Code::KeyBanned => {
-                "The key kept sending after a 429 and is banned for a while. Stop until \
-                 `Retry-After` has passed."
+                "The key kept sending requests after a 429 and is temporarily banned. Stop until \
+                 the time in `Retry-After` has passed."
             }
-            Code::InternalError => "A fault of the server. Try again later.",
+            Code::InternalError => "The server failed. Try again later.",
             Code::ServiceUnavailable => {
-                "The server cannot reach its data. Wait as long as `Retry-After` says."
+                "The server cannot reach its data. Wait for the time in `Retry-After`."
             }
         }
     }
 
-    /// An error of this code, with what was wrong this time.
+    /// An error of this code.
     pub fn with_message(self, message: String) -> Error {
         Error { code: self.as_str().to_string(), message, status: self.status().as_u16() }
     }
 }
 
-/// 400: the path parameter `name` is of the wrong form.
+/// 400: the path parameter `name` is malformed.
 pub fn invalid_parameter(name: &str) -> Error {
     Code::InvalidParameter.with_message(format!(
         "The path parameter {name} must be a 64-bit integer in plain decimal, such as 42."
     ))
 }
 
-/// 401, the same for every way in which a key can be missing or invalid.
+/// 401, the same whether the key is missing or invalid in any way.
 pub fn unauthorized() -> Error {
     Code::Unauthorized.with_message(
         "No valid API key was sent. Send yours in one header: Authorization: Bearer <API_KEY>."
@@ -174,18 +174,17 @@ pub fn unauthorized() -> Error {
 /// 404: no such path.
 pub fn not_found() -> Error {
     Code::NotFound.with_message(
-        "There is no such path. The paths are those of the API document, at /openapi.json."
-            .to_string(),
+        "There is no such path. The API document at /openapi.json lists the paths.".to_string(),
     )
 }
 
 /// 405: `allow` is what the `Allow` header says.
 pub fn method_not_allowed(allow: &str) -> Error {
     Code::MethodNotAllowed
-        .with_message(format!("This path does not take this method. It takes: {allow}."))
+        .with_message(format!("This path does not support this method. It supports: {allow}."))
 }
 
-/// 429: the window of `limit` requests a `unit` is exhausted for `seconds` more.
+/// 429: the limit of `limit` requests a `unit` is exceeded for `seconds` more.
 pub fn rate_limit_exceeded(limit: u32, unit: &str, seconds: u64) -> Error {
     Code::RateLimitExceeded.with_message(format!(
         "The limit of {limit} requests a {unit} is exhausted. Wait {seconds} s before the next request."
@@ -195,16 +194,15 @@ pub fn rate_limit_exceeded(limit: u32, unit: &str, seconds: u64) -> Error {
 /// 429: the key is banned for `seconds` more.
 pub fn key_banned(seconds: u64) -> Error {
     Code::KeyBanned.with_message(format!(
-        "This key is banned for {seconds} s more because it kept sending after 429. Back off \
+        "This key is banned for {seconds} s more because it kept sending requests after a 429. Back off \
          exponentially after a 429."
     ))
 }
 
-/// 500: says nothing of what broke.
+/// 500: never says what failed; the log does.
 pub fn internal_error() -> Error {
     Code::InternalError.with_message(
-        "Something went wrong here. Try again; if it persists, report the x-request-id of this \
-         response."
+        "The server failed. Try again; if it persists, report the x-request-id of this response."
             .to_string(),
     )
 }

@@ -1,5 +1,5 @@
-//! The response headers of the contract: their names, which the front door
-//! writes, and what the document says of each.
+//! The response headers of the contract: names, and descriptions for the
+//! document.
 
 use http::HeaderName;
 
@@ -21,16 +21,16 @@ pub enum HeaderType {
 /// A response header of the contract.
 #[derive(Debug)]
 pub struct Header {
-    /// The name as the document prints it. HTTP/1 and HTTP/2 send it in lower
-    /// case; header names have no case (RFC 9110, 5.1).
+    /// The name in the document. Header names are case-insensitive (RFC 9110,
+    /// 5.1).
     pub name: &'static str,
-    /// The name as it goes over the wire.
+    /// The name as sent over the wire.
     pub wire: HeaderName,
     /// The type of the value.
     pub kind: HeaderType,
     /// What the value means.
     pub meaning: &'static str,
-    /// A value as it may come.
+    /// An example of a value.
     pub example: &'static str,
 }
 
@@ -39,8 +39,8 @@ pub static LIMIT: Header = Header {
     name: "X-RateLimit-Limit",
     wire: HeaderName::from_static("x-ratelimit-limit"),
     kind: HeaderType::Count,
-    meaning: "The request limit in force: that of the window, minute or day, in which fewer \
-              requests remain. On a 429, that of the exhausted window that resets last.",
+    meaning: "The request limit in force: that of the window (minute or day) with fewer requests \
+              remaining. On a 429, that of the exhausted window that resets last.",
     example: "300",
 };
 
@@ -68,7 +68,7 @@ pub static RETRY_AFTER: Header = Header {
     wire: http::header::RETRY_AFTER,
     kind: HeaderType::Seconds,
     meaning: "Whole seconds to wait before the next request, at least 1. A client that waits \
-              this long is let in.",
+              this long is admitted.",
     example: "60",
 };
 
@@ -77,11 +77,11 @@ pub static REQUEST_ID: Header = Header {
     name: "x-request-id",
     wire: HeaderName::from_static("x-request-id"),
     kind: HeaderType::Uuid,
-    meaning: "Identifies this request in the server's log. Name it when you report a problem.",
+    meaning: "Identifies this request in the server's log. Quote it when you report a problem.",
     example: "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11",
 };
 
-/// The challenge that accompanies a 401.
+/// The challenge of a 401.
 pub static WWW_AUTHENTICATE: Header = Header {
     name: "WWW-Authenticate",
     wire: http::header::WWW_AUTHENTICATE,
@@ -99,12 +99,12 @@ pub static DEPRECATION: Header = Header {
     example: PET_DEPRECATION,
 };
 
-/// When the operation may go.
+/// When the operation may be removed.
 pub static SUNSET: Header = Header {
     name: "Sunset",
     wire: HeaderName::from_static("sunset"),
     kind: HeaderType::Text,
-    meaning: "The time after which the operation may go, as an HTTP date (RFC 8594).",
+    meaning: "The time after which the operation may be removed, as an HTTP date (RFC 8594).",
     example: PET_SUNSET,
 };
 
@@ -120,7 +120,7 @@ pub static LINK: Header = Header {
 /// Deprecated since 2026-12-01, midnight UTC (RFC 9745).
 pub const PET_DEPRECATION: &str = "@1796083200";
 
-/// May go after 2027-12-01, midnight UTC (RFC 8594).
+/// May be removed after 2027-12-01, midnight UTC (RFC 8594).
 pub const PET_SUNSET: &str = "Wed, 01 Dec 2027 00:00:00 GMT";
 
 /// The changelog, relative to the server (RFC 8288; the relation is RFC 9745's).
@@ -130,5 +130,5 @@ pub const PET_LINK: &str = "</changelog>; rel=\"deprecation\"";
 /// and the identifier of the request.
 pub static ON_EVERY_RESPONSE: [&Header; 4] = [&LIMIT, &REMAINING, &RESET, &REQUEST_ID];
 
-/// On every response of a deprecated operation besides.
+/// Additionally on every response of a deprecated operation.
 pub static ON_DEPRECATED: [&Header; 3] = [&DEPRECATION, &SUNSET, &LINK];

@@ -1,9 +1,9 @@
-//! The contract of Store Orders, said in Rust: one trait, one method an
-//! operation. It knows nothing of the server that keeps it.
+//! The contract of Store Orders in Rust: a trait with one method per operation.
+//! It does not depend on the server that implements it.
 //!
-//! The document in `spec/openapi.json` is the source of truth. This crate says
-//! the same in types ([`types`], [`errors`], [`headers`], [`plans`]) and emits
-//! it ([`document`]), and `cargo xtask check` proves that both agree.
+//! The document in `spec/openapi.json` is the source of truth. This crate
+//! repeats it as types ([`types`], [`errors`], [`headers`], [`plans`]) and emits
+//! a document from them ([`document`]); `cargo xtask check` compares the two.
 
 pub mod answer;
 pub mod caller;
@@ -19,34 +19,34 @@ use dropshot::{EndpointTagPolicy, RequestContext};
 use errors::{CancelOrderError, Error, GetPetError, ListOrdersError};
 use types::{OrderPath, PathOf, PetPath};
 
-/// Under what path prefix the operations are served: the version is part of
-/// the base address (specification, Versioning 1).
+/// The path prefix of the operations: the version is part of the base address
+/// (specification, Versioning 1).
 pub const BASE_PATH: &str = "/v1";
 
 /// The operations of the API, with the paths of the document: relative to a
 /// base address that ends in [`BASE_PATH`].
 ///
-/// A method never fails: it answers its success or one of its documented
-/// errors. [`Error`] stands where dropshot asks for an error type.
+/// A method returns its success or one of its documented errors as an
+/// [`Answer`]. Dropshot's error type is [`Error`].
 #[dropshot::api_description {
     tag_config = {
         allow_other_tags = false,
         policy = EndpointTagPolicy::ExactlyOne,
         tags = {
             "orders" = { description = "The orders placed in the store." },
-            "pets" = { description = "The pets that orders name. Deprecated." },
+            "pets" = { description = "The pets that orders refer to. Deprecated." },
         },
     },
 }]
 pub trait StoreOrdersApi {
-    /// What the handlers reach: the state of the running server.
+    /// The state that handlers can reach.
     type Context;
 
     /// List orders
     ///
     /// Returns all orders of the store in ascending order of `id`. There are no
-    /// parameters: filtering and pagination are planned for v2. A cancelled
-    /// order is in no list that begins after its cancellation was answered.
+    /// parameters: filtering and pagination are planned for v2. A list that is
+    /// requested after a cancellation was answered does not contain the order.
     #[endpoint {
         operation_id = "listOrders",
         method = GET,
@@ -59,11 +59,11 @@ pub trait StoreOrdersApi {
 
     /// Cancel an order
     ///
-    /// Cancels a pending order: it leaves the list at once and for good, and
-    /// its identifier is never used again. An order that has already shipped
-    /// cannot be cancelled and stays as it is. Cancelling the same order a
-    /// second time answers 404; of several requests at once exactly one is
-    /// answered with 204.
+    /// Cancels a pending order: it is removed from the list at once, and its
+    /// identifier is never used again. An order that has already shipped cannot
+    /// be cancelled and is unchanged. Cancelling the same order a second time is
+    /// answered with 404; of several concurrent requests exactly one is answered
+    /// with 204.
     #[endpoint {
         operation_id = "cancelOrder",
         method = DELETE,
@@ -76,11 +76,11 @@ pub trait StoreOrdersApi {
         caller: Caller,
     ) -> Result<Answer<Cancelled, CancelOrderError>, Error>;
 
-    /// Look a pet up
+    /// Look up a pet
     ///
-    /// Deprecated since 1 December 2026: do not build on it. It can go at any
-    /// time after 1 December 2027. Every response of this path says both dates
-    /// in its `Deprecation` and `Sunset` headers.
+    /// Deprecated since 1 December 2026: do not use it in new code. It may be
+    /// removed at any time after 1 December 2027. Every response of this path
+    /// carries both dates in its `Deprecation` and `Sunset` headers.
     #[endpoint {
         operation_id = "getPet",
         method = GET,

@@ -1,5 +1,5 @@
-//! The plans of the specification's Limits section: the one table from which
-//! the document prints the limits and the server keeps them.
+//! The plans of the specification's Limits section: the one table for the
+//! document and for the server.
 
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -23,7 +23,7 @@ pub enum Plan {
     Pro,
     /// 1,000 a minute, 100,000 a day.
     Business,
-    /// Limits agreed for each account.
+    /// Limits agreed per account.
     Enterprise,
 }
 
@@ -31,7 +31,7 @@ impl Plan {
     /// Every plan, from the smallest to the one without fixed limits.
     pub const ALL: [Plan; 4] = [Plan::Free, Plan::Pro, Plan::Business, Plan::Enterprise];
 
-    /// The plan's name as the specification writes it.
+    /// The plan as the specification writes it.
     pub const fn title(self) -> &'static str {
         match self {
             Plan::Free => "Free",
@@ -51,8 +51,8 @@ impl Plan {
         }
     }
 
-    /// The limits that come with the plan; none for Enterprise, whose limits
-    /// are agreed for each account.
+    /// The limits of the plan; `None` for Enterprise, whose limits are agreed per
+    /// account.
     pub const fn limits(self) -> Option<PlanLimits> {
         let (per_minute, per_day) = match self {
             Plan::Free => (60, 1_000),

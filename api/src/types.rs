@@ -1,5 +1,5 @@
-//! The records of the contract and the path parameters, as they go over the
-//! wire. The text of each field is what the document prints.
+//! The records and path parameters of the contract, as sent over the wire. The
+//! document takes its descriptions from the comments of the fields.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use dropshot::{
@@ -17,14 +17,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Order {
     /// Unique order identifier.
     pub id: i64,
-    /// Identifier of the animal in the order. It may name a pet that the store
-    /// does not hold.
+    /// Identifier of the animal in the order. The store may have no pet with
+    /// this identifier.
     pub pet_id: i64,
     /// Number of units ordered, 1 to 2147483647.
     #[schemars(schema_with = "integer")]
     pub quantity: i32,
-    /// Expected or actual ship date, in UTC (RFC 3339). Absent while it is not
-    /// known, never null.
+    /// Expected or actual ship date, in UTC (RFC 3339). Absent if unknown, never
+    /// null.
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "serialize_utc")]
     #[schemars(with = "DateTime<Utc>")]
     pub ship_date: Option<DateTime<Utc>>,
@@ -59,8 +59,8 @@ pub struct PetPath {
     pub pet_id: PlainInt64,
 }
 
-/// A 64-bit integer written as JSON would write it: `+1`, `01`, `-0`, `1.0` and
-/// `1e3` are none. In the document it is a plain `int64`.
+/// A 64-bit integer in its one decimal spelling: not `+1`, `01`, `-0`, `1.0` or
+/// `1e3`. In the document it is a plain `int64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlainInt64(pub i64);
 
@@ -87,8 +87,7 @@ impl JsonSchema for PlainInt64 {
     }
 }
 
-/// The integer that `text` spells, if it is the one spelling of a 64-bit integer
-/// in plain decimal.
+/// The 64-bit integer of which `text` is the one plain decimal spelling.
 pub fn plain_int64(text: &str) -> Option<i64> {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let plain = match digits.as_bytes() {
@@ -99,10 +98,10 @@ pub fn plain_int64(text: &str) -> Option<i64> {
     if plain { text.parse().ok() } else { None }
 }
 
-/// The path parameters of an operation, or what was wrong with them.
+/// The path parameters of an operation, or why they are invalid.
 ///
-/// Extraction itself never fails, so that the handler can answer 400 in the
-/// shape of [`Error`](crate::errors::Error); the metadata is that of `Path<P>`.
+/// Extraction itself never fails, so that the handler can answer 400 with an
+/// [`Error`](crate::errors::Error) body. The metadata is that of `Path<P>`.
 #[derive(Debug)]
 pub struct PathOf<P>(pub Result<P, HttpError>);
 
@@ -123,8 +122,8 @@ where
     }
 }
 
-/// A time as the contract writes it: RFC 3339 in UTC with `Z`, and no more
-/// digits of a second than it has.
+/// A time as the contract writes it: RFC 3339 in UTC with `Z`, with 0, 3, 6 or 9
+/// digits of a second.
 pub fn utc_text(time: &DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
@@ -139,7 +138,7 @@ fn serialize_utc<S: Serializer>(
     }
 }
 
-/// `integer` without a format, as the specification's tables write it.
+/// `integer` without a format, as in the specification's tables.
 pub(crate) fn integer(_: &mut SchemaGenerator) -> Schema {
     Schema::Object(SchemaObject {
         instance_type: Some(InstanceType::Integer.into()),
@@ -152,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_spelling_an_integer() {
+    fn an_integer_has_one_spelling() {
         for (text, value) in [
             ("0", 0),
             ("7", 7),

@@ -1,9 +1,11 @@
 //! `accounts`: create, set-plan, list.
 
+use super::options::Options;
 use super::printer::Printer;
 use super::table::Column;
-use super::{Options, values};
-use crate::store::sqlite::{Account, SqliteStore};
+use super::values;
+use crate::store::Account;
+use crate::store::sqlite::SqliteStore;
 use anyhow::Context;
 use chrono::{SubsecRound, Utc};
 use clap::{Args, Subcommand};
@@ -15,19 +17,19 @@ use store_orders_api::plans::{Plan, PlanLimits};
 Examples:
   store-orders accounts create acme --plan pro
   store-orders accounts list")]
-pub enum Command {
-    /// Create a customer's account
+pub enum AccountsCommand {
+    /// Create an account for a customer
     #[command(after_help = "\
 Examples:
   store-orders accounts create acme --plan pro
   store-orders accounts create globex --plan enterprise --per-minute 5000 --per-day 2000000")]
     Create {
-        /// The account's name, which no other account has
+        /// The account's name, which must be unique
         name: String,
         #[command(flatten)]
         plan: PlanArgs,
     },
-    /// Move an account to another plan; its limits hold from the next request
+    /// Move an account to another plan, from the next request on
     #[command(after_help = "\
 Example:
   store-orders accounts set-plan acme --plan business")]
@@ -44,16 +46,16 @@ Example:
     List,
 }
 
-/// A plan, and the limits that go with enterprise.
+/// A plan, and the limits that enterprise needs.
 #[derive(Args, Debug)]
 pub struct PlanArgs {
     /// The customer's plan
     #[arg(long, value_parser = values::plan())]
     plan: Plan,
-    /// Requests a minute, agreed with an enterprise customer
+    /// Requests a minute, for enterprise
     #[arg(long, value_name = "N", requires = "per_day")]
     per_minute: Option<u32>,
-    /// Requests a day, agreed with an enterprise customer
+    /// Requests a day, for enterprise
     #[arg(long, value_name = "N", requires = "per_minute")]
     per_day: Option<u32>,
 }
@@ -65,20 +67,20 @@ impl PlanArgs {
     }
 }
 
-impl Command {
+impl AccountsCommand {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         let store = options.open_store()?;
         let now = Utc::now().trunc_subsecs(0);
         match self {
-            Command::Create { name, plan } => {
+            AccountsCommand::Create { name, plan } => {
                 store.create_account(name, plan.plan, plan.own_limits(), now)?;
                 show(&store, name, "created account", printer)
             }
-            Command::SetPlan { name, plan } => {
+            AccountsCommand::SetPlan { name, plan } => {
                 store.set_plan(name, plan.plan, plan.own_limits())?;
                 show(&store, name, "changed account", printer)
             }
-            Command::List => list(&store, printer),
+            AccountsCommand::List => list(&store, printer),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! `backup` and `restore`: a copy of a live store, and a store made of one.
+//! `backup` and `restore`: a snapshot of a live store, and a store from a snapshot.
 
-use super::Options;
-use super::check::counts;
+use super::check::{Checked, counts};
+use super::options::Options;
 use super::printer::Printer;
 use crate::store::sqlite;
 use clap::Args;
@@ -9,15 +9,15 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Where the copy goes.
+/// Arguments of `backup`.
 #[derive(Args, Debug)]
 pub struct BackupArgs {
-    /// The file to write, which must not exist
+    /// The file to write; it must not exist
     #[arg(value_name = "FILE")]
     file: PathBuf,
 }
 
-/// Where the copy is.
+/// Arguments of `restore`.
 #[derive(Args, Debug)]
 pub struct RestoreArgs {
     /// The file that `backup` wrote
@@ -30,7 +30,7 @@ impl BackupArgs {
         let directory = &options.store.data_dir;
         let bytes = with_bar(|progress| sqlite::back_up(directory, &self.file, progress))?;
         let file = self.file.display();
-        let text = format_args!("wrote {file}: {}", HumanBytes(bytes)).to_string();
+        let text = format!("wrote {file}: {}", HumanBytes(bytes));
         Ok(printer.show(&json!({ "file": file.to_string(), "bytes": bytes }), text)?)
     }
 }
@@ -38,14 +38,15 @@ impl BackupArgs {
 impl RestoreArgs {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         let directory = &options.store.data_dir;
-        let found = with_bar(|progress| sqlite::restore(&self.file, directory, progress))?;
-        let text = format!("restored {}\n{}", directory.display(), counts(&found));
-        Ok(printer.show(&found, text)?)
+        let store = with_bar(|progress| sqlite::restore(&self.file, directory, progress))?;
+        let restored = Checked { store, counted_accounts: None };
+        let text = format!("restored {}\n{}", directory.display(), counts(&restored));
+        Ok(printer.show(&restored, text)?)
     }
 }
 
-/// The bar is drawn on a terminal only.
-fn with_bar<T>(work: impl FnOnce(sqlite::Progress<'_>) -> T) -> T {
+/// Shows a progress bar if standard error is a terminal.
+fn with_bar<T>(work: impl FnOnce(sqlite::CopyProgress<'_>) -> T) -> T {
     let bar = ProgressBar::no_length().with_style(
         ProgressStyle::with_template("{bar:40} {percent} %")
             .unwrap_or_else(|_| ProgressStyle::default_bar()),

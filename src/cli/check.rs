@@ -1,45 +1,58 @@
-//! `check`: whether a store is sound, and what it holds.
+//! `check`: the integrity of a store and of its limits' file, and their contents.
 
-use super::Options;
+use super::options::Options;
 use super::printer::Printer;
-use crate::store::sqlite::{self, Findings};
+use crate::limits::check_limits_file;
+use crate::store::{CheckReport, sqlite};
+use serde::Serialize;
 
-/// Shows what there is; what is wrong with it makes the command fail.
-pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-    let directory = &options.store.data_dir;
-    let found = sqlite::check(directory)?;
-    let name = directory.display();
-    if found.problems.is_empty() {
-        return Ok(printer.show(&found, format!("{name}: sound\n{}", counts(&found)))?);
-    }
-    let problems = found.problems.join("\n  ");
-    printer.show(&found, format!("{name}: not sound\n  {problems}\n{}", counts(&found)))?;
-    printer.flush()?;
-    let (number, plural) = match found.problems.len() {
-        1 => (1, ""),
-        number => (number, "s"),
-    };
-    anyhow::bail!("{name}: {number} problem{plural} found")
+/// What the store and the limits' file hold, and what is wrong with them.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Checked {
+    #[serde(flatten)]
+    pub store: CheckReport,
+    /// Accounts whose requests are counted, if there is a file of the limits.
+    pub counted_accounts: Option<i64>,
 }
 
-/// What the store holds, for people.
-pub(super) fn counts(found: &Findings) -> String {
-    let orders = &found.orders;
+/// Shows the counts and all problems; any problem makes the command fail.
+pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+    let directory = &options.store.data_dir;
+    let mut checked = Checked { store: sqlite::check(directory)?, counted_accounts: None };
+    match check_limits_file(directory) {
+        Ok(accounts) => checked.counted_accounts = accounts,
+        Err(problem) => checked.store.problems.push(problem),
+    }
+    let (name, problems) = (directory.display(), &checked.store.problems);
+    if problems.is_empty() {
+        return Ok(printer.show(&checked, format!("{name}: sound\n{}", counts(&checked)))?);
+    }
+    let lines = problems.join("\n  ");
+    printer.show(&checked, format!("{name}: not sound\n  {lines}\n{}", counts(&checked)))?;
+    printer.flush()?;
+    let plural = if problems.len() == 1 { "" } else { "s" };
+    anyhow::bail!("{name}: {} problem{plural} found", problems.len())
+}
+
+/// What the store holds, as text.
+pub(super) fn counts(checked: &Checked) -> String {
+    let store = &checked.store;
     let mut text = format!(
         "orders    {} pending, {} shipped, {} cancelled; version {}\n\
          pets      {}\n\
          accounts  {}\n\
          keys      {}; version {}",
-        orders.pending,
-        orders.shipped,
-        orders.cancelled,
-        found.orders_version,
-        found.pets,
-        found.accounts,
-        found.keys,
-        found.keys_version,
+        store.orders.pending,
+        store.orders.shipped,
+        store.orders.cancelled,
+        store.orders_version,
+        store.pets,
+        store.accounts,
+        store.keys,
+        store.keys_version,
     );
-    if let Some(accounts) = found.counted_accounts {
+    if let Some(accounts) = checked.counted_accounts {
         text.push_str(&format!("\nlimits    counted for {accounts} accounts"));
     }
     text

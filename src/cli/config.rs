@@ -1,9 +1,9 @@
-//! `config`: the default file, and the settings that are in force.
+//! `config`: the default file, and the settings in force.
 
-use super::Options;
+use super::options::Options;
 use super::printer::Printer;
 use super::table::Column;
-use crate::config::{InForce, ServerConfig, default_file};
+use crate::config::{EffectiveSettings, ServerConfig, default_file};
 use clap::Subcommand;
 use serde_json::json;
 use std::path::PathBuf;
@@ -13,24 +13,24 @@ use std::path::PathBuf;
 Examples:
   store-orders config default > store-orders.toml
   store-orders config check store-orders.toml")]
-pub enum Command {
-    /// Print a file with every setting, what it means and its default
+pub enum ConfigCommand {
+    /// Print a file with the meaning and the default of every setting
     #[command(after_help = "\
 Example:
   store-orders config default > store-orders.toml")]
     Default,
-    /// Check the settings of a file, the environment and flags without starting
+    /// Check the settings of a file, the environment and flags
     #[command(after_help = "\
 Example:
   store-orders config check store-orders.toml")]
     Check {
-        /// The file to check, in place of the one that --config names
+        /// The file to check instead of the one that --config names
         #[arg(value_name = "FILE")]
         checked_file: Option<PathBuf>,
         #[command(flatten)]
         settings: Box<ServerConfig>,
     },
-    /// Show the settings in force, and where each of them comes from
+    /// Show the settings in force and where each comes from
     #[command(after_help = "\
 Examples:
   store-orders config show --config store-orders.toml
@@ -38,36 +38,36 @@ Examples:
     Show(Box<ServerConfig>),
 }
 
-impl Command {
-    /// Settings that cannot be used have been refused before.
+impl ConfigCommand {
+    /// Invalid settings were refused before.
     pub(super) fn run(
         &self,
         options: &Options,
-        in_force: &InForce,
+        effective: &EffectiveSettings,
         printer: &mut Printer<'_>,
     ) -> anyhow::Result<()> {
         match self {
-            Command::Default => Ok(printer.text(&default_file())?),
-            Command::Check { checked_file, .. } => {
+            ConfigCommand::Default => Ok(printer.text(&default_file())?),
+            ConfigCommand::Check { checked_file, .. } => {
                 let file = checked_file.as_ref().or(options.config.as_ref());
                 let name = file.map(|file| file.display().to_string());
                 let text = match &name {
-                    Some(name) => format!("{name}: the settings can be used"),
-                    None => "the settings can be used; no file was named".to_string(),
+                    Some(name) => format!("{name}: the settings are valid"),
+                    None => "the settings are valid; no file was named".to_string(),
                 };
                 Ok(printer.show(&json!({ "file": name, "usable": true }), text)?)
             }
-            Command::Show(_) => show(in_force, printer),
+            ConfigCommand::Show(_) => show(effective, printer),
         }
     }
 }
 
-fn show(in_force: &InForce, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+fn show(effective: &EffectiveSettings, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let mut listing =
         printer.listing(vec![Column::text("key"), Column::text("value"), Column::text("origin")]);
-    for setting in in_force.settings() {
+    for setting in effective.settings() {
         listing.add(setting, || {
-            vec![setting.key.clone(), setting.text(), setting.origin.to_string()]
+            vec![setting.key.clone(), setting.text.clone(), setting.origin.to_string()]
         })?;
     }
     Ok(listing.finish()?)

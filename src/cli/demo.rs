@@ -1,11 +1,11 @@
-//! `demo`: the whole service in one command, with nothing to prepare.
+//! `demo`: the whole service in one command, with sample data.
 
 use super::serve::{HangUp, ServeError, run};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{AdminListen, LogLevel, ServerConfig};
 use crate::keys::Environment;
-use crate::store::StoreError;
-use crate::store::sqlite::{IssuedKey, NewKey, NewOrder, SqliteStore};
+use crate::store::sqlite::SqliteStore;
+use crate::store::{IssuedKey, NewKey, NewOrder, StoreError};
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
 use std::io::Write;
@@ -20,18 +20,18 @@ const PETS: [&str; 12] = [
 ];
 const ORDERS: i64 = 48;
 
-/// How long requests under way may take to finish.
+/// Shorter than for `serve`: the demo's data is not kept.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
-/// How the demonstration is to run.
+/// Arguments of `demo`.
 #[derive(Args, Debug)]
 pub struct DemoArgs {
-    /// Where to listen; port 0 takes a free one
+    /// Address to listen on; port 0 takes a free one
     #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
     pub listen: SocketAddr,
 }
 
-/// Serves a store of its own, which goes when the server ends.
+/// Serves a temporary store, which is deleted when the server stops.
 pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
     let directory =
         tempfile::Builder::new().prefix("store-orders-demo-").tempdir().map_err(|source| {
@@ -52,7 +52,7 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
     })
 }
 
-/// Some dozens of orders, a third of them shipped; pets; a Pro account; a key.
+/// Imports orders and pets, creates a Pro account and issues a key for it.
 fn fill(store: &SqliteStore) -> Result<IssuedKey, StoreError> {
     let now_ms = SystemClock::start().now().wall_ms();
     let now = DateTime::from_timestamp_millis(now_ms).unwrap_or_default();
@@ -66,8 +66,8 @@ fn fill(store: &SqliteStore) -> Result<IssuedKey, StoreError> {
     store.issue_key(&new, now_ms)
 }
 
-/// Every third order has shipped, every sixth is complete; a pending one has a
-/// ship date or not.
+/// Every third order has shipped, every sixth is complete, and every second has a
+/// ship date, as have all that have shipped.
 fn order(number: i64, now: DateTime<Utc>) -> NewOrder {
     let midnight =
         now - TimeDelta::nanoseconds(now.timestamp_nanos_opt().unwrap_or(0) % 86_400_000_000_000);
@@ -88,20 +88,23 @@ fn introduce(out: &mut dyn Write, address: SocketAddr, issued: &IssuedKey) -> st
     let key = issued.key.expose();
     let line = |what: &str, curl: String| format!("  # {what}\n  curl -i {curl}\n");
     let bearer = "-H \"Authorization: Bearer $KEY\"";
-    writeln!(out, "A pet store with {ORDERS} orders, gone when this ends. Its plan is Pro: 300")?;
+    writeln!(
+        out,
+        "A pet store with {ORDERS} orders, deleted when this stops. Its plan is Pro: 300"
+    )?;
     writeln!(out, "requests a minute. In another terminal:\n")?;
     writeln!(out, "  KEY={key}")?;
     let lines = [
         line("list all orders", format!("{bearer} {base}/store/orders")),
         line("cancel a pending one: 204", format!("-X DELETE {bearer} {base}/store/orders/1001")),
         line("cancel a shipped one: 409", format!("-X DELETE {bearer} {base}/store/orders/1000")),
-        line("look a pet up (deprecated)", format!("{bearer} {base}/pets/1")),
+        line("look up a pet (deprecated)", format!("{bearer} {base}/pets/1")),
         line("without a key: 401", format!("{base}/store/orders")),
         line("the API document", format!("http://{address}/openapi.json")),
     ];
     for line in lines {
         write!(out, "{line}")?;
     }
-    writeln!(out, "\n  To read it, and to try it from a page: http://{address}/docs\n")?;
+    writeln!(out, "\n  A page to read it and to try it: http://{address}/docs\n")?;
     writeln!(out, "listening on {base}")
 }

@@ -1,12 +1,11 @@
-//! An import, from the file to the store. Everything is read, parsed and checked
-//! before the store is locked, so that a running server waits for the bare
-//! inserts only.
+//! An import, from the file to the store. The file is read, parsed and checked
+//! before the store is locked, so a running server waits for the inserts only.
 
-use super::Options;
+use super::options::Options;
 use super::printer::Printer;
-use crate::import::{BadRows, Reason, Record, Row, parse};
-use crate::store::StoreError;
-use crate::store::sqlite::{ImportOutcome, NewOrder, SqliteStore};
+use crate::import::{BadRow, BadRows, ParsedRow, Problem, Record, parse};
+use crate::store::sqlite::SqliteStore;
+use crate::store::{ImportOutcome, NewOrder, StoreError};
 use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -16,23 +15,23 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store_orders_api::types::Pet;
 
-/// What to import, and how.
+/// Arguments of `import`.
 #[derive(Args, Debug)]
 pub struct ImportArgs {
     /// The file; - is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Pass over records whose id is in the store already
+    /// Skip records whose id is already in the store
     #[arg(long)]
     skip_existing: bool,
 }
 
-/// A record that the store takes.
+/// A record that the store holds.
 pub trait Importable: Record {
     /// Which of these ids are in the store, in the order given.
     fn existing(store: &SqliteStore, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
 
-    /// Stores all of these or none.
+    /// Stores all records, or none.
     fn import(
         store: &SqliteStore,
         records: &[Self],
@@ -83,9 +82,9 @@ pub(super) fn import<R: Importable>(
     drop(content);
 
     let store = options.open_store()?;
-    let skipped = take_existing(&store, &mut parsed.rows, args, &mut parsed.bad)?;
+    let skipped = remove_existing(&store, &mut parsed.rows, args, &mut parsed.bad)?;
     if parsed.bad.count() > 0 {
-        return Err(Unsound { file: name, bad: parsed.bad }.into());
+        return Err(InvalidFile { file: name, bad: parsed.bad }.into());
     }
     let records: Vec<R> = parsed.rows.into_iter().map(|row| row.record).collect();
     let mut outcome = store_all(&store, &records, args.skip_existing)?;
@@ -106,11 +105,11 @@ fn content_of(file: &Path) -> std::io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Takes out the rows whose id is in the store, and says how many they were:
-/// bad rows, unless such rows are to be passed over.
-fn take_existing<R: Importable>(
+/// Removes the rows whose id is in the store, and returns their number. They are
+/// bad rows unless --skip-existing is set.
+fn remove_existing<R: Importable>(
     store: &SqliteStore,
-    rows: &mut Vec<Row<R>>,
+    rows: &mut Vec<ParsedRow<R>>,
     args: &ImportArgs,
     bad: &mut BadRows,
 ) -> Result<usize, StoreError> {
@@ -121,15 +120,15 @@ fn take_existing<R: Importable>(
         let id = row.record.id();
         let exists = next.next_if(|existing| **existing == id).is_some();
         if exists && !args.skip_existing {
-            bad.add(row.place, Reason::InStore { noun: R::NOUN, id });
+            bad.add(row.position, Problem::InStore { noun: R::NOUN, id });
         }
         !exists
     });
     Ok(existing.len())
 }
 
-/// The store is locked meanwhile. The bar is drawn by a thread of its own, and
-/// only on a terminal: a stalled terminal holds nothing up.
+/// The store is locked meanwhile, so another thread draws the progress bar: a
+/// stalled terminal must not block it.
 fn store_all<R: Importable>(
     store: &SqliteStore,
     records: &[R],
@@ -159,24 +158,24 @@ fn report<R: Record>(outcome: ImportOutcome, printer: &mut Printer<'_>) -> anyho
 
 /// A file with bad rows.
 #[derive(Debug)]
-struct Unsound {
+struct InvalidFile {
     file: String,
     bad: BadRows,
 }
 
-impl std::error::Error for Unsound {}
+impl std::error::Error for InvalidFile {}
 
-impl fmt::Display for Unsound {
+impl fmt::Display for InvalidFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.bad.first() {
             [row] => {
-                write!(f, "{}: {}: {}; nothing was imported", self.file, row.place, row.reason)?;
+                write!(f, "{}: {row}; nothing was imported", self.file)?;
             }
             _ => {
                 write!(f, "{}: nothing was imported, because of:\n{}", self.file, self.bad)?;
             }
         }
-        let in_store = |row: &crate::import::BadRow| matches!(row.reason, Reason::InStore { .. });
+        let in_store = |row: &BadRow| matches!(row.problem, Problem::InStore { .. });
         if self.bad.first().iter().any(in_store) {
             f.write_str("; --skip-existing passes over ids that are in the store")?;
         }

@@ -1,10 +1,12 @@
-//! `keys`: issue, rotate, revoke, list. The one place where a key is written out.
+//! `keys`: issue, rotate, revoke, list. The only code that prints a whole key.
 
+use super::options::Options;
 use super::printer::Printer;
 use super::table::Column;
-use super::{Options, values};
+use super::values;
 use crate::keys::Environment;
-use crate::store::sqlite::{IssuedKey, KeyRecord, NewKey, Rotation, SqliteStore};
+use crate::store::sqlite::SqliteStore;
+use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation};
 use chrono::{DateTime, SecondsFormat, Utc};
 use clap::Subcommand;
 use serde::Serialize;
@@ -16,31 +18,31 @@ use std::time::Duration;
 Examples:
   store-orders keys issue --account acme
   store-orders keys list")]
-pub enum Command {
-    /// Issue a key for an account; it is shown this once
+pub enum KeysCommand {
+    /// Issue a key for an account; it is shown only once
     #[command(after_help = "\
 Examples:
   store-orders keys issue --account acme
   store-orders keys issue --account acme --environment staging --expires 90d
   KEY=$(store-orders keys issue --account acme --json | jq -r .key)")]
     Issue {
-        /// Whose key it is
+        /// The account that the key is for
         #[arg(long, value_name = "NAME")]
         account: String,
-        /// Where it is to work
+        /// Environment it is valid in
         #[arg(long, value_enum, default_value_t = Environment::Production)]
         environment: Environment,
-        /// For how long, such as 90d; without it, until it is revoked
+        /// How long it is valid, such as 90d; by default until it is revoked
         #[arg(long, value_name = "DURATION", value_parser = values::life)]
         expires: Option<Duration>,
     },
-    /// Issue a key's successor; the old key stays valid for a while
+    /// Replace a key; the old one stays valid for the overlap
     #[command(after_help = "\
 Examples:
   store-orders keys rotate key_4fQm0ZxW7yTb
   store-orders keys rotate key_4fQm0ZxW7yTb --overlap 7d")]
     Rotate {
-        /// The id of the key to be replaced
+        /// The id of the key to replace
         #[arg(value_name = "KEY_ID")]
         key_id: String,
         /// How long the old key stays valid, at most 7d
@@ -52,7 +54,7 @@ Examples:
         )]
         overlap: Duration,
     },
-    /// Revoke a key for good; a running server refuses it within a second
+    /// Revoke a key; a running server refuses it within a second
     #[command(after_help = "\
 Example:
   store-orders keys revoke key_4fQm0ZxW7yTb")]
@@ -61,42 +63,42 @@ Example:
         #[arg(value_name = "KEY_ID")]
         key_id: String,
     },
-    /// List all keys that were ever issued, by their ids
+    /// List all keys that were ever issued, by id
     #[command(after_help = "\
 Example:
   store-orders keys list --json")]
     List,
 }
 
-impl Command {
+impl KeysCommand {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         let store = options.open_store()?;
         let now_ms = Utc::now().timestamp_millis();
         match self {
-            Command::Issue { account, environment, expires } => {
+            KeysCommand::Issue { account, environment, expires } => {
                 let new = NewKey { account, environment: *environment, expires_after: *expires };
                 show_once(&store.issue_key(&new, now_ms)?, printer)
             }
-            Command::Rotate { key_id, overlap } => {
+            KeysCommand::Rotate { key_id, overlap } => {
                 let rotation = Rotation { key_id, overlap: *overlap };
                 show_once(&store.rotate_key(rotation, now_ms)?, printer)
             }
-            Command::Revoke { key_id } => {
+            KeysCommand::Revoke { key_id } => {
                 store.revoke_key(key_id, now_ms)?;
                 Ok(printer.show(&json!({ "revoked": key_id }), format_args!("revoked {key_id}"))?)
             }
-            Command::List => list(&store, now_ms, printer),
+            KeysCommand::List => list(&store, now_ms, printer),
         }
     }
 }
 
-/// A key that exists and that nobody has seen.
+/// A key that was issued and could not be shown.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "{id} was issued, but it could not be shown, and it cannot be shown again; revoke it with \
      `store-orders keys revoke {id}`"
 )]
-struct NotShown {
+struct KeyNotShown {
     id: String,
     source: std::io::Error,
 }
@@ -109,7 +111,7 @@ fn show_once(issued: &IssuedKey, printer: &mut Printer<'_>) -> anyhow::Result<()
     printer
         .show(&json!({ "id": id, "key": key }), text)
         .and_then(|()| printer.flush())
-        .map_err(|source| NotShown { id: id.clone(), source }.into())
+        .map_err(|source| KeyNotShown { id: id.clone(), source }.into())
 }
 
 fn list(store: &SqliteStore, now_ms: i64, printer: &mut Printer<'_>) -> anyhow::Result<()> {
@@ -131,48 +133,48 @@ fn list(store: &SqliteStore, now_ms: i64, printer: &mut Printer<'_>) -> anyhow::
     Ok(listing.finish()?)
 }
 
-/// What a key is good for now.
+/// Whether a key is valid now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum State {
+enum KeyState {
     Active,
-    /// Valid still, beside its successor.
+    /// Still valid, as its successor is.
     Rotated,
     Expired,
     Revoked,
 }
 
-impl State {
-    fn of(key: &KeyRecord, now_ms: i64) -> State {
+impl KeyState {
+    fn of(key: &KeyRecord, now_ms: i64) -> KeyState {
         if key.revoked_at.is_some() {
-            State::Revoked
+            KeyState::Revoked
         } else if key.expires_at.is_some_and(|end| end <= now_ms) {
-            State::Expired
+            KeyState::Expired
         } else if key.successor.is_some() {
-            State::Rotated
+            KeyState::Rotated
         } else {
-            State::Active
+            KeyState::Active
         }
     }
 
-    const fn name(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
-            State::Active => "active",
-            State::Rotated => "rotated",
-            State::Expired => "expired",
-            State::Revoked => "revoked",
+            KeyState::Active => "active",
+            KeyState::Rotated => "rotated",
+            KeyState::Expired => "expired",
+            KeyState::Revoked => "revoked",
         }
     }
 }
 
-/// A key as lists show it: never the key itself.
+/// A key in a list, without the key itself.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct KeyJson {
     id: String,
     account: String,
     environment: Environment,
-    state: State,
+    state: KeyState,
     issued_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<String>,
@@ -187,7 +189,7 @@ struct KeyJson {
 impl KeyJson {
     fn of(key: KeyRecord, now_ms: i64) -> KeyJson {
         KeyJson {
-            state: State::of(&key, now_ms),
+            state: KeyState::of(&key, now_ms),
             id: key.id,
             account: key.account,
             environment: key.environment,
@@ -204,8 +206,8 @@ impl KeyJson {
         vec![
             self.id.clone(),
             self.account.clone(),
-            self.environment.name().to_string(),
-            self.state.name().to_string(),
+            self.environment.as_str().to_string(),
+            self.state.as_str().to_string(),
             self.issued_at.clone(),
             text(&self.expires_at),
             text(&self.revoked_at),
@@ -215,7 +217,7 @@ impl KeyJson {
     }
 }
 
-/// RFC 3339 in UTC, to the second. A time beyond every calendar stays a number.
+/// RFC 3339 in UTC, to the second. A time outside the calendar stays a number.
 fn time(ms: i64) -> String {
     DateTime::<Utc>::from_timestamp_millis(ms)
         .map_or_else(|| ms.to_string(), |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))

@@ -1,30 +1,30 @@
-//! A listing: a table, or a JSON array with an element a line. It is written as
-//! it comes, so that a million orders need no memory.
+//! A list of records: a table, or a JSON array with one element per line. Each
+//! record is written at once, so a million orders need no memory.
 
-use super::table::Table;
+use super::table::TextTable;
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// A listing that is being written.
+/// A list that is being written.
 pub enum Listing<'a> {
     /// A JSON array.
     Json {
-        /// Where it goes.
+        /// The output.
         out: &'a mut dyn Write,
-        /// What the next element has before it.
+        /// What precedes the next element.
         before: &'static str,
     },
     /// A table.
-    Table(Table<'a>),
+    Table(TextTable<'a>),
 }
 
 impl<'a> Listing<'a> {
-    /// An array with nothing in it yet.
+    /// An empty array.
     pub fn json(out: &'a mut dyn Write) -> Listing<'a> {
         Listing::Json { out, before: "[\n" }
     }
 
-    /// Adds one: what programs read, and the cells that people do.
+    /// Adds a record, as JSON or as the cells of a row.
     pub fn add(
         &mut self,
         record: &impl Serialize,
@@ -40,7 +40,7 @@ impl<'a> Listing<'a> {
         }
     }
 
-    /// Writes what is left.
+    /// Writes the rest.
     pub fn finish(self) -> io::Result<()> {
         match self {
             Listing::Json { out, before: "[\n" } => out.write_all(b"[]\n"),

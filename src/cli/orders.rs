@@ -1,11 +1,11 @@
 //! `orders`: import, ship, show, list.
 
 use super::importing::{ImportArgs, import};
+use super::options::Options;
 use super::printer::Printer;
 use super::table::Column;
-use super::{Options, values};
-use crate::store::Status;
-use crate::store::sqlite::{NewOrder, StoredOrder};
+use super::values;
+use crate::store::{NewOrder, Status, StoredOrder};
 use clap::Subcommand;
 use serde_json::json;
 use std::ops::ControlFlow;
@@ -15,15 +15,14 @@ use std::ops::ControlFlow;
 Examples:
   store-orders orders import orders.csv
   store-orders orders list --status pending")]
-pub enum Command {
+pub enum OrdersCommand {
     /// Import orders from a file: all of them, or none
     ///
-    /// The file is a JSON array, JSON lines, or CSV with a header row; which of
-    /// them is told by its content. A record has the fields id, petId and
-    /// quantity (1 to 2147483647), and may have shipDate (RFC 3339, any offset),
-    /// complete (true or false, the default) and status (pending, the default,
-    /// or shipped). An id that was ever in the store is taken, that of a
-    /// cancelled order too.
+    /// The file is a JSON array, JSON lines, or CSV with a header row; its content
+    /// tells which. A record has the fields id, petId and quantity (1 to
+    /// 2147483647), and may have shipDate (RFC 3339, any offset), complete (true,
+    /// or false, the default) and status (pending, the default, or shipped). An id
+    /// is never used again, not even that of a cancelled order.
     #[command(after_help = "\
 Examples:
   store-orders orders import orders.csv
@@ -44,7 +43,7 @@ Example:
         )]
         ids: Vec<i64>,
     },
-    /// Show everything the store knows of an order
+    /// Show all that the store holds of an order
     #[command(after_help = "\
 Example:
   store-orders orders show 1001 --json")]
@@ -59,22 +58,22 @@ Examples:
   store-orders orders list --status pending --limit 20
   store-orders orders list --json > orders.json")]
     List {
-        /// Only those of this status
+        /// Only orders with this status
         #[arg(long, value_parser = values::status())]
         status: Option<Status>,
-        /// Only the first N
+        /// At most N orders
         #[arg(long, value_name = "N")]
         limit: Option<u64>,
     },
 }
 
-impl Command {
+impl OrdersCommand {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         match self {
-            Command::Import(args) => import::<NewOrder>(args, options, printer),
-            Command::Ship { ids } => ship(ids, options, printer),
-            Command::Show { id } => show(*id, options, printer),
-            Command::List { status, limit } => list(*status, *limit, options, printer),
+            OrdersCommand::Import(args) => import::<NewOrder>(args, options, printer),
+            OrdersCommand::Ship { ids } => ship(ids, options, printer),
+            OrdersCommand::Show { id } => show(*id, options, printer),
+            OrdersCommand::List { status, limit } => list(*status, *limit, options, printer),
         }
     }
 }
@@ -104,14 +103,14 @@ fn list(
     options: &Options,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
-    // What is known of cancelled orders only is shown among themselves only: the
-    // table is wide enough.
+    // The columns of cancelled orders are shown only among themselves: the table is
+    // wide enough.
     let hidden = if status == Some(Status::Cancelled) { 0 } else { CANCELLED.len() };
     let shown = COLUMNS.len() + CANCELLED.len() - hidden;
     let mut listing = printer.listing(columns().take(shown).collect());
     let mut left = limit.unwrap_or(u64::MAX);
     let mut written = Ok(());
-    options.open_store()?.visit_stored_orders(status, &mut |order| {
+    options.open_store()?.for_each_order(status, &mut |order| {
         if left == 0 {
             return ControlFlow::Break(());
         }
@@ -138,7 +137,7 @@ fn columns() -> impl Iterator<Item = Column> {
     COLUMNS.into_iter().chain(CANCELLED)
 }
 
-/// What stands in each of the [`columns`].
+/// The cells of the [`columns`].
 fn cells(order: &StoredOrder) -> impl Iterator<Item = String> {
     let text = |value: &Option<String>| value.clone().unwrap_or_default();
     [
@@ -147,7 +146,7 @@ fn cells(order: &StoredOrder) -> impl Iterator<Item = String> {
         order.quantity.to_string(),
         text(&order.ship_date),
         order.complete.to_string(),
-        order.status.name().to_string(),
+        order.status.as_str().to_string(),
         text(&order.cancelled_at),
         text(&order.cancelled_by),
     ]

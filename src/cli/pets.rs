@@ -1,7 +1,7 @@
 //! `pets`: import.
 
-use super::Options;
 use super::importing::{ImportArgs, import};
+use super::options::Options;
 use super::printer::Printer;
 use clap::Subcommand;
 use store_orders_api::types::Pet;
@@ -10,11 +10,11 @@ use store_orders_api::types::Pet;
 #[command(after_help = "\
 Example:
   store-orders pets import pets.csv")]
-pub enum Command {
+pub enum PetsCommand {
     /// Import pets from a file: all of them, or none
     ///
-    /// The file is a JSON array, JSON lines, or CSV with a header row; which of
-    /// them is told by its content. A record has the fields id and name.
+    /// The file is a JSON array, JSON lines, or CSV with a header row; its content
+    /// tells which. A record has the fields id and name.
     #[command(after_help = "\
 Examples:
   store-orders pets import pets.csv
@@ -22,9 +22,9 @@ Examples:
     Import(ImportArgs),
 }
 
-impl Command {
+impl PetsCommand {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-        let Command::Import(args) = self;
+        let PetsCommand::Import(args) = self;
         import::<Pet>(args, options, printer)
     }
 }

@@ -1,8 +1,7 @@
-//! Where commands write what they have to show: text for people, JSON for
-//! programs.
+//! The output of a command: text for people, or JSON for programs.
 
 use super::listing::Listing;
-use super::table::{Column, Table};
+use super::table::{Column, TextTable};
 use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -16,14 +15,14 @@ pub struct Printer<'a> {
 }
 
 impl<'a> Printer<'a> {
-    /// Text fits the terminal's width; elsewhere lines are as long as they are.
+    /// Tables fit the width of a terminal; elsewhere lines have any length.
     pub fn new(out: &'a mut dyn Write, json: bool) -> Printer<'a> {
         let stdout = io::stdout();
         let size = if stdout.is_terminal() { terminal_size_of(stdout) } else { None };
         Printer { out, json, width: size.map(|(Width(width), _)| width) }
     }
 
-    /// Shows one thing: as JSON on one line, or as this text.
+    /// Shows one record: as JSON on one line, or as this text.
     pub fn show(&mut self, json: &impl Serialize, text: impl Display) -> io::Result<()> {
         if self.json {
             serde_json::to_writer(&mut *self.out, json)?;
@@ -33,21 +32,21 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Shows a text that is the same for people and programs.
+    /// Writes a text that is the same with `--json`.
     pub fn text(&mut self, text: &str) -> io::Result<()> {
         self.out.write_all(text.as_bytes())
     }
 
-    /// Shows many things of one kind, one after the other.
+    /// Begins a list of records.
     pub fn listing(&mut self, columns: Vec<Column>) -> Listing<'_> {
         if self.json {
             Listing::json(self.out)
         } else {
-            Listing::Table(Table::new(self.out, columns, self.width))
+            Listing::Table(TextTable::new(self.out, columns, self.width))
         }
     }
 
-    /// Hands everything on to whoever reads it.
+    /// Flushes the output.
     pub fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }

@@ -1,70 +1,34 @@
-//! `serve`: the server on a store of the operator's.
+//! `serve`: the server on the operator's store.
 
+mod error;
 mod process;
 mod signals;
 
+pub use error::ServeError;
 pub use process::run;
 pub use signals::HangUp;
 
-use crate::config::{InForce, ServerConfig};
-use crate::server::{Server, StartError};
-use crate::store::StoreError;
-use crate::store::sqlite::{LockError, ServerLock, SqliteStore};
-use signals::Stop;
+use crate::config::{EffectiveSettings, ServerConfig};
+use crate::server::Server;
+use crate::store::sqlite::{ServerLock, SqliteStore};
 use std::io::Write;
 use std::path::Path;
-use std::process::ExitCode;
 
-/// Why the server did not run to a clean end.
-#[derive(Debug, thiserror::Error)]
-pub enum ServeError {
-    /// The store could not be opened.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// Another server has the store.
-    #[error(transparent)]
-    Lock(#[from] LockError),
-    /// The server could not be started.
-    #[error(transparent)]
-    Start(#[from] StartError),
-    /// The system refused a thread, a signal or a file.
-    #[error("{doing}")]
-    System {
-        /// What was being done.
-        doing: &'static str,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// A second signal came while it stopped.
-    #[error("told a second time to stop, and stopped with requests under way")]
-    CutShort(Stop),
-}
-
-impl ServeError {
-    /// The status to exit with.
-    pub fn exit_code(&self) -> ExitCode {
-        match self {
-            ServeError::CutShort(stop) => ExitCode::from(stop.exit_status()),
-            _ => ExitCode::FAILURE,
-        }
-    }
-}
-
-/// Serves the store of this directory until it is told to stop.
+/// Serves the store in this directory until a signal stops it.
 pub fn serve(
     data_dir: &Path,
     config: &ServerConfig,
-    in_force: &InForce,
+    effective: &EffectiveSettings,
     out: &mut dyn Write,
 ) -> Result<(), ServeError> {
     let mut lock = ServerLock::take(data_dir)?;
     let store = SqliteStore::open(data_dir)?;
     let mut config = config.clone();
-    if in_force.is_default("admin_listen") {
+    if effective.is_default("admin_listen") {
         config.admin_listen = config.admin_listen.if_free();
     }
     run(store, config, HangUp::Reloads, |server| {
-        lock.note_address(server.address())?;
+        lock.record_address(server.address())?;
         announce(server, out)
     })
 }

@@ -1,14 +1,14 @@
-//! A table for people: a line of names, then a line a record, in columns.
+//! A table as text: a line of column names, then one line per record.
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width};
 use std::io::{self, Write};
 use std::mem;
 
-/// How many rows are set together: enough that the columns stay where they are,
-/// few enough that a long table starts at once.
+/// How many rows are laid out together: enough that column widths settle, few
+/// enough that a long table starts at once.
 const ROWS_AT_ONCE: usize = 1_000;
 
-/// Between columns.
+/// Spaces between columns.
 const GAP: u16 = 2;
 
 /// A column.
@@ -19,39 +19,39 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of words.
+    /// A column of text, aligned left.
     pub const fn text(name: &'static str) -> Column {
         Column { name, alignment: CellAlignment::Left }
     }
 
-    /// A column of numbers, whose last digits stand below one another.
+    /// A column of numbers, aligned right.
     pub const fn number(name: &'static str) -> Column {
         Column { name, alignment: CellAlignment::Right }
     }
 
-    /// What it is called.
+    /// Its name.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 }
 
 /// A table that is being written.
-pub struct Table<'a> {
+pub struct TextTable<'a> {
     out: &'a mut dyn Write,
     columns: Vec<Column>,
-    /// How wide it may be.
+    /// The terminal's width.
     width: Option<u16>,
-    /// How wide each column has been.
+    /// The width of each column so far.
     widths: Vec<u16>,
     rows: Vec<Vec<String>>,
     begun: bool,
 }
 
-impl<'a> Table<'a> {
-    /// A table without rows, to fit a terminal of this width.
-    pub fn new(out: &'a mut dyn Write, columns: Vec<Column>, width: Option<u16>) -> Table<'a> {
+impl<'a> TextTable<'a> {
+    /// An empty table for a terminal of this width.
+    pub fn new(out: &'a mut dyn Write, columns: Vec<Column>, width: Option<u16>) -> TextTable<'a> {
         let widths = vec![0; columns.len()];
-        Table { out, columns, width, widths, rows: Vec::new(), begun: false }
+        TextTable { out, columns, width, widths, rows: Vec::new(), begun: false }
     }
 
     /// Adds a row.
@@ -60,7 +60,7 @@ impl<'a> Table<'a> {
         if self.rows.len() == ROWS_AT_ONCE { self.write() } else { Ok(()) }
     }
 
-    /// Writes what is left, and the names even if there was no row.
+    /// Writes the rest, and the names even if there was no row.
     pub fn finish(mut self) -> io::Result<()> {
         if self.begun && self.rows.is_empty() { Ok(()) } else { self.write() }
     }
@@ -69,7 +69,7 @@ impl<'a> Table<'a> {
         let mut table = comfy_table::Table::new();
         table.load_style(comfy_table::presets::NOTHING);
         table.set_content_arrangement(ContentArrangement::Dynamic);
-        // Without a width that counts for nothing: the lines are as long as they are.
+        // Without a terminal, lines have any length.
         table.set_width(self.width.unwrap_or(u16::MAX));
         if !mem::replace(&mut self.begun, true) {
             table.set_header(self.columns.iter().map(|column| column.name));
@@ -82,8 +82,8 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// A column is at least as wide as it was in the rows before, unless the
-    /// terminal is too narrow for all of them anyway.
+    /// A column is at least as wide as in the rows before, unless the terminal is
+    /// too narrow for all columns.
     fn set_columns(&mut self, table: &mut comfy_table::Table) {
         for (width, now) in self.widths.iter_mut().zip(table.column_max_content_widths()) {
             *width = (*width).max(now + GAP);
@@ -108,7 +108,7 @@ mod tests {
     fn written(rows: &[[&str; 2]], width: Option<u16>) -> String {
         let mut out = Vec::new();
         let columns = vec![Column::number("id"), Column::text("name")];
-        let mut table = Table::new(&mut out, columns, width);
+        let mut table = TextTable::new(&mut out, columns, width);
         for row in rows {
             table.add(row.iter().map(ToString::to_string).collect()).unwrap();
         }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stand_right_and_words_left() {
+    fn numbers_align_right_and_text_left() {
         assert_eq!(
             written(&[["7", "Rex"], ["-1000", "Minka"]], None),
             "   id  name\n    7  Rex\n-1000  Minka\n"

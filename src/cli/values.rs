@@ -1,16 +1,15 @@
-//! Values as the command line writes them.
+//! Values of flags and arguments.
 
-use crate::store::Status;
-use crate::store::sqlite::LONGEST_OVERLAP;
+use crate::store::{MAX_OVERLAP, Status};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::time::Duration;
 use store_orders_api::plans::Plan;
 use store_orders_api::types::plain_int64;
 
-/// Longer than any key should live, and short enough that its end has a date.
+/// Short enough that the end has a date.
 const LONGEST_LIFE: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// The id of an order, spelled as the API takes it.
+/// The id of an order, written as in the API.
 pub fn id(text: &str) -> Result<i64, String> {
     plain_int64(text).ok_or_else(|| "not a 64-bit integer in plain decimal".to_string())
 }
@@ -22,26 +21,27 @@ pub fn plan() -> impl TypedValueParser<Value = Plan> {
 
 /// A status, by name.
 pub fn status() -> impl TypedValueParser<Value = Status> {
-    let all = [Status::Pending, Status::Shipped, Status::Cancelled];
-    PossibleValuesParser::new(all.map(Status::name))
-        .try_map(|name| Status::named(&name).ok_or("no such status"))
+    PossibleValuesParser::new(Status::ALL.map(Status::as_str))
+        .try_map(|text| text.parse::<Status>())
 }
 
-/// How long a key is to be valid.
+/// How long a key is valid.
 pub fn life(text: &str) -> Result<Duration, String> {
     let life = duration(text)?;
     if life.is_zero() || life > LONGEST_LIFE {
-        return Err("a key lives for more than 0 s and at most 100 years; without --expires it \
-                    lives until it is revoked"
-            .to_string());
+        return Err(
+            "a key is valid for more than 0 s and at most 100 years; without --expires it \
+                    is valid until it is revoked"
+                .to_string(),
+        );
     }
     Ok(life)
 }
 
-/// How long a rotated key is to stay valid.
+/// How long a rotated key stays valid.
 pub fn overlap(text: &str) -> Result<Duration, String> {
     let overlap = duration(text)?;
-    if overlap > LONGEST_OVERLAP {
+    if overlap > MAX_OVERLAP {
         return Err("a rotated key stays valid for at most 7 days".to_string());
     }
     Ok(overlap)
@@ -60,7 +60,7 @@ mod tests {
     fn durations_have_bounds() {
         assert_eq!(overlap("24h"), Ok(Duration::from_secs(86_400)));
         assert_eq!(overlap("0s"), Ok(Duration::ZERO));
-        assert_eq!(overlap("7d"), Ok(LONGEST_OVERLAP));
+        assert_eq!(overlap("7d"), Ok(MAX_OVERLAP));
         assert!(overlap("7d 1s").is_err());
         assert_eq!(life("90d"), Ok(Duration::from_secs(90 * 86_400)));
         for refused in ["0s", "101y", "soon", "-1h", "", "99999999999999999999y"] {

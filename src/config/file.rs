@@ -1,209 +1,158 @@
-//! The configuration file: read, checked key by key, handed to clap.
+//! The configuration file: read, checked key by key, and given to clap as defaults.
 
-use super::{Unusable, all_settings, is_group_of_settings, is_list, problem};
+use super::InvalidSettings;
+use super::settings::{all_settings, is_list};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Command};
 use std::error::Error as _;
-use std::fmt;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A file whose keys are settings and whose values their parsers take.
+/// A file whose keys are settings and whose values are valid.
 #[derive(Debug)]
 pub struct ConfigFile {
-    path: PathBuf,
-    entries: Vec<Entry>,
+    entries: Vec<FileEntry>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct FileEntry {
     key: String,
-    line: usize,
+    /// As "file:line".
+    line: String,
     values: Vec<String>,
 }
 
-/// A line of a file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
-    /// The file.
-    pub file: PathBuf,
-    /// Counted from 1.
-    pub line: usize,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file.display(), self.line)
-    }
-}
-
 impl ConfigFile {
-    /// Reads and checks a file. All that is wrong with it is said at once.
-    pub fn read(path: &Path) -> Result<ConfigFile, Unusable> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Unusable::one(path.display(), format!("cannot be read: {error}")))?;
+    /// Reads and checks a file. The error names every invalid setting.
+    pub fn read(path: &Path) -> Result<ConfigFile, InvalidSettings> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            InvalidSettings(vec![format!("{}: cannot be read: {error}", path.display())])
+        })?;
         ConfigFile::parse(path, &text)
     }
 
-    /// The same for a text that was read already.
-    pub fn parse(path: &Path, text: &str) -> Result<ConfigFile, Unusable> {
+    /// Checks a text that was read from this path.
+    pub fn parse(path: &Path, text: &str) -> Result<ConfigFile, InvalidSettings> {
+        let line_at = |offset| format!("{}:{}", path.display(), line_number(text, offset));
         let (table, errors) = DeTable::parse_recoverable(text);
-        let mut problems: Vec<String> = errors
-            .iter()
-            .map(|error| {
-                let at = error.span().unwrap_or_default().start;
-                problem(at_key(path, text, at, key_near(text, at)), error.message())
-            })
-            .collect();
-        let mut entries = Vec::new();
-        if problems.is_empty() {
-            let known = all_settings();
-            for (key, value) in table.get_ref() {
-                match checked(&known, key.get_ref(), value) {
-                    Ok(values) => entries.push(Entry {
-                        key: key.get_ref().to_string(),
-                        line: line_of(text, key.span().start),
-                        values,
-                    }),
-                    Err((why, span)) => {
-                        let at = span.unwrap_or_else(|| key.span()).start;
-                        problems.push(problem(at_key(path, text, at, key.get_ref()), why));
-                    }
-                }
+        let syntax_errors = errors.iter().map(|error| {
+            let offset = error.span().unwrap_or_default().start;
+            format!("{}: {}{}", line_at(offset), key_near(text, offset), error.message())
+        });
+        InvalidSettings::check(syntax_errors.collect())?;
+        let known = all_settings();
+        let (mut entries, mut problems) = (Vec::new(), Vec::new());
+        for (key, value) in table.get_ref() {
+            let (line, key) = (line_at(key.span().start), key.get_ref().to_string());
+            match known.get_arguments().find(|arg| arg.get_id() == &key) {
+                None => problems.push(format!("{line}: {key}: {}", unknown(&known, &key))),
+                Some(arg) => match values_of(&known, arg, value) {
+                    Ok(values) => entries.push(FileEntry { key, line, values }),
+                    Err((at, why)) => problems.push(format!("{}: {key}: {why}", line_at(at))),
+                },
             }
         }
-        if problems.is_empty() {
-            Ok(ConfigFile { path: path.to_path_buf(), entries })
-        } else {
-            Err(Unusable(problems))
+        InvalidSettings::check(problems)?;
+        Ok(ConfigFile { entries })
+    }
+
+    /// The "file:line" of a setting that is in the file.
+    pub(super) fn line_of(&self, key: &str) -> Option<String> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| entry.line.clone())
+    }
+
+    /// The command line with this file's values as the defaults of its settings.
+    pub fn as_defaults(&self, mut command: Command) -> Command {
+        for FileEntry { key, values, .. } in &self.entries {
+            // Other arguments may share the name; only settings have a variable.
+            let is_setting = |arg: &Arg| arg.get_id() == key && arg.get_env().is_some();
+            if command.get_arguments().any(is_setting) {
+                command = command.mut_arg(key, |arg| arg.default_values(values));
+            }
         }
-    }
-
-    /// The line on which a setting stands, if it does.
-    pub(super) fn place_of(&self, key: &str) -> Option<Place> {
-        let entry = self.entries.iter().find(|entry| entry.key == key)?;
-        Some(Place { file: self.path.clone(), line: entry.line })
-    }
-
-    /// The command line with this file's values as its defaults, wherever it
-    /// takes settings.
-    pub fn as_defaults(&self, command: Command) -> Command {
-        let ids: Vec<String> = command
-            .get_groups()
-            .filter(|group| is_group_of_settings(group.get_id().as_str()))
-            .flat_map(|group| group.get_args().map(ToString::to_string))
-            .collect();
-        let entries = self.entries.iter().filter(|entry| ids.contains(&entry.key));
-        entries
-            .fold(command, |command, entry| {
-                command.mut_arg(&entry.key, |arg| arg.default_values(&entry.values))
-            })
-            .mut_subcommands(|command| self.as_defaults(command))
+        command.mut_subcommands(|subcommand| self.as_defaults(subcommand))
     }
 }
 
-/// Why a value cannot be used, and where it is if that is not where its key is.
-type Refusal = (String, Option<Range<usize>>);
-
-/// The texts of a value that its setting takes.
-fn checked(
+/// The values of a setting as its flag takes them, or why not and at which offset.
+fn values_of(
     known: &Command,
-    key: &str,
+    arg: &Arg,
     value: &Spanned<DeValue<'_>>,
-) -> Result<Vec<String>, Refusal> {
-    let Some(arg) = known.get_arguments().find(|arg| arg.get_id() == key) else {
-        return Err((unknown(known, key), None));
-    };
-    let values: Vec<&Spanned<DeValue<'_>>> = match (value.get_ref(), is_list(arg)) {
-        (DeValue::Array(values), true) => values.iter().collect(),
-        (_, true) => return Err(("a list is needed: [\"...\", ...]".to_string(), None)),
+) -> Result<Vec<String>, (usize, String)> {
+    let elements: Vec<&Spanned<DeValue<'_>>> = match (value.get_ref(), is_list(arg)) {
+        (DeValue::Array(elements), true) => elements.iter().collect(),
+        (_, true) => return Err((value.span().start, "must be a list: [\"...\", ...]".into())),
         (_, false) => vec![value],
     };
-    values
-        .into_iter()
-        .map(|value| {
-            let text = text_of(value.get_ref()).map_err(|why| (why, Some(value.span())))?;
-            accepted(known, arg, &text).map_err(|why| (why, Some(value.span())))?;
-            Ok(text)
-        })
-        .collect()
+    let checked = |element: &Spanned<DeValue<'_>>| {
+        let text = match element.get_ref() {
+            DeValue::String(text) => Ok(text.to_string()),
+            DeValue::Boolean(value) => Ok(value.to_string()),
+            DeValue::Integer(number) if number.radix() == 10 => Ok(number.as_str().to_string()),
+            other => Err(format!("{} is not allowed here", other.type_str())),
+        };
+        text.and_then(|text| check_value(known, arg, text))
+            .map_err(|why| (element.span().start, why))
+    };
+    elements.into_iter().map(checked).collect()
 }
 
-fn text_of(value: &DeValue<'_>) -> Result<String, String> {
-    match value {
-        DeValue::String(text) => Ok(text.to_string()),
-        DeValue::Boolean(truth) => Ok(truth.to_string()),
-        DeValue::Integer(number) if number.radix() == 10 => Ok(number.as_str().to_string()),
-        _ => Err(format!("{} does not belong here", value.type_str())),
-    }
-}
-
-/// Asks clap, as if the value stood on the command line.
-fn accepted(known: &Command, arg: &Arg, text: &str) -> Result<(), String> {
-    let Some(flag) = arg.get_long() else { return Ok(()) };
-    let Err(error) = asked(known, &format!("--{flag}={text}")) else { return Ok(()) };
+/// Checks a value as if it were given on the command line.
+fn check_value(known: &Command, arg: &Arg, text: String) -> Result<String, String> {
+    let flag = arg.get_long().unwrap_or_default();
+    let Err(error) = parse_flag(known, &format!("--{flag}={text}")) else { return Ok(text) };
     let why = match (error.source(), error.get(ContextKind::ValidValue)) {
         (Some(cause), _) => cause.to_string(),
-        (None, Some(ContextValue::Strings(words))) => format!("it is one of {}", words.join(", ")),
+        (None, Some(ContextValue::Strings(words))) => {
+            format!("must be one of {}", words.join(", "))
+        }
         _ => error.kind().to_string(),
     };
     Err(format!("invalid value {text:?}: {why}"))
 }
 
-/// The setting of a name like this, if there is one, is what was meant.
+/// The message for an unknown key, with the setting that was probably meant.
 fn unknown(known: &Command, key: &str) -> String {
-    let flag = format!("--{}", key.replace('_', "-"));
-    let meant = asked(known, &flag).err().and_then(|error| {
-        let Some(ContextValue::String(flag)) = error.get(ContextKind::SuggestedArg) else {
-            return None;
-        };
-        let flag = flag.trim_start_matches('-');
-        let arg = known.get_arguments().find(|arg| arg.get_long() == Some(flag))?;
-        Some(format!("; {} is one", arg.get_id()))
+    let error = parse_flag(known, &format!("--{}", key.replace('_', "-"))).err();
+    let similar = error.as_ref().and_then(|error| match error.get(ContextKind::SuggestedArg) {
+        Some(ContextValue::String(flag)) => flag.strip_prefix("--"),
+        _ => None,
     });
-    format!("there is no such setting{}", meant.unwrap_or_default())
+    match known.get_arguments().find(|arg| similar.is_some() && arg.get_long() == similar) {
+        Some(arg) => format!("unknown setting; did you mean {}?", arg.get_id()),
+        None => "unknown setting".to_string(),
+    }
 }
 
-/// What clap says to this one flag, whatever the environment holds.
-fn asked(known: &Command, flag: &str) -> Result<clap::ArgMatches, clap::Error> {
-    known
-        .clone()
-        .no_binary_name(true)
-        .mut_args(|arg| arg.env(None::<&str>))
-        .try_get_matches_from([flag])
+/// Parses one flag, whatever the environment holds.
+fn parse_flag(known: &Command, flag: &str) -> Result<clap::ArgMatches, clap::Error> {
+    let command = known.clone().no_binary_name(true).mut_args(|arg| arg.env(None::<&str>));
+    command.try_get_matches_from([flag])
 }
 
-/// Checks the variables of settings that are set. Clap checks them too, but its
-/// error names the flag, which is not where to look.
-pub fn check_environment() -> Result<(), Unusable> {
+/// Checks the environment variables of all settings. Clap checks them too, but
+/// its error names the flag.
+pub fn check_environment() -> Result<(), InvalidSettings> {
     let known = all_settings();
-    let problems: Vec<String> = known
-        .get_arguments()
-        .filter_map(|arg| {
-            let variable = arg.get_env()?;
-            let text = std::env::var_os(variable)?;
-            let why = accepted(&known, arg, &text.to_string_lossy()).err()?;
-            Some(problem(variable.display(), why))
-        })
-        .collect();
-    if problems.is_empty() { Ok(()) } else { Err(Unusable(problems)) }
+    let problems = known.get_arguments().filter_map(|arg| {
+        let variable = arg.get_env()?;
+        let text = std::env::var_os(variable)?;
+        let why = check_value(&known, arg, text.to_string_lossy().into_owned()).err()?;
+        Some(format!("{}: {why}", variable.display()))
+    });
+    InvalidSettings::check(problems.collect())
 }
 
-fn at_key(path: &Path, text: &str, at: usize, key: &str) -> String {
-    let place = Place { file: path.to_path_buf(), line: line_of(text, at) };
-    if key.is_empty() { place.to_string() } else { format!("{place}: {key}") }
+fn line_number(text: &str, offset: usize) -> usize {
+    1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
-fn line_of(text: &str, at: usize) -> usize {
-    1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
-}
-
-/// What stands before the equals sign on the line of an error of syntax.
-fn key_near(text: &str, at: usize) -> &str {
-    let line = text.lines().nth(line_of(text, at) - 1).unwrap_or_default();
-    line.split_once('=').map_or("", |(key, _)| key.trim())
+/// The key on the line of a syntax error, followed by a colon.
+fn key_near(text: &str, offset: usize) -> String {
+    let line = text.lines().nth(line_number(text, offset) - 1).unwrap_or_default();
+    line.split_once('=').map_or(String::new(), |(key, _)| format!("{}: ", key.trim()))
 }
 
 #[cfg(test)]
@@ -223,26 +172,26 @@ mod tests {
             assert!(problems.iter().any(|line| line.starts_with(begin)), "{begin}: {problems:#?}");
         };
         begin("a.toml:3: listen: invalid value \"here\": invalid socket address");
-        begin("a.toml:4: liste: there is no such setting; listen is one");
-        begin("a.toml:5: log_level: invalid value \"true\": it is one of off, error,");
+        begin("a.toml:4: liste: unknown setting; did you mean listen?");
+        begin("a.toml:5: log_level: invalid value \"true\": must be one of off, error,");
         begin("a.toml:8: trusted_proxies: invalid value \"10.0.0.0/99\"");
         assert_eq!(problems.len(), 4, "{problems:#?}");
     }
 
     #[test]
-    fn what_is_no_toml_is_named_too() {
+    fn syntax_errors_are_named_too() {
         let twice = problems("listen = \"127.0.0.1:1\"\nlisten = \"127.0.0.1:2\"\n");
         assert!(twice[0].starts_with("a.toml:2: listen: duplicate key"), "{twice:?}");
         let open = problems("data_dir = \"/tmp\nlisten = 1\n");
         assert!(open[0].starts_with("a.toml:1: data_dir: "), "{open:?}");
         let other = problems("[serve]\nlisten = \"127.0.0.1:2\"\n");
-        assert!(other[0].starts_with("a.toml:1: serve: there is no such setting"), "{other:?}");
-        assert!(problems("listen = 1979-05-27\n")[0].contains("datetime does not belong here"));
-        assert!(problems("trusted_proxies = \"10.0.0.0/8\"\n")[0].contains("a list is needed"));
+        assert!(other[0].starts_with("a.toml:1: serve: unknown setting"), "{other:?}");
+        assert!(problems("listen = 1979-05-27\n")[0].contains("datetime is not allowed here"));
+        assert!(problems("trusted_proxies = \"10.0.0.0/8\"\n")[0].contains("must be a list"));
     }
 
     #[test]
-    fn what_does_not_exist_is_said() {
+    fn a_missing_file_is_named() {
         let error = ConfigFile::read(Path::new("/nonexistent/a.toml")).unwrap_err().to_string();
         assert!(error.starts_with("/nonexistent/a.toml: cannot be read: No such file"), "{error}");
     }

@@ -1,9 +1,7 @@
-//! The settings themselves: what each is called, means and is by default, and
-//! which of them contradict each other.
+//! The settings: their names, meanings, defaults and types.
 
-use super::{InForce, Unusable, all_settings};
 use crate::keys::Environment;
-use clap::{Args, FromArgMatches, ValueEnum};
+use clap::{Arg, ArgAction, Args, Command, FromArgMatches, ValueEnum};
 use ipnet::IpNet;
 use slog::Level;
 use std::net::SocketAddr;
@@ -11,16 +9,13 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The default of [`ServerConfig::keyless_per_minute`].
-pub const KEYLESS_PER_MINUTE: u32 = 1_000;
-
-/// The part of the time to stop that counts and log lines have after the requests.
+/// The part of the time to stop that is left for the last counts and log lines.
 const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
 
-/// What every command needs.
+/// The settings of every command.
 #[derive(Args, Clone, Debug)]
 pub struct StoreSettings {
-    /// Where the store is kept; created at need
+    /// Directory of the store; created if missing
     #[arg(
         long,
         global = true,
@@ -31,10 +26,10 @@ pub struct StoreSettings {
     pub data_dir: PathBuf,
 }
 
-/// How the server is to run.
+/// The settings of the server.
 #[derive(Args, Clone, Debug)]
 pub struct ServerConfig {
-    /// Where to listen; port 0 takes a free one
+    /// Address to listen on; port 0 takes a free one
     #[arg(
         long,
         value_name = "ADDR:PORT",
@@ -42,13 +37,13 @@ pub struct ServerConfig {
         default_value = "127.0.0.1:8080"
     )]
     pub listen: SocketAddr,
-    /// Whose keys to take: sto_live_ in production, sto_test_ in staging
+    /// Which keys to accept: sto_live_ in production, sto_test_ in staging
     #[arg(long, value_enum, env = "STORE_ORDERS_ENVIRONMENT", default_value = "production")]
     pub environment: Environment,
     /// Requests a minute from one address without a valid key
-    #[arg(long, value_name = "N", env = "STORE_ORDERS_KEYLESS_PER_MINUTE", default_value_t = KEYLESS_PER_MINUTE)]
+    #[arg(long, value_name = "N", env = "STORE_ORDERS_KEYLESS_PER_MINUTE", default_value = "1000")]
     pub keyless_per_minute: u32,
-    /// Networks whose X-Forwarded-For is believed, such as 10.0.0.0/8; may be repeated
+    /// Network whose X-Forwarded-For is trusted, such as 10.0.0.0/8; may be repeated
     #[arg(
         long = "trusted-proxy",
         value_name = "CIDR",
@@ -56,18 +51,18 @@ pub struct ServerConfig {
         value_delimiter = ','
     )]
     pub trusted_proxies: Vec<IpNet>,
-    /// Which lines the log has: info has one for each request, off has none at all
+    /// Which lines to log: info has one for each request, off has none
     #[arg(long, value_enum, env = "STORE_ORDERS_LOG_LEVEL", default_value = "info")]
     pub log_level: LogLevel,
-    /// A file with the certificate to answer with over TLS, and the chain that
-    /// leads to it, as PEM; read anew when it changes, and on SIGHUP
+    /// PEM file with the TLS certificate and its chain; reloaded when it changes,
+    /// and on SIGHUP
     #[arg(long, value_name = "FILE", env = "STORE_ORDERS_TLS_CERT")]
     pub tls_cert: Option<PathBuf>,
-    /// A file with the private key of that certificate, as PEM
+    /// PEM file with the private key of that certificate
     #[arg(long, value_name = "FILE", env = "STORE_ORDERS_TLS_KEY")]
     pub tls_key: Option<PathBuf>,
-    /// Where operators ask for /livez, /readyz and /metrics, without a key; off for
-    /// nowhere
+    /// Address of the admin listener: /livez, /readyz and /metrics, without a key;
+    /// `off` disables it
     #[arg(
         long,
         value_name = "ADDR:PORT",
@@ -75,8 +70,8 @@ pub struct ServerConfig {
         default_value = "127.0.0.1:8081"
     )]
     pub admin_listen: AdminListen,
-    /// After how long a client that takes nothing of its answer, or has vanished, is
-    /// cut off; only on Linux
+    /// Disconnect a client that has vanished, or has accepted no byte of a waiting
+    /// response, for this long; Linux only
     #[arg(
         long,
         value_name = "DURATION",
@@ -85,8 +80,8 @@ pub struct ServerConfig {
         default_value = "60s"
     )]
     pub stalled_after: Duration,
-    /// How long the server may take to stop: requests under way have all of it but
-    /// a second, which is for what was counted and logged
+    /// How long a stop may take; requests in progress have all of it but one second,
+    /// which is left for the last counts and log lines
     #[arg(
         long,
         value_name = "DURATION",
@@ -95,6 +90,25 @@ pub struct ServerConfig {
         default_value = "20s"
     )]
     pub stop_within: Duration,
+}
+
+/// A command with every setting: what clap knows of each.
+pub fn all_settings() -> Command {
+    ServerConfig::augment_args(StoreSettings::augment_args(Command::new("settings")))
+}
+
+/// Whether a setting is a list.
+pub fn is_list(setting: &Arg) -> bool {
+    matches!(setting.get_action(), ArgAction::Append)
+}
+
+/// A value as TOML and JSON have it: numbers and booleans without quotes.
+pub fn json_value(raw: &str) -> serde_json::Value {
+    match (raw.parse::<i64>(), raw.parse::<bool>()) {
+        (Ok(number), _) => number.into(),
+        (_, Ok(value)) => value.into(),
+        _ => raw.into(),
+    }
 }
 
 impl Default for ServerConfig {
@@ -108,44 +122,13 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
-    /// How long requests under way may take to finish when the server stops.
+    /// How long requests in progress have to finish when the server stops.
     pub fn drain_timeout(&self) -> Duration {
         self.stop_within - FINAL_FLUSH_RESERVE.min(self.stop_within / 4)
     }
-
-    /// Refuses settings that are sound each by itself, but not together.
-    pub fn check(&self, in_force: &InForce) -> Result<(), Unusable> {
-        match self.contradiction(in_force) {
-            Some((keys, why)) => Err(Unusable::one(in_force.place_of(keys), why)),
-            None => Ok(()),
-        }
-    }
-
-    /// The keys that contradict each other, the one to be named first, and how.
-    fn contradiction(&self, in_force: &InForce) -> Option<(&'static [&'static str], &'static str)> {
-        match (&self.tls_cert, &self.tls_key) {
-            (Some(_), None) => return Some((&["tls_cert"], "a certificate needs its tls_key")),
-            (None, Some(_)) => return Some((&["tls_key"], "a key needs its tls_cert")),
-            _ => {}
-        }
-        match self.admin_listen {
-            AdminListen::At(admin)
-                if same_place(admin, self.listen) && !in_force.is_default("admin_listen") =>
-            {
-                Some((&["admin_listen"], "it is where listen is; operators need another port"))
-            }
-            _ => None,
-        }
-    }
 }
 
-/// Whether only one of two listeners at these addresses can be.
-fn same_place(one: SocketAddr, other: SocketAddr) -> bool {
-    let everywhere = one.ip().is_unspecified() || other.ip().is_unspecified();
-    one.port() != 0 && one.port() == other.port() && (everywhere || one.ip() == other.ip())
-}
-
-/// Where the server listens for operators.
+/// Where the admin listener is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminListen {
     /// Nowhere.
@@ -157,7 +140,7 @@ pub enum AdminListen {
 }
 
 impl AdminListen {
-    /// The same, where a taken address is no error.
+    /// The same, except that an address in use is not an error.
     pub fn if_free(self) -> AdminListen {
         match self {
             AdminListen::At(address) => AdminListen::IfFree(address),
@@ -180,23 +163,23 @@ impl FromStr for AdminListen {
     }
 }
 
-/// Which lines the log has.
+/// Which lines are logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogLevel {
-    /// No line at all.
+    /// Nothing.
     Off,
-    /// What went wrong.
+    /// Errors.
     Error,
-    /// And what may.
+    /// Errors and warnings.
     Warning,
-    /// And every request.
+    /// Also one line for each request.
     Info,
-    /// And what only developers ask for.
+    /// Also details for developers.
     Debug,
 }
 
 impl LogLevel {
-    /// The least important records that are written, if any are.
+    /// The lowest level that is written, if any.
     pub const fn level(self) -> Option<Level> {
         match self {
             LogLevel::Off => None,
@@ -212,4 +195,19 @@ impl LogLevel {
 fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|error| format!("{error}; write a duration like 500ms, 20s or 2m"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_setting_has_a_flag_a_variable_and_a_meaning() {
+        for arg in all_settings().get_arguments() {
+            let key = arg.get_id().as_str();
+            let variable = format!("STORE_ORDERS_{}", key.to_uppercase());
+            assert_eq!(arg.get_env(), Some(variable.as_ref()), "{key}");
+            assert!(arg.get_long().is_some() && arg.get_help().is_some(), "{key}");
+        }
+    }
 }

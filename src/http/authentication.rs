@@ -3,7 +3,7 @@
 
 use crate::clock::Now;
 use crate::context::ServerContext;
-use crate::keys::KeyRefusal;
+use crate::key_cache::KeyRefusal;
 use dropshot::Body;
 use http::{HeaderMap, HeaderValue, Response, header};
 use std::sync::Arc;

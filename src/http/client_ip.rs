@@ -1,4 +1,4 @@
-//! Whose address counts: the caller's own, or the one that a trusted proxy names.
+//! The address of the client: the peer's, or the one that a trusted proxy reports.
 
 use http::HeaderMap;
 use ipnet::IpNet;
@@ -9,19 +9,13 @@ use std::net::IpAddr;
 pub struct TrustedProxies(Vec<IpNet>);
 
 impl TrustedProxies {
-    /// The proxies of these networks.
+    /// The proxies in these networks.
     pub fn new(networks: Vec<IpNet>) -> TrustedProxies {
         TrustedProxies(networks)
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The address of the client: the last in `X-Forwarded-For` that is no
-    /// trusted proxy, if the peer is one. What comes before it anybody can have
-    /// written.
+    /// The peer's address; if the peer is a trusted proxy, the last address in
+    /// `X-Forwarded-For` that is not one. A client can forge what comes before it.
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
         if !self.trusts(peer) {
@@ -34,7 +28,7 @@ impl TrustedProxies {
             .collect();
         let mut client = peer;
         for name in named.into_iter().rev() {
-            // Beyond what cannot be read nothing is believed.
+            // An unreadable entry hides where those before it come from.
             let Some(address) = address(name.trim_ascii()) else { return client };
             client = address.to_canonical();
             if !self.trusts(client) {
@@ -75,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_trusted_peer_names_another_address() {
+    fn only_a_trusted_peer_reports_another_address() {
         assert_eq!(client(&[], "192.0.2.1", &["198.51.100.7"]), "192.0.2.1");
         assert_eq!(client(&["10.0.0.0/8"], "192.0.2.1", &["198.51.100.7"]), "192.0.2.1");
         assert_eq!(client(&["10.0.0.0/8"], "10.1.1.1", &["198.51.100.7"]), "198.51.100.7");
@@ -83,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_address_that_no_proxy_has_counts() {
+    fn the_last_address_that_is_no_proxy_is_the_client() {
         let trusted = ["10.0.0.0/8"];
         let chain = ["203.0.113.9, 198.51.100.7", "10.2.2.2"];
         assert_eq!(client(&trusted, "10.1.1.1", &chain), "198.51.100.7");

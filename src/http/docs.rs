@@ -1,6 +1,6 @@
-//! The pages outside `/v1`: document, reference, changelog. They need no key and
-//! count against no limit. All of it is inside the program, and no page loads
-//! anything from elsewhere.
+//! The public pages outside `/v1`: document, reference, changelog. They need no key
+//! and count against no limit. All are embedded in the program, and no page loads
+//! anything from another server.
 
 mod changelog;
 mod page;
@@ -16,7 +16,7 @@ use policy::Policy;
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// The pages, and the files that they load.
+/// The pages and their assets.
 pub struct Docs {
     document: Page,
     docs: Page,
@@ -28,7 +28,7 @@ pub struct Docs {
 }
 
 impl Docs {
-    /// The pages of a server that publishes this document.
+    /// The pages for this document.
     pub fn new(document: impl Into<Bytes>) -> Docs {
         let docs = include_str!("docs/assets/docs.html");
         let script = include_str!("docs/assets/docs.js");
@@ -46,7 +46,7 @@ impl Docs {
         }
     }
 
-    /// The page at this path, or 405; `None` if there is no page at this path.
+    /// The response of the page at this path; `None` if there is no page.
     pub fn find(&self, request: &RequestInfo) -> Option<Response<Body>> {
         let page = match request.uri().path() {
             "/" | "/docs" => &self.docs,
@@ -61,6 +61,6 @@ impl Docs {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return Some(method_not_allowed("GET, HEAD"));
         }
-        Some(page.answer(request.headers()))
+        Some(page.respond(request.headers()))
     }
 }

@@ -3,6 +3,7 @@
 
 use super::accept_encoding::accepts_gzip;
 use crate::context::ServerContext;
+use crate::log::ErrorChain;
 use crate::orders::{CancelError, ListError, list_response};
 use crate::store::{CancelOutcome, Cancellation};
 use chrono::DateTime;
@@ -89,13 +90,13 @@ fn unavailable<T, E: OperationError>(
     error: E,
 ) -> Result<Answer<T, E>, Error> {
     error!(context.context().log, "the store cannot be reached";
-        "req_id" => &context.request_id, "error" => crate::log::chain(cause));
+        "req_id" => &context.request_id, "error" => %ErrorChain(cause));
     Ok(Answer::Error(error))
 }
 
 /// 500: the cause goes to the log, not to the client.
 fn failed(context: &RequestContext<Arc<ServerContext>>, cause: &dyn std::error::Error) -> Error {
     error!(context.context().log, "an operation failed";
-        "req_id" => &context.request_id, "error" => crate::log::chain(cause));
+        "req_id" => &context.request_id, "error" => %ErrorChain(cause));
     internal_error()
 }

@@ -17,7 +17,7 @@ pub async fn by_account(
     let Identity { account, key, limits, plan, .. } = *identity;
     let request = KeyedRequest { account, key, limits };
     let decision = scope.server().limits.admit(request, scope.now).await;
-    scope.server().metrics.refusals.count(Some(plan), &decision);
+    scope.server().metrics.rate_limited.count(Some(plan), &decision);
     scope.limit_status = Some(decision.status());
     refusal(decision)
 }
@@ -25,7 +25,7 @@ pub async fn by_account(
 /// Counts a request without a valid key against its address, or breaks with a 429.
 pub async fn by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body>> {
     let decision = status_by_address(scope).await;
-    scope.server().metrics.refusals.count(None, &decision);
+    scope.server().metrics.rate_limited.count(None, &decision);
     refusal(decision)
 }
 

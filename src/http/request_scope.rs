@@ -5,7 +5,7 @@ use super::inner_router::{Context, Route};
 use super::responses::without_body;
 use crate::clock::Now;
 use crate::context::ServerContext;
-use crate::keys::KeyRefusal;
+use crate::key_cache::KeyRefusal;
 use crate::limits::RateLimitStatus;
 use crate::log::RequestLine;
 use crate::metrics::RouteId;

@@ -1,37 +1,53 @@
-//! The rows that cannot be imported: the first of them in full, all of them in
-//! number, so that a file of a million bad rows fills neither memory nor screen.
+//! The rows that cannot be imported. All are counted, and only the first are
+//! kept: a million bad rows fill neither memory nor screen.
 
-use super::{Place, Reason};
+use super::Position;
 use std::fmt;
 
-/// How many are shown.
+/// How many rows are shown.
 const SHOWN: usize = 20;
+
+/// Why a row cannot be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum Problem {
+    /// The row is invalid.
+    #[error("{0}")]
+    Invalid(String),
+    /// Its id is taken, perhaps by a cancelled order.
+    #[error("{noun} {id} is already in the store")]
+    InStore {
+        /// What the record is called.
+        noun: &'static str,
+        /// Its id.
+        id: i64,
+    },
+}
 
 /// A row that cannot be imported.
 #[derive(Debug)]
 pub struct BadRow {
     /// Where it begins.
-    pub place: Place,
+    pub position: Position,
     /// What is wrong with it.
-    pub reason: Reason,
+    pub problem: Problem,
 }
 
 /// All the rows that cannot be imported.
 #[derive(Debug, Default)]
 pub struct BadRows {
-    /// In order of place.
+    /// The first in the file, in order.
     first: Vec<BadRow>,
     count: usize,
 }
 
 impl BadRows {
-    /// Adds one; they may come in any order.
-    pub fn add(&mut self, place: Place, reason: Reason) {
+    /// Adds a row; rows may come in any order.
+    pub fn add(&mut self, position: Position, problem: impl Into<Problem>) {
         self.count += 1;
-        let position = self.first.partition_point(|row| row.place <= place);
-        if position < SHOWN {
-            self.first.insert(position, BadRow { place, reason });
-            self.first.truncate(SHOWN);
+        let index = self.first.partition_point(|row| row.position <= position);
+        if index < SHOWN {
+            self.first.truncate(SHOWN - 1);
+            self.first.insert(index, BadRow { position, problem: problem.into() });
         }
     }
 
@@ -46,11 +62,23 @@ impl BadRows {
     }
 }
 
-/// A line for each that is shown, then how many there are.
+impl From<String> for Problem {
+    fn from(problem: String) -> Problem {
+        Problem::Invalid(problem)
+    }
+}
+
+impl fmt::Display for BadRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.position, self.problem)
+    }
+}
+
+/// A line for each row that is shown, then the count.
 impl fmt::Display for BadRows {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for row in &self.first {
-            writeln!(f, "  {}: {}", row.place, row.reason)?;
+            writeln!(f, "  {row}")?;
         }
         match self.count {
             1 => write!(f, "1 bad row"),

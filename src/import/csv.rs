@@ -1,57 +1,45 @@
-//! CSV with a header row, whose columns may stand in any order.
+//! CSV with a header row; its columns may be in any order.
 
-use super::place::Lines;
-use super::{Fields, FileError, Read, Reason, Record, Value};
+use super::position::PositionCounter;
+use super::record::field_names;
+use super::{FieldValue, Fields, ParseError, Parsed, Position, Record};
 use csv::{ReaderBuilder, StringRecord};
 
 /// Reads every row after the header row.
-pub fn read<R: Record>(text: &str, read: &mut Read<R>) -> Result<(), FileError> {
-    let mut reader =
-        ReaderBuilder::new().has_headers(true).flexible(true).from_reader(text.as_bytes());
-    let columns =
-        columns::<R>(reader.headers().map_err(FileError::BrokenCsv)?).map_err(FileError::Header)?;
-    let mut lines = Lines::new(text.as_bytes());
+pub fn read<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), ParseError> {
+    let mut reader = ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
+    let columns = columns::<R>(reader.headers().map_err(ParseError::BrokenCsv)?)
+        .map_err(ParseError::Header)?;
+    let mut positions = PositionCounter::new(text.as_bytes());
     let mut cells = StringRecord::new();
-    while reader.read_record(&mut cells).map_err(FileError::BrokenCsv)? {
-        let start = start_of(text, &cells);
-        read.add(lines.line_at(start), record(&columns, &cells));
+    while reader.read_record(&mut cells).map_err(ParseError::BrokenCsv)? {
+        let line = positions.position_at(start_of(text, &cells)).line;
+        parsed.add(Position { line, column: 0 }, record(&columns, &cells));
     }
     Ok(())
 }
 
-/// The reader's own count of lines takes blank lines, and the second half of a
-/// CR LF, for part of the row that follows.
+/// The reader's own position counts blank lines, and the LF of a CR LF, as part
+/// of the row that follows.
 fn start_of(text: &str, cells: &StringRecord) -> usize {
     let start = cells.position().map_or(0, |position| position.byte());
     let start = usize::try_from(start).unwrap_or(usize::MAX);
     let rest = text.as_bytes().get(start..).unwrap_or_default();
-    start + rest.iter().take_while(|octet| matches!(octet, b'\r' | b'\n')).count()
+    start + rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count()
 }
 
-/// The field of each column.
-fn columns<R: Record>(header: &StringRecord) -> Result<Vec<usize>, Reason> {
-    let mut fields = Fields::new(R::FIELDS);
-    let mut columns = Vec::with_capacity(header.len());
-    for name in header {
-        let position = fields.position(name)?;
-        fields.set(position, Value::Null)?;
-        columns.push(position);
+fn columns<R: Record>(header: &StringRecord) -> Result<Vec<&'static str>, String> {
+    let columns = field_names::<R>(header.iter())?;
+    match R::REQUIRED.iter().find(|name| !columns.contains(name)) {
+        Some(name) => Err(format!("{name} is missing")),
+        None => Ok(columns),
     }
-    for name in R::REQUIRED {
-        if !header.iter().any(|column| column == *name) {
-            return Err(Reason::Missing { name });
-        }
-    }
-    Ok(columns)
 }
 
-fn record<R: Record>(columns: &[usize], cells: &StringRecord) -> Result<R, Reason> {
+fn record<R: Record>(columns: &[&'static str], cells: &StringRecord) -> Result<R, String> {
     if cells.len() != columns.len() {
-        return Err(Reason::CellCount { found: cells.len(), expected: columns.len() });
+        let (found, expected) = (cells.len(), columns.len());
+        return Err(format!("has {found} cells where the header row has {expected}"));
     }
-    let mut fields = Fields::new(R::FIELDS);
-    for (position, cell) in columns.iter().zip(cells) {
-        fields.set(*position, Value::Cell(cell))?;
-    }
-    R::read(&fields)
+    R::read(&Fields::new(columns, cells.iter().map(FieldValue::Cell)))
 }

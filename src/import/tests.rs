@@ -1,7 +1,7 @@
-//! What is read from each format, and what is said of what cannot be.
+//! What each format is read as, and the message for each invalid row.
 
 use super::*;
-use crate::store::sqlite::NewOrder;
+use crate::store::NewOrder;
 use store_orders_api::types::{Pet, utc_text};
 
 fn orders(text: &str) -> Parsed<NewOrder> {
@@ -10,7 +10,7 @@ fn orders(text: &str) -> Parsed<NewOrder> {
 
 /// "line 2: what is wrong", for each bad row.
 fn complaints<R>(parsed: &Parsed<R>) -> Vec<String> {
-    parsed.bad.first().iter().map(|row| format!("{}: {}", row.place, row.reason)).collect()
+    parsed.bad.first().iter().map(|row| row.to_string()).collect()
 }
 
 /// What is wrong with the only row of a file.
@@ -187,7 +187,7 @@ fn an_id_is_in_a_file_once() {
             "line 5: pet 5 is in the file twice, first on line 2"
         ]
     );
-    let kept: Vec<_> = parsed.rows.iter().map(|row| (row.record.id, row.place.line)).collect();
+    let kept: Vec<_> = parsed.rows.iter().map(|row| (row.record.id, row.position.line)).collect();
     assert_eq!(kept, [(3, 3), (5, 2)]);
 }
 
@@ -208,9 +208,9 @@ fn twenty_are_shown_and_all_are_counted() {
 fn the_first_bad_rows_are_those_of_the_lowest_lines() {
     let mut bad = BadRows::default();
     for line in (1..=100).rev() {
-        bad.add(Place { line, column: 0 }, Reason::Missing { name: "id" });
+        bad.add(Position { line, column: 0 }, "id is missing".to_string());
     }
-    let lines: Vec<_> = bad.first().iter().map(|row| row.place.line).collect();
+    let lines: Vec<_> = bad.first().iter().map(|row| row.position.line).collect();
     assert_eq!(lines, (1..=20).collect::<Vec<_>>());
     assert_eq!(bad.count(), 100);
 }

@@ -1,18 +1,22 @@
-//! Callers without a valid key, counted by address in a table that cannot grow
-//! past its bound: it only sheds floods.
+//! Requests without a valid key, counted by address in a table of bounded size:
+//! this only sheds floods.
 
 use super::timestamp::Timestamp;
-use super::window::Count;
+use super::window::FixedWindow;
 use super::{Decision, Window};
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// How many addresses are counted one by one. At 32 bytes an entry, in a table
+/// How many addresses have a window of their own. At 32 bytes an entry, in a table
 /// that is half empty, they take 4.1 MiB.
-pub const MOST_ADDRESSES: usize = 65_536;
+pub const MAX_ADDRESSES: usize = 65_536;
 
-/// Whom an address stands for: an IPv4 address or an IPv6 /64.
+/// A full table is searched for closed windows at most this often, so that a flood
+/// of new addresses does not pay for it with every request.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+
+/// What is counted as one address: an IPv4 address or an IPv6 /64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AddressKey {
     /// One IPv4 address.
@@ -30,53 +34,50 @@ impl From<IpAddr> for AddressKey {
     }
 }
 
-/// The table of addresses.
+/// The minute windows of addresses.
 #[derive(Debug)]
-pub struct Addresses {
-    counts: HashMap<AddressKey, Count>,
-    most: usize,
-    /// Counts whoever comes when the table is full.
-    overflow: Count,
-    /// When it is next worth looking for windows that have closed.
-    sweep_at: Timestamp,
+pub struct AddressTable {
+    windows: HashMap<AddressKey, FixedWindow>,
+    max_addresses: usize,
+    /// Shared by new addresses while the table is full.
+    overflow: FixedWindow,
+    next_sweep: Timestamp,
 }
 
-impl Addresses {
-    /// A table of at most this many addresses.
-    pub fn bounded(most: usize) -> Addresses {
-        Addresses {
-            counts: HashMap::new(),
-            most,
-            overflow: Count::default(),
-            sweep_at: Timestamp::default(),
+impl AddressTable {
+    /// An empty table of at most this many addresses.
+    pub fn new(max_addresses: usize) -> AddressTable {
+        AddressTable {
+            windows: HashMap::new(),
+            max_addresses,
+            overflow: FixedWindow::default(),
+            next_sweep: Timestamp::default(),
         }
     }
 
     /// Counts one request of this address under `per_minute`.
     pub fn admit(&mut self, address: AddressKey, now: Timestamp, per_minute: u32) -> Decision {
-        if let Some(count) = self.counts.get_mut(&address) {
-            return count.admit(now, Window::Minute, per_minute);
+        if let Some(window) = self.windows.get_mut(&address) {
+            return window.admit(now, Window::Minute, per_minute);
         }
-        if self.counts.len() >= self.most {
+        if self.windows.len() >= self.max_addresses {
             self.sweep(now);
         }
-        if self.counts.len() >= self.most {
+        if self.windows.len() >= self.max_addresses {
             return self.overflow.admit(now, Window::Minute, per_minute);
         }
-        let mut count = Count::default();
-        let verdict = count.admit(now, Window::Minute, per_minute);
-        self.counts.insert(address, count);
-        verdict
+        let mut window = FixedWindow::default();
+        let decision = window.admit(now, Window::Minute, per_minute);
+        self.windows.insert(address, window);
+        decision
     }
 
-    /// Forgets windows that have closed: at most once a second, so that a flood
-    /// of new addresses does not pay for it with every request.
+    /// Removes closed windows.
     fn sweep(&mut self, now: Timestamp) {
-        if now < self.sweep_at {
-            return;
+        if now >= self.next_sweep {
+            self.next_sweep = now + SWEEP_INTERVAL;
+            self.windows.retain(|_, window| window.is_open(now));
         }
-        self.sweep_at = now + Duration::from_secs(1);
-        self.counts.retain(|_, count| count.is_open(now));
     }
 }
 
@@ -84,17 +85,17 @@ impl Addresses {
 mod tests {
     use super::*;
 
-    fn remaining(addresses: &mut Addresses, address: u32, seconds: u64) -> Option<u32> {
+    fn remaining(addresses: &mut AddressTable, address: u32, seconds: u64) -> Option<u32> {
         let now = Timestamp::from(Duration::from_secs(seconds));
         match addresses.admit(AddressKey::V4(address), now, 3) {
-            Decision::Admitted(figures) => Some(figures.remaining),
+            Decision::Admitted(status) => Some(status.remaining),
             _ => None,
         }
     }
 
     #[test]
-    fn when_the_table_is_full_new_addresses_share_one_bucket() {
-        let mut addresses = Addresses::bounded(2);
+    fn when_the_table_is_full_new_addresses_share_one_window() {
+        let mut addresses = AddressTable::new(2);
         assert_eq!(remaining(&mut addresses, 1, 0), Some(2));
         assert_eq!(remaining(&mut addresses, 2, 30), Some(2));
         let shared: Vec<_> = (3..7).map(|new| remaining(&mut addresses, new, 30)).collect();
@@ -104,6 +105,6 @@ mod tests {
         assert_eq!(remaining(&mut addresses, 3, 60), Some(2), "the first window has closed");
         assert_eq!(remaining(&mut addresses, 4, 60), None, "the second has not");
         assert_eq!(remaining(&mut addresses, 4, 90), Some(2));
-        assert_eq!(addresses.counts.len(), 2);
+        assert_eq!(addresses.windows.len(), 2);
     }
 }

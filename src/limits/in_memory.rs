@@ -1,127 +1,110 @@
-//! The limits of one server, counted in its memory.
+//! The rate limiter of one server, in its memory.
 
-use super::addresses::{AddressKey, Addresses, MOST_ADDRESSES};
+use super::addresses::{AddressKey, AddressTable, MAX_ADDRESSES};
+use super::sharded_map::ShardedMap;
+use super::snapshot::LimitsSnapshot;
 use super::strikes::Strikes;
-use super::table::{Change, Table};
 use super::timestamp::Timestamp;
 use super::window::AccountWindows;
 use super::{Decision, KeyedRequest, Limits};
 use crate::clock::Now;
 use async_trait::async_trait;
+use parking_lot::Mutex;
+use prometheus_client::metrics::counter::Counter;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
-/// Counts in memory, without waiting for anything but other counting.
+/// Counts in memory; no decision waits for I/O.
 #[derive(Debug)]
 pub struct InMemoryLimits {
-    accounts: Table<AccountWindows>,
-    /// Only keys that were ever refused have an entry.
-    keys: Table<Strikes>,
-    addresses: Mutex<Addresses>,
+    accounts: ShardedMap<AccountWindows>,
+    /// Only keys that ever got a 429 have an entry.
+    keys: ShardedMap<Strikes>,
+    addresses: Mutex<AddressTable>,
     keyless_per_minute: u32,
-    bans: AtomicU64,
-}
-
-/// Windows by account and strikes by key, to be recorded or restored. Their
-/// moments are of the monotonic clock that the limits count with.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// The windows of accounts.
-    pub accounts: Vec<Change<AccountWindows>>,
-    /// The strikes and bans of keys.
-    pub keys: Vec<Change<Strikes>>,
-}
-
-impl Counts {
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.accounts.is_empty() && self.keys.is_empty()
-    }
+    bans: Counter,
 }
 
 impl InMemoryLimits {
-    /// Nothing counted yet. Callers without a valid key may send this many
-    /// requests a minute from one address.
+    /// Nothing counted yet. Without a valid key, an address may send this many
+    /// requests a minute.
     pub fn new(keyless_per_minute: u32) -> InMemoryLimits {
         InMemoryLimits {
-            accounts: Table::new(),
-            keys: Table::new(),
-            addresses: Mutex::new(Addresses::bounded(MOST_ADDRESSES)),
+            accounts: ShardedMap::new(),
+            keys: ShardedMap::new(),
+            addresses: Mutex::new(AddressTable::new(MAX_ADDRESSES)),
             keyless_per_minute,
-            bans: AtomicU64::new(0),
+            bans: Counter::default(),
         }
     }
 
-    /// What has changed since the last call of this or of [`InMemoryLimits::all`].
-    pub fn changes(&self) -> Counts {
-        Counts { accounts: self.accounts.changes(), keys: self.keys.changes() }
+    /// What has changed since the last call of this or of
+    /// [`InMemoryLimits::take_all`].
+    pub fn take_changes(&self) -> LimitsSnapshot {
+        LimitsSnapshot { accounts: self.accounts.take_changes(), keys: self.keys.take_changes() }
     }
 
-    /// Everything that is counted.
-    pub fn all(&self) -> Counts {
-        Counts { accounts: self.accounts.all(), keys: self.keys.all() }
+    /// Everything; afterwards nothing counts as changed.
+    pub fn take_all(&self) -> LimitsSnapshot {
+        LimitsSnapshot { accounts: self.accounts.take_all(), keys: self.keys.take_all() }
     }
 
-    /// Takes over what an earlier run counted. Whatever the moments say, no
-    /// window and no ban is open at `now` for longer than it lasts.
-    pub fn restore(&self, counts: Counts, now: Timestamp) {
-        for (account, windows) in counts.accounts {
-            self.accounts.restore(account, windows.unwrap_or_default().carried(now));
+    /// Restores what an earlier run counted. Whatever its timestamps, no window
+    /// and no ban lasts longer from `now` than its length.
+    pub fn restore(&self, snapshot: LimitsSnapshot, now: Timestamp) {
+        for (account, windows) in snapshot.accounts {
+            self.accounts.restore(account, windows.unwrap_or_default().clamped(now));
         }
-        for (key, strikes) in counts.keys {
-            self.keys.restore(key, strikes.unwrap_or_default().carried(now));
+        for (key, strikes) in snapshot.keys {
+            self.keys.restore(key, strikes.unwrap_or_default().clamped(now));
         }
     }
 
-    /// Forgets accounts whose windows have closed, and keys whose bans are
-    /// forgiven: they count as new ones would.
-    pub fn forget(&self, now: Timestamp) {
+    /// Removes accounts whose windows have closed, and keys whose bans are
+    /// forgiven.
+    pub fn remove_expired(&self, now: Timestamp) {
         self.accounts.retain(|windows| windows.is_open(now));
-        self.keys.retain(|strikes| strikes.matters(now));
+        self.keys.retain(|strikes| strikes.is_relevant(now));
     }
 
-    fn admit_now(&self, request: KeyedRequest, now: Timestamp) -> Decision {
+    fn decide(&self, request: KeyedRequest, now: Timestamp) -> Decision {
         let KeyedRequest { account, key, limits } = request;
-        // A limit of 0 is a decision of the operator, not a fault of the client.
-        let shut = limits.per_minute == 0 || limits.per_day == 0;
-        if !shut
+        // The operator chose a limit of 0; the client is not to blame, so it gets
+        // no strikes.
+        let is_shut = limits.per_minute == 0 || limits.per_day == 0;
+        if !is_shut
             && let Some(strikes) = self.keys.get(key)
             && let Some(ban) = strikes.ban_at(now, limits.per_minute)
         {
             return Decision::Banned(ban);
         }
-        let verdict = self.accounts.change(account, |windows| windows.admit(now, limits));
-        if shut || !matches!(verdict, Decision::Limited(..)) {
-            return verdict;
+        let decision = self.accounts.update(account, |windows| windows.admit(now, limits));
+        if is_shut || !matches!(decision, Decision::Limited(..)) {
+            return decision;
         }
-        let ban = self.keys.change(key, |strikes| {
-            let last = strikes.banned_until;
+        let ban = self.keys.update(key, |strikes| {
+            let before = strikes.banned_until;
             let ban = strikes.strike(now, limits.per_minute);
-            if ban.is_some() && strikes.banned_until != last {
-                self.bans.fetch_add(1, Ordering::Relaxed);
+            if ban.is_some() && strikes.banned_until != before {
+                self.bans.inc();
             }
             ban
         });
-        ban.map_or(verdict, Decision::Banned)
+        ban.map_or(decision, Decision::Banned)
     }
 }
 
 #[async_trait]
 impl Limits for InMemoryLimits {
     async fn admit(&self, request: KeyedRequest, now: Now) -> Decision {
-        self.admit_now(request, Timestamp::from(now.monotonic))
+        self.decide(request, Timestamp::from(now.monotonic))
     }
 
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision {
-        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).admit(
-            AddressKey::from(address),
-            Timestamp::from(now.monotonic),
-            self.keyless_per_minute,
-        )
+        let (address, now) = (AddressKey::from(address), Timestamp::from(now.monotonic));
+        self.addresses.lock().admit(address, now, self.keyless_per_minute)
     }
 
-    fn bans(&self) -> u64 {
-        self.bans.load(Ordering::Relaxed)
+    fn bans(&self) -> &Counter {
+        &self.bans
     }
 }

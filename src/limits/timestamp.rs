@@ -1,35 +1,40 @@
-//! A moment on the monotonic clock, in eight bytes: every account and every key
-//! holds some of them.
+//! A point in monotonic time, in eight bytes: every account and every key holds
+//! two.
 
 use std::ops::Add;
 use std::time::Duration;
 
-/// Nanoseconds of monotonic time. Moments before the server started, such as the
-/// end of a ban that an earlier run imposed, are negative.
+/// Nanoseconds of monotonic time. Points before the server started, such as the
+/// end of an earlier run's ban, are negative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    /// The moment of this many nanoseconds.
-    pub const fn of_nanoseconds(nanoseconds: i64) -> Timestamp {
-        Timestamp(nanoseconds)
+    /// The timestamp of this many nanoseconds.
+    pub const fn from_nanos(nanos: i64) -> Timestamp {
+        Timestamp(nanos)
     }
 
-    /// How many nanoseconds it is of.
-    pub const fn nanoseconds(self) -> i64 {
+    /// Its nanoseconds.
+    pub const fn as_nanos(self) -> i64 {
         self.0
     }
 
-    /// How long it is from `earlier` until this moment; nothing if it is past.
-    pub fn since(self, earlier: Timestamp) -> Duration {
-        let nanoseconds = self.0.saturating_sub(earlier.0);
-        Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(0))
+    /// The time from `earlier` until this, or zero if this is not later.
+    pub fn saturating_duration_since(self, earlier: Timestamp) -> Duration {
+        let nanos = self.0.saturating_sub(earlier.0);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
+    }
+
+    /// This timestamp on a clock that is ahead by this many nanoseconds.
+    pub fn shifted(self, offset_nanos: i64) -> Timestamp {
+        Timestamp(self.0.saturating_add(offset_nanos))
     }
 }
 
 impl From<Duration> for Timestamp {
-    fn from(monotonic: Duration) -> Timestamp {
-        Timestamp(i64::try_from(monotonic.as_nanos()).unwrap_or(i64::MAX))
+    fn from(since_start: Duration) -> Timestamp {
+        Timestamp(i64::try_from(since_start.as_nanos()).unwrap_or(i64::MAX))
     }
 }
 
@@ -37,6 +42,6 @@ impl Add<Duration> for Timestamp {
     type Output = Timestamp;
 
     fn add(self, duration: Duration) -> Timestamp {
-        Timestamp(self.0.saturating_add(Timestamp::from(duration).0))
+        self.shifted(Timestamp::from(duration).0)
     }
 }

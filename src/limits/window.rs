@@ -1,126 +1,116 @@
-//! A fixed window, opened by the first request counted in it; and the two of an
-//! account, which admit together or not at all.
+//! Fixed windows, opened by the first request counted in them. An account has two,
+//! which admit a request together or not at all.
 
 use super::timestamp::Timestamp;
 use super::{Decision, RateLimitStatus, Window};
 use std::cmp::Reverse;
 use store_orders_api::plans::PlanLimits;
 
-/// How many requests were counted in a window that closes at some moment. A
-/// window that has closed is as good as none.
+/// One window. Once closed it counts as empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Count {
-    /// When the window closes.
-    pub closes: Timestamp,
+pub struct FixedWindow {
+    /// When it closes.
+    pub closes_at: Timestamp,
     /// Requests counted in it.
     pub requests: u32,
 }
 
-impl Count {
-    /// Whether the window is open at `now`.
+impl FixedWindow {
+    /// Whether it is open at `now`.
     pub fn is_open(self, now: Timestamp) -> bool {
-        now < self.closes
+        now < self.closes_at
     }
 
-    /// The count as it stands at `now`: fresh if the window has closed.
-    fn at(self, now: Timestamp, window: Window) -> Count {
-        let fresh = Count { closes: now + window.length(), requests: 0 };
-        if self.is_open(now) { self } else { fresh }
+    /// This window, or a new one if it has closed.
+    fn current(self, now: Timestamp, window: Window) -> FixedWindow {
+        let new = FixedWindow { closes_at: now + window.length(), requests: 0 };
+        if self.is_open(now) { self } else { new }
     }
 
-    /// What the headers say of this window under `limit`.
-    fn figures(self, now: Timestamp, limit: u32) -> RateLimitStatus {
+    fn status(self, now: Timestamp, limit: u32) -> RateLimitStatus {
         RateLimitStatus {
             limit,
             remaining: limit.saturating_sub(self.requests),
-            resets_in: self.closes.since(now),
+            resets_in: self.closes_at.saturating_duration_since(now),
         }
     }
 
-    /// Admits one request under `limit` if there is room.
+    /// Counts a request if there is room under `limit`.
     pub fn admit(&mut self, now: Timestamp, window: Window, limit: u32) -> Decision {
-        let mut count = self.at(now, window);
-        if let Some((figures, window)) = count.exhausted(now, window, limit) {
-            return Decision::Limited(figures, window);
+        let mut current = self.current(now, window);
+        if let Some((status, window)) = current.exhausted(now, window, limit) {
+            return Decision::Limited(status, window);
         }
-        count.requests += 1;
-        *self = count;
-        Decision::Admitted(count.figures(now, limit))
+        current.requests += 1;
+        *self = current;
+        Decision::Admitted(current.status(now, limit))
     }
 
-    /// What a refusal says of this window, if it has no room. Under a limit of 0
-    /// no window ever opens: its reset is always one full window away.
+    /// The status of a window without room. Under a limit of 0 no window opens, so
+    /// the reset is always one full window away.
     fn exhausted(
         self,
         now: Timestamp,
         window: Window,
         limit: u32,
     ) -> Option<(RateLimitStatus, Window)> {
-        let mut figures = self.figures(now, limit);
+        let mut status = self.status(now, limit);
         if limit == 0 {
-            figures.resets_in = window.length();
+            status.resets_in = window.length();
         }
-        (self.requests >= limit).then_some((figures, window))
+        (self.requests >= limit).then_some((status, window))
     }
 
-    /// A count that was carried over a restart: no window is open for longer
-    /// than it lasts.
-    fn carried(self, now: Timestamp, window: Window) -> Count {
-        Count { closes: self.closes.min(now + window.length()), ..self }
+    fn clamped(self, now: Timestamp, window: Window) -> FixedWindow {
+        FixedWindow { closes_at: self.closes_at.min(now + window.length()), ..self }
     }
 }
 
 /// Both windows of an account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountWindows {
-    /// The window of 60 seconds.
-    pub minute: Count,
-    /// The window of 86,400 seconds.
-    pub day: Count,
+    /// 60 seconds.
+    pub minute: FixedWindow,
+    /// 86,400 seconds.
+    pub day: FixedWindow,
 }
 
 impl AccountWindows {
-    /// Admits a request if both windows have room, and then counts it in both.
+    /// Counts a request in both windows if both have room. Otherwise reports the
+    /// exhausted window that resets last.
     pub fn admit(&mut self, now: Timestamp, limits: PlanLimits) -> Decision {
-        let mut minute = self.minute.at(now, Window::Minute);
-        let mut day = self.day.at(now, Window::Day);
-        if let Some(refused) = refusal(minute, day, now, limits) {
-            return refused;
+        let mut minute = self.minute.current(now, Window::Minute);
+        let mut day = self.day.current(now, Window::Day);
+        let exhausted = [
+            minute.exhausted(now, Window::Minute, limits.per_minute),
+            day.exhausted(now, Window::Day, limits.per_day),
+        ];
+        let last = exhausted.into_iter().flatten().max_by_key(|(status, _)| status.resets_in);
+        if let Some((status, window)) = last {
+            return Decision::Limited(status, window);
         }
         minute.requests += 1;
         day.requests += 1;
         *self = AccountWindows { minute, day };
-        let minute = minute.figures(now, limits.per_minute);
-        let day = day.figures(now, limits.per_day);
+        let minute = minute.status(now, limits.per_minute);
+        let day = day.status(now, limits.per_day);
         // The window with fewer requests remaining; on a tie the later reset.
-        let of_day =
+        let day_is_closer =
             (day.remaining, Reverse(day.resets_in)) < (minute.remaining, Reverse(minute.resets_in));
-        Decision::Admitted(if of_day { day } else { minute })
+        Decision::Admitted(if day_is_closer { day } else { minute })
     }
 
-    /// Whether anything is counted at `now`.
+    /// Whether either window is open at `now`.
     pub fn is_open(self, now: Timestamp) -> bool {
         self.minute.is_open(now) || self.day.is_open(now)
     }
 
-    /// Both windows as they were carried over a restart.
-    pub fn carried(self, now: Timestamp) -> AccountWindows {
+    /// Both windows as restored at `now`: neither is open for longer than its
+    /// length.
+    pub fn clamped(self, now: Timestamp) -> AccountWindows {
         AccountWindows {
-            minute: self.minute.carried(now, Window::Minute),
-            day: self.day.carried(now, Window::Day),
+            minute: self.minute.clamped(now, Window::Minute),
+            day: self.day.clamped(now, Window::Day),
         }
     }
-}
-
-/// The exhausted window that resets last, if any is exhausted.
-fn refusal(minute: Count, day: Count, now: Timestamp, limits: PlanLimits) -> Option<Decision> {
-    let minute = minute.exhausted(now, Window::Minute, limits.per_minute);
-    let day = day.exhausted(now, Window::Day, limits.per_day);
-    let (figures, window) = match (minute, day) {
-        (Some(minute), Some(day)) if minute.0.resets_in > day.0.resets_in => minute,
-        (_, Some(day)) => day,
-        (Some(minute), None) => minute,
-        (None, None) => return None,
-    };
-    Some(Decision::Limited(figures, window))
 }

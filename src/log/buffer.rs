@@ -1,121 +1,106 @@
-//! Lines on their way to standard error: gathered under a lock that is held for
-//! a copy, written by a thread that alone may wait.
+//! The buffer between the loggers and standard error: the lock is held for one
+//! copy, and only the writer thread waits for the output.
 
+use parking_lot::{Condvar, Mutex};
+use prometheus_client::metrics::counter::Counter;
 use std::io::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// So many bytes are written at once without waiting for the timer.
-const WRITTEN_AT: usize = 64 * 1024;
-/// Lines beyond so many waiting bytes are dropped and counted: about 15,000.
-const MOST_WAITING: usize = 4 * 1024 * 1024;
-/// How long a line waits for others at most.
-const WRITTEN_EVERY: Duration = Duration::from_millis(100);
+/// With this many pending bytes the writer does not wait for its timer.
+const WRITE_THRESHOLD_BYTES: usize = 64 * 1024;
+/// Beyond this many pending bytes, about 15,000 lines, lines are dropped and counted.
+const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;
+/// The longest that a line is pending while the output keeps up.
+const WRITE_INTERVAL: Duration = Duration::from_millis(100);
+/// How often `flush` looks at its deadline.
+const FLUSH_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The lines that wait, and the thread that writes them.
+/// The pending lines, and the thread that writes them.
 #[derive(Debug, Default)]
 pub struct LogBuffer {
     state: Mutex<State>,
-    /// Told when there is much to write, or all of it at once.
+    /// Notified at the write threshold, on a flush, and after a write.
     changed: Condvar,
-    dropped: AtomicU64,
+    dropped_lines: Counter,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    waiting: Vec<u8>,
+    pending: Vec<u8>,
     /// The thread has taken bytes that it has not written yet.
-    writing: bool,
-    hurry: bool,
+    is_writing: bool,
+    flush_requested: bool,
 }
 
 impl LogBuffer {
-    /// A buffer whose thread writes to `target`. The thread ends when the buffer
-    /// has no other owner.
-    pub fn start(target: impl Write + Send + 'static) -> std::io::Result<Arc<LogBuffer>> {
+    /// Starts a buffer whose thread writes to `output`. The thread exits when the
+    /// buffer has no other owner.
+    pub fn start(mut output: impl Write + Send + 'static) -> std::io::Result<Arc<LogBuffer>> {
         let buffer = Arc::new(LogBuffer::default());
-        let own = Arc::downgrade(&buffer);
+        let weak = Arc::downgrade(&buffer);
         std::thread::Builder::new().name("log".to_string()).spawn(move || {
-            let mut target = target;
             let mut lines = Vec::new();
-            while let Some(buffer) = own.upgrade() {
+            while let Some(buffer) = weak.upgrade() {
                 buffer.take(&mut lines);
                 if !lines.is_empty()
-                    && target.write_all(&lines).and_then(|()| target.flush()).is_err()
+                    && output.write_all(&lines).and_then(|()| output.flush()).is_err()
                 {
-                    buffer.count_dropped(&lines);
+                    let lost = lines.iter().filter(|byte| **byte == b'\n').count();
+                    buffer.dropped_lines.inc_by(lost as u64);
                 }
                 lines.clear();
-                buffer.written();
+                buffer.state.lock().is_writing = false;
+                buffer.changed.notify_all();
             }
         })?;
         Ok(buffer)
     }
 
-    /// Lines that were dropped because they could not be written.
-    pub fn dropped(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+    /// Counts the lines that could not be written.
+    pub fn dropped_lines(&self) -> &Counter {
+        &self.dropped_lines
     }
 
-    /// Waits until everything is written, but no longer than this.
-    pub fn flush(&self, longest: Duration) {
-        let deadline = Instant::now() + longest;
-        let mut state = self.lock();
-        while (state.writing || !state.waiting.is_empty()) && Instant::now() < deadline {
-            state.hurry = true;
+    /// Waits until everything is written, or the timeout has passed.
+    pub fn flush(&self, timeout: Duration) {
+        let deadline = Instant::now() + timeout;
+        let mut state = self.state.lock();
+        while (state.is_writing || !state.pending.is_empty()) && Instant::now() < deadline {
+            state.flush_requested = true;
             self.changed.notify_all();
-            (state, _) = self
-                .changed
-                .wait_timeout(state, Duration::from_millis(10))
-                .unwrap_or_else(PoisonError::into_inner);
+            self.changed.wait_for(&mut state, FLUSH_POLL_INTERVAL);
         }
     }
 
     /// Adds a whole line.
     pub(super) fn add(&self, line: &[u8]) {
-        let mut state = self.lock();
-        if state.waiting.len() + line.len() > MOST_WAITING {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.state.lock();
+        let before = state.pending.len();
+        if before + line.len() > MAX_PENDING_BYTES {
+            self.dropped_lines.inc();
             return;
         }
-        let before = state.waiting.len();
-        state.waiting.extend_from_slice(line);
-        if before < WRITTEN_AT && state.waiting.len() >= WRITTEN_AT {
+        state.pending.extend_from_slice(line);
+        if before < WRITE_THRESHOLD_BYTES && state.pending.len() >= WRITE_THRESHOLD_BYTES {
             self.changed.notify_all();
         }
     }
 
-    /// Waits for lines, for the timer at most, and takes them.
+    /// Swaps the pending lines out, after the write interval at the latest.
     fn take(&self, lines: &mut Vec<u8>) {
-        let state = self.lock();
-        let (mut state, _) = self
-            .changed
-            .wait_timeout_while(state, WRITTEN_EVERY, |state| {
-                state.waiting.len() < WRITTEN_AT && !state.hurry
-            })
-            .unwrap_or_else(PoisonError::into_inner);
-        std::mem::swap(&mut state.waiting, lines);
-        state.hurry = false;
-        state.writing = true;
-    }
-
-    fn written(&self) {
-        self.lock().writing = false;
-        self.changed.notify_all();
-    }
-
-    fn count_dropped(&self, lines: &[u8]) {
-        let lost = lines.iter().filter(|byte| **byte == b'\n').count();
-        self.dropped.fetch_add(lost as u64, Ordering::Relaxed);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut state = self.state.lock();
+        let waits = |state: &mut State| {
+            state.pending.len() < WRITE_THRESHOLD_BYTES && !state.flush_requested
+        };
+        self.changed.wait_while_for(&mut state, waits, WRITE_INTERVAL);
+        std::mem::swap(&mut state.pending, lines);
+        state.flush_requested = false;
+        state.is_writing = true;
     }
 }
 
-/// Where the JSON encoder writes: it hands whole lines to the buffer.
+/// The output of the JSON encoder: passes whole lines to the buffer.
 #[derive(Debug)]
 pub struct LogTarget {
     buffer: Arc<LogBuffer>,
@@ -123,7 +108,7 @@ pub struct LogTarget {
 }
 
 impl LogTarget {
-    /// A target that fills this buffer.
+    /// A target that writes to this buffer.
     pub fn new(buffer: Arc<LogBuffer>) -> LogTarget {
         LogTarget { buffer, line: Vec::with_capacity(512) }
     }

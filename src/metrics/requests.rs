@@ -1,123 +1,132 @@
-//! Requests by route, method and status, and how long their answers took.
+//! Requests by route, method and status, and their latencies by route.
 
-use super::Histogram;
+use super::{FixedFamily, Histogram};
 use http::{Method, StatusCode};
+use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Routes that are no operations come first.
-const BESIDE: [&str; 2] = ["unknown", "public"];
+/// The routes of requests that reach no operation; they come first.
+const OTHER_ROUTES: [&str; 2] = ["unknown", "public"];
 
-/// The methods that dropshot routes. What is none of them it answers itself, so
-/// that `other` counts only if that should change.
+/// The methods that dropshot routes. It rejects any other by itself, so `other`
+/// stays 0 unless that changes.
 const METHODS: [&str; 10] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "other"];
 
-/// The statuses of the contract. 0 stands for any other.
-const STATUSES: [u16; 11] = [200, 204, 400, 401, 404, 405, 409, 429, 500, 503, 0];
+/// The statuses of the contract, and 304 of the public pages.
+const STATUSES: [&str; 12] =
+    ["200", "204", "304", "400", "401", "404", "405", "409", "429", "500", "503", "other"];
 
-/// Upper bounds of the latencies that are told apart, in microseconds: from a
-/// short list, which takes about 11, to what a client has long given up.
-const MICROSECONDS: [u64; 18] = [
+/// Upper bounds of the latencies: from a short list, which takes about 11 µs, to
+/// what no client waits for.
+const LATENCY_BOUNDS_MICROSECONDS: [u64; 18] = [
     25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
     1_000_000, 2_500_000, 5_000_000, 10_000_000,
 ];
 
-/// Where a request is counted: at an operation of the contract, at the public
-/// pages, or at what the contract does not know.
+/// Where a request is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouteId(usize);
 
 impl RouteId {
-    /// No operation: an unknown path, or a method that its path does not take.
+    /// An unknown path, or a method that its path does not take.
     pub const UNKNOWN: RouteId = RouteId(0);
     /// A public page.
     pub const PUBLIC: RouteId = RouteId(1);
 }
 
-/// The requests that were answered.
-#[derive(Debug)]
+/// Counts requests, encoded as a counter of every combination that has occurred.
+/// Clones share the counts.
+#[derive(Clone, Debug)]
 pub struct Requests {
-    routes: Vec<Route>,
+    routes: Arc<[Route]>,
+    /// By route.
+    pub latencies: FixedFamily<[(&'static str, String); 1], Histogram>,
 }
 
 #[derive(Debug)]
 struct Route {
+    /// `operationId`, `public` or `unknown`.
     name: String,
     counts: [[AtomicU64; STATUSES.len()]; METHODS.len()],
-    latency: Histogram,
-}
-
-/// How often one route was answered so to one method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answered<'a> {
-    /// `operationId`, `public` or `unknown`.
-    pub route: &'a str,
-    /// In capitals, or `other`.
-    pub method: &'static str,
-    /// 0 if none of the contract.
-    pub status: u16,
-    /// How often.
-    pub count: u64,
 }
 
 impl Requests {
-    /// Nothing counted yet, of these operations.
+    /// All counts at 0, with a route for each of these operations.
     pub fn new(operations: Vec<String>) -> Requests {
-        let names = BESIDE.into_iter().map(ToString::to_string).chain(operations);
-        let route = |name| Route {
-            name,
-            counts: Default::default(),
-            latency: Histogram::new(&MICROSECONDS),
+        let names = OTHER_ROUTES.into_iter().map(ToString::to_string).chain(operations);
+        let routes: Arc<[Route]> =
+            names.map(|name| Route { name, counts: Default::default() }).collect();
+        let latency = |route: &Route| {
+            let histogram = Histogram::of_microseconds(&LATENCY_BOUNDS_MICROSECONDS);
+            ([("route", route.name.clone())], histogram)
         };
-        Requests { routes: names.map(route).collect() }
+        Requests { latencies: routes.iter().map(latency).collect(), routes }
     }
 
-    /// Where an operation is counted.
+    /// The route of an operation.
     pub fn route(&self, operation: &str) -> RouteId {
-        let place = self.routes.iter().skip(BESIDE.len()).position(|route| route.name == operation);
-        place.map_or(RouteId::UNKNOWN, |place| RouteId(place + BESIDE.len()))
+        let mut operations = self.routes.iter().enumerate().skip(OTHER_ROUTES.len());
+        let found = operations.find(|(_, route)| route.name == operation);
+        found.map_or(RouteId::UNKNOWN, |(index, _)| RouteId(index))
     }
 
-    /// Counts a request whose answer began after so long.
+    /// Counts a request whose response began after this latency.
     pub fn count(&self, route: RouteId, method: &Method, status: StatusCode, latency: Duration) {
-        let Some(route) = self.routes.get(route.0) else { return };
-        let method = place_or_last(&METHODS, &method.as_str());
-        let status = place_or_last(&STATUSES, &status.as_u16());
-        if let Some(count) = route.counts.get(method).and_then(|counts| counts.get(status)) {
+        let RouteId(index) = route;
+        let (method, status) =
+            (index_or_last(&METHODS, method.as_str()), index_or_last(&STATUSES, status.as_str()));
+        let counts = self.routes.get(index).and_then(|route| route.counts.get(method));
+        if let Some(count) = counts.and_then(|counts| counts.get(status)) {
             count.fetch_add(1, Ordering::Relaxed);
         }
-        route.latency.count(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
-    }
-
-    /// Every count that is not 0.
-    pub fn all(&self) -> impl Iterator<Item = Answered<'_>> {
-        self.routes.iter().flat_map(|route| {
-            METHODS.into_iter().zip(&route.counts).flat_map(move |(method, counts)| {
-                STATUSES.into_iter().zip(counts).filter_map(move |(status, count)| {
-                    let count = count.load(Ordering::Relaxed);
-                    (count > 0).then_some(Answered { route: &route.name, method, status, count })
-                })
-            })
-        })
-    }
-
-    /// The latencies of every route, in microseconds.
-    pub fn latencies(&self) -> impl Iterator<Item = (&str, &Histogram)> {
-        self.routes.iter().map(|route| (route.name.as_str(), &route.latency))
+        if let Some(latencies) = self.latencies.get(index) {
+            latencies.observe(u64::try_from(latency.as_micros()).unwrap_or(u64::MAX));
+        }
     }
 }
 
-fn place_or_last<T: PartialEq>(places: &[T], what: &T) -> usize {
-    places.iter().position(|place| place == what).unwrap_or(places.len() - 1)
+impl EncodeMetric for Requests {
+    fn encode(&self, mut encoder: MetricEncoder<'_>) -> fmt::Result {
+        for route in self.routes.iter() {
+            for (method, counts) in METHODS.iter().zip(&route.counts) {
+                for (status, count) in STATUSES.iter().zip(counts) {
+                    let count = count.load(Ordering::Relaxed);
+                    if count > 0 {
+                        let labels = [
+                            ("route", route.name.as_str()),
+                            ("method", method),
+                            ("status", status),
+                        ];
+                        ConstCounter::new(count).encode(encoder.encode_family(&labels)?)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn metric_type(&self) -> MetricType {
+        MetricType::Counter
+    }
+}
+
+fn index_or_last(values: &[&str], value: &str) -> usize {
+    values.iter().position(|other| *other == value).unwrap_or(values.len() - 1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use prometheus_client::registry::Registry;
 
     #[test]
-    fn no_caller_names_a_place() {
+    fn no_label_is_chosen_by_a_client() {
         let requests = Requests::new(vec!["listOrders".to_string()]);
         assert_eq!(requests.route("public"), RouteId::UNKNOWN);
         let (route, latency) = (requests.route("listOrders"), Duration::from_micros(11));
@@ -125,12 +134,19 @@ mod tests {
         requests.count(route, &Method::GET, StatusCode::OK, latency);
         requests.count(route, &Method::GET, StatusCode::OK, latency);
         requests.count(RouteId::UNKNOWN, &purge, StatusCode::IM_A_TEAPOT, latency);
-        let answered = |route, method, status, count| Answered { route, method, status, count };
+        let mut registry = Registry::default();
+        registry.register("requests", "Requests", requests.clone());
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        let samples: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
         assert_eq!(
-            requests.all().collect::<Vec<_>>(),
-            [answered("unknown", "other", 0, 1), answered("listOrders", "GET", 200, 2)]
+            samples,
+            [
+                r#"requests_total{route="unknown",method="other",status="other"} 1"#,
+                r#"requests_total{route="listOrders",method="GET",status="200"} 2"#,
+            ]
         );
-        let sums: Vec<_> = requests.latencies().map(|(route, some)| (route, some.sum())).collect();
-        assert_eq!(sums, [("unknown", 11), ("public", 0), ("listOrders", 22)]);
+        let sums = [0, 1, 2].map(|route| requests.latencies.get(route).unwrap().sum());
+        assert_eq!(sums, [11, 0, 22]);
     }
 }

@@ -138,7 +138,7 @@ impl<'a> Edit<'a> {
                 encode(&order, &mut self.scratch);
                 self.new.push(order.id, &self.scratch);
             }
-            OrderChange::Gone(id) => self.go_to(id),
+            OrderChange::Removed(id) => self.go_to(id),
         }
     }
 
@@ -388,7 +388,7 @@ pub mod tests {
                         }
                         None => {
                             map.remove(id);
-                            edit.apply(OrderChange::Gone(*id));
+                            edit.apply(OrderChange::Removed(*id));
                         }
                     }
                 }
@@ -410,7 +410,7 @@ pub mod tests {
         let before = snapshot(20_000);
         assert!(before.pages().len() > 4);
         let mut edit = Edit::of(&before);
-        edit.apply(OrderChange::Gone(10_000));
+        edit.apply(OrderChange::Removed(10_000));
         let after = edit.finish();
         let same = after
             .pages()

@@ -115,7 +115,7 @@ struct Work {
     store: Arc<dyn Store>,
     marks: Arc<Marks>,
     /// How many cancellations each transaction carried out.
-    batches: Arc<Histogram>,
+    batches: Histogram,
     /// The last batch was not carried out.
     failed: Arc<AtomicBool>,
     log: Logger,
@@ -126,7 +126,7 @@ impl Writer {
     pub fn start(
         store: Arc<dyn Store>,
         marks: Arc<Marks>,
-        batches: Arc<Histogram>,
+        batches: Histogram,
         log: &Logger,
     ) -> std::io::Result<Writer> {
         let queue = Arc::new(Queue::default());
@@ -182,7 +182,7 @@ fn write(work: &Work, queue: &Queue) {
 fn carry_out(work: &Work, batch: &[Cancellation]) -> Vec<Answer> {
     match work.store.cancel(batch) {
         Ok(done) => {
-            work.batches.count(batch.len() as u64);
+            work.batches.observe(batch.len() as u64);
             let gone = batch
                 .iter()
                 .zip(&done.outcomes)
@@ -201,7 +201,8 @@ fn carry_out(work: &Work, batch: &[Cancellation]) -> Vec<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::sqlite::{NewOrder, SqliteStore};
+    use crate::store::NewOrder;
+    use crate::store::sqlite::SqliteStore;
     use chrono::DateTime;
     use futures::FutureExt;
     use futures::future::join_all;
@@ -209,7 +210,7 @@ mod tests {
 
     /// A writer of a store with pending orders 1 to 20, the sizes of its batches,
     /// and the directory of the store.
-    fn writer() -> (Writer, Arc<Histogram>, TempDir) {
+    fn writer() -> (Writer, Histogram, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         let order = |id| NewOrder {
@@ -222,9 +223,9 @@ mod tests {
         };
         let orders: Vec<_> = (1..=20).map(order).collect();
         store.import_orders(&orders, false, &|| ()).unwrap();
-        let batches = Arc::new(Histogram::new(&[1, 19, 20]));
+        let batches = Histogram::new(&[1, 19, 20]);
         let log = Logger::root(slog::Discard, o!());
-        let (marks, counted) = (Arc::default(), Arc::clone(&batches));
+        let (marks, counted) = (Arc::default(), batches.clone());
         (Writer::start(Arc::new(store), marks, counted, &log).unwrap(), batches, directory)
     }
 

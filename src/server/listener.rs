@@ -1,19 +1,18 @@
-//! The socket that dropshot listens on, for what dropshot does not do: to send
-//! without delay, to end connections whose other end takes nothing, and to refuse
-//! new ones while the server stops. (Dropshot keeps the socket open until the last
-//! request is done; whoever connects meanwhile would wait in vain.)
+//! Options of dropshot's listening socket: send without delay, end stalled
+//! connections, and refuse new ones during shutdown. (Dropshot keeps the socket open
+//! until the last request is done; clients that connect meanwhile would wait.)
 //!
-//! Dropshot hands the socket out to nobody, but Linux tells a process which files
-//! it has, gives it another handle to any of them, and lets connections inherit
-//! the options of the socket that they were accepted on. Elsewhere, and without
-//! /proc, none of it is done, and the log says so.
+//! Dropshot does not expose the socket, but on Linux /proc lists the files of a
+//! process, a file can be duplicated by its number, and connections inherit the
+//! options of the socket that accepted them. On other systems, and without /proc,
+//! the options are not set, and the log says so.
 
 use slog::{Logger, warn};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Another handle to a socket of this process.
+/// A duplicate of dropshot's socket.
 #[derive(Debug)]
 pub struct ListeningSocket {
     #[cfg(target_os = "linux")]
@@ -21,60 +20,57 @@ pub struct ListeningSocket {
 }
 
 impl ListeningSocket {
-    /// The one that listens at this address, with its connections bounded and
-    /// prompt; none where the system does not allow it.
+    /// Finds the socket that listens at this address and sets its options; `None`
+    /// where the system does not allow it.
     pub fn prepared(
         address: SocketAddr,
         stalled_after: Duration,
         log: &Logger,
     ) -> Option<ListeningSocket> {
-        let socket = ListeningSocket::find(address);
-        let done = socket.and_then(|socket| {
-            socket.send_promptly()?;
-            socket.end_stalled(stalled_after)?;
-            Ok(socket)
+        let found = ListeningSocket::find(address).inspect_err(|error| {
+            warn!(log, "listening socket not found"; "error" => %error,
+                "effect" => "long lists may be delayed, stalled clients are not cut off, and \
+                    connections are accepted during shutdown",
+                "fix" => "run on Linux with /proc mounted");
         });
-        if let Err(error) = &done {
-            warn!(log, "long lists may be sent with delays, clients that take nothing are not cut \
-                off, and while the server stops it refuses no connection: the system keeps it \
-                from its own socket";
-                "error" => error.to_string());
+        let socket = found.ok()?;
+        let options = socket.set_nodelay().and_then(|()| socket.set_stall_timeout(stalled_after));
+        if let Err(error) = options {
+            warn!(log, "listening socket options not set"; "error" => %error,
+                "effect" => "long lists may be delayed, and stalled clients are not cut off");
         }
-        done.ok()
+        Some(socket)
     }
 }
 
 #[cfg(target_os = "linux")]
 impl ListeningSocket {
-    /// The one that listens at this address.
     fn find(address: SocketAddr) -> io::Result<ListeningSocket> {
         Ok(ListeningSocket { socket: linux::find(address)? })
     }
 
-    /// On connections that are accepted here from now on no byte waits for the
-    /// other end to confirm those before it: a list is sent in many pieces, and
-    /// its end waited for 44 ms (RFC 1122, 4.2.3.2 and 4.2.3.4).
-    fn send_promptly(&self) -> io::Result<()> {
+    /// Disables Nagle's algorithm on connections accepted from now on: it held back
+    /// the end of a list, sent in many pieces, for 44 ms (RFC 1122, 4.2.3.2 and
+    /// 4.2.3.4).
+    fn set_nodelay(&self) -> io::Result<()> {
         Ok(rustix::net::sockopt::set_tcp_nodelay(&self.socket, true)?)
     }
 
-    /// From now on the system ends connections that are accepted here and whose
-    /// other end has for so long taken no byte that is waiting for it, or has
-    /// vanished without a word.
-    fn end_stalled(&self, after: Duration) -> io::Result<()> {
+    /// Ends connections accepted from now on whose client has taken no pending byte
+    /// for this long, or has vanished.
+    fn set_stall_timeout(&self, timeout: Duration) -> io::Result<()> {
         use rustix::net::sockopt;
-        let milliseconds = u32::try_from(after.as_millis()).unwrap_or(u32::MAX);
+        let milliseconds = u32::try_from(timeout.as_millis()).unwrap_or(u32::MAX);
         sockopt::set_tcp_user_timeout(&self.socket, milliseconds)?;
-        // Whoever has vanished while nothing waits for him is asked for an answer.
-        let asked_after = (after / 2).max(Duration::from_secs(1));
-        sockopt::set_tcp_keepidle(&self.socket, asked_after)?;
-        sockopt::set_tcp_keepintvl(&self.socket, (asked_after / 4).max(Duration::from_secs(1)))?;
+        // With no byte pending, keep-alive probes find out whether it has vanished.
+        let idle = (timeout / 2).max(Duration::from_secs(1));
+        sockopt::set_tcp_keepidle(&self.socket, idle)?;
+        sockopt::set_tcp_keepintvl(&self.socket, (idle / 4).max(Duration::from_secs(1)))?;
         sockopt::set_socket_keepalive(&self.socket, true)?;
         Ok(())
     }
 
-    /// From now on connections are refused. Whoever has not been accepted yet is
-    /// turned away.
+    /// Refuses new connections, and those that are not accepted yet.
     pub fn close(&self) -> io::Result<()> {
         Ok(rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both)?)
     }
@@ -82,22 +78,19 @@ impl ListeningSocket {
 
 #[cfg(not(target_os = "linux"))]
 impl ListeningSocket {
-    /// There is no way to it.
     fn find(_: SocketAddr) -> io::Result<ListeningSocket> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Not done here.
-    fn send_promptly(&self) -> io::Result<()> {
+    fn set_nodelay(&self) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Not done here.
-    fn end_stalled(&self, _: Duration) -> io::Result<()> {
+    fn set_stall_timeout(&self, _: Duration) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// Not done here.
+    /// Not supported.
     pub fn close(&self) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -115,14 +108,14 @@ mod linux {
     pub fn find(address: SocketAddr) -> io::Result<FileDescriptor> {
         for entry in std::fs::read_dir("/proc/self/fd")? {
             let entry = entry?;
-            // Only sockets: to close another handle to a file of the store would
-            // take SQLite's locks away (fcntl(2), "Advisory record locking"), and
-            // the next command to end would delete the log that the server writes.
+            // Only sockets: closing a duplicate of one of SQLite's files would release
+            // its locks (fcntl(2), "Advisory record locking"), and the next command to
+            // exit would delete the WAL that the server still writes to.
             if !is_socket(&entry.path()) {
                 continue;
             }
             let Ok(number) = entry.file_name().to_string_lossy().parse::<RawFd>() else { continue };
-            // What was closed meanwhile is not the one.
+            // It may have been closed meanwhile.
             let Ok(file) = FileDescriptor::dup(&number) else { continue };
             if listens_at(&file, address) {
                 return Ok(file);
@@ -131,15 +124,15 @@ mod linux {
         Err(io::ErrorKind::NotFound.into())
     }
 
-    /// By the link's text, without a handle to what it leads to.
+    /// Reads the link's text, without opening the file.
     fn is_socket(entry: &Path) -> bool {
         std::fs::read_link(entry)
             .is_ok_and(|target| target.to_string_lossy().starts_with("socket:"))
     }
 
     fn listens_at(file: &FileDescriptor, address: SocketAddr) -> bool {
-        let own = || SocketAddr::try_from(getsockname(file).ok()?).ok();
-        sockopt::socket_acceptconn(file).unwrap_or(false) && own() == Some(address)
+        let local = || SocketAddr::try_from(getsockname(file).ok()?).ok();
+        sockopt::socket_acceptconn(file).unwrap_or(false) && local() == Some(address)
     }
 }
 
@@ -149,7 +142,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn connections_are_prompt_from_then_on() {
+    fn accepted_connections_inherit_nodelay() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let accepted = || {
@@ -157,7 +150,7 @@ mod tests {
             (client, listener.accept().unwrap().0)
         };
         assert!(!accepted().1.nodelay().unwrap());
-        ListeningSocket::find(address).unwrap().send_promptly().unwrap();
+        ListeningSocket::find(address).unwrap().set_nodelay().unwrap();
         assert!(accepted().1.nodelay().unwrap());
     }
 }

@@ -1,12 +1,12 @@
-//! The certificate that connections are answered with, read from two files and
-//! read again when they change.
+//! The TLS certificate, reloaded when its files change.
 //!
-//! There is one TLS configuration for the life of the server. It asks for the
-//! certificate at each handshake, so a new one touches neither the listener nor a
-//! connection that is open.
+//! One TLS configuration lasts as long as the server. It resolves the certificate at
+//! each handshake, so a reload affects neither the listener nor open connections.
 
 use crate::config::ServerConfig;
+use crate::log::ErrorChain;
 use arc_swap::ArcSwap;
+use parking_lot::Mutex;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -15,23 +15,23 @@ use rustls::sign::CertifiedKey;
 use slog::{Logger, error, info};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the files are looked at. A look is two system calls.
-const LOOKED_AT_EVERY: Duration = Duration::from_secs(1);
+/// How often the files are checked, with two system calls.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where certificate and key are, as PEM.
+/// The PEM files of a certificate and its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The chain, the server's own certificate first.
+    /// The chain; the server's own certificate is first.
     pub certificate: PathBuf,
-    /// Its private key: PKCS #8, PKCS #1 or SEC 1.
+    /// The private key: PKCS #8, PKCS #1 or SEC 1.
     pub key: PathBuf,
 }
 
 impl TlsFiles {
-    /// The files that the settings name.
+    /// The files in the settings, if there are any.
     pub fn of(config: &ServerConfig) -> Option<TlsFiles> {
         let files = config.tls_cert.clone().zip(config.tls_key.clone());
         files.map(|(certificate, key)| TlsFiles { certificate, key })
@@ -49,17 +49,17 @@ pub enum TlsError {
         /// What the system says.
         source: std::io::Error,
     },
-    /// A file holds no PEM, or not of the kind that belongs there.
+    /// A file holds no PEM of the right kind.
     #[error("{} holds no {what} in PEM", path.display())]
     Pem {
         /// The file.
         path: PathBuf,
-        /// What it ought to hold.
+        /// What it should hold.
         what: &'static str,
         /// What is wrong with it.
         source: pem::Error,
     },
-    /// They are no pair, or of a kind that rustls does not know.
+    /// They do not match, or are of a kind that rustls does not support.
     #[error("{} and {} cannot be used together", files.certificate.display(), files.key.display())]
     Pair {
         /// The files.
@@ -69,44 +69,43 @@ pub enum TlsError {
     },
 }
 
-/// A certificate that follows its files.
+/// A certificate that is reloaded from its files.
 #[derive(Debug)]
-pub struct LiveCertificate {
+pub struct ReloadableCertificate {
     files: TlsFiles,
     provider: Arc<CryptoProvider>,
     current: ArcSwap<CertifiedKey>,
-    /// What the files looked like when they were read last, and when they were
-    /// looked at last.
-    seen: Mutex<Seen>,
+    versions: Mutex<SeenVersions>,
 }
 
-#[derive(Debug, Default)]
-struct Seen {
-    read: Option<[Look; 2]>,
-    looked: Option<[Look; 2]>,
+/// `None` while a file is missing.
+#[derive(Debug)]
+struct SeenVersions {
+    loaded: Option<[FileVersion; 2]>,
+    last_checked: Option<[FileVersion; 2]>,
 }
 
-/// What tells one content of a file from another without reading it, and one
-/// file behind a symbolic link from the next.
+/// Tells apart the contents of a file, and the targets of a symbolic link, without
+/// reading them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Look {
+struct FileVersion {
     device: u64,
     inode: u64,
     length: u64,
     modified: (i64, i64),
 }
 
-impl LiveCertificate {
+impl ReloadableCertificate {
     /// Reads the files. Blocks.
-    pub fn open(files: TlsFiles) -> Result<LiveCertificate, TlsError> {
+    pub fn open(files: TlsFiles) -> Result<ReloadableCertificate, TlsError> {
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let look = look_at(&files);
+        let version = versions(&files);
         let current = ArcSwap::from_pointee(read(&files, &provider)?);
-        let seen = Mutex::new(Seen { read: look, looked: look });
-        Ok(LiveCertificate { files, provider, current, seen })
+        let versions = Mutex::new(SeenVersions { loaded: version, last_checked: version });
+        Ok(ReloadableCertificate { files, provider, current, versions })
     }
 
-    /// The TLS configuration that answers with it, for HTTP/2 and HTTP/1.1.
+    /// The TLS configuration with this certificate, for HTTP/2 and HTTP/1.1.
     pub fn server_config(self: &Arc<Self>) -> Result<rustls::ServerConfig, rustls::Error> {
         let mut config = rustls::ServerConfig::builder_with_provider(Arc::clone(&self.provider))
             .with_safe_default_protocol_versions()?
@@ -116,64 +115,64 @@ impl LiveCertificate {
         Ok(config)
     }
 
-    /// Reads the files anew. What cannot be used is refused with a line of the
-    /// log, and the old certificate stays. Blocks.
+    /// Reloads the files. If they cannot be used, that is logged and the previous
+    /// certificate stays. Blocks.
     pub fn reload(&self, log: &Logger) {
-        let look = look_at(&self.files);
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).read = look;
+        self.versions.lock().loaded = versions(&self.files);
         match read(&self.files, &self.provider) {
             Ok(pair) => {
                 self.current.store(Arc::new(pair));
-                info!(log, "a new certificate is in force";
+                info!(log, "certificate reloaded";
                     "certificate" => %self.files.certificate.display());
             }
-            Err(error) => error!(log, "the new certificate is refused, and the old one stays";
-                "error" => crate::log::chain(&error)),
+            Err(error) => error!(log, "certificate not reloaded"; "error" => %ErrorChain(&error),
+                "effect" => "the previous certificate stays in use",
+                "fix" => "replace the files with a matching pair"),
         }
     }
 
-    /// Follows the files until the task is dropped.
+    /// Reloads the files whenever they change, until the task is dropped.
     pub async fn keep_current(self: Arc<Self>, log: Logger) {
-        let mut tick = tokio::time::interval(LOOKED_AT_EVERY);
+        let mut tick = tokio::time::interval(CHECK_INTERVAL);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
             tick.tick().await;
-            let (live, log) = (Arc::clone(&self), log.clone());
-            let looked = tokio::task::spawn_blocking(move || {
-                if live.has_settled() {
-                    live.reload(&log);
+            let (certificate, log) = (Arc::clone(&self), log.clone());
+            let check = tokio::task::spawn_blocking(move || {
+                if certificate.has_changed() {
+                    certificate.reload(&log);
                 }
             });
-            // A panic is logged by the hook; the next look is a second away.
-            let _ = looked.await;
+            // The panic hook logs a panic; the next check retries.
+            let _ = check.await;
         }
     }
 
-    /// Whether the files have changed since they were read, and no more since the
-    /// last look: whoever writes two files has not written both at once.
-    fn has_settled(&self) -> bool {
-        let look = look_at(&self.files);
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let settled = look.is_some() && look == seen.looked && look != seen.read;
-        seen.looked = look;
-        settled
+    /// Whether the files have changed since they were loaded, and not since the last
+    /// check: the two files are not replaced at the same instant.
+    fn has_changed(&self) -> bool {
+        let current = versions(&self.files);
+        let mut seen = self.versions.lock();
+        let is_stable = current == seen.last_checked;
+        seen.last_checked = current;
+        is_stable && current.is_some() && current != seen.loaded
     }
 }
 
-impl ResolvesServerCert for LiveCertificate {
+impl ResolvesServerCert for ReloadableCertificate {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         Some(self.current.load_full())
     }
 }
 
-/// None while one of them is missing.
-fn look_at(files: &TlsFiles) -> Option<[Look; 2]> {
-    Some([look_at_one(&files.certificate)?, look_at_one(&files.key)?])
+/// `None` while one of them is missing.
+fn versions(files: &TlsFiles) -> Option<[FileVersion; 2]> {
+    Some([version(&files.certificate)?, version(&files.key)?])
 }
 
-fn look_at_one(path: &Path) -> Option<Look> {
+fn version(path: &Path) -> Option<FileVersion> {
     let metadata = std::fs::metadata(path).ok()?;
-    Some(Look {
+    Some(FileVersion {
         device: metadata.dev(),
         inode: metadata.ino(),
         length: metadata.len(),
@@ -185,7 +184,7 @@ fn read(files: &TlsFiles, provider: &CryptoProvider) -> Result<CertifiedKey, Tls
     let content = |path: &PathBuf| {
         std::fs::read(path).map_err(|source| TlsError::Read { path: path.clone(), source })
     };
-    let bad = |path: &PathBuf, what| {
+    let invalid = |path: &PathBuf, what| {
         let path = path.clone();
         move |source| TlsError::Pem { path, what, source }
     };
@@ -193,9 +192,9 @@ fn read(files: &TlsFiles, provider: &CryptoProvider) -> Result<CertifiedKey, Tls
     let chain = CertificateDer::pem_slice_iter(&certificates)
         .collect::<Result<Vec<_>, _>>()
         .and_then(|chain| if chain.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(chain) })
-        .map_err(bad(&files.certificate, "certificate"))?;
+        .map_err(invalid(&files.certificate, "certificate"))?;
     let key = PrivateKeyDer::from_pem_slice(&content(&files.key)?)
-        .map_err(bad(&files.key, "private key"))?;
+        .map_err(invalid(&files.key, "private key"))?;
     CertifiedKey::from_der(chain, key, provider)
         .map_err(|source| TlsError::Pair { files: files.clone(), source })
 }

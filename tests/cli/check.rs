@@ -84,7 +84,7 @@ fn a_version_behind_its_orders_is_found() {
 fn a_date_that_is_none_is_found() {
     let sandbox = stocked();
     spoil(&sandbox, "UPDATE orders SET ship_date = '2026-02-31T00:00:00Z' WHERE id = 7");
-    let expected = "orders: ship_date of 7 is no date in UTC: \"2026-02-31T00:00:00Z\"";
+    let expected = "orders: ship_date of 7 is not a date in UTC: \"2026-02-31T00:00:00Z\"";
     assert_eq!(problems(&sandbox), [expected]);
 }
 
@@ -92,7 +92,7 @@ fn a_date_that_is_none_is_found() {
 fn a_key_without_its_account_is_found() {
     let sandbox = stocked();
     spoil(&sandbox, "PRAGMA foreign_keys = OFF; DELETE FROM accounts");
-    assert_eq!(problems(&sandbox), ["keys: what is named of row 1 is not in accounts"]);
+    assert_eq!(problems(&sandbox), ["keys: row 1 refers to a row that is not in accounts"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The admin listener: whether it is there, and what it says of the server.
+//! The admin listener: whether it listens, and its health checks.
 
 use super::{MANY_ORDERS, data_with, rest_of_list, slow_reader};
 use std::net::TcpListener;
@@ -101,7 +101,7 @@ fn a_chosen_port_that_is_taken_is_an_error() {
     let address = taken.local_addr().unwrap().to_string();
     let command = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", &address];
     let output = CliSandbox::new().run(&command);
-    let error = format!("cannot listen on {address} for operators");
+    let error = format!("cannot open the admin listener on {address}");
     assert_eq!((output.status, output.stdout.as_str()), (1, ""));
     assert!(output.stderr.contains(&error), "{}", output.stderr);
 }

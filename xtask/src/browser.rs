@@ -1,124 +1,76 @@
-//! `cargo xtask browser`: the public pages in a real browser, wide and narrow,
-//! light and dark, as a reader of the API goes through them.
-//!
-//! Fails on whatever a reader would miss, on any error in the console, and on
-//! any request that leaves the server's own address.
-
-mod demo;
-mod session;
-mod tour;
-mod watch;
+//! `cargo xtask browser`: tests the public pages in Chromium, at desktop and phone
+//! width, in light and dark mode, with the session in `tests/judges/browser`.
 
 use crate::Outcome;
+use crate::judge::{FIRST_ORDER, ServerProgram, Tools, lines, output, output_lines};
+use crate::report::Report;
 use crate::repository::Repository;
-use anstyle::{AnsiColor, Style};
 use anyhow::{Context, bail};
-use demo::Demo;
-use session::Session;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-const GOOD: Style = AnsiColor::Green.on_default().bold();
-const BAD: Style = AnsiColor::Red.on_default().bold();
+/// What the session can do, by its argument.
+const VIEWS: [&str; 5] = ["watch", "desktop-light", "desktop-dark", "phone-light", "phone-dark"];
 
-/// How to look.
+fn claim(view: &str) -> String {
+    match view {
+        "watch" => "console errors and requests to another server are detected".to_string(),
+        view => format!(
+            "{view}: keys, plans, operations, deprecation, headers, a request from the page, the \
+             changelog; no console error, no request to another server"
+        ),
+    }
+}
+
+/// Arguments of `cargo xtask browser`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct BrowserArgs {
-    /// Save what is seen as PNG files in this directory
+    /// Save screenshots as PNG files in this directory
     #[arg(long, value_name = "DIR")]
     pub pictures: Option<PathBuf>,
 }
 
-/// What the reader looks through.
-#[derive(Clone, Copy, Debug)]
-pub struct View {
-    /// In CSS pixels.
-    pub width: u32,
-    /// In CSS pixels.
-    pub height: u32,
-    /// A telephone: touch, and no scroll bars.
-    pub mobile: bool,
-    /// What the reader's system prefers.
-    pub dark: bool,
-}
-
-const fn view(width: u32, height: u32, mobile: bool, dark: bool) -> View {
-    View { width, height, mobile, dark }
-}
-
-const VIEWS: [View; 4] = [
-    view(1280, 900, false, false),
-    view(1280, 900, false, true),
-    view(390, 844, true, false),
-    view(390, 844, true, true),
-];
-
-impl View {
-    /// `desktop-light` and so on: in reports and in names of pictures.
-    pub fn name(self) -> String {
-        let width = if self.mobile { "phone" } else { "desktop" };
-        format!("{width}-{}", if self.dark { "dark" } else { "light" })
-    }
-}
-
-/// Builds the server, starts it and the browser, and looks.
-pub fn look(
+/// Builds and starts the server, and runs the session in every view. Its exit code
+/// is 1 for findings, and 2 if it could not start.
+pub fn browse(
     arguments: &BrowserArgs,
     repository: &Repository,
     out: &mut dyn Write,
 ) -> anyhow::Result<Outcome> {
-    check_tools()?;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let chromium = std::env::split_paths(&path).map(|directory| directory.join("chromium"));
+    let chromium = chromium.into_iter().find(|file| file.is_file());
+    let chromium =
+        chromium.context("chromium not found on PATH; on Debian: apt-get install chromium")?;
+    let tools = Tools::new(repository);
+    tools.check()?;
     if let Some(directory) = &arguments.pictures {
         std::fs::create_dir_all(directory)
             .with_context(|| format!("cannot create {}", directory.display()))?;
     }
-    let demo = Demo::start(repository)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let outcome = runtime.block_on(through_all_views(&demo, arguments.pictures.as_deref(), out));
-    demo.stop()?;
-    outcome
-}
-
-/// Names what is missing, and how to have it.
-fn check_tools() -> anyhow::Result<()> {
-    let tools = [session::CHROMIUM, session::DRIVER].into_iter();
-    let missing: Vec<&str> = tools.filter(|name| session::program(name).is_none()).collect();
-    if !missing.is_empty() {
-        bail!(
-            "{} not found; on Debian: apt-get install chromium chromium-driver",
-            missing.join(" and ")
-        );
+    let directory = tools.copy_typescript("browser")?;
+    let errors = output_lines(&mut tools.compile_typescript(&directory))?;
+    if !errors.is_empty() {
+        bail!("the session does not compile\n{}", errors.join("\n"));
     }
-    Ok(())
-}
-
-async fn through_all_views(
-    demo: &Demo,
-    pictures: Option<&Path>,
-    out: &mut dyn Write,
-) -> anyhow::Result<Outcome> {
-    let mut outcome = Outcome::Clean;
+    let server = ServerProgram::build(repository)?.start()?;
+    let key = server.key("browser", 1_000)?;
+    let mut report = Report::new(out);
     for view in VIEWS {
-        let mut session = Session::open(view, pictures).await?;
-        let toured = tour::through(&mut session, demo).await;
-        // What was logged up to a failure tells why.
-        let watched = session.watched().await;
-        session.close().await?;
-        let mut findings = watched?.findings(&demo.origin());
-        if let Err(missed) = toured {
-            // A browser's words may hold what was typed.
-            findings.push(format!("{missed:#}").replace(&demo.key, "[the key]"));
+        let mut session = tools.command("node");
+        session.arg(directory.join("built/session.js")).arg(view);
+        session.env("CHROMIUM", &chromium).env("BASE_URL", &server.base_url).env("KEY", &key);
+        session.env("FIRST_ORDER", FIRST_ORDER.to_string());
+        if let Some(pictures) = &arguments.pictures {
+            session.env("PICTURES", std::path::absolute(pictures)?);
         }
-        let name = view.name();
-        if findings.is_empty() {
-            writeln!(out, "{GOOD}ok{GOOD:#}   {name}: {}", tour::CLAIM)?;
-        } else {
-            outcome = Outcome::Drift;
-            writeln!(out, "{BAD}fail{BAD:#} {name}")?;
-            for finding in findings {
-                writeln!(out, "     {finding}")?;
-            }
-        }
+        let output = output(&mut session)?;
+        let findings = match output.status.code() {
+            Some(0) => Ok(Vec::new()),
+            Some(1) => Ok(server.with_log(lines(&session, &output), &[&key])),
+            _ => Err(anyhow::anyhow!(lines(&session, &output).join("\n"))),
+        };
+        report.add(&claim(view), &findings)?;
     }
-    Ok(outcome)
+    Ok(report.finish("views")?)
 }

@@ -1,11 +1,10 @@
-//! What the changelog says of a version, and whether it names a thing.
+//! Sections of the changelog, and what they name.
 
-use crate::version::Version;
+use semver::Version;
 
-/// The section of a version: what follows the heading `## VERSION` up to the
-/// next heading of that level. None where there is no such heading; what is
-/// planned has another one.
-pub fn section(changelog: &str, version: Version) -> Option<String> {
+/// The text between the heading `## VERSION` and the next heading of that level.
+/// Planned versions have another heading.
+pub fn section(changelog: &str, version: &Version) -> Option<String> {
     let version = version.to_string();
     let is_heading = |line: &str| line.starts_with("## ");
     let is_ours = |line: &str| {
@@ -17,8 +16,8 @@ pub fn section(changelog: &str, version: Version) -> Option<String> {
     Some(lines.join("\n").trim().to_string())
 }
 
-/// Whether a section names a thing: as a whole word between backticks. Letter
-/// case does not count, since names of headers have none.
+/// Whether a section names a thing: as a whole word between backticks, in any
+/// letter case, because header names are case-insensitive.
 pub fn names(section: &str, thing: &str) -> bool {
     let thing = thing.to_lowercase();
     let code = section.split('`').skip(1).step_by(2).map(str::to_lowercase);
@@ -44,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_section_is_found_by_its_heading_alone() {
-        let of = |text| section(CHANGELOG, Version::read(text).unwrap());
+        let of = |text| section(CHANGELOG, &Version::parse(text).unwrap());
         assert!(of("1.0.1").unwrap().ends_with("- More."));
         assert_eq!(of("1.0.0").as_deref(), Some(""));
         assert_eq!(of("1.1.0"), None, "it is only planned");
@@ -53,7 +52,7 @@ mod tests {
 
     #[test]
     fn a_name_is_a_whole_word_between_backticks() {
-        let section = section(CHANGELOG, Version::read("1.0.1").unwrap()).unwrap();
+        let section = section(CHANGELOG, &Version::new(1, 0, 1)).unwrap();
         for named in ["x-total", "limit", "GET /store/orders", "orders"] {
             assert!(names(&section, named), "{named}");
         }

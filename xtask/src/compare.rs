@@ -1,19 +1,19 @@
 //! Finds every difference between two JSON values.
 //!
-//! The order of keys does not count; the order of elements does, and so does
-//! the type of a number: 1 is not 1.0. It knows nothing of OpenAPI.
+//! The order of keys does not count. The order of elements does, and so does the
+//! type of a number: 1 is not 1.0. Nothing here is specific to OpenAPI.
 
 use serde_json::Value;
 
-/// One place in which two values differ. A side that has nothing there is
-/// `None`, which is not the same as `null`.
+/// One place in which two values differ. `None` is an absent value, which is not
+/// the same as `null`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference<'a> {
-    /// Where, as a JSON pointer (RFC 6901).
+    /// The place as a JSON pointer (RFC 6901).
     pub pointer: String,
-    /// What the left value has there.
+    /// The left value there.
     pub left: Option<&'a Value>,
-    /// What the right value has there.
+    /// The right value there.
     pub right: Option<&'a Value>,
 }
 
@@ -24,9 +24,26 @@ pub fn differences<'a>(left: &'a Value, right: &'a Value) -> Vec<Difference<'a>>
     found
 }
 
-/// The pointer to a member or element of what is at `parent`.
+/// The pointer to a member or element of the value at `parent`.
 pub fn pointer_to(parent: &str, token: &str) -> String {
     format!("{parent}/{}", token.replace('~', "~0").replace('/', "~1"))
+}
+
+/// The pointers to every value in `value`, itself included.
+pub fn pointers(value: &Value) -> Vec<String> {
+    let mut found = vec![String::new()];
+    let mut add = |token: &str, member: &Value| {
+        let parent = pointer_to("", token);
+        found.extend(pointers(member).into_iter().map(|pointer| parent.clone() + &pointer));
+    };
+    match value {
+        Value::Object(members) => members.iter().for_each(|(key, member)| add(key, member)),
+        Value::Array(elements) => {
+            (0..).zip(elements).for_each(|(index, element)| add(&index.to_string(), element));
+        }
+        _ => {}
+    }
+    found
 }
 
 fn compare<'a>(
@@ -55,9 +72,8 @@ fn compare<'a>(
     }
 }
 
-/// Compares by position, after setting aside what both arrays begin and end
-/// with: an element put in front of others is one difference, not one for
-/// each of those that it moved.
+/// Compares by position, without the common start and end of both arrays: an
+/// inserted element is one difference, not one for each element after it.
 fn compare_elements<'a>(
     pointer: &str,
     left: &'a [Value],
@@ -86,42 +102,47 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn pointers(left: &Value, right: &Value) -> Vec<String> {
+    fn differing(left: &Value, right: &Value) -> Vec<String> {
         differences(left, right).into_iter().map(|difference| difference.pointer).collect()
     }
 
     #[test]
     fn the_order_of_keys_does_not_count() {
-        assert!(pointers(&json!({"a": 1, "b": 2}), &json!({"b": 2, "a": 1})).is_empty());
+        assert!(differing(&json!({"a": 1, "b": 2}), &json!({"b": 2, "a": 1})).is_empty());
     }
 
     #[test]
     fn the_order_of_elements_counts() {
-        assert_eq!(pointers(&json!([1, 2, 3]), &json!([1, 3, 2])), ["/1", "/2"]);
+        assert_eq!(differing(&json!([1, 2, 3]), &json!([1, 3, 2])), ["/1", "/2"]);
     }
 
     #[test]
     fn the_type_of_a_number_counts() {
-        assert_eq!(pointers(&json!({"a": 1}), &json!({"a": 1.0})), ["/a"]);
-        assert_eq!(pointers(&json!({"a": 1}), &json!({"a": "1"})), ["/a"]);
+        assert_eq!(differing(&json!({"a": 1}), &json!({"a": 1.0})), ["/a"]);
+        assert_eq!(differing(&json!({"a": 1}), &json!({"a": "1"})), ["/a"]);
     }
 
     #[test]
     fn null_is_not_absent() {
-        assert_eq!(pointers(&json!({"a": null}), &json!({})), ["/a"]);
-        assert_eq!(pointers(&json!([null]), &json!([])), ["/0"]);
+        assert_eq!(differing(&json!({"a": null}), &json!({})), ["/a"]);
+        assert_eq!(differing(&json!([null]), &json!([])), ["/0"]);
     }
 
     #[test]
     fn an_element_in_front_is_one_difference() {
-        assert_eq!(pointers(&json!(["x", "y"]), &json!(["w", "x", "y"])), ["/0"]);
-        assert_eq!(pointers(&json!(["x", "x"]), &json!(["x"])), ["/1"]);
-        assert_eq!(pointers(&json!(["a", "b", "c"]), &json!(["a", "z", "y", "c"])), ["/1", "/2"]);
+        assert_eq!(differing(&json!(["x", "y"]), &json!(["w", "x", "y"])), ["/0"]);
+        assert_eq!(differing(&json!(["x", "x"]), &json!(["x"])), ["/1"]);
+        assert_eq!(differing(&json!(["a", "b", "c"]), &json!(["a", "z", "y", "c"])), ["/1", "/2"]);
+    }
+
+    #[test]
+    fn every_value_has_a_pointer() {
+        assert_eq!(pointers(&json!({"a/": [1, {}]})), ["", "/a~1", "/a~1/0", "/a~1/1"]);
     }
 
     #[test]
     fn tokens_are_escaped() {
-        assert_eq!(pointers(&json!({"/a~b": 1}), &json!({})), ["/~1a~0b"]);
-        assert_eq!(pointers(&json!(1), &json!(2)), [""]);
+        assert_eq!(differing(&json!({"/a~b": 1}), &json!({})), ["/~1a~0b"]);
+        assert_eq!(differing(&json!(1), &json!(2)), [""]);
     }
 }

@@ -1,20 +1,23 @@
 //! `cargo xtask generate`: writes the client from the document.
 
 use crate::Outcome;
+use crate::canonical_json;
 use crate::client_code::client_code;
 use crate::repository::{CLIENT_CODE, DOCUMENT, Repository};
-use crate::strict_json;
-use anyhow::bail;
+use anyhow::ensure;
 use std::io::Write;
 
 /// Rewrites the generated client, and no other file.
 pub fn generate(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let document = strict_json::read(DOCUMENT, &repository.read(DOCUMENT)?)?;
-    if let Some(pointer) = document.duplicates.first() {
-        bail!("{DOCUMENT}: the key {pointer} stands more than once in its object: remove one");
-    }
-    let code = client_code(&document.value)?;
-    // An untouched file is not compiled anew.
+    let text = repository.read(DOCUMENT)?;
+    let document = canonical_json::parse(DOCUMENT, &text)?;
+    let code = client_code(&document)?;
+    ensure!(
+        canonical_json::print(&document) == text,
+        "{DOCUMENT} is not in canonical form, so it may hold a key twice; \
+         `cargo xtask check` shows where"
+    );
+    // An unchanged file is not compiled again.
     if repository.read_generated(CLIENT_CODE)? == code {
         writeln!(out, "{CLIENT_CODE} is already what {DOCUMENT} generates.")?;
     } else {

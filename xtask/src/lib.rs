@@ -1,11 +1,13 @@
-//! What keeps the contract, the server and the client in agreement, as a
-//! library, so that tests call the same functions as the command line.
+//! The commands of `cargo xtask`, which keep the contract, the server and the
+//! client in agreement. A library, so that tests call the same functions as the
+//! command line.
 //!
-//! It depends on `api` alone and never on the server: the checks must run
-//! while the server does not compile. Each command has a file of its own and
-//! writes to the writer that it is given.
+//! It depends on `api` and never on the server, because the checks must run while
+//! the server does not compile. Each command has a file of its own and prints to
+//! the writer that is passed in.
 
 pub mod browser;
+pub mod canonical_json;
 pub mod changelog;
 pub mod check;
 pub mod cli;
@@ -13,14 +15,16 @@ pub mod client_code;
 pub mod compare;
 pub mod compatibility;
 pub mod generate;
+pub mod imports;
 pub mod judge;
 pub mod line_diff;
+pub mod module_tree;
 pub mod outcome;
 pub mod panics;
 pub mod publish;
 pub mod published;
+pub mod report;
 pub mod repository;
-pub mod strict_json;
 pub mod version;
 
 pub use outcome::Outcome;

@@ -1,17 +1,16 @@
-//! A short difference of two texts, line by line, for people.
+//! A short line diff of two texts.
 
 use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, TextDiff};
 
-/// More lines than these are counted instead of shown: whoever wants them all
-/// has `git diff`.
-const SHOWN: usize = 40;
+/// More lines are counted instead of shown; `git diff` shows them all.
+const MAX_LINES: usize = 40;
 
 const REMOVED: Style = AnsiColor::Red.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 
-/// The lines that differ, `-` for the old and `+` for the new, each group with
-/// its place and two lines around it.
+/// The lines that differ, `-` for the old and `+` for the new, with two lines of
+/// context.
 pub fn line_diff(old: &str, new: &str) -> Vec<String> {
     let diff = TextDiff::from_lines(old, new);
     let mut lines = Vec::new();
@@ -27,9 +26,9 @@ pub fn line_diff(old: &str, new: &str) -> Vec<String> {
             lines.push(format!("{style}{sign}{text}{style:#}"));
         }
     }
-    let more = lines.len().saturating_sub(SHOWN);
+    let more = lines.len().saturating_sub(MAX_LINES);
     if more > 0 {
-        lines.truncate(SHOWN);
+        lines.truncate(MAX_LINES);
         lines.push(format!("… and {more} more lines"));
     }
     lines
@@ -49,6 +48,6 @@ mod tests {
     #[test]
     fn is_short_even_if_everything_differs() {
         let old: String = (0..500).map(|line| format!("{line}\n")).collect();
-        assert_eq!(line_diff(&old, "").len(), SHOWN + 1);
+        assert_eq!(line_diff(&old, "").len(), MAX_LINES + 1);
     }
 }

@@ -1,5 +1,4 @@
-//! `cargo xtask`: hands the command line to the library and its outcome to
-//! the shell. It decides nothing.
+//! `cargo xtask`: runs the command and turns its outcome into an exit code.
 
 use clap::Parser;
 use std::io::Write;
@@ -8,12 +7,12 @@ use xtask::Outcome;
 use xtask::cli::Cli;
 
 fn main() -> ExitCode {
-    // Both strip the colours where they are no terminal or NO_COLOR is set.
+    // Both strip the colours unless they are a terminal, or if NO_COLOR is set.
     let mut out = anstream::stdout();
     let outcome = match Cli::parse().run(&mut out) {
         Ok(outcome) => outcome,
         Err(error) => {
-            // With standard error gone too, the exit code alone must do.
+            // If standard error is closed too, the exit code has to do.
             let _ = writeln!(anstream::stderr(), "error: {error:#}");
             Outcome::CouldNotRun
         }

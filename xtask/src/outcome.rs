@@ -1,17 +1,17 @@
-//! What a command came to, and the exit code that says so.
+//! The outcome of a command, and its exit code.
 
 use std::process::ExitCode;
 
-/// What a command came to. Ordered from best to worst, so that the outcome of
-/// several checks is the greatest of theirs.
+/// Ordered from best to worst, so that the outcome of several checks is the
+/// greatest of theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
     /// Everything agrees: exit code 0.
     Clean,
-    /// Something does not agree with something else: exit code 1.
+    /// Two things do not agree: exit code 1.
     Drift,
-    /// The question could not be asked, because a file is missing or broken:
-    /// exit code 2.
+    /// The command could not run, because something is missing or broken: exit
+    /// code 2.
     CouldNotRun,
 }
 

@@ -1,4 +1,4 @@
-//! Turns a panic of a library into an error, and keeps it quiet.
+//! Turns a panic of a library into an error, without its output.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -9,10 +9,10 @@ thread_local! {
     static QUIET: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `work`; if it panics, the error is what the panic said.
+/// Runs `work`. If it panics, the error is the message of the panic.
 ///
-/// The panic hook is shared by all threads, so it is replaced once, by one
-/// that is silent only in threads that are in here.
+/// All threads share the panic hook, so it is replaced once, by one that is
+/// silent only in threads that are in here.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

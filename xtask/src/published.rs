@@ -1,10 +1,11 @@
-//! The documents that were published: `spec/published/VERSION.json`, byte by
-//! byte as they went out, and beside them `SHA256SUMS`, which holds what that
-//! was, in the format of `sha256sum`.
+//! The published documents: `spec/published/VERSION.json`, byte for byte as they
+//! were released, and their checksums in `SHA256SUMS`, in the format of
+//! `sha256sum`.
 
 use crate::repository::Repository;
-use crate::version::Version;
+use crate::version;
 use anyhow::{Context, bail};
+use semver::Version;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -18,40 +19,38 @@ pub const SUMS: &str = "SHA256SUMS";
 pub struct Published {
     /// The files by name, the checksums excepted.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// The text of the checksums; empty where there are none.
+    /// The text of the checksums, empty if there is no such file.
     pub sums: String,
 }
 
 impl Published {
-    /// Reads the directory. One that is not there is empty: nothing has been
-    /// published yet.
-    pub fn of(repository: &Repository) -> anyhow::Result<Published> {
+    /// Reads the directory. Without it, nothing has been published yet.
+    pub fn read(repository: &Repository) -> anyhow::Result<Published> {
         let mut published = Published { files: repository.files(PUBLISHED)?, sums: String::new() };
         if let Some(sums) = published.files.remove(SUMS) {
             published.sums = String::from_utf8(sums)
-                .with_context(|| format!("{PUBLISHED}/{SUMS} is no text"))?;
+                .with_context(|| format!("{PUBLISHED}/{SUMS} is not UTF-8"))?;
         }
         Ok(published)
     }
 
-    /// The version published last and its document.
+    /// The highest published version and its document.
     pub fn newest(&self) -> Option<(Version, &[u8])> {
         self.files
             .iter()
             .filter_map(|(name, bytes)| Some((version_of(name)?, bytes.as_slice())))
-            .max_by_key(|(version, _)| *version)
+            .max_by_key(|(version, _)| version.clone())
     }
 
-    /// The checksums by file name. A line that is none is an error: nobody
-    /// could say what it held.
+    /// The checksums by file name.
     pub fn checksums(&self) -> anyhow::Result<BTreeMap<String, String>> {
         let mut checksums = BTreeMap::new();
         for (number, line) in (1..).zip(self.sums.lines()) {
             let Some((sum, name)) = checksum_line(line) else {
-                bail!("{PUBLISHED}/{SUMS}:{number}: no line of sha256sum");
+                bail!("{PUBLISHED}/{SUMS}:{number}: not a line of sha256sum");
             };
             if checksums.insert(name.to_string(), sum.to_string()).is_some() {
-                bail!("{PUBLISHED}/{SUMS}:{number}: {name} stands twice");
+                bail!("{PUBLISHED}/{SUMS}:{number}: {name} is listed twice");
             }
         }
         Ok(checksums)
@@ -65,13 +64,13 @@ fn checksum_line(line: &str) -> Option<(&str, &str)> {
 }
 
 /// The file of a version.
-pub fn file_name(version: Version) -> String {
+pub fn file_name(version: &Version) -> String {
     format!("{version}.json")
 }
 
-/// The version that a file is of, if its name says one.
+/// The version in the name of a file, if it is one of these.
 pub fn version_of(file_name: &str) -> Option<Version> {
-    Version::read(file_name.strip_suffix(".json")?)
+    version::parse(file_name.strip_suffix(".json")?)
 }
 
 /// SHA-256 in lower-case hexadecimal.

@@ -1,9 +1,11 @@
-//! Where the files are that the commands read and write.
+//! The files that the commands read and write.
 
 use anyhow::Context;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The document, as messages name it.
 pub const DOCUMENT: &str = "spec/openapi.json";
@@ -36,12 +38,12 @@ impl Repository {
         &self.root
     }
 
-    /// The text of one of its files. A file that is not there is an error.
+    /// The text of one of its files.
     pub fn read(&self, name: &str) -> anyhow::Result<String> {
         std::fs::read_to_string(self.root.join(name)).with_context(|| format!("cannot read {name}"))
     }
 
-    /// The text of a generated file, where one that is not there yet is empty.
+    /// The text of a generated file, empty if it does not exist yet.
     pub fn read_generated(&self, name: &str) -> anyhow::Result<String> {
         match std::fs::read_to_string(self.root.join(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
@@ -49,13 +51,33 @@ impl Repository {
         }
     }
 
+    /// The root files of the workspace's crates: libraries, programs, tests. None
+    /// in a checkout without a workspace.
+    pub fn crates(&self) -> anyhow::Result<Vec<PathBuf>> {
+        if !self.root.join("Cargo.toml").exists() {
+            return Ok(Vec::new());
+        }
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
+        let output = command.current_dir(&self.root).output().context("cannot run cargo")?;
+        let metadata: Value =
+            serde_json::from_slice(&output.stdout).context("cargo metadata failed")?;
+        let list = |value: &Value, key: &str| {
+            value.get(key).and_then(Value::as_array).cloned().unwrap_or_default()
+        };
+        let targets = list(&metadata, "packages").into_iter().flat_map(|p| list(&p, "targets"));
+        let file = |target: Value| Some(PathBuf::from(target.get("src_path")?.as_str()?));
+        Ok(targets.filter_map(file).collect())
+    }
+
     /// Writes one of its files.
     pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
         std::fs::write(self.root.join(name), text).with_context(|| format!("cannot write {name}"))
     }
 
-    /// The files of a directory by name. One that is not there has none; what
-    /// is no file is an error.
+    /// The files of a directory by name. A missing directory has none; a
+    /// subdirectory is an error.
     pub fn files(&self, name: &str) -> anyhow::Result<BTreeMap<String, Vec<u8>>> {
         let entries = match std::fs::read_dir(self.root.join(name)) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -74,8 +96,8 @@ impl Repository {
         Ok(files)
     }
 
-    /// Writes a file that is not there yet, and its directory; one that is
-    /// there is left as it is and is an error.
+    /// Writes a new file, and its directory if needed. An existing file is an
+    /// error and stays as it is.
     pub fn create(&self, name: &str, text: &str) -> anyhow::Result<()> {
         let path = self.root.join(name);
         let written = path

@@ -1,7 +1,7 @@
-//! What `cargo xtask check` prints and comes to: the real files, and files in
-//! which something is wrong.
+//! Output and outcome of `cargo xtask check`, for the real files and for files
+//! with errors.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use serde_json::{Value, json};
 use xtask::Outcome;
@@ -10,10 +10,10 @@ use xtask::client_code::client_code;
 use xtask::published::Published;
 use xtask::repository::Repository;
 
-/// The real files, with nothing published: a test that changes the document is
-/// not to be told of the version.
+/// The real files, with nothing published: a changed document does not need
+/// another version.
 fn inputs() -> Inputs {
-    Inputs { published: Ok(Published::default()), ..Inputs::of(&Repository::here()) }
+    Inputs { published: Ok(Published::default()), ..Inputs::read(&Repository::here()) }
 }
 
 /// The outcome, and the output without its colours.
@@ -34,29 +34,30 @@ fn with_document(from: &str, to: &str) -> Inputs {
 
 #[test]
 fn this_repository_is_clean() {
-    let (outcome, text) = run(&Inputs::of(&Repository::here()));
+    let (outcome, text) = run(&Inputs::read(&Repository::here()));
     assert_eq!(outcome, Outcome::Clean, "{text}");
-    assert!(text.ends_with("4 of 4 checks passed.\n"), "{text}");
+    assert!(text.ends_with("5 of 5 checks passed.\n"), "{text}");
 }
 
 #[test]
-fn a_difference_is_shown_with_place_both_values_and_what_mends_it() {
+fn a_difference_is_shown_with_place_both_values_and_fix() {
     let (outcome, text) = run(&with_document("\"Orders returned\"", "\"All orders\""));
     assert_eq!(outcome, Outcome::Drift);
     let expected = "\
-✗ api/src emits spec/openapi.json: no, 1 difference
+✓ spec/openapi.json is in canonical form
+✗ api/src emits spec/openapi.json
   /paths/~1store~1orders/get/responses/200/description
     spec/openapi.json: \"All orders\"
     emitted by api:    \"Orders returned\"
-    mend: edit spec/openapi.json, or api/src/document.rs
+    fix: edit spec/openapi.json, or api/src/document.rs
 ";
     assert!(text.starts_with(expected), "{text}");
-    assert!(text.ends_with("3 of 4 checks passed, 1 failed.\n"), "{text}");
+    assert!(text.ends_with("4 of 5 checks passed, 1 failed.\n"), "{text}");
 }
 
 #[test]
-fn long_texts_are_shown_where_they_part() {
-    let (_, text) = run(&with_document("300 seconds, and it is", "301 seconds, and it is"));
+fn long_texts_are_shown_where_they_differ() {
+    let (_, text) = run(&with_document("300 seconds and answered", "301 seconds and answered"));
     let lines: Vec<_> = text.lines().filter(|line| line.contains(": \"")).collect();
     assert!(text.contains("  /info/description\n"), "{text}");
     let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
@@ -65,9 +66,9 @@ fn long_texts_are_shown_where_they_part() {
 }
 
 #[test]
-fn what_one_side_lacks_is_absent() {
+fn a_missing_value_is_absent() {
     let (outcome, text) =
-        run(&with_document("\"openapi\": \"3.0.3\",", "\"openapi\": \"3.0.3\", \"x-new\": 1,"));
+        run(&with_document("\"openapi\": \"3.0.3\",", "\"openapi\": \"3.0.3\",\n  \"x-new\": 1,"));
     assert_eq!(outcome, Outcome::Drift);
     assert!(
         text.contains("  /x-new\n    spec/openapi.json: 1\n    emitted by api:    absent\n"),
@@ -76,30 +77,39 @@ fn what_one_side_lacks_is_absent() {
 }
 
 #[test]
-fn a_key_that_stands_twice_is_a_problem_even_with_the_right_value() {
+fn a_doubled_key_is_a_problem_even_with_the_right_value() {
     let (outcome, text) = run(&with_document(
         "\"openapi\": \"3.0.3\",",
-        "\"openapi\": \"3.0.2\", \"openapi\": \"3.0.3\",",
+        "\"openapi\": \"3.0.2\",\n  \"openapi\": \"3.0.3\",",
     ));
     assert_eq!(outcome, Outcome::Drift);
-    assert!(text.contains("  /openapi\n    this key stands more than once"), "{text}");
+    assert!(text.contains("    -  \"openapi\": \"3.0.2\",\n"), "{text}");
+    assert!(text.contains("    fix: edit spec/openapi.json: no key twice in an object"), "{text}");
+    assert!(text.ends_with("4 of 5 checks passed, 1 failed.\n"), "{text}");
 }
 
 #[test]
-fn a_document_that_is_no_json_cannot_be_checked() {
+fn other_white_space_is_a_problem() {
+    let (outcome, text) = run(&with_document("\"openapi\": \"3.0.3\"", "\"openapi\":\"3.0.3\""));
+    assert_eq!(outcome, Outcome::Drift);
+    assert!(text.contains("✗ spec/openapi.json is in canonical form\n"), "{text}");
+}
+
+#[test]
+fn a_document_that_is_not_json_cannot_be_checked() {
     let (outcome, text) = run(&with_document("\"openapi\": \"3.0.3\",", "\"openapi\" \"3.0.3\","));
     assert_eq!(outcome, Outcome::CouldNotRun);
-    assert!(text.contains("spec/openapi.json:2:13: no valid JSON: expected `:`"), "{text}");
-    assert!(text.ends_with("1 of 4 checks passed, 3 could not run.\n"), "{text}");
+    assert!(text.contains("spec/openapi.json:2:13: invalid JSON: expected `:`"), "{text}");
+    assert!(text.ends_with("1 of 5 checks passed, 4 could not run.\n"), "{text}");
 }
 
 #[test]
-fn what_cannot_be_read_stops_only_the_checks_that_need_it() {
+fn an_unreadable_file_stops_only_the_checks_that_need_it() {
     let unreadable = Inputs { client: Err(anyhow::anyhow!("cannot read it")), ..inputs() };
     let (outcome, text) = run(&unreadable);
     assert_eq!(outcome, Outcome::CouldNotRun);
-    assert!(text.contains("cannot tell\n  cannot read it\n"), "{text}");
-    assert!(text.ends_with("3 of 4 checks passed, 1 could not run.\n"), "{text}");
+    assert!(text.contains("could not run\n  cannot read it\n"), "{text}");
+    assert!(text.ends_with("4 of 5 checks passed, 1 could not run.\n"), "{text}");
 }
 
 #[test]
@@ -108,7 +118,7 @@ fn all_checks_run_when_one_fails() {
     wrong.client = Ok(String::new());
     let (outcome, text) = run(&wrong);
     assert_eq!(outcome, Outcome::Drift);
-    assert!(text.ends_with("2 of 4 checks passed, 2 failed.\n"), "{text}");
+    assert!(text.ends_with("3 of 5 checks passed, 2 failed.\n"), "{text}");
 }
 
 #[test]
@@ -123,7 +133,7 @@ fn an_edited_client_is_shown_as_lines() {
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.contains("    -    async fn list_orders<'a>(\n"), "{text}");
     assert!(text.contains("    +    pub async fn list_orders<'a>(\n"), "{text}");
-    assert!(text.contains("    mend: cargo xtask generate\n"), "{text}");
+    assert!(text.contains("    fix: cargo xtask generate\n"), "{text}");
 }
 
 #[test]

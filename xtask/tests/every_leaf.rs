@@ -1,12 +1,12 @@
-//! Any one change of the document makes the check fail, at the place of the
-//! change and nowhere else. Walks the real document, all of it.
+//! Any single change of the document makes the check fail, at the place of the
+//! change and nowhere else. Covers the whole real document.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use serde_json::{Map, Value, json};
 use store_orders_api::document::emitted as emit;
 use xtask::check::check_document;
-use xtask::compare::pointer_to;
+use xtask::compare::{pointer_to, pointers};
 use xtask::repository::{DOCUMENT, Repository};
 
 fn document() -> Value {
@@ -17,41 +17,20 @@ fn emitted() -> Value {
     emit().unwrap()
 }
 
-/// Where the check finds the changed document to differ from what is emitted.
+/// The places in which the check finds a difference to what is emitted.
 fn places(emitted: &Value, changed: &Value) -> Vec<String> {
-    let problems = check_document(emitted, &changed.to_string()).unwrap();
-    problems.into_iter().map(|problem| problem.place).collect()
+    check_document(emitted, changed).into_iter().map(|problem| problem.place).collect()
 }
 
-/// The pointers to every value in the document, itself included.
-fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
-    found.push(at.to_string());
-    match value {
-        Value::Object(members) => {
-            for (key, member) in members {
-                pointers(member, &pointer_to(at, key), found);
-            }
-        }
-        Value::Array(elements) => {
-            for (position, element) in elements.iter().enumerate() {
-                pointers(element, &pointer_to(at, &position.to_string()), found);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Makes each change that `changes` names for a value of the document, alone,
-/// and takes it back. A change comes with the pointer that must be reported.
-/// Returns how many there were.
+/// Makes each change that `changes` returns for a value of the document, one at a
+/// time. A change comes with the pointer that must be reported. Returns the
+/// number of changes.
 fn each_change(changes: impl Fn(&str, &Value) -> Vec<(String, Value)>) -> usize {
     let real = document();
     let emitted = emitted();
     let mut changed = real.clone();
-    let mut all = Vec::new();
-    pointers(&real, "", &mut all);
     let mut count = 0;
-    for pointer in all {
+    for pointer in pointers(&real) {
         for (expected, replacement) in changes(&pointer, real.pointer(&pointer).unwrap()) {
             let before = std::mem::replace(changed.pointer_mut(&pointer).unwrap(), replacement);
             let place = if expected.is_empty() { "(the whole document)" } else { &expected };
@@ -151,12 +130,10 @@ fn an_element_added_to_each_array() {
 }
 
 #[test]
-fn each_array_of_several_turned_around() {
+fn each_array_of_several_reversed() {
     let real = document();
     let emitted = emitted();
-    let mut all = Vec::new();
-    pointers(&real, "", &mut all);
-    for pointer in all {
+    for pointer in pointers(&real) {
         let mut changed = real.clone();
         let Some(Value::Array(elements)) = changed.pointer_mut(&pointer) else { continue };
         if elements.len() > 1 {

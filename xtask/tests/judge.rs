@@ -1,11 +1,11 @@
-//! `cargo xtask judge` says what is missing instead of judging with less.
+//! `cargo xtask judge` and `browser` name missing tools instead of running without.
 
 use std::fs;
 use xtask::judge::{JudgeArgs, judge};
 use xtask::repository::Repository;
 
 #[test]
-fn without_its_tools_it_names_the_command_that_installs_them() {
+fn missing_tools_are_named_with_the_command_that_installs_them() {
     let root = tempfile::tempdir().unwrap();
     let judges = "tests/judges";
     fs::create_dir_all(root.path().join(judges)).unwrap();

@@ -1,46 +1,42 @@
-//! The version of a document answers to its changes since the published one,
-//! and the changelog names them.
+//! The version of a document must fit its changes since the published one, and
+//! the changelog must name them.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use serde_json::{Value, json};
-use xtask::check::{Inputs, check};
-use xtask::published::{Published, checksum};
-use xtask::repository::Repository;
+use xtask::check::{Problem, check_promises};
+use xtask::published::Published;
+use xtask::repository::{DOCUMENT, Repository};
 
-const KEPT: &str = "✓ spec/openapi.json keeps what spec/published/1.4.0.json promised\n";
-
-fn document() -> Value {
-    serde_json::from_str(&Repository::here().read("spec/openapi.json").unwrap()).unwrap()
+fn document(version: &str) -> Value {
+    let mut document: Value =
+        serde_json::from_str(&Repository::here().read(DOCUMENT).unwrap()).unwrap();
+    *document.pointer_mut("/info/version").unwrap() = json!(version);
+    document
 }
 
-/// What the check says of the real document as this version, with one value put
-/// into it, after it was published as 1.4.0.
-fn said(version: &str, change: Option<(&str, Value)>, changelog: &str) -> String {
-    let mut published = document();
-    *published.pointer_mut("/info/version").unwrap() = json!("1.4.0");
-    let published = published.to_string().into_bytes();
-    let mut document = document();
-    *document.pointer_mut("/info/version").unwrap() = json!(version);
+/// The problems of the real document as this version, with one value set in it,
+/// after it was published as 1.4.0.
+fn problems(version: &str, change: Option<(&str, Value)>, changelog: &str) -> Vec<Problem> {
+    let published = document("1.4.0").to_string().into_bytes();
+    let files = [("1.4.0.json".to_string(), published)].into();
+    let published = Published { files, sums: String::new() };
+    let mut document = document(version);
     if let Some((pointer, value)) = change {
         let (parent, key) = pointer.rsplit_once('/').unwrap();
         let members = document.pointer_mut(parent).unwrap().as_object_mut().unwrap();
         members.insert(key.to_string(), value);
     }
-    let sums = format!("{}  1.4.0.json\n", checksum(&published));
-    let inputs = Inputs {
-        document: Ok(document.to_string()),
-        published: Ok(Published { files: [("1.4.0.json".to_string(), published)].into(), sums }),
-        changelog: Ok(changelog.to_string()),
-        ..Inputs::of(&Repository::here())
-    };
-    let mut out = Vec::new();
-    check(&inputs, &mut out).unwrap();
-    let text = anstream::adapter::strip_str(std::str::from_utf8(&out).unwrap()).to_string();
-    let (_, from) = text.split_once("generates: no").unwrap_or(("", text.as_str()));
-    let from = from.find("keeps what").map(|at| &from[at - "✓ spec/openapi.json ".len()..]);
-    from.unwrap().to_string()
+    check_promises(&document, &published, changelog).unwrap()
 }
+
+/// The problem at this place. There must be one.
+fn problem(problems: &[Problem], place: &str) -> Problem {
+    problems.iter().find(|problem| problem.place == place).unwrap().clone()
+}
+
+const VERSION: &str = "/info/version";
+const CHANGELOG: &str = "CHANGELOG.md";
 
 fn breaking() -> Option<(&'static str, Value)> {
     Some(("/components/schemas/Order/properties/quantity", json!({ "type": "string" })))
@@ -50,74 +46,80 @@ fn addition() -> Option<(&'static str, Value)> {
     Some(("/components/schemas/Order/properties/colour", json!({ "type": "string" })))
 }
 
-fn words() -> Option<(&'static str, Value)> {
+fn rewording() -> Option<(&'static str, Value)> {
     Some(("/components/schemas/Order/description", json!("One order.")))
 }
 
 #[test]
-fn no_change_asks_for_nothing() {
-    assert!(said("1.4.0", None, "").starts_with(KEPT));
-    assert!(said("1.5.0", None, "").starts_with(KEPT));
-    let text = said("1.3.9", None, "");
-    assert!(text.contains("is 1.3.9, but 1.4.0 is published already\n"), "{text}");
+fn without_a_change_the_version_must_not_fall() {
+    assert_eq!(problems("1.4.0", None, ""), []);
+    assert_eq!(problems("1.5.0", None, ""), []);
+    let found = problem(&problems("1.3.9", None, ""), VERSION);
+    assert_eq!(found.details, ["is 1.3.9, but 1.4.0 is already published"]);
 }
 
 #[test]
-fn other_words_ask_for_a_patch_version() {
-    assert!(said("1.4.1", words(), "").starts_with(KEPT));
-    let text = said("1.4.0", words(), "");
-    assert!(text.contains("is 1.4.0; after 1.4.0, any change asks for 1.4.1 or later:"), "{text}");
-    assert!(text.contains("description is put in other words\n"), "{text}");
+fn a_rewording_requires_a_patch_version() {
+    assert_eq!(problems("1.4.1", rewording(), ""), []);
+    let found = problem(&problems("1.4.0", rewording(), ""), VERSION);
+    assert_eq!(found.details[0], "is 1.4.0; after 1.4.0, any change requires 1.4.1 or later:");
+    assert!(found.details[1].ends_with("/description is reworded"), "{found:?}");
 }
 
 #[test]
-fn an_addition_asks_for_a_minor_version_and_an_entry() {
-    let named = "# Changelog\n\n## 1.5.0\n\n- An order says its `colour`.\n";
-    assert!(said("1.5.0", addition(), named).starts_with(KEPT));
-    let text = said("1.4.1", addition(), named);
-    assert!(text.contains("an addition asks for 1.5.0 or later:"), "{text}");
-    assert!(text.contains("`colour` is a new field (/paths/~1store~1orders/get/"), "{text}");
+fn an_addition_requires_a_minor_version_and_an_entry() {
+    let named = "# Changelog\n\n## 1.5.0\n\n- An order has its `colour`.\n";
+    assert_eq!(problems("1.5.0", addition(), named), []);
+    let found = problem(&problems("1.4.1", addition(), named), VERSION);
+    assert_eq!(found.details[0], "is 1.4.1; after 1.4.0, an addition requires 1.5.0 or later:");
+    let change = "`colour` is a new field (/paths/~1store~1orders/get/";
+    assert!(found.details[1].starts_with(change), "{found:?}");
     for changelog in [
         "",
         "## 1.5.0\n\n- More.\n",
         "## Planned: 1.5.0\n\n- `colour`\n",
         "## 1.5.0\n\n- `colours`\n",
     ] {
-        let text = said("1.5.0", addition(), changelog);
-        assert!(text.contains("does not name, between backticks under \"## 1.5.0\":"), "{text}");
-        assert!(text.contains("addition: `colour` is a new field"), "{text}");
-        assert!(text.contains("mend: edit CHANGELOG.md"), "{text}");
+        let found = problems("1.5.0", addition(), changelog);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let Problem { details, fix, .. } = problem(&found, CHANGELOG);
+        assert_eq!(details[0], "does not name, between backticks under \"## 1.5.0\":");
+        assert!(details[1].starts_with("addition: `colour` is a new field"), "{details:?}");
+        assert_eq!(fix, "edit CHANGELOG.md");
     }
 }
 
 #[test]
-fn a_breaking_change_fails_short_of_a_major_version() {
-    let entry = |version: &str| format!("## {version}\n\n- `quantity` is a text.\n");
-    assert!(said("2.0.0", breaking(), &entry("2.0.0")).starts_with(KEPT));
+fn a_breaking_change_requires_a_major_version_and_an_entry() {
+    let entry = |version: &str| format!("## {version}\n\n- `quantity` is a string.\n");
+    assert_eq!(problems("2.0.0", breaking(), &entry("2.0.0")), []);
     for version in ["1.4.0", "1.4.1", "1.5.0", "1.99.0"] {
-        let text = said(version, breaking(), &entry(version));
-        assert!(text.contains("what breaks callers asks for 2.0.0 or later:"), "{text}");
-        assert!(text.contains("`quantity` `type` went from \"integer\" to \"string\""), "{text}");
-        assert!(
-            text.contains("mend: take the changes back, or set info.version to 2.0.0"),
-            "{text}"
-        );
+        let found = problems(version, breaking(), &entry(version));
+        let Problem { details, fix, .. } = problem(&found, VERSION);
+        assert!(details[0].ends_with("a breaking change requires 2.0.0 or later:"), "{details:?}");
+        let change = "`quantity` `type` changed from \"integer\" to \"string\"";
+        assert!(details.iter().any(|line| line.starts_with(change)), "{details:?}");
+        assert!(fix.starts_with("undo the change, or set info.version to 2.0.0"), "{fix}");
     }
-    let text = said("2.0.0", breaking(), "## 2.0.0\n\n- Much.\n");
-    assert!(text.contains("breaking: `quantity`"), "{text}");
+    let found = problem(&problems("2.0.0", breaking(), "## 2.0.0\n\n- Much.\n"), CHANGELOG);
+    assert!(found.details[1].starts_with("breaking: `quantity`"), "{found:?}");
 }
 
 #[test]
 fn a_version_is_three_numbers() {
     for version in ["1.5", "1.5.0-rc.1", "next"] {
-        let text = said(version, None, "");
-        assert!(text.contains("is no version of three numbers"), "{text}");
+        let found = problem(&problems(version, None, ""), VERSION);
+        assert!(found.details[0].starts_with("is not a version of three numbers"), "{found:?}");
     }
 }
 
 #[test]
-fn one_change_of_a_shared_part_is_said_once() {
-    let fault = ("/components/schemas/Error/properties/hint", json!({ "type": "string" }));
-    let text = said("1.4.0", Some(fault), "");
-    assert_eq!(text.matches("`hint` is a new field").count(), 2, "once a problem: {text}");
+fn a_change_of_a_shared_component_is_reported_once() {
+    let hint = ("/components/schemas/Error/properties/hint", json!({ "type": "string" }));
+    let found = problems("1.4.0", Some(hint), "");
+    assert_eq!(found.len(), 2, "version and changelog: {found:?}");
+    for Problem { details, .. } in found {
+        let lines = details.iter().filter(|line| line.contains("`hint` is a new field"));
+        assert_eq!(lines.count(), 1, "{details:?}");
+    }
 }

@@ -1,9 +1,10 @@
-//! What `cargo xtask publish` writes and refuses, and what `check` says of the
+//! What `cargo xtask publish` writes and refuses, and what `check` reports of the
 //! published documents afterwards.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop here")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
+use store_orders_api::document::API_VERSION as VERSION;
 use tempfile::TempDir;
 use xtask::Outcome;
 use xtask::check::{Inputs, check};
@@ -11,13 +12,16 @@ use xtask::publish::publish;
 use xtask::published::{PUBLISHED, SUMS, checksum};
 use xtask::repository::{CHANGELOG, CLIENT_CODE, DOCUMENT, Repository};
 
-/// A checkout with the real files and nothing published.
+/// A checkout with the real document and client, a changelog of one version, and
+/// nothing published.
 fn checkout() -> TempDir {
     let (root, real) = (tempfile::tempdir().unwrap(), Repository::here());
-    for name in [DOCUMENT, CLIENT_CODE, CHANGELOG] {
+    for name in [DOCUMENT, CLIENT_CODE] {
         fs::create_dir_all(root.path().join(name).parent().unwrap()).unwrap();
         fs::write(root.path().join(name), real.read(name).unwrap()).unwrap();
     }
+    let changelog = format!("## {VERSION}\n\n- `listOrders`, `cancelOrder`, `getPet`\n");
+    fs::write(root.path().join(CHANGELOG), changelog).unwrap();
     root
 }
 
@@ -34,8 +38,12 @@ fn plain(out: &[u8]) -> String {
 fn replace(root: &TempDir, name: &str, from: &str, to: &str) {
     let path = root.path().join(name);
     let text = fs::read_to_string(&path).unwrap();
-    assert!(text.contains(from), "{name} no longer holds {from}");
+    assert!(text.contains(from), "{name} no longer contains {from}");
     fs::write(path, text.replacen(from, to, 1)).unwrap();
+}
+
+fn published_file() -> String {
+    format!("{VERSION}.json")
 }
 
 fn document() -> String {
@@ -49,36 +57,36 @@ fn publishes_the_exact_bytes_once() {
     assert_eq!(outcome, Outcome::Clean, "{text}");
     assert!(text.contains("nothing is published yet"), "{text}");
     assert!(
-        text.ends_with(
-            "Published spec/published/1.0.0.json. Commit it with spec/published/SHA256SUMS.\n"
-        ),
+        text.ends_with(&format!(
+            "Published spec/published/{VERSION}.json. Commit it with spec/published/SHA256SUMS.\n"
+        )),
         "{text}"
     );
     let read = |name: &str| fs::read_to_string(root.path().join(PUBLISHED).join(name)).unwrap();
-    assert_eq!(read("1.0.0.json"), document());
-    assert_eq!(read(SUMS), format!("{}  1.0.0.json\n", checksum(document().as_bytes())));
+    assert_eq!(read(&published_file()), document());
+    assert_eq!(read(SUMS), format!("{}  {VERSION}.json\n", checksum(document().as_bytes())));
 
     let (outcome, text) = run(&root);
     assert_eq!(outcome, Outcome::Drift);
-    assert!(
-        text.ends_with("Nothing was published: 1.0.0 is published already, and stays as it is.\n"),
-        "{text}"
-    );
-    assert_eq!(read("1.0.0.json"), document());
+    let refusal =
+        format!("Nothing was published: {VERSION} is already published and cannot change.\n");
+    assert!(text.ends_with(&refusal), "{text}");
+    assert_eq!(read(&published_file()), document());
 }
 
 #[test]
 fn publishes_nothing_without_a_section_that_names_the_operations() {
-    for (from, to, said) in [
-        ("## 1.0.0", "## 1.0.1", "has no heading \"## 1.0.0\""),
-        ("## 1.0.0", "## 1.0.0\n\n## 0.9.0", "says nothing under"),
-        ("`cancelOrder`", "cancelOrder", "does not name cancelOrder"),
+    let heading = format!("## {VERSION}");
+    for (from, to, message) in [
+        (heading.as_str(), "## 0.9.0".to_string(), format!("has no heading \"{heading}\"")),
+        (&heading, format!("{heading}\n\n## 0.9.0"), "says nothing under".to_string()),
+        ("`cancelOrder`", "cancelOrder".to_string(), "does not name cancelOrder".to_string()),
     ] {
         let root = checkout();
-        replace(&root, CHANGELOG, from, to);
+        replace(&root, CHANGELOG, from, &to);
         let (outcome, text) = run(&root);
         assert_eq!(outcome, Outcome::Drift);
-        assert!(text.contains(said), "{text}");
+        assert!(text.contains(&message), "{text}");
         assert!(!root.path().join(PUBLISHED).exists());
     }
 }
@@ -89,48 +97,51 @@ fn publishes_nothing_that_the_check_does_not_pass() {
     replace(&root, DOCUMENT, "Orders returned", "All orders");
     let (outcome, text) = run(&root);
     assert_eq!(outcome, Outcome::Drift);
-    assert!(text.ends_with("Nothing was published: mend the above first.\n"), "{text}");
+    assert!(text.ends_with("Nothing was published: fix the above first.\n"), "{text}");
     assert!(!root.path().join(PUBLISHED).exists());
 }
 
-/// What somebody does to the directory of published documents.
+/// A change of the directory of published documents.
 type Damage = fn(&std::path::Path);
 
 #[test]
-fn a_published_document_that_changed_is_noticed() {
-    let cases: [(&str, Damage); 4] = [
-        ("1.0.0.json\n    is not what was published", |directory| {
-            let text = fs::read_to_string(directory.join("1.0.0.json")).unwrap();
-            fs::write(directory.join("1.0.0.json"), text + "\n").unwrap();
+fn a_changed_published_document_is_found() {
+    let published = published_file();
+    let cases: [(&str, &str, Damage); 4] = [
+        (&published, "is not what was published", |directory| {
+            let path = directory.join(published_file());
+            let text = fs::read_to_string(&path).unwrap();
+            fs::write(path, text + "\n").unwrap();
         }),
-        ("1.0.0.json\n    was published and is missing", |directory| {
-            fs::remove_file(directory.join("1.0.0.json")).unwrap();
+        (&published, "was published and is missing", |directory| {
+            fs::remove_file(directory.join(published_file())).unwrap();
         }),
-        ("0.9.0.json\n    was not published", |directory| {
+        ("0.9.0.json", "was not published", |directory| {
             fs::write(directory.join("0.9.0.json"), "{}").unwrap();
         }),
-        ("notes.md\n    is no published document", |directory| {
+        ("notes.md", "is not a published document", |directory| {
             fs::write(directory.join("notes.md"), "").unwrap();
         }),
     ];
-    for (said, change) in cases {
+    for (file, problem, damage) in cases {
         let root = checkout();
         assert_eq!(run(&root).0, Outcome::Clean);
-        change(&root.path().join(PUBLISHED));
+        damage(&root.path().join(PUBLISHED));
         let mut out = Vec::new();
-        let outcome = check(&Inputs::of(&Repository::at(root.path())), &mut out).unwrap();
+        let outcome = check(&Inputs::read(&Repository::at(root.path())), &mut out).unwrap();
         assert_eq!(outcome, Outcome::Drift);
-        assert!(plain(&out).contains(&format!("spec/published/{said}")), "{}", plain(&out));
+        let expected = format!("spec/published/{file}\n    {problem}");
+        assert!(plain(&out).contains(&expected), "{}", plain(&out));
     }
 }
 
 #[test]
-fn checksums_that_are_none_cannot_be_checked() {
+fn invalid_checksums_cannot_be_checked() {
     let root = checkout();
     assert_eq!(run(&root).0, Outcome::Clean);
-    fs::write(root.path().join(PUBLISHED).join(SUMS), "1.0.0.json\n").unwrap();
+    fs::write(root.path().join(PUBLISHED).join(SUMS), published_file() + "\n").unwrap();
     let mut out = Vec::new();
-    let outcome = check(&Inputs::of(&Repository::at(root.path())), &mut out).unwrap();
+    let outcome = check(&Inputs::read(&Repository::at(root.path())), &mut out).unwrap();
     assert_eq!(outcome, Outcome::CouldNotRun);
-    assert!(plain(&out).contains("spec/published/SHA256SUMS:1: no line of sha256sum"));
+    assert!(plain(&out).contains("spec/published/SHA256SUMS:1: not a line of sha256sum"));
 }

@@ -11,9 +11,9 @@ pub mod types {
     ///The body of every error response.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Error {
-        ///Machine-readable error code. More codes may come: treat one that you do not know by its `status`. Today's codes: `invalid_parameter`, `unauthorized`, `order_not_found`, `pet_not_found`, `not_found`, `method_not_allowed`, `order_already_shipped`, `rate_limit_exceeded`, `key_banned`, `internal_error`, `service_unavailable`.
+        ///Machine-readable error code. Codes may be added: handle an unknown one by its `status`. Today's codes: `invalid_parameter`, `unauthorized`, `order_not_found`, `pet_not_found`, `not_found`, `method_not_allowed`, `order_already_shipped`, `rate_limit_exceeded`, `key_banned`, `internal_error`, `service_unavailable`.
         pub code: ::std::string::String,
-        ///Human-readable description: what was wrong with this request and, where there is something, what to do.
+        ///Human-readable description: what was wrong with this request and, where possible, what to do.
         pub message: ::std::string::String,
         ///The HTTP status code.
         pub status: i64,
@@ -25,12 +25,12 @@ pub mod types {
         pub complete: bool,
         ///Unique order identifier.
         pub id: i64,
-        ///Identifier of the animal in the order. It may name a pet that the store does not hold.
+        ///Identifier of the animal in the order. The store may have no pet with this identifier.
         #[serde(rename = "petId")]
         pub pet_id: i64,
         ///Number of units ordered, 1 to 2147483647.
         pub quantity: i64,
-        ///Expected or actual ship date, in UTC (RFC 3339). Absent while it is not known, never null.
+        ///Expected or actual ship date, in UTC (RFC 3339). Absent if unknown, never null.
         #[serde(
             rename = "shipDate",
             skip_serializing_if = "::std::option::Option::is_none"
@@ -81,7 +81,7 @@ pub mod types {
 #[derive(Clone, Debug)]
 /**Client for Store Orders API
 
-Version: 1.0.0*/
+Version: 1.0.1*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
@@ -123,7 +123,7 @@ impl Client {
 }
 impl ClientInfo<crate::RetryPolicy> for Client {
     fn api_version() -> &'static str {
-        "1.0.0"
+        "1.0.1"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()
@@ -144,9 +144,9 @@ const _: () = {
 };
 #[allow(clippy::all)]
 impl Client {
-    /**Look a pet up
+    /**Look up a pet
 
-Deprecated since 1 December 2026: do not build on it. It can go at any time after 1 December 2027. Every response of this path says both dates in its `Deprecation` and `Sunset` headers.
+Deprecated since 1 December 2026: do not use it in new code. It may be removed at any time after 1 December 2027. Every response of this path carries both dates in its `Deprecation` and `Sunset` headers.
 
 Sends a `GET` request to `/pets/{petId}`
 
@@ -205,7 +205,7 @@ Arguments:
     }
     /**List orders
 
-Returns all orders of the store in ascending order of `id`. There are no parameters: filtering and pagination are planned for v2. A cancelled order is in no list that begins after its cancellation was answered.
+Returns all orders of the store in ascending order of `id`. There are no parameters: filtering and pagination are planned for v2. A list that is requested after a cancellation was answered does not contain the order.
 
 Sends a `GET` request to `/store/orders`
 
@@ -253,7 +253,7 @@ Sends a `GET` request to `/store/orders`
     }
     /**Cancel an order
 
-Cancels a pending order: it leaves the list at once and for good, and its identifier is never used again. An order that has already shipped cannot be cancelled and stays as it is. Cancelling the same order a second time answers 404; of several requests at once exactly one is answered with 204.
+Cancels a pending order: it is removed from the list at once, and its identifier is never used again. An order that has already shipped cannot be cancelled and is unchanged. Cancelling the same order a second time is answered with 404; of several concurrent requests exactly one is answered with 204.
 
 Sends a `DELETE` request to `/store/orders/{orderId}`
 

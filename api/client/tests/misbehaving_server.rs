@@ -1,6 +1,6 @@
-//! What the client makes of servers, proxies and networks that misbehave.
+//! The client against servers, proxies and networks that misbehave.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on stops here")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 mod scripted;
 
@@ -16,7 +16,7 @@ const GONE: &str = r#"{"code":"order_not_found","message":"There is no order 1."
 const AWAY: &str = r#"{"code":"service_unavailable","message":"Later.","status":503}"#;
 
 fn builder(server: &ScriptedServer) -> ClientBuilder {
-    // As the default, but with waits that tests have time for.
+    // The default with short waits.
     let policy = RetryPolicy::default().first_wait(Duration::from_millis(2));
     Client::builder(&server.base_url, KEY).retry(policy)
 }
@@ -60,7 +60,7 @@ async fn an_unknown_code_is_an_error_like_others() {
 }
 
 #[tokio::test]
-async fn a_status_the_document_does_not_name_still_has_a_body() {
+async fn a_status_that_is_not_in_the_document_still_has_a_code() {
     let server = ScriptedServer::start([Reply::json(
         404,
         r#"{"code":"not_found","message":"There is no such path.","status":404}"#,
@@ -73,7 +73,9 @@ async fn a_status_the_document_does_not_name_still_has_a_body() {
 
 #[tokio::test]
 async fn a_list_cut_short_is_an_error_and_not_a_shorter_list() {
-    for cut in [Reply::json(200, ORDERS).cut_at(20), Reply::json(200, ORDERS).unannounced(20)] {
+    for cut in
+        [Reply::json(200, ORDERS).cut_at(20), Reply::json(200, ORDERS).cut_without_length_at(20)]
+    {
         let server = ScriptedServer::start([cut]).await;
         let error = client(&server).list_orders().await.unwrap_err();
         let told = matches!(error.kind(), ErrorKind::IncompleteBody | ErrorKind::InvalidBody);
@@ -97,7 +99,7 @@ async fn an_error_that_is_not_json_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_429_without_retry_after_is_backed_off_from() {
+async fn the_client_backs_off_after_a_429_without_retry_after() {
     let server = ScriptedServer::start([
         Reply::json(429, LIMITED),
         Reply::json(429, ""),
@@ -110,7 +112,7 @@ async fn a_429_without_retry_after_is_backed_off_from() {
 }
 
 #[tokio::test]
-async fn what_retry_after_says_is_waited_for() {
+async fn the_client_waits_for_retry_after() {
     let server = ScriptedServer::start([
         Reply::json(429, LIMITED).header("Retry-After: 1"),
         Reply::json(204, ""),
@@ -122,7 +124,7 @@ async fn what_retry_after_says_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_retry_after_of_a_week_is_told_at_once() {
+async fn a_retry_after_of_a_week_is_returned_at_once() {
     let server =
         ScriptedServer::start([Reply::json(429, LIMITED).header("Retry-After: 604800")]).await;
     let began = Instant::now();
@@ -144,20 +146,20 @@ async fn a_delete_whose_connection_was_reset_is_sent_again() {
 }
 
 #[tokio::test]
-async fn the_404_after_a_lost_204_is_told_as_it_is() {
+async fn the_404_after_a_lost_204_is_returned() {
     let server = ScriptedServer::start([Reply::close(), Reply::json(404, GONE)]).await;
     let error = client(&server).cancel_order(1).await.unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::OrderNotFound));
 }
 
 #[tokio::test]
-async fn a_list_whose_connection_was_reset_is_asked_for_again() {
+async fn a_list_whose_connection_was_reset_is_requested_again() {
     let server = ScriptedServer::start([Reply::reset(), Reply::json(200, ORDERS)]).await;
     assert_eq!(client(&server).list_orders().await.unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn a_ban_is_waited_for_like_any_429() {
+async fn the_client_waits_for_the_end_of_a_ban() {
     let server = ScriptedServer::start([
         Reply::json(429, BANNED).header("Retry-After: 1"),
         Reply::json(200, ORDERS),
@@ -178,7 +180,7 @@ async fn a_ban_longer_than_the_policy_is_returned_at_once() {
 }
 
 #[tokio::test]
-async fn the_429_returned_in_the_end_may_break_off() {
+async fn a_429_cut_short_is_an_error() {
     let server = ScriptedServer::start([Reply::json(429, BANNED).cut_at(9)]).await;
     let client = builder(&server).without_retries().build().unwrap();
     let error = client.list_orders().await.unwrap_err();
@@ -187,7 +189,7 @@ async fn the_429_returned_in_the_end_may_break_off() {
 }
 
 #[tokio::test]
-async fn with_retries_switched_off_everything_is_sent_once() {
+async fn without_retries_everything_is_sent_once() {
     for reply in [
         Reply::json(429, LIMITED).header("Retry-After: 1"),
         Reply::json(503, AWAY).header("Retry-After: 1"),
@@ -211,7 +213,7 @@ async fn the_number_of_attempts_is_bounded() {
 }
 
 #[tokio::test]
-async fn a_silent_server_is_not_asked_twice() {
+async fn a_request_is_not_sent_again_to_a_silent_server() {
     let server = ScriptedServer::start(vec![Reply::silence(); 5]).await;
     let client = builder(&server).read_timeout(Duration::from_millis(100)).build().unwrap();
     let error = client.list_orders().await.unwrap_err();

@@ -83,20 +83,20 @@ fn shared_name(status: &str) -> Option<&'static str> {
 
 fn description_of(status: &str) -> &'static str {
     match status {
-        "400" => "A path parameter is of the wrong form",
+        "400" => "A path parameter is malformed",
         "401" => {
-            "Missing or invalid API key. The body is the same for every way in which a key can \
-             be wrong. A caller who sends too many such requests gets 429 instead."
+            "Missing or invalid API key. The body is the same whatever is wrong with the key. A \
+             client that sends too many such requests gets 429 instead."
         }
         "404" => "Requested resource could not be found",
         "409" => "Order cannot be cancelled because it has already shipped. It is unchanged.",
         "429" => {
-            "Rate limit exceeded, or the key is banned for sending on after a 429. Wait as long \
-             as `Retry-After` says."
+            "Rate limit exceeded, or the key is banned because it kept sending requests after a \
+             429. Wait for the time in `Retry-After`."
         }
         _ => {
-            "The service failed. 500 is a fault of the server; 503 means that it cannot reach its \
-             data, and carries `Retry-After`. Both may be tried again."
+            "The service failed. 500 is an internal error; 503 means that the server cannot reach \
+             its data, and carries `Retry-After`. Both can be retried."
         }
     }
 }

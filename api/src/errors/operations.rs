@@ -2,17 +2,17 @@
 
 use super::{Code, Error, invalid_parameter, service_unavailable};
 
-/// The errors that an operation may answer by itself, as its handler returns
-/// them. What the front door answers before any handler is not among them.
+/// The errors of an operation that its handler returns, without those that the
+/// middleware sends before any handler.
 pub trait OperationError: Copy + 'static {
-    /// One of each, which is what the document lists and shows as examples.
+    /// One of each: the examples of the document.
     const EACH: &'static [Self];
 
-    /// The error as it goes over the wire.
+    /// The error as sent over the wire.
     fn into_error(self) -> Error;
 }
 
-/// What listOrders may answer besides the list.
+/// The errors of listOrders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListOrdersError {
     /// The store cannot be read.
@@ -29,14 +29,14 @@ impl OperationError for ListOrdersError {
     }
 }
 
-/// What cancelOrder may answer besides 204.
+/// The errors of cancelOrder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelOrderError {
-    /// `orderId` is of the wrong form.
+    /// `orderId` is malformed.
     InvalidId,
-    /// There is no order of this id, or it is cancelled already.
+    /// There is no order with this id, or it is already cancelled.
     NotFound(i64),
-    /// The order of this id has shipped and is unchanged.
+    /// The order with this id has shipped and is unchanged.
     AlreadyShipped(i64),
     /// The store cannot be written; nothing was changed.
     Unavailable,
@@ -53,9 +53,8 @@ impl OperationError for CancelOrderError {
     fn into_error(self) -> Error {
         match self {
             CancelOrderError::InvalidId => invalid_parameter("orderId"),
-            CancelOrderError::NotFound(id) => Code::OrderNotFound.with_message(format!(
-                "There is no order {id}: it never was, or it is already cancelled."
-            )),
+            CancelOrderError::NotFound(id) => Code::OrderNotFound
+                .with_message(format!("There is no order {id}, or it is already cancelled.")),
             CancelOrderError::AlreadyShipped(id) => Code::OrderAlreadyShipped.with_message(
                 format!("Order {id} has already shipped and cannot be cancelled. It is unchanged."),
             ),
@@ -64,12 +63,12 @@ impl OperationError for CancelOrderError {
     }
 }
 
-/// What getPet may answer besides the pet.
+/// The errors of getPet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GetPetError {
-    /// `petId` is of the wrong form.
+    /// `petId` is malformed.
     InvalidId,
-    /// There is no pet of this id.
+    /// There is no pet with this id.
     NotFound(i64),
     /// The store cannot be read.
     Unavailable,

@@ -1,8 +1,8 @@
-//! The process that a server runs in: its log, its threads, the record of its
-//! limits, and how it comes to its end in time.
+//! The process of a server: its log, its threads, its limits file, and its stop
+//! within the deadline.
 
-use super::ServeError;
-use super::signals::{HangUp, Signals, Stop};
+use super::error::ServeError;
+use super::signals::{HangUp, Signals};
 use crate::clock::SystemClock;
 use crate::config::ServerConfig;
 use crate::limits::{InMemoryLimits, LimitsFile, LimitsPersister};
@@ -16,11 +16,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// How long the last lines of the log may take to be written where nothing else
-/// says so.
-const LOG_FLUSH: Duration = Duration::from_secs(1);
+/// How long the last log lines may take after a failed start or a panic.
+const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Runs a server on this store until it is told to stop; `announce` says where it
+/// The part of the time to stop that is left for the log after the limits file.
+const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
+
+/// Runs a server on this store until a signal stops it; `announce` prints where it
 /// listens.
 pub fn run(
     store: SqliteStore,
@@ -40,14 +42,13 @@ pub fn run(
     let clock = Arc::new(SystemClock::start());
     let directory = store.path().parent().unwrap_or(Path::new("."));
     let file = LimitsFile::open(directory, limits.clone(), clock.clone(), log.clone());
-    let persister = LimitsPersister::start(file).map_err(system("cannot record the limits"))?;
+    let persister = LimitsPersister::start(file).map_err(system("cannot start the limits file"))?;
     let log_buffer = Some(Arc::clone(&buffer));
-    let parts =
+    let dependencies =
         Dependencies { store: Arc::new(store), limits, clock, log: log.clone(), log_buffer };
     let process = Process { config, hang_up, persister, log, buffer };
-    let result = process.run(&runtime, parts, announce);
-    // Whoever still reads a response, or a blocked disk, holds up the end no
-    // longer.
+    let result = process.run(&runtime, dependencies, announce);
+    // Do not wait for slow clients or a blocked disk.
     runtime.shutdown_background();
     result
 }
@@ -64,52 +65,54 @@ impl Process {
     fn run(
         self,
         runtime: &Runtime,
-        parts: Dependencies,
+        dependencies: Dependencies,
         announce: impl FnOnce(&Server) -> std::io::Result<()>,
     ) -> Result<(), ServeError> {
         runtime.block_on(async {
-            let (server, mut signals) = match self.start(parts, announce) {
+            let (server, mut signals) = match self.start(dependencies, announce) {
                 Ok(started) => started,
                 Err(error) => {
-                    self.finish(Instant::now() + LOG_FLUSH);
+                    self.finish(Instant::now() + LOG_FLUSH_TIMEOUT);
                     return Err(error);
                 }
             };
-            tell_systemd(&self.log, &[NotifyState::Ready]);
+            notify_systemd(&self.log, &[NotifyState::Ready]);
             signals.stop(self.hang_up, || reload(&server, &self.log)).await;
-            tell_systemd(&self.log, &[NotifyState::Stopping]);
+            notify_systemd(&self.log, &[NotifyState::Stopping]);
             let deadline = Instant::now() + self.config.stop_within;
-            let log = self.log.clone();
+            let (log, buffer) = (self.log.clone(), Arc::clone(&self.buffer));
             let stopping = async {
                 server.stop().await;
-                // A panic in it has been logged.
+                // A panic in it was logged by the hook.
                 let _ = tokio::task::spawn_blocking(move || self.finish(deadline)).await;
             };
             tokio::select! {
                 () = stopping => Ok(()),
-                stop = signals.stop(HangUp::Reloads, || ()) => Err(cut_short(stop, &log)),
+                signal = signals.stop(HangUp::Reloads, || ()) => {
+                    warn!(log, "second stop signal: requests in progress are cut off");
+                    buffer.flush(LOG_FLUSH_TIMEOUT);
+                    Err(ServeError::StoppedAtOnce(signal))
+                }
             }
         })
     }
 
     fn start(
         &self,
-        parts: Dependencies,
+        dependencies: Dependencies,
         announce: impl FnOnce(&Server) -> std::io::Result<()>,
     ) -> Result<(Server, Signals), ServeError> {
         let signals = Signals::listen().map_err(system("cannot listen for signals"))?;
-        let server = Server::start(&self.config, parts)?;
+        let server = Server::start(&self.config, dependencies)?;
         announce(&server).map_err(system("cannot write to standard output"))?;
         Ok((server, signals))
     }
 
-    /// Writes the counts and the last lines of the log, until the deadline at
-    /// most. Blocks.
+    /// Writes the last counts and log lines, until the deadline at most. Blocks.
     fn finish(self, deadline: Instant) {
         let left = || deadline.saturating_duration_since(Instant::now());
-        // A tenth of a second is for the line that says what was not written.
-        if !self.persister.finish(left().saturating_sub(Duration::from_millis(100))) {
-            error!(self.log, "the last second of counting was not recorded in time");
+        if !self.persister.finish(left().saturating_sub(LOG_FLUSH_RESERVE)) {
+            error!(self.log, "last request counts not saved in time");
         }
         self.buffer.flush(left());
     }
@@ -119,45 +122,39 @@ fn system(doing: &'static str) -> impl FnOnce(std::io::Error) -> ServeError {
     move |source| ServeError::System { doing, source }
 }
 
-fn cut_short(stop: Stop, log: &Logger) -> ServeError {
-    warn!(log, "told a second time to stop: requests under way are cut off");
-    ServeError::CutShort(stop)
-}
-
-/// Reads the certificate anew, if there is one.
+/// Reloads the certificate, if there is one.
 fn reload(server: &Server, log: &Logger) {
     let Some(certificate) = server.certificate() else {
-        info!(log, "told to reload: there is no certificate to read anew");
+        info!(log, "SIGHUP ignored: there is no certificate to reload");
         return;
     };
     let (certificate, log) = (Arc::clone(certificate), log.clone());
     tokio::task::spawn_blocking(move || certificate.reload(&log));
 }
 
-/// Connections are files to the system, which often allows more than it grants
-/// unasked.
+/// Each connection is an open file, and the default limit is often far below the
+/// maximum.
 fn raise_open_files(log: &Logger) {
     match rlimit::increase_nofile_limit(u64::MAX) {
-        Ok(most) => info!(log, "open files are limited by the system"; "most" => most),
-        Err(error) => warn!(log, "the limit on open files cannot be raised";
-            "error" => error.to_string()),
+        Ok(limit) => info!(log, "open-file limit raised"; "limit" => limit),
+        Err(error) => warn!(log, "open-file limit not raised"; "error" => error.to_string()),
     }
 }
 
-/// Does nothing unless systemd has started this and wants to hear of it.
-fn tell_systemd(log: &Logger, state: &[NotifyState<'_>]) {
+/// Does nothing unless systemd started this process with `Type=notify`.
+fn notify_systemd(log: &Logger, state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        warn!(log, "systemd cannot be told"; "error" => error.to_string());
+        warn!(log, "systemd not notified"; "error" => error.to_string());
     }
 }
 
-/// A panic is a line of the log like any other, and written before it gets out.
+/// Logs a panic and flushes the log before the panic unwinds.
 fn log_panics(log: &Logger, buffer: &Arc<LogBuffer>) {
     let (log, buffer) = (log.clone(), Arc::clone(buffer));
     std::panic::set_hook(Box::new(move |panic| {
-        let place = panic.location().map(ToString::to_string);
-        let text = panic.payload_as_str().unwrap_or("a panic without a message");
-        crit!(log, "a part of the server panicked"; "panic" => text, "place" => place);
-        buffer.flush(LOG_FLUSH);
+        let location = panic.location().map(ToString::to_string);
+        let message = panic.payload_as_str().unwrap_or("no message");
+        crit!(log, "thread panicked"; "panic" => message, "location" => location);
+        buffer.flush(LOG_FLUSH_TIMEOUT);
     }));
 }

@@ -1,9 +1,8 @@
-//! What the system tells a server: SIGTERM and Ctrl-C to stop, SIGHUP to read its
-//! certificate anew.
+//! Signals: SIGTERM and Ctrl-C stop a server, SIGHUP reloads its certificate.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that a server listens for.
+/// The signals that a server handles.
 pub struct Signals {
     terminate: Signal,
     interrupt: Signal,
@@ -19,9 +18,9 @@ pub enum HangUp {
     Stops,
 }
 
-/// Which signal told the server to stop.
+/// The signal that stopped a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub enum StopSignal {
     /// SIGTERM.
     Terminate,
     /// SIGINT: Ctrl-C.
@@ -30,19 +29,19 @@ pub enum Stop {
     HangUp,
 }
 
-impl Stop {
-    /// What shells make of a program that this signal has ended.
+impl StopSignal {
+    /// 128 and the signal's number, as shells report it.
     pub fn exit_status(self) -> u8 {
         match self {
-            Stop::Terminate => 128 + 15,
-            Stop::Interrupt => 128 + 2,
-            Stop::HangUp => 128 + 1,
+            StopSignal::Terminate => 128 + 15,
+            StopSignal::Interrupt => 128 + 2,
+            StopSignal::HangUp => 128 + 1,
         }
     }
 }
 
 impl Signals {
-    /// From now on they end the program no more.
+    /// From now on these signals no longer end the process.
     pub fn listen() -> std::io::Result<Signals> {
         Ok(Signals {
             terminate: signal(SignalKind::terminate())?,
@@ -51,16 +50,16 @@ impl Signals {
         })
     }
 
-    /// Waits until the server is told to stop, and reloads at each SIGHUP if that
-    /// is what it does.
-    pub async fn stop(&mut self, hang_up: HangUp, mut reload: impl FnMut()) -> Stop {
+    /// Waits for a signal to stop, and reloads at each SIGHUP if that is what it
+    /// does.
+    pub async fn stop(&mut self, hang_up: HangUp, mut reload: impl FnMut()) -> StopSignal {
         loop {
             tokio::select! {
-                _ = self.terminate.recv() => return Stop::Terminate,
-                _ = self.interrupt.recv() => return Stop::Interrupt,
+                _ = self.terminate.recv() => return StopSignal::Terminate,
+                _ = self.interrupt.recv() => return StopSignal::Interrupt,
                 _ = self.hang_up.recv() => match hang_up {
                     HangUp::Reloads => reload(),
-                    HangUp::Stops => return Stop::HangUp,
+                    HangUp::Stops => return StopSignal::HangUp,
                 },
             }
         }

@@ -1,12 +1,12 @@
-//! The build script of the package: packs Scalar's bundle, out of the crate that
-//! ships it, as it goes over the wire. Nothing is downloaded.
+//! The build script of the package: compresses Scalar's bundle, from the crate that
+//! ships it, once for all responses. Nothing is downloaded.
 
 use flate2::{Compression, write::GzEncoder};
 use std::error::Error;
 use std::io::Write;
 use std::path::Path;
 
-/// MIT asks that the notice goes with every copy, so it stands before the code.
+/// The MIT licence asks that its notice goes with every copy.
 const LICENSE: &str = include_str!("assets/LICENSE-scalar");
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -17,7 +17,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let bundle = scalar_api_reference::get_asset("scalar.js")
         .ok_or("the crate scalar_api_reference has no scalar.js any more")?;
     let bundle = String::from_utf8(bundle)?;
-    // The map is not shipped: developer tools would ask for it in vain.
+    // The source map is not shipped; developer tools would request it and get 404.
     let code = match bundle.rsplit_once("//# sourceMappingURL=") {
         Some((code, map)) if !map.trim_end().contains('\n') => code,
         _ => &bundle,

@@ -9,53 +9,54 @@ const FOOT: &str = "</main>\n</body>\n</html>\n";
 /// The whole page.
 pub fn page() -> String {
     let mut page = HEAD.to_string();
-    html::push_html(&mut page, linked(TEXT).into_iter());
+    html::push_html(&mut page, with_anchors(TEXT).into_iter());
     page.push_str(FOOT);
     page
 }
 
-/// The text with an anchor for each section. HTML in it is shown as it is
-/// written, so the page holds no element that is not made here.
-fn linked(text: &str) -> Vec<Event<'_>> {
-    let written: Vec<Event> = Parser::new(text).collect();
-    let mut made = Vec::with_capacity(written.len());
-    for (at, event) in written.iter().enumerate() {
+/// The text with an anchor for each section. HTML in it is escaped, so every element
+/// of the page is made here.
+fn with_anchors(text: &str) -> Vec<Event<'_>> {
+    let input: Vec<Event> = Parser::new(text).collect();
+    let mut output = Vec::with_capacity(input.len());
+    for (index, event) in input.iter().enumerate() {
         match event.clone() {
             Event::Start(Tag::Heading { level, classes, attrs, .. }) => {
-                let id = slug(&heading(written.get(at..).unwrap_or_default()));
+                let id = slug(&heading_text(input.get(index..).unwrap_or_default()));
                 let link = format!("<a href=\"#{id}\">");
-                made.push(Event::Start(Tag::Heading {
+                output.push(Event::Start(Tag::Heading {
                     level,
                     id: Some(CowStr::from(id)),
                     classes,
                     attrs,
                 }));
-                made.push(Event::InlineHtml(CowStr::from(link)));
+                output.push(Event::InlineHtml(CowStr::from(link)));
             }
             end @ Event::End(TagEnd::Heading(_)) => {
-                made.extend([Event::InlineHtml(CowStr::from("</a>")), end]);
+                output.extend([Event::InlineHtml(CowStr::from("</a>")), end]);
             }
-            Event::Html(raw) | Event::InlineHtml(raw) => made.push(Event::Text(raw)),
-            other => made.push(other),
+            Event::Html(raw) | Event::InlineHtml(raw) => output.push(Event::Text(raw)),
+            other => output.push(other),
         }
     }
-    made
+    output
 }
 
-/// The words of the heading that begins here.
-fn heading(events: &[Event<'_>]) -> String {
-    let own = events.iter().take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));
-    own.filter_map(|event| match event {
-        Event::Text(text) | Event::Code(text) => Some(text.as_ref()),
-        _ => None,
-    })
-    .collect()
+/// The text of the heading that begins here.
+fn heading_text(events: &[Event<'_>]) -> String {
+    let inside = events.iter().take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));
+    inside
+        .filter_map(|event| match event {
+            Event::Text(text) | Event::Code(text) => Some(text.as_ref()),
+            _ => None,
+        })
+        .collect()
 }
 
 /// `2.0.0, under /v2` becomes `2.0.0-under-v2`: safe in an attribute and a URL.
 fn slug(text: &str) -> String {
-    let kept = |letter: char| if letter.is_alphanumeric() || letter == '.' { letter } else { ' ' };
-    let spaced: String = text.to_lowercase().chars().map(kept).collect();
+    let keep = |letter: char| if letter.is_alphanumeric() || letter == '.' { letter } else { ' ' };
+    let spaced: String = text.to_lowercase().chars().map(keep).collect();
     spaced.split_whitespace().collect::<Vec<_>>().join("-")
 }
 
@@ -65,7 +66,7 @@ mod tests {
 
     fn rendered(text: &str) -> String {
         let mut page = String::new();
-        html::push_html(&mut page, linked(text).into_iter());
+        html::push_html(&mut page, with_anchors(text).into_iter());
         page
     }
 
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn markup_in_the_text_is_shown_and_not_run() {
+    fn markup_in_the_text_is_escaped() {
         let page = rendered("<script>alert(1)</script>\n\nso <b onclick=x>bold</b>\n\n# <i>\"&");
         assert!(!page.contains("<script") && !page.contains("<b "), "{page}");
         assert!(page.contains("&lt;script&gt;") && page.contains("&lt;b onclick=x&gt;"), "{page}");

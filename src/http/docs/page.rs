@@ -1,4 +1,4 @@
-//! One public page: its bytes plain and as gzip, and the response with it.
+//! One public page, plain and as gzip, and its response.
 
 use super::policy::Policy;
 use crate::http::accept_encoding::accepts_gzip;
@@ -9,8 +9,8 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use std::io::{Read, Write};
 use std::sync::OnceLock;
 
-/// A page. It is held in the form in which it came; the other form is made when
-/// somebody first asks for it.
+/// A page. The form that it was not made from is computed at the first request for
+/// it.
 pub struct Page {
     content_type: HeaderValue,
     policy: Policy,
@@ -20,7 +20,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page of these bytes.
+    /// A page with this content.
     pub fn plain(content_type: &'static str, policy: Policy, bytes: impl Into<Bytes>) -> Page {
         let page = Page::empty(content_type, policy);
         page.plain.get_or_init(|| bytes.into());
@@ -40,21 +40,21 @@ impl Page {
         Page { content_type, policy, plain, gzip, hash }
     }
 
-    /// The response to a GET with these headers: the page, or 304 if the caller
+    /// The response to a GET with these headers: the page, or 304 if the client
     /// has it (RFC 9110, 13.1.2).
-    pub fn answer(&self, request: &HeaderMap) -> Response<Body> {
-        let zipped = accepts_gzip(request);
-        let tag = self.tag(zipped);
-        let mut response = if is_known(request, &tag) {
+    pub fn respond(&self, request: &HeaderMap) -> Response<Body> {
+        let is_gzip = accepts_gzip(request);
+        let tag = self.tag(is_gzip);
+        let mut response = if matches_tag(request, &tag) {
             let mut response = Response::new(Body::empty());
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response
         } else {
-            let bytes = if zipped { self.as_gzip() } else { self.as_plain() };
+            let bytes = if is_gzip { self.as_gzip() } else { self.as_plain() };
             let mut response = Response::new(Body::from(bytes));
             let headers = response.headers_mut();
             headers.insert(header::CONTENT_TYPE, self.content_type.clone());
-            if zipped {
+            if is_gzip {
                 headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             }
             response
@@ -63,10 +63,10 @@ impl Page {
         if let Ok(tag) = HeaderValue::try_from(tag) {
             headers.insert(header::ETAG, tag);
         }
-        // Kept, but asked about each time: after an upgrade all parts are new.
+        // Cached, but revalidated each time: after an upgrade page and assets must match.
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
-        self.policy.stamp(headers);
+        self.policy.set_headers(headers);
         response
     }
 
@@ -75,7 +75,7 @@ impl Page {
             .get_or_init(|| {
                 let mut plain = Vec::new();
                 let gzip = self.gzip.get().map(Bytes::as_ref).unwrap_or_default();
-                // It was made by our build script; a test reads it.
+                // Our build script made it, and a test decodes it.
                 let _ = GzDecoder::new(gzip).read_to_end(&mut plain);
                 Bytes::from(plain)
             })
@@ -87,28 +87,29 @@ impl Page {
             .get_or_init(|| {
                 let plain = self.plain.get().map(Bytes::as_ref).unwrap_or_default();
                 let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
-                // Writing into memory does not fail.
+                // Writing to memory does not fail.
                 let _ = gzip.write_all(plain);
                 Bytes::from(gzip.finish().unwrap_or_default())
             })
             .clone()
     }
 
-    /// The entity tag. The two forms are two representations, so each has one.
-    fn tag(&self, zipped: bool) -> String {
+    /// The entity tag. The two forms are two representations, so each has its own.
+    fn tag(&self, is_gzip: bool) -> String {
         let hash = self.hash.get_or_init(|| {
-            let held = self.plain.get().or_else(|| self.gzip.get());
-            crc32fast::hash(held.map(Bytes::as_ref).unwrap_or_default())
+            let content = self.plain.get().or_else(|| self.gzip.get());
+            crc32fast::hash(content.map(Bytes::as_ref).unwrap_or_default())
         });
-        format!("\"{hash:08x}{}\"", if zipped { "-gzip" } else { "" })
+        format!("\"{hash:08x}{}\"", if is_gzip { "-gzip" } else { "" })
     }
 }
 
-fn is_known(request: &HeaderMap, tag: &str) -> bool {
+/// Whether `If-None-Match` holds this tag.
+fn matches_tag(request: &HeaderMap, tag: &str) -> bool {
     let values = request.get_all(header::IF_NONE_MATCH).iter();
     let mut tags = values.filter_map(|value| value.to_str().ok()).flat_map(|tags| tags.split(','));
-    tags.any(|known| {
-        let known = known.trim();
-        known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
+    tags.any(|other| {
+        let other = other.trim();
+        other == "*" || other.strip_prefix("W/").unwrap_or(other) == tag
     })
 }

@@ -1,266 +1,171 @@
-//! The SQLite file that a record is in: opened or found damaged, read, written.
+//! The limits file: restored at the start, then brought up to date by each write.
 
-use crate::limits::in_memory::Counts;
-use crate::limits::strikes::Strikes;
-use crate::limits::table::Change;
+use super::database::{Database, DatabaseError, SavedClock, SavedLimits};
+use super::quarantine::quarantine;
+use crate::clock::{Clock, Now};
+use crate::limits::in_memory::InMemoryLimits;
 use crate::limits::timestamp::Timestamp;
-use crate::limits::window::{AccountWindows, Count};
-use rusqlite::{
-    Connection, ErrorCode, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior,
-    params,
-};
-use std::ffi::OsString;
+use crate::log::ErrorChain;
+use slog::{Logger, error, info};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// "lims", in the file's header: tells our files from other SQLite files.
-const APPLICATION_ID: i64 = 0x6c69_6d73;
-const SCHEMA_VERSION: i64 = 1;
-const SCHEMA: &str = include_str!("schema.sql");
+/// Its name in the data directory.
+pub const FILE_NAME: &str = "limits.sqlite";
 
-/// How long to wait for another process that holds the file.
-const BUSY_TIMEOUT: Duration = Duration::from_millis(200);
+/// How often expired windows and bans are removed.
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
-/// Counting time and wall time at one moment, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SavedClock {
-    pub counting: i64,
-    pub wall: i64,
+/// When the wall clock has moved this far against the monotonic one, it is written
+/// even if nothing was counted.
+const MAX_WALL_DRIFT_NANOS: u64 = 100_000_000;
+
+/// The limits, and the file that they are written to.
+pub struct LimitsFile {
+    path: PathBuf,
+    limits: Arc<InMemoryLimits>,
+    clock: Arc<dyn Clock>,
+    log: Logger,
+    /// `None` after an error; the next write opens it again.
+    database: Option<Database>,
+    /// Persistent monotonic time minus monotonic time.
+    offset_nanos: i64,
+    /// Wall time minus monotonic time at the last write.
+    wall_offset_nanos: Option<i64>,
+    /// Whether the next write must write everything.
+    is_incomplete: bool,
+    next_cleanup: Timestamp,
 }
 
-/// All that a file holds. Its moments are of the counting time.
-#[derive(Debug)]
-pub struct Saved {
-    /// None in a new file.
-    pub clock: Option<SavedClock>,
-    pub counts: Counts,
-}
-
-/// Why the file is of no use.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// Its content is not what was written.
-    #[error("{0}")]
-    Damaged(String),
-    /// The disk, the permissions or another process are in the way.
-    #[error("the file cannot be used")]
-    Unusable(#[source] rusqlite::Error),
-    /// A damaged file cannot be renamed.
-    #[error("the damaged file cannot be set aside")]
-    Rename(#[source] std::io::Error),
-}
-
-impl From<rusqlite::Error> for FileError {
-    fn from(error: rusqlite::Error) -> Self {
-        use ErrorCode::{
-            CannotOpen, DatabaseBusy, DatabaseLocked, DiskFull, FileLockingProtocolFailed,
-            OutOfMemory, PermissionDenied, ReadOnly, SystemIoFailure,
+impl LimitsFile {
+    /// Opens the file in this directory and restores the limits from it. This never
+    /// fails: a damaged file is quarantined, and without a usable file counting goes
+    /// on in memory. The log reports both.
+    pub fn open(
+        directory: &Path,
+        limits: Arc<InMemoryLimits>,
+        clock: Arc<dyn Clock>,
+        log: Logger,
+    ) -> LimitsFile {
+        let now = clock.now();
+        let mut file = LimitsFile {
+            path: directory.join(FILE_NAME),
+            limits,
+            clock,
+            log,
+            database: None,
+            offset_nanos: wall_offset_nanos(now),
+            wall_offset_nanos: None,
+            is_incomplete: true,
+            next_cleanup: Timestamp::from(now.monotonic) + CLEANUP_INTERVAL,
         };
-        match error.sqlite_error_code() {
-            Some(
-                CannotOpen
-                | DatabaseBusy
-                | DatabaseLocked
-                | DiskFull
-                | FileLockingProtocolFailed
-                | OutOfMemory
-                | PermissionDenied
-                | ReadOnly
-                | SystemIoFailure,
-            ) => FileError::Unusable(error),
-            _ => FileError::Damaged(error.to_string()),
+        match file.open_database(now) {
+            Ok((database, saved)) => file.restore(database, saved, now),
+            Err(error) => file.log_unavailable(&error),
         }
-    }
-}
-
-/// An open file whose content is sound.
-#[derive(Debug)]
-pub struct File {
-    connection: Connection,
-}
-
-impl File {
-    /// Opens the file, which is created at need, checks it and reads all of it.
-    pub fn open(path: &Path) -> Result<(File, Saved), FileError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(path, flags)?;
-        connection.busy_timeout(BUSY_TIMEOUT)?;
-        let mut file = File { connection };
-        file.create()?;
-        file.check()?;
-        // A second of counting is all that a crash may lose, of the machine too.
-        file.connection.pragma_update(None, "journal_mode", "WAL")?;
-        file.connection.pragma_update(None, "synchronous", "FULL")?;
-        let saved = file.read()?;
-        Ok((file, saved))
+        file
     }
 
-    /// Creates the tables in a new file.
-    fn create(&mut self) -> Result<(), FileError> {
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let objects: i64 =
-            transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-        if objects == 0 {
-            transaction.execute_batch(SCHEMA)?;
-            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-            transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-            transaction.commit()?;
+    /// Writes what has changed since the last call. The first failure in a row is
+    /// logged, and the next call writes everything.
+    pub fn write(&mut self) {
+        let now = self.clock.now();
+        self.clean_up(now);
+        let was_unavailable = self.database.is_none();
+        match self.try_write(now) {
+            Ok(()) if was_unavailable => info!(self.log, "limits file available again"),
+            Ok(()) => {}
+            Err(error) => {
+                self.database = None;
+                self.is_incomplete = true;
+                if !was_unavailable {
+                    self.log_unavailable(&error);
+                }
+            }
         }
+    }
+
+    /// The last write of a run: writes the time even if nothing has changed.
+    pub fn finish(&mut self) {
+        self.wall_offset_nanos = None;
+        self.write();
+    }
+
+    fn try_write(&mut self, now: Now) -> Result<(), DatabaseError> {
+        let database = match self.database.take() {
+            Some(database) => database,
+            None => self.open_database(now)?.0,
+        };
+        let database = self.database.insert(database);
+        let snapshot =
+            if self.is_incomplete { self.limits.take_all() } else { self.limits.take_changes() };
+        let wall_offset = wall_offset_nanos(now);
+        let has_drifted = self
+            .wall_offset_nanos
+            .is_none_or(|last| last.abs_diff(wall_offset) > MAX_WALL_DRIFT_NANOS);
+        if snapshot.is_empty() && !has_drifted && !self.is_incomplete {
+            return Ok(());
+        }
+        let clock = SavedClock {
+            persistent_nanos: nanos(now.monotonic).saturating_add(self.offset_nanos),
+            wall_nanos: nanos(now.wall),
+        };
+        let snapshot = snapshot.shifted(self.offset_nanos).sorted();
+        database.write(&snapshot, clock, self.is_incomplete)?;
+        self.is_incomplete = false;
+        self.wall_offset_nanos = Some(wall_offset);
         Ok(())
     }
 
-    fn check(&self) -> Result<(), FileError> {
-        let pragma =
-            |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        if (pragma("application_id")?, pragma("user_version")?) != (APPLICATION_ID, SCHEMA_VERSION)
-        {
-            return Err(FileError::Damaged("it is no record that this version knows".to_string()));
+    fn clean_up(&mut self, now: Now) {
+        let now = Timestamp::from(now.monotonic);
+        if now >= self.next_cleanup {
+            self.next_cleanup = now + CLEANUP_INTERVAL;
+            self.limits.remove_expired(now);
         }
-        let verdict: String =
-            self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-        if verdict == "ok" { Ok(()) } else { Err(FileError::Damaged(verdict)) }
     }
 
-    fn read(&self) -> Result<Saved, FileError> {
-        let clock = self
-            .connection
-            .query_row("SELECT counting, wall FROM clock", [], |row| {
-                Ok(SavedClock { counting: row.get(0)?, wall: row.get(1)? })
-            })
-            .optional()?;
-        let accounts = self.rows(
-            "SELECT account, minute_closes, minute_requests, day_closes, day_requests FROM accounts",
-            |row| Ok(AccountWindows { minute: count(row, 1)?, day: count(row, 3)? }),
-        )?;
-        let keys = self.rows(
-            "SELECT key, strikes_close, strikes, ban_seconds, banned_until FROM keys",
-            |row| {
-                Ok(Strikes {
-                    closes: moment(row, 1)?,
-                    count: row.get(2)?,
-                    ban_seconds: row.get(3)?,
-                    banned_until: moment(row, 4)?,
-                })
-            },
-        )?;
-        Ok(Saved { clock, counts: Counts { accounts, keys } })
-    }
-
-    fn rows<T>(
-        &self,
-        select: &str,
-        of: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<Change<T>>, FileError> {
-        let mut statement = self.connection.prepare(select)?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, Some(of(row)?))))?;
-        Ok(rows.collect::<Result<_, _>>()?)
-    }
-
-    /// Writes these counts and the clock in one transaction, which is on the disk
-    /// on return; `instead` of all that is there, or over the rows they name.
-    pub fn write(
-        &mut self,
-        counts: &Counts,
-        clock: SavedClock,
-        instead: bool,
-    ) -> Result<(), FileError> {
-        let transaction =
-            self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        if instead {
-            transaction.execute_batch("DELETE FROM accounts; DELETE FROM keys;")?;
-        }
-        write_accounts(&transaction, &counts.accounts)?;
-        write_keys(&transaction, &counts.keys)?;
-        transaction
-            .prepare_cached("REPLACE INTO clock (only_row, counting, wall) VALUES (1, ?1, ?2)")?
-            .execute(params![clock.counting, clock.wall])?;
-        Ok(transaction.commit()?)
-    }
-}
-
-fn write_accounts(
-    transaction: &Transaction<'_>,
-    accounts: &[Change<AccountWindows>],
-) -> rusqlite::Result<()> {
-    let mut replace = transaction.prepare_cached(
-        "REPLACE INTO accounts
-            (account, minute_closes, minute_requests, day_closes, day_requests)
-         VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?;
-    let mut delete = transaction.prepare_cached("DELETE FROM accounts WHERE account = ?1")?;
-    for (account, windows) in accounts {
-        match windows {
-            Some(AccountWindows { minute, day }) => replace.execute(params![
-                account,
-                minute.closes.nanoseconds(),
-                minute.requests,
-                day.closes.nanoseconds(),
-                day.requests
-            ])?,
-            None => delete.execute([account])?,
-        };
-    }
-    Ok(())
-}
-
-fn write_keys(transaction: &Transaction<'_>, keys: &[Change<Strikes>]) -> rusqlite::Result<()> {
-    let mut replace = transaction.prepare_cached(
-        "REPLACE INTO keys (key, strikes_close, strikes, ban_seconds, banned_until)
-         VALUES (?1, ?2, ?3, ?4, ?5)",
-    )?;
-    let mut delete = transaction.prepare_cached("DELETE FROM keys WHERE key = ?1")?;
-    for (key, strikes) in keys {
-        match strikes {
-            Some(strikes) => replace.execute(params![
-                key,
-                strikes.closes.nanoseconds(),
-                strikes.count,
-                strikes.ban_seconds,
-                strikes.banned_until.nanoseconds()
-            ])?,
-            None => delete.execute([key])?,
-        };
-    }
-    Ok(())
-}
-
-fn moment(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
-    row.get(column).map(Timestamp::of_nanoseconds)
-}
-
-/// The moment in this column and the requests in the next.
-fn count(row: &Row<'_>, first: usize) -> rusqlite::Result<Count> {
-    Ok(Count { closes: moment(row, first)?, requests: row.get(first + 1)? })
-}
-
-/// Renames a damaged file and what SQLite keeps beside it, so that it can be
-/// looked into, and returns its new name.
-pub fn set_aside(path: &Path, unix_seconds: u64) -> Result<PathBuf, FileError> {
-    let named = |end: String| -> PathBuf {
-        let mut name = OsString::from(path);
-        name.push(end);
-        PathBuf::from(name)
-    };
-    let aside = (1..)
-        .map(|number| match number {
-            1 => named(format!(".damaged-{unix_seconds}")),
-            _ => named(format!(".damaged-{unix_seconds}-{number}")),
-        })
-        .find(|name| !name.exists())
-        .unwrap_or_else(|| named(".damaged".to_string()));
-    for beside in ["-wal", "-shm"] {
-        let mut to = OsString::from(&aside);
-        to.push(beside);
-        match std::fs::rename(named(beside.to_string()), to) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(FileError::Rename(error));
+    /// Opens the database; a new one if there is none or it is damaged.
+    fn open_database(&self, now: Now) -> Result<(Database, SavedLimits), DatabaseError> {
+        match Database::open(&self.path) {
+            Err(DatabaseError::Damaged(damage)) => {
+                let renamed = quarantine(&self.path, now.wall.as_secs())
+                    .map_err(DatabaseError::NotQuarantined)?;
+                error!(self.log, "limits file quarantined"; "file" => %self.path.display(),
+                    "quarantine" => %renamed.display(), "error" => damage,
+                    "effect" => "windows and bans start at zero");
+                Database::open(&self.path)
             }
-            _ => {}
+            other => other,
         }
     }
-    std::fs::rename(path, &aside).map_err(FileError::Rename)?;
-    Ok(aside)
+
+    fn restore(&mut self, database: Database, saved: SavedLimits, now: Now) {
+        if let Some(clock) = saved.clock {
+            let elapsed = nanos(now.wall).saturating_sub(clock.wall_nanos).max(0);
+            let persistent = clock.persistent_nanos.saturating_add(elapsed);
+            self.offset_nanos = persistent.saturating_sub(nanos(now.monotonic));
+            self.is_incomplete = false;
+        }
+        let monotonic = Timestamp::from(now.monotonic);
+        self.limits.restore(saved.limits.shifted(self.offset_nanos.saturating_neg()), monotonic);
+        self.limits.remove_expired(monotonic);
+        self.database = Some(database);
+    }
+
+    fn log_unavailable(&self, error: &DatabaseError) {
+        error!(self.log, "limits file unavailable"; "file" => %self.path.display(),
+            "error" => %ErrorChain(error),
+            "effect" => "counting goes on in memory, and a restart forgets it",
+            "fix" => "free disk space or correct the permissions; the next write retries");
+    }
+}
+
+fn wall_offset_nanos(now: Now) -> i64 {
+    nanos(now.wall).saturating_sub(nanos(now.monotonic))
+}
+
+fn nanos(duration: Duration) -> i64 {
+    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }

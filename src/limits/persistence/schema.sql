@@ -1,8 +1,7 @@
--- The record of the limits. Every time is in nanoseconds; those of accounts and
--- keys are of the counting time, which begins as Unix time and then goes on by
--- the monotonic clock.
+-- All times are in nanoseconds; those of accounts and keys are in persistent
+-- monotonic time, which begins as Unix time and then follows the monotonic clock.
 
--- How the two times stood to each other when the record was last written.
+-- Both times at the last write; `counting` is the persistent monotonic time.
 CREATE TABLE clock (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     counting INTEGER NOT NULL,

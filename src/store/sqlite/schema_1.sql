@@ -1,8 +1,8 @@
--- The schema of version 1. A change of the schema is a new file beside this one.
+-- The schema of version 1. A change of the schema is a new file, never an edit of this one.
 
--- How often each half has changed. Whoever changes rows raises its number in the
--- same transaction, so that a server catches up by reading the rows after the
--- version it knows.
+-- How often each half has changed. Every change raises its half's number in the same
+-- transaction, so that a server catches up by reading the rows after the version it
+-- knows.
 CREATE TABLE versions (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
     orders   INTEGER NOT NULL,

@@ -1,15 +1,15 @@
-//! One server a store: a file in the data directory that the server keeps
-//! locked. The operator's commands do not ask for it and go on beside a server.
+//! One server per store: a file in the data directory that the server keeps locked. The
+//! operator's commands do not take the lock: they work while a server runs.
 
-use super::{create_directory, give_to_owner};
+use super::directory::{create, give_to_owner};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// The file in the data directory. It stays there; what counts is the lock, which
-/// the system takes back however its holder ends.
-pub const LOCK_FILE_NAME: &str = "server.lock";
+/// The file in the data directory. It is never removed: only the lock on it counts, and
+/// the system releases that however its holder ends.
+const LOCK_FILE_NAME: &str = "server.lock";
 
 /// The right to serve a store, until it is dropped.
 #[derive(Debug)]
@@ -17,10 +17,10 @@ pub struct ServerLock {
     file: File,
 }
 
-/// Why a store may not be served.
+/// Why the lock was not taken.
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    /// Somebody else does.
+    /// Another server holds it.
     #[error(
         "a server{holder} has the store in {} already; stop it first, or choose another --data-dir",
         directory.display()
@@ -28,25 +28,25 @@ pub enum LockError {
     Held {
         /// The data directory.
         directory: PathBuf,
-        /// What the other server has said of itself, in brackets, if anything.
+        /// What the other server wrote about itself, in brackets, if anything.
         holder: String,
     },
     /// The file cannot be created or locked.
     #[error("cannot lock {}", path.display())]
-    Unusable {
+    Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl ServerLock {
-    /// Takes the lock of this data directory, which is created at need.
+    /// Takes the lock of this data directory, which is created if missing.
     pub fn take(directory: &Path) -> Result<ServerLock, LockError> {
         let path = directory.join(LOCK_FILE_NAME);
         let open = || {
-            create_directory(directory)?;
+            create(directory)?;
             let file = OpenOptions::new()
                 .read(true)
                 .write(true)
@@ -56,23 +56,23 @@ impl ServerLock {
             give_to_owner(&file, directory)?;
             Ok(file)
         };
-        let unusable = |source| LockError::Unusable { path: path.clone(), source };
-        let mut file = open().map_err(unusable)?;
+        let failed = |source| LockError::Io { path: path.clone(), source };
+        let mut file = open().map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::Error(source)) => return Err(unusable(source)),
+            Err(TryLockError::Error(source)) => return Err(failed(source)),
             Err(TryLockError::WouldBlock) => {
                 let holder = holder(&mut file);
                 return Err(LockError::Held { directory: directory.to_path_buf(), holder });
             }
         }
         let mut lock = ServerLock { file };
-        lock.write(&format!("pid {}", std::process::id())).map_err(unusable)?;
+        lock.write(&format!("pid {}", std::process::id())).map_err(failed)?;
         Ok(lock)
     }
 
-    /// Tells whoever is refused where this server listens.
-    pub fn note_address(&mut self, address: SocketAddr) -> io::Result<()> {
+    /// Writes where this server listens, for the error that the next one gets.
+    pub fn record_address(&mut self, address: SocketAddr) -> io::Result<()> {
         self.write(&format!("pid {}, {address}", std::process::id()))
     }
 
@@ -83,7 +83,7 @@ impl ServerLock {
     }
 }
 
-/// What the holder wrote. It may be writing right now: then there is nothing.
+/// What the holder wrote: nothing while it is still writing.
 fn holder(file: &mut File) -> String {
     let mut text = String::new();
     match file.read_to_string(&mut text) {
@@ -100,7 +100,7 @@ mod tests {
     fn a_store_has_one_server_at_a_time() {
         let directory = tempfile::tempdir().unwrap();
         let mut first = ServerLock::take(directory.path()).unwrap();
-        first.note_address("127.0.0.1:8080".parse().unwrap()).unwrap();
+        first.record_address("127.0.0.1:8080".parse().unwrap()).unwrap();
         let refusal = ServerLock::take(directory.path()).unwrap_err().to_string();
         let named = format!("(pid {}, 127.0.0.1:8080)", std::process::id());
         assert!(refusal.contains(&named), "{refusal}");

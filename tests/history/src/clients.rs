@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Cancels choose among so many neighbouring orders, so that most orders are
+/// Cancels choose among this many neighbouring orders, so that most orders are
 /// cancelled by several clients at about the same time.
 const NEIGHBOURS: i64 = 8;
-/// Every so many-th order of earlier lives is cancelled again after a restart.
+/// One order of this many of earlier lives is cancelled again after a restart.
 const LOOK_BACK_STEP: usize = 10;
 /// An answer that takes longer is a violation.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
@@ -86,11 +86,9 @@ impl Clients {
         }
     }
 
-    /// Waits until so many cancels have been sent.
+    /// Waits until this many cancels have been sent.
     pub async fn reach(&self, attempts: i64) {
-        let started = Instant::now();
-        while self.attempt.load(Ordering::Relaxed) < attempts && started.elapsed() < REQUEST_TIMEOUT
-        {
+        while self.attempt.load(Ordering::Relaxed) < attempts && Instant::now() < self.deadline {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }

@@ -1,5 +1,5 @@
 //! Records a history: clients that list and clients that cancel the same orders
-//! at once, beside an operator's commands, while the server is killed and
+//! at once, alongside an operator's commands, while the server is killed and
 //! restarted on the same data directory.
 
 use crate::clients::{Clients, Seen, client};
@@ -12,7 +12,7 @@ use testbed::{DataDir, Key, ServerProcess};
 use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 
-/// Every so many-th order has shipped.
+/// One order of this many has shipped.
 const SHIPPED_STEP: usize = 20;
 
 /// A life of the server ends after this, however little it has done.
@@ -143,8 +143,8 @@ impl HistoryRecorder<'_> {
     }
 }
 
-/// An operator's commands open and close the store beside the server: if it has
-/// lost its locks on it, they checkpoint and delete the log that it writes to.
+/// An operator's commands open and close the store alongside the server: if it
+/// has lost its locks on it, they checkpoint and delete the log that it writes to.
 fn operate(data: &DataDir, over: &AtomicBool) -> anyhow::Result<()> {
     while !over.load(Ordering::Relaxed) {
         data.run(&["orders", "show", "1"])?;

@@ -10,7 +10,7 @@ use crate::table::{Figure, Row, Target};
 use std::path::Path;
 use std::sync::atomic::AtomicI64;
 
-/// Enough for every round; what is left keeps the store as large.
+/// Enough for every round, so that the store stays about as large.
 const ORDERS: i64 = 1_000_000;
 const MANY: usize = 64;
 

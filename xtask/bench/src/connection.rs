@@ -22,7 +22,7 @@ pub struct Connection {
     end: usize,
 }
 
-/// What an answer's head says.
+/// The head of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The status code.
@@ -36,7 +36,7 @@ pub struct Head {
 /// How a body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// After so many bytes.
+    /// After this many bytes.
     Length(u64),
     /// With an empty chunk.
     Chunked,
@@ -167,7 +167,7 @@ fn parse_head(bytes: &[u8]) -> anyhow::Result<Option<(Head, usize)>> {
     }
     let framing = match framing {
         None if status == 204 => Framing::Length(0),
-        None => bail!("an answer of status {status} does not say how long it is"),
+        None => bail!("an answer of status {status} has no length"),
         Some(framing) => framing,
     };
     Ok(Some((Head { status, gzip, framing }, length)))

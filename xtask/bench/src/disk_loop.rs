@@ -16,7 +16,7 @@ use testbed::ChildProcess;
 const APPENDED: [u8; 4_120] = [b'x'; 4_120];
 
 /// `disk-loop`: one of the loops, in a process of its own. It lives as long as
-/// the server beside it: SQLite's log is overwritten in place only when it has
+/// the server it is compared with: SQLite's log is overwritten in place only when it has
 /// been filled once, which is twice as fast as to lengthen it.
 #[derive(Debug, clap::Args)]
 pub struct DiskArgs {
@@ -100,8 +100,8 @@ fn cancelling(file: &Path) -> anyhow::Result<Once> {
     }))
 }
 
-/// A loop that runs on the served side's core when it is told to. It ends with
-/// its standard input.
+/// A loop that runs on the served side's core on demand. It ends with its standard
+/// input.
 pub struct DiskLoop {
     turns: ChildStdin,
     figures: BufReader<ChildStdout>,
@@ -109,7 +109,7 @@ pub struct DiskLoop {
 }
 
 impl DiskLoop {
-    /// Starts it. `preload` is a library that stands before the system's.
+    /// Starts it. `preload` is a library to load before the system's.
     pub fn start(work: DiskWork, file: &Path, preload: Option<&Path>) -> anyhow::Result<DiskLoop> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["disk-loop", work.as_str()]).arg(file);

@@ -1,5 +1,5 @@
-//! How fast the server is, beside what dropshot, nginx, SQLite and the disk do at
-//! most, in one run and one table; and whether what clients saw is true.
+//! How fast the server is, compared with dropshot, nginx, SQLite and the disk in one
+//! run and one table; and whether what clients saw is true.
 //!
 //! `cargo xtask bench` runs this. Servers run on one core, the load on another;
 //! nothing leaves the loopback. README.md says how each row is measured.
@@ -40,7 +40,7 @@ use testbed::Program;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Measure the server beside what it stands on.
+/// Compare the server with what it is built on.
 ///
 /// Builds and starts the release server, drives it over loopback and compares it
 /// with bare dropshot, nginx and SQLite in the same run. Speed is reported, never
@@ -132,7 +132,7 @@ fn main() -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {
-            // With standard error gone too, the exit status alone must do.
+            // If standard error is closed too, the exit status has to do.
             let _ = writeln!(anstream::stderr(), "error: {error:#}");
             ExitCode::from(2)
         }

@@ -11,8 +11,8 @@ use crate::table::{Figure, Row, Target};
 
 const CONNECTIONS: usize = 32;
 
-/// Measures both. The 401 is that of a well-formed key that nobody issued, which
-/// costs the most to find out; the 429 that of an account that may send nothing.
+/// Measures both. The 401 is that of a well-formed unknown key, the most expensive
+/// kind; the 429 that of an account that may send nothing.
 pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     let store = setup.store(100)?;
     let server = store.serve()?;

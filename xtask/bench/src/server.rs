@@ -21,7 +21,7 @@ pub struct MeasuredServer {
 
 #[derive(Debug)]
 enum Process {
-    /// It said where it listens.
+    /// It printed where it listens.
     Announced(ServerProcess),
     /// It was found to listen, and keeps no log.
     Silent(ChildProcess),
@@ -69,7 +69,7 @@ impl MeasuredServer {
     pub fn started_in(&self) -> anyhow::Result<Duration> {
         match &self.process {
             Process::Announced(server) => Ok(server.started_in()),
-            Process::Silent(_) => anyhow::bail!("this server does not say when it listens"),
+            Process::Silent(_) => anyhow::bail!("this server does not print when it listens"),
         }
     }
 

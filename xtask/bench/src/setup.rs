@@ -35,11 +35,12 @@ pub struct Store {
 }
 
 impl BenchSetup {
-    /// Stores of this program are kept beside the benchmark, on the project's disk.
+    /// Stores of this program are created next to the benchmark, on the project's
+    /// disk.
     pub fn new(program: Program, rounds: usize, span: Duration) -> anyhow::Result<BenchSetup> {
         let own = std::env::current_exe()?;
-        let beside = own.parent().context("the benchmark is in no directory")?;
-        let directory = tempfile::Builder::new().prefix("bench-").tempdir_in(beside)?;
+        let directory = own.parent().context("the benchmark is in no directory")?;
+        let directory = tempfile::Builder::new().prefix("bench-").tempdir_in(directory)?;
         Ok(BenchSetup { rounds, span, program, directory, directories: 0 })
     }
 
@@ -51,7 +52,7 @@ impl BenchSetup {
         Ok(path)
     }
 
-    /// A store for one measurement with so many pending orders, numbered from 1.
+    /// A store for one measurement with pending orders of the ids 1 to `orders`.
     /// The first of each size is imported, the others are copies.
     pub fn store(&mut self, orders: u64) -> anyhow::Result<Store> {
         let original = self.directory.path().join(format!("{orders}-orders"));

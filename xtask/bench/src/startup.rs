@@ -14,8 +14,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 const ORDERS: u64 = 1_000_000;
-/// What an order may take in memory beside its encoded form.
-const MAX_BESIDE_BYTES: f64 = 64.0;
+/// What an order may take in memory in addition to its encoded form.
+const MAX_OVERHEAD_BYTES: f64 = 64.0;
 
 /// Measures both.
 pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
@@ -24,7 +24,7 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     let memory = |server: &MeasuredServer| resident(server.pid()?).context("the server has ended");
     let used = memory(&loaded)?.saturating_sub(memory(&empty)?) as f64;
     let list = body_of(&loaded, &Work::Same(request("GET", LIST, Some(&store.key), false)))?;
-    let beside = (used - list.len() as f64) / ORDERS as f64;
+    let overhead = (used - list.len() as f64) / ORDERS as f64;
     loaded.stop()?;
 
     let server: Turn<'_> = Box::new(|| {
@@ -54,10 +54,10 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
             Target::AtMost(3.0),
         ),
         Row::single(
-            "memory beside 1,000,000 encoded orders",
-            format!("{} B an order", grouped(beside)),
-            format!("bound: {MAX_BESIDE_BYTES} B"),
-            beside / MAX_BESIDE_BYTES,
+            "memory in addition to 1,000,000 encoded orders",
+            format!("{} B an order", grouped(overhead)),
+            format!("bound: {MAX_OVERHEAD_BYTES} B"),
+            overhead / MAX_OVERHEAD_BYTES,
             Target::AtMost(1.0),
         ),
     ])

@@ -18,8 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Runtime;
 
 const MILLION: u64 = 1_000_000;
-/// Lists of a million that are read in a round.
-const A_ROUND: usize = 8;
+const LISTS_PER_ROUND: usize = 8;
 
 /// Lists of a million whose first bytes are here and whose rest waits.
 struct Waiting {
@@ -27,7 +26,7 @@ struct Waiting {
     lists: Vec<(Connection, u64)>,
 }
 
-/// Measures the list of a hundred beside the streams and alone.
+/// Measures the list of a hundred during the streams and alone.
 pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     let store = setup.store(MILLION)?;
     let server = store.serve()?;
@@ -38,15 +37,15 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     store.cancel_after(100)?;
     settle(&server, &store.key)?;
 
-    let beside: Turn<'_> = Box::new(|| {
+    let streamed: Turn<'_> = Box::new(|| {
         let waiting = asked.pop().context("more rounds than lists that wait")?;
         while_streaming(waiting, &server, &load)
     });
     let alone: Turn<'_> = Box::new(|| sample(&server, &load));
-    let [beside, alone] = go(setup.rounds, [beside, alone])?;
+    let [streamed, alone] = go(setup.rounds, [streamed, alone])?;
     let name = "list of 100, 1 client, while a million is streamed";
     let target = Target::AtMost(3.0);
-    Ok(vec![Row::compare(name, Figure::P99, &beside, ("without", &alone), target)])
+    Ok(vec![Row::compare(name, Figure::P99, &streamed, ("without", &alone), target)])
 }
 
 /// Lists of a hundred for as long as another thread reads lists of a million.
@@ -76,7 +75,7 @@ impl Waiting {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let lists = runtime.block_on(async {
             let mut lists = Vec::new();
-            for _ in 0..A_ROUND {
+            for _ in 0..LISTS_PER_ROUND {
                 let mut connection = Connection::open(load.address).await?;
                 connection.send(request).await?;
                 let Framing::Length(length) = connection.head().await?.framing else {

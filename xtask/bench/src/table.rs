@@ -37,7 +37,7 @@ pub struct Row {
 pub enum Target {
     AtLeast(f64),
     AtMost(f64),
-    /// Shown beside the others, without a target of its own.
+    /// Shown without a target.
     None,
 }
 
@@ -85,7 +85,7 @@ impl Target {
 /// Which figure of a series a row is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Figure {
-    /// So many a second, with their unit.
+    /// How many a second, with their unit.
     Rate(&'static str),
     /// Bytes a second.
     Bytes,

@@ -1,52 +1,43 @@
 //! The check that the contract in Rust emits the document.
 
-use super::{Inputs, Problem, given};
+use super::inputs::{Inputs, available};
+use super::problem::Problem;
 use crate::compare::{Difference, differences};
 use crate::repository::DOCUMENT;
-use crate::strict_json;
 use serde_json::Value;
 
-/// Longer values are shortened to about this many characters, which fill a
-/// line of a terminal beside the label.
-const SHOWN: usize = 72;
+/// Longer values are shortened. Fills a terminal line next to the label.
+const MAX_CHARS: usize = 72;
 
 pub(super) fn claim(_: &Inputs) -> String {
     format!("api/src emits {DOCUMENT}")
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    check_document(given(&inputs.emitted)?, given(&inputs.document)?)
+    Ok(check_document(available(&inputs.emitted)?, &inputs.parsed_document()?))
 }
 
-/// Every place in which the text of a document does not say what is emitted,
-/// and every key that stands in it twice.
-pub fn check_document(emitted: &Value, document: &str) -> anyhow::Result<Vec<Problem>> {
-    let document = strict_json::read(DOCUMENT, document)?;
-    let duplicates = document.duplicates.iter().map(|pointer| Problem {
-        place: pointer.clone(),
-        lines: vec!["this key stands more than once in its object; only the last counts".into()],
-        mend: format!("edit {DOCUMENT}"),
-    });
-    let compared = differences(&document.value, emitted);
-    Ok(duplicates.chain(compared.iter().map(problem)).collect())
+/// Every place in which a document differs from what is emitted.
+pub fn check_document(emitted: &Value, document: &Value) -> Vec<Problem> {
+    differences(document, emitted).iter().map(problem).collect()
 }
 
 fn problem(difference: &Difference<'_>) -> Problem {
-    let from = shown_from(difference);
+    let start = excerpt_start(difference);
     Problem {
         place: match difference.pointer.as_str() {
             "" => "(the whole document)".to_string(),
             pointer => pointer.to_string(),
         },
-        lines: vec![
-            format!("{DOCUMENT}: {}", shown(difference.left, from)),
-            format!("emitted by api:    {}", shown(difference.right, from)),
+        details: vec![
+            format!("{DOCUMENT}: {}", excerpt(difference.left, start)),
+            format!("emitted by api:    {}", excerpt(difference.right, start)),
         ],
-        mend: format!("edit {DOCUMENT}, or {}", source_of(&difference.pointer)),
+        fix: format!("edit {DOCUMENT}, or {}", source_of(&difference.pointer)),
     }
 }
 
-/// The file in api that says what is emitted at this place.
+/// The file in api that determines what is emitted at this place.
 fn source_of(pointer: &str) -> &'static str {
     let tokens: Vec<&str> = pointer.split('/').skip(1).collect();
     match tokens.as_slice() {
@@ -67,29 +58,29 @@ fn source_of(pointer: &str) -> &'static str {
     }
 }
 
-/// Two long texts that begin alike are shown from a little before they part.
-fn shown_from(difference: &Difference<'_>) -> usize {
+/// Two long texts with the same beginning are shown from shortly before the
+/// first difference.
+fn excerpt_start(difference: &Difference<'_>) -> usize {
     match (difference.left, difference.right) {
         (Some(Value::String(left)), Some(Value::String(right))) => {
             let same = left.chars().zip(right.chars()).take_while(|(l, r)| l == r).count();
-            // A third of what is shown leads up to the difference.
-            if same < SHOWN * 2 / 3 { 0 } else { same - SHOWN / 3 }
+            if same < MAX_CHARS * 2 / 3 { 0 } else { same - MAX_CHARS / 3 }
         }
         _ => 0,
     }
 }
 
-fn shown(value: Option<&Value>, from: usize) -> String {
+fn excerpt(value: Option<&Value>, start: usize) -> String {
     let Some(value) = value else { return "absent".to_string() };
     let text = match value {
-        Value::String(text) if from > 0 => {
-            format!("…{}", Value::from(text.chars().skip(from).collect::<String>()))
+        Value::String(text) if start > 0 => {
+            format!("…{}", Value::from(text.chars().skip(start).collect::<String>()))
         }
         other => other.to_string(),
     };
-    if text.chars().count() <= SHOWN {
+    if text.chars().count() <= MAX_CHARS {
         return text;
     }
-    let start: String = text.chars().take(SHOWN).collect();
-    format!("{start}… ({} characters)", value.to_string().chars().count())
+    let shown: String = text.chars().take(MAX_CHARS).collect();
+    format!("{shown}… ({} characters)", value.to_string().chars().count())
 }

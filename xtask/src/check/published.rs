@@ -1,6 +1,7 @@
-//! The check that the published documents are what was published.
+//! The check that the published documents are unchanged.
 
-use super::{Inputs, Problem, given};
+use super::inputs::{Inputs, available};
+use super::problem::Problem;
 use crate::published::{PUBLISHED, SUMS, checksum, version_of};
 
 pub(super) fn claim(_: &Inputs) -> String {
@@ -8,7 +9,7 @@ pub(super) fn claim(_: &Inputs) -> String {
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    let published = given(&inputs.published)?;
+    let published = available(&inputs.published)?;
     let checksums = published.checksums()?;
     let mut problems = Vec::new();
     for (name, sum) in &checksums {
@@ -22,20 +23,20 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     }
     for name in published.files.keys().filter(|name| !checksums.contains_key(*name)) {
         let what = match version_of(name) {
-            Some(_) => format!("was not published: {SUMS} does not know it"),
-            None => "is no published document".to_string(),
+            Some(_) => format!("was not published: it is not in {SUMS}"),
+            None => "is not a published document".to_string(),
         };
-        let mend = format!("git rm {PUBLISHED}/{name}; `cargo xtask publish` alone writes there");
-        problems.push(problem(name, &what, mend));
+        let fix = format!("git rm {PUBLISHED}/{name}; only `cargo xtask publish` writes there");
+        problems.push(problem(name, &what, fix));
     }
     Ok(problems)
 }
 
-fn problem(name: &str, what: &str, mend: String) -> Problem {
-    Problem { place: format!("{PUBLISHED}/{name}"), lines: vec![what.to_string()], mend }
+fn problem(name: &str, what: &str, fix: String) -> Problem {
+    Problem { place: format!("{PUBLISHED}/{name}"), details: vec![what.to_string()], fix }
 }
 
-/// A checksum may be what is wrong, so both files are named.
+/// The checksum may be what is wrong, so both files are named.
 fn restore(name: &str) -> String {
     format!(
         "git restore --source COMMIT {PUBLISHED}/{name} {PUBLISHED}/{SUMS}, from before the change"

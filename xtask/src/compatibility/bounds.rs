@@ -1,47 +1,43 @@
-//! Bounds of numbers, texts, lists and objects: did the range grow or shrink.
+//! Bounds of numbers, strings, arrays and objects: did the range grow or shrink.
 
-use super::judge::{Direction, Judge, Shift};
+use super::findings::{Direction, Findings, Shift};
 use super::members::Member;
 use serde_json::Value;
 use std::cmp::Ordering;
 
 const LOWER: [&str; 4] = ["minimum", "minLength", "minItems", "minProperties"];
 const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
+const OTHER: [&str; 5] =
+    ["exclusiveMinimum", "exclusiveMaximum", "pattern", "multipleOf", "uniqueItems"];
 
 /// Whether a keyword of a schema bounds its values.
 pub(super) fn is_bound(key: &str) -> bool {
-    LOWER.contains(&key)
-        || UPPER.contains(&key)
-        || ["exclusiveMinimum", "exclusiveMaximum", "pattern", "multipleOf", "uniqueItems"]
-            .contains(&key)
+    LOWER.contains(&key) || UPPER.contains(&key) || OTHER.contains(&key)
 }
 
-/// Judges a differing bound of two schemas.
-pub(super) fn judge(
-    judge: &mut Judge,
+/// Compares a differing bound of two schemas.
+pub(super) fn compare(
+    findings: &mut Findings,
     direction: Direction,
     member: &Member<'_>,
     (old, new): (&Value, &Value),
 ) {
+    let same = |key: &str| old.get(key) == new.get(key);
     let shift = match member.key {
-        "pattern" | "multipleOf" => presence(member),
+        "pattern" | "multipleOf" => Some(presence(member)),
         "uniqueItems" => match member.flags() {
             (false, true) => Some(Shift::Narrower),
             (true, false) => Some(Shift::Wider),
             _ => None,
         },
         "exclusiveMinimum" | "exclusiveMaximum" if !is_flag(member) => Some(Shift::Other),
-        // OpenAPI 3.0 has flags here, which belong to the bound beside them.
-        "exclusiveMinimum" => {
-            range(old, new, "minimum").filter(|_| old.get("minimum") == new.get("minimum"))
-        }
-        "exclusiveMaximum" => {
-            range(old, new, "maximum").filter(|_| old.get("maximum") == new.get("maximum"))
-        }
+        // OpenAPI 3.0 has flags here, which belong to the bound next to them.
+        "exclusiveMinimum" => range(old, new, "minimum").filter(|_| same("minimum")),
+        "exclusiveMaximum" => range(old, new, "maximum").filter(|_| same("maximum")),
         key => range(old, new, key),
     };
     if let Some(shift) = shift {
-        judge.shift(&member.at, direction, shift, member.turned());
+        findings.shift(&member.at, direction, shift, member.transition());
     }
 }
 
@@ -50,13 +46,13 @@ fn is_flag(member: &Member<'_>) -> bool {
     [member.old, member.new].into_iter().flatten().all(Value::is_boolean)
 }
 
-/// A condition that comes or goes; of one that changes nobody can tell.
-fn presence(member: &Member<'_>) -> Option<Shift> {
-    Some(match (member.old, member.new) {
+/// Of a condition that changes, the effect is not decidable.
+fn presence(member: &Member<'_>) -> Shift {
+    match (member.old, member.new) {
         (None, _) => Shift::Narrower,
         (_, None) => Shift::Wider,
         _ => Shift::Other,
-    })
+    }
 }
 
 fn range(old: &Value, new: &Value, key: &str) -> Option<Shift> {
@@ -66,7 +62,7 @@ fn range(old: &Value, new: &Value, key: &str) -> Option<Shift> {
         (None, Some(_)) => Ordering::Greater,
         (Some(_), None) => Ordering::Less,
         (Some((before, was_excluded)), Some((now, is_excluded))) => {
-            let Some(order) = compare(now, before) else { return Some(Shift::Other) };
+            let Some(order) = compare_numbers(now, before) else { return Some(Shift::Other) };
             let order = if upper { order.reverse() } else { order };
             order.then(is_excluded.cmp(&was_excluded))
         }
@@ -78,8 +74,7 @@ fn range(old: &Value, new: &Value, key: &str) -> Option<Shift> {
     }
 }
 
-/// A bound and whether it is itself excluded. A least length of 0 bounds
-/// nothing.
+/// A bound, and whether it is itself excluded. A minimum length of 0 is none.
 fn limit<'a>(schema: &'a Value, key: &str) -> Option<(&'a Value, bool)> {
     let bound = schema.get(key)?;
     let of_numbers = key == "minimum" || key == "maximum";
@@ -91,7 +86,7 @@ fn limit<'a>(schema: &'a Value, key: &str) -> Option<(&'a Value, bool)> {
 }
 
 /// Integers exactly, others as floating-point numbers.
-fn compare(left: &Value, right: &Value) -> Option<Ordering> {
+fn compare_numbers(left: &Value, right: &Value) -> Option<Ordering> {
     let integer =
         |value: &Value| value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
     match (integer(left), integer(right)) {

@@ -1,78 +1,72 @@
-//! The document as a whole: its parts, each handed to the file that judges it.
+//! The top level of the document: each part goes to the file that compares it.
 
-use super::at::At;
-use super::inline::inlined;
-use super::judge::Judge;
+use super::findings::Findings;
+use super::location::Location;
 use super::members::Member;
+use super::references::resolved;
 use super::{operations, security, servers};
-use crate::version::Version;
-use serde_json::{Value, json};
+use semver::Version;
+use serde_json::Value;
 
-/// Judges every part in which the documents differ.
-pub(super) fn judge(judge: &mut Judge, published: &Value, document: &Value) {
-    let (old, new) = (inlined(published, published), inlined(document, document));
-    judge.members(&At::document(), &old, &new, |judge, member| match member.key {
-        "info" => info(judge, member),
-        "openapi" => format(judge, member),
-        "servers" => servers::judge(judge, member),
-        "components" => components(judge, member),
-        // Both are judged below, with the operations that they are about.
+/// Compares every part in which the documents differ.
+pub(super) fn compare(findings: &mut Findings, published: &Value, document: &Value) {
+    let (old, new) = (resolved(published), resolved(document));
+    findings.members(&Location::document(), &old, &new, |findings, member| match member.key {
+        "info" => info(findings, member),
+        "openapi" => openapi(findings, member),
+        "servers" => servers::compare(findings, member),
+        "components" => components(findings, member),
+        // Both are compared below, with the operations that they are about.
         "paths" | "security" => {}
-        "tags" | "externalDocs" => judge.text(member),
-        _ => judge.other(member),
+        "tags" | "externalDocs" => findings.text(member),
+        _ => findings.other(member),
     });
-    operations::judge(judge, &old, &new);
+    operations::compare(findings, &old, &new);
 }
 
 /// Everything but the version is for people.
-fn info(judge: &mut Judge, member: &Member<'_>) {
-    let empty = json!({});
-    let (old, new) = (member.old.unwrap_or(&empty), member.new.unwrap_or(&empty));
-    judge.members(&member.at, old, new, |judge, member| match member.key {
+fn info(findings: &mut Findings, member: &Member<'_>) {
+    findings.inside(member, |findings, member| match member.key {
         "version" => {}
         "title" | "summary" | "description" | "termsOfService" | "contact" | "license" => {
-            judge.text(member);
+            findings.text(member);
         }
-        _ => judge.other(member),
+        _ => findings.other(member),
     });
 }
 
-/// Patch versions of OpenAPI only explain; any other is read by other tools.
-fn format(judge: &mut Judge, member: &Member<'_>) {
+/// Patch versions of OpenAPI only clarify; another minor version needs other
+/// tools.
+fn openapi(findings: &mut Findings, member: &Member<'_>) {
     let minor = |version: Option<&Value>| {
-        let version = Version::read(version?.as_str()?)?;
+        let version = Version::parse(version?.as_str()?).ok()?;
         Some((version.major, version.minor))
     };
     match (minor(member.old), minor(member.new)) {
         (Some(old), Some(new)) if old == new => {
-            judge.neutral(&member.at, "is a patch version of the same OpenAPI");
+            findings.neutral(&member.at, "is a patch version of the same OpenAPI");
         }
-        _ => judge.breaking(&member.at, member.turned()),
+        _ => findings.breaking(&member.at, member.transition()),
     }
 }
 
-/// Components are judged where they are used. Two kinds have names that callers
-/// meet: generated clients name types after schemas, and a scheme is how a
-/// caller is let in.
-fn components(judge: &mut Judge, member: &Member<'_>) {
-    let empty = json!({});
-    let (old, new) = (member.old.unwrap_or(&empty), member.new.unwrap_or(&empty));
-    judge.members(&member.at, old, new, |judge, member| match member.key {
-        "schemas" => schema_names(judge, member),
-        "securitySchemes" => security::judge_schemes(judge, member),
+/// Components are compared where they are used. Callers know two kinds by name:
+/// generated clients name types after schemas, and credentials after schemes.
+fn components(findings: &mut Findings, member: &Member<'_>) {
+    findings.inside(member, |findings, member| match member.key {
+        "schemas" => schema_names(findings, member),
+        "securitySchemes" => security::compare_schemes(findings, member),
         "responses" | "headers" | "parameters" | "requestBodies" | "examples" | "links"
         | "callbacks" => {}
-        _ => judge.other(member),
+        _ => findings.other(member),
     });
 }
 
-fn schema_names(judge: &mut Judge, member: &Member<'_>) {
-    let empty = json!({});
-    let (old, new) = (member.old.unwrap_or(&empty), member.new.unwrap_or(&empty));
-    judge.members(&member.at, old, new, |judge, member| {
+fn schema_names(findings: &mut Findings, member: &Member<'_>) {
+    findings.inside(member, |findings, member| {
         if member.new.is_none() {
-            let at = At { name: member.key.to_string(), ..member.at.clone() };
-            judge.breaking(&at, "is gone, and with it a type of generated clients");
+            let description = "is removed, and with it a type of generated clients";
+            findings.breaking(&member.named(), description);
         }
     });
 }

@@ -1,40 +1,45 @@
-//! Walks the members in which two objects differ, so that every key is either
-//! judged by a rule that names it or falls to the rule for all others.
+//! Walks the members in which two objects differ. A key without a rule of its
+//! own falls to the rule for all others, so none is overlooked.
 
-use super::at::At;
-use super::judge::Judge;
+use super::findings::Findings;
+use super::location::Location;
 use serde_json::{Map, Value};
 
-/// A member that the two objects do not have in common.
+/// A member that differs between the two objects.
 #[derive(Clone, Debug)]
 pub(super) struct Member<'a> {
     pub key: &'a str,
     pub old: Option<&'a Value>,
     pub new: Option<&'a Value>,
-    pub at: At,
+    pub at: Location,
 }
 
 impl Member<'_> {
-    /// The value on both sides, where both have one.
+    /// The value on both sides, if both have one.
     pub fn both(&self) -> Option<(&Value, &Value)> {
         self.old.zip(self.new)
     }
 
-    /// A flag that is false where it is not there.
+    /// A flag, which is false where it is absent.
     pub fn flags(&self) -> (bool, bool) {
         let flag = |value: Option<&Value>| value.and_then(Value::as_bool).unwrap_or(false);
         (flag(self.old), flag(self.new))
     }
 
-    /// "went from 1 to 2", with what is not there said.
-    pub fn turned(&self) -> String {
-        format!("`{}` went from {} to {}", self.key, shown(self.old), shown(self.new))
+    /// Its location under its key as name.
+    pub fn named(&self) -> Location {
+        Location { name: self.key.to_string(), ..self.at.clone() }
+    }
+
+    /// "`key` changed from 1 to 2", where an absent side reads "absent".
+    pub fn transition(&self) -> String {
+        format!("`{}` changed from {} to {}", self.key, shorten(self.old), shorten(self.new))
     }
 }
 
-/// The members in which two objects differ, the old one's first.
+/// The members in which two objects differ, in the order of the old one.
 pub(super) fn differing<'a>(
-    at: &At,
+    at: &Location,
     old: &'a Map<String, Value>,
     new: &'a Map<String, Value>,
 ) -> Vec<Member<'a>> {
@@ -46,15 +51,14 @@ pub(super) fn differing<'a>(
         .collect()
 }
 
-impl Judge {
-    /// Judges each differing member of two objects; what should be an object
-    /// and is none cannot be judged.
+impl Findings {
+    /// Applies `rule` to each differing member of two objects.
     pub fn members(
         &mut self,
-        at: &At,
+        at: &Location,
         old: &Value,
         new: &Value,
-        mut rule: impl FnMut(&mut Judge, &Member<'_>),
+        mut rule: impl FnMut(&mut Findings, &Member<'_>),
     ) {
         match (old, new) {
             (Value::Object(old), Value::Object(new)) => {
@@ -62,43 +66,52 @@ impl Judge {
                     rule(self, &member);
                 }
             }
-            _ if old != new => self.breaking(at, "is no object any more, or was none"),
+            _ if old != new => self.breaking(at, "is not an object before and after"),
             _ => {}
         }
     }
 
-    /// What is written for people: neutral.
-    pub fn text(&mut self, member: &Member<'_>) {
-        self.neutral(&member.at, "is put in other words");
+    /// The same for what is inside a member; an absent one counts as empty.
+    pub fn inside(&mut self, member: &Member<'_>, rule: impl FnMut(&mut Findings, &Member<'_>)) {
+        let empty = Value::Object(Map::new());
+        let (old, new) = (member.old.unwrap_or(&empty), member.new.unwrap_or(&empty));
+        self.members(&member.at, old, new, rule);
     }
 
-    /// A mark that says that something will go, or stays after all. Callers are
-    /// to hear of it.
+    /// Text for people: neutral.
+    pub fn text(&mut self, member: &Member<'_>) {
+        self.neutral(&member.at, "is reworded");
+    }
+
+    /// Callers have to hear of both.
     pub fn deprecation(&mut self, member: &Member<'_>) {
         match member.flags() {
-            (false, true) => self.addition(&member.at, "is deprecated from now on"),
+            (false, true) => self.addition(&member.at, "is deprecated"),
             (true, false) => self.addition(&member.at, "is no longer deprecated"),
             _ => {}
         }
     }
 
-    /// What no rule names. A new extension disturbs nobody, since nobody knows
-    /// it; anything else might be what somebody relies on.
+    /// A key that no rule names. No caller can rely on a new extension; on
+    /// anything else one might.
     pub fn other(&mut self, member: &Member<'_>) {
         if member.key.starts_with("x-") && member.old.is_none() {
             self.neutral(&member.at, "is a new extension");
         } else {
-            self.breaking(&member.at, format!("{}, which no rule judges", member.turned()));
+            self.breaking(
+                &member.at,
+                format!("{}, for which there is no rule", member.transition()),
+            );
         }
     }
 }
 
-/// A value in a line of text.
-pub(super) fn shown(value: Option<&Value>) -> String {
-    const LONGEST: usize = 40;
+/// A value in one line of text.
+pub(super) fn shorten(value: Option<&Value>) -> String {
+    const MAX_CHARS: usize = 40;
     let text = value.map_or("absent".to_string(), Value::to_string);
-    if text.chars().count() <= LONGEST {
+    if text.chars().count() <= MAX_CHARS {
         return text;
     }
-    text.chars().take(LONGEST).chain(['…']).collect()
+    text.chars().take(MAX_CHARS).chain(['…']).collect()
 }

@@ -1,31 +1,29 @@
 //! Paths and operations: what callers can do.
 
-use super::at::At;
-use super::judge::Judge;
+use super::findings::{Direction, Findings};
+use super::location::Location;
 use super::members::Member;
 use super::{content, parameters, responses, security, servers, stability};
 use serde_json::{Map, Value, json};
 
 const METHODS: [&str; 8] = ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
-/// Judges every path of two documents whose references have been followed.
-pub(super) fn judge(judge: &mut Judge, published: &Value, document: &Value) {
+/// Compares every path of two documents whose references are resolved.
+pub(super) fn compare(findings: &mut Findings, published: &Value, document: &Value) {
     let empty = json!({});
     let paths = |document: &Value| document.get("paths").unwrap_or(&empty).clone();
-    let at = At::document().member("paths");
+    let at = Location::document().member("paths");
     let (old, new) = (paths(published), paths(document));
-    let names: Vec<&String> =
-        keys(&old).chain(keys(&new).filter(|key| old.get(*key).is_none())).collect();
-    for path in names {
+    for path in keys(&old).chain(keys(&new).filter(|key| old.get(*key).is_none())) {
         let (old, new) = (old.get(path).unwrap_or(&empty), new.get(path).unwrap_or(&empty));
         if path.starts_with("x-") {
             let (old, new) = (json!({ path: old }), json!({ path: new }));
-            judge.members(&at, &old, &new, |judge, member| judge.other(member));
+            findings.members(&at, &old, &new, |findings, member| findings.other(member));
             continue;
         }
-        let before = Item { document: published, path, item: old };
-        let now = Item { document, path, item: new };
-        path_item(judge, &at.named(path, path), &before, &now);
+        let old = Item { document: published, path, item: old };
+        let new = Item { document, path, item: new };
+        path_item(findings, &at.named_member(path, path), &old, &new);
     }
 }
 
@@ -50,42 +48,37 @@ struct Item<'a> {
 }
 
 impl Item<'_> {
-    /// What an operation asks for: its own word counts, else the document's.
+    /// The security of an operation, which overrides the document's.
     fn security(&self, operation: &Value) -> Vec<Value> {
         let own = operation.get("security").or_else(|| self.document.get("security"));
         own.and_then(Value::as_array).cloned().unwrap_or_default()
     }
 
-    /// The parameters of the path, unless the operation says otherwise.
     fn parameters(&self, operation: &Value) -> Vec<Value> {
         parameters::effective(self.item.get("parameters"), operation.get("parameters"))
     }
 }
 
-fn path_item(judge: &mut Judge, at: &At, before: &Item<'_>, now: &Item<'_>) {
-    judge.members(at, before.item, now.item, |judge, member| match member.key {
-        "summary" | "description" => judge.text(member),
+fn path_item(findings: &mut Findings, at: &Location, old: &Item<'_>, new: &Item<'_>) {
+    findings.members(at, old.item, new.item, |findings, member| match member.key {
+        "summary" | "description" => findings.text(member),
         "parameters" => {}
-        "servers" => own_servers(judge, member),
+        "servers" => own_servers(findings, member),
         method if METHODS.contains(&method) => {}
-        _ => judge.other(member),
+        _ => findings.other(member),
     });
     for method in METHODS {
-        let name = |operation| name(before.path, method, operation);
-        match (before.item.get(method), now.item.get(method)) {
-            (Some(old), Some(new)) => {
-                let mut of_this = Judge::default();
-                operation(&mut of_this, &at.named(method, &name(old)), (before, old), (now, new));
-                judge.take(of_this, |change| stability::weighed(old, change));
+        let at = |operation| at.named_member(method, &name(old.path, method, operation));
+        match (old.item.get(method), new.item.get(method)) {
+            (Some(before), now) => {
+                let mut inside = Findings::default();
+                match now {
+                    Some(now) => operation(&mut inside, &at(before), (old, before), (new, now)),
+                    None => inside.breaking(&at(before), "is removed"),
+                }
+                findings.extend(inside, |change| stability::weighed(before, change));
             }
-            (Some(old), None) => {
-                let mut of_this = Judge::default();
-                of_this.breaking(&at.named(method, &name(old)), "is no longer offered");
-                judge.take(of_this, |change| stability::weighed(old, change));
-            }
-            (None, Some(new)) => {
-                judge.addition(&at.named(method, &name(new)), "is a new operation");
-            }
+            (None, Some(now)) => findings.addition(&at(now), "is a new operation"),
             (None, None) => {}
         }
     }
@@ -98,67 +91,57 @@ fn name(path: &str, method: &str, operation: &Value) -> String {
     }
 }
 
-fn operation(judge: &mut Judge, at: &At, before: (&Item<'_>, &Value), now: (&Item<'_>, &Value)) {
-    let ((before, old), (now, new)) = (before, now);
-    judge.members(at, old, new, |judge, member| match member.key {
-        "summary" | "description" | "externalDocs" => judge.text(member),
-        "operationId" => judge.breaking(
+fn operation(
+    findings: &mut Findings,
+    at: &Location,
+    (old_item, old): (&Item<'_>, &Value),
+    (new_item, new): (&Item<'_>, &Value),
+) {
+    findings.members(at, old, new, |findings, member| match member.key {
+        "summary" | "description" | "externalDocs" => findings.text(member),
+        "operationId" => findings.breaking(
             &member.at,
-            format!("{}, by which generated clients call it", member.turned()),
+            format!("{}, which names the function of generated clients", member.transition()),
         ),
-        "tags" => tags(judge, member),
-        "deprecated" => judge.deprecation(member),
-        "x-stability" => stability::judge(judge, member),
-        "requestBody" => request_body(judge, member),
-        "responses" => responses::judge(judge, member),
-        "servers" => own_servers(judge, member),
+        "tags" => findings.breaking(
+            &member.at,
+            format!("{}, which names the module of generated clients", member.transition()),
+        ),
+        "deprecated" => findings.deprecation(member),
+        "x-stability" => stability::compare(findings, member),
+        "requestBody" => request_body(findings, member),
+        "responses" => responses::compare(findings, member),
+        "servers" => own_servers(findings, member),
         // Both depend on more than the operation; see below.
         "parameters" | "security" => {}
-        _ => judge.other(member),
+        _ => findings.other(member),
     });
-    parameters::judge(
-        judge,
-        &at.member("parameters"),
-        &before.parameters(old),
-        &now.parameters(new),
-    );
-    security::judge_requirements(
-        judge,
-        &at.member("security"),
-        &before.security(old),
-        &now.security(new),
-    );
+    let (before, now) = (old_item.parameters(old), new_item.parameters(new));
+    parameters::compare(findings, &at.member("parameters"), &before, &now);
+    let (before, now) = (old_item.security(old), new_item.security(new));
+    security::compare_requirements(findings, &at.member("security"), &before, &now);
 }
 
-/// Generated clients put an operation into a module of its tag's name.
-fn tags(judge: &mut Judge, member: &Member<'_>) {
-    judge.breaking(
-        &member.at,
-        format!("{}, which names the module of generated clients", member.turned()),
-    );
-}
-
-/// Servers of a path or an operation replace the document's.
-fn own_servers(judge: &mut Judge, member: &Member<'_>) {
+/// Servers of a path or an operation override the document's.
+fn own_servers(findings: &mut Findings, member: &Member<'_>) {
     match member.both() {
-        Some(_) => servers::judge(judge, member),
-        None => judge.breaking(&member.at, "moves to another base address"),
+        Some(_) => servers::compare(findings, member),
+        None => findings.breaking(&member.at, "moves to another base URL"),
     }
 }
 
-fn request_body(judge: &mut Judge, member: &Member<'_>) {
-    let required = |body: &Value| body["required"] == true;
+fn request_body(findings: &mut Findings, member: &Member<'_>) {
     match (member.old, member.new) {
-        (Some(old), Some(new)) => {
-            judge.members(&member.at, old, new, |judge, member| match member.key {
-                "description" => judge.text(member),
-                "required" => parameters::requirement(judge, member),
-                "content" => content::judge_sent(judge, member),
-                _ => judge.other(member),
-            })
+        (Some(_), Some(_)) => findings.inside(member, |findings, member| match member.key {
+            "description" => findings.text(member),
+            "required" => parameters::required(findings, Direction::Sent, member),
+            "content" => content::compare(findings, Direction::Sent, member),
+            _ => findings.other(member),
+        }),
+        (None, Some(new)) if new["required"] == true => {
+            findings.breaking(&member.at, "must be sent");
         }
-        (None, Some(new)) if required(new) => judge.breaking(&member.at, "must be sent now"),
-        (None, Some(_)) => judge.addition(&member.at, "may be sent now"),
-        _ => judge.breaking(&member.at, "is no longer taken"),
+        (None, Some(_)) => findings.addition(&member.at, "may be sent"),
+        _ => findings.breaking(&member.at, "is no longer accepted"),
     }
 }

@@ -1,15 +1,14 @@
-//! Parameters, which callers send, and headers, which they receive: in a
-//! document both are described alike.
+//! Parameters, which callers send, and headers, which they receive: a document
+//! describes both in the same way.
 
-use super::at::At;
-use super::content;
-use super::judge::{Direction, Judge};
+use super::findings::{Direction, Findings};
+use super::location::Location;
 use super::members::Member;
-use super::schemas;
+use super::{content, schemas};
 use serde_json::Value;
 
 /// The parameters of an operation: its own, and those of its path that it does
-/// not replace.
+/// not override.
 pub(super) fn effective(of_path: Option<&Value>, own: Option<&Value>) -> Vec<Value> {
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned().unwrap_or_default();
     let own = list(own);
@@ -19,8 +18,8 @@ pub(super) fn effective(of_path: Option<&Value>, own: Option<&Value>) -> Vec<Val
     inherited.chain(own.iter().cloned()).collect()
 }
 
-/// A parameter is known by where it stands and its name. Names of headers have
-/// no letter case.
+/// A parameter is identified by where it is sent and its name. Header names are
+/// case-insensitive.
 fn identity(parameter: &Value) -> (String, String) {
     let text = |key: &str| parameter[key].as_str().unwrap_or_default().to_string();
     match text("in").as_str() {
@@ -29,16 +28,17 @@ fn identity(parameter: &Value) -> (String, String) {
     }
 }
 
-/// Judges the parameters of an operation.
-pub(super) fn judge(judge: &mut Judge, at: &At, old: &[Value], new: &[Value]) {
-    let of = |parameter: &Value| {
+/// Compares the parameters of an operation.
+pub(super) fn compare(findings: &mut Findings, at: &Location, old: &[Value], new: &[Value]) {
+    let location = |parameter: &Value| {
         let (place, name) = identity(parameter);
-        at.named(&format!("{place} {name}"), &name)
+        at.named_member(&format!("{place} {name}"), &name)
     };
     for parameter in old {
+        let at = location(parameter);
         match new.iter().find(|other| identity(other) == identity(parameter)) {
-            Some(other) => described(judge, &of(parameter), Direction::Sent, parameter, other),
-            None => judge.breaking(&of(parameter), "is no parameter any more"),
+            Some(other) => compare_one(findings, &at, Direction::Sent, parameter, other),
+            None => findings.breaking(&at, "is no longer a parameter"),
         }
     }
     for parameter in new {
@@ -46,52 +46,40 @@ pub(super) fn judge(judge: &mut Judge, at: &At, old: &[Value], new: &[Value]) {
             continue;
         }
         if parameter["required"] == true {
-            judge.breaking(&of(parameter), "is a new parameter that must be sent");
+            findings.breaking(&location(parameter), "is a new required parameter");
         } else {
-            judge.addition(&of(parameter), "is a new parameter that may be sent");
+            findings.addition(&location(parameter), "is a new optional parameter");
         }
     }
 }
 
-/// Judges two descriptions of one parameter or one header.
-pub(super) fn described(
-    judge: &mut Judge,
-    at: &At,
+/// Compares two descriptions of one parameter or one header.
+pub(super) fn compare_one(
+    findings: &mut Findings,
+    at: &Location,
     direction: Direction,
     old: &Value,
     new: &Value,
 ) {
-    judge.members(at, old, new, |judge, member| match member.key {
-        "description" | "example" | "examples" => judge.text(member),
-        // The same but for the letter case of a header's name.
-        "name" => judge.neutral(&member.at, "is written in another letter case"),
-        "deprecated" => judge.deprecation(member),
-        "required" if direction == Direction::Sent => requirement(judge, member),
-        "required" => presence(judge, member),
-        "schema" => match member.both() {
-            Some((old, new)) => schemas::judge(judge, &member.at, direction, old, new),
-            None => judge.breaking(&member.at, member.turned()),
-        },
-        "content" if direction == Direction::Sent => content::judge_sent(judge, member),
-        "content" => content::judge_received(judge, member),
-        _ => judge.other(member),
+    findings.members(at, old, new, |findings, member| match member.key {
+        "description" | "example" | "examples" => findings.text(member),
+        // The identity is the same, so only the case of a header name differs.
+        "name" => findings.neutral(&member.at, "is written in another letter case"),
+        "deprecated" => findings.deprecation(member),
+        "required" => required(findings, direction, member),
+        "schema" => schemas::compare_member(findings, direction, member),
+        "content" => content::compare(findings, direction, member),
+        _ => findings.other(member),
     });
 }
 
-/// Whether callers must send something.
-pub(super) fn requirement(judge: &mut Judge, member: &Member<'_>) {
-    match member.flags() {
-        (false, true) => judge.breaking(&member.at, "must be sent now"),
-        (true, false) => judge.addition(&member.at, "need not be sent any more"),
-        _ => {}
-    }
-}
-
-/// Whether callers can count on receiving something.
-fn presence(judge: &mut Judge, member: &Member<'_>) {
-    match member.flags() {
-        (true, false) => judge.breaking(&member.at, "may be absent now"),
-        (false, true) => judge.addition(&member.at, "is always there now"),
+/// Whether callers must send something, or can count on receiving it.
+pub(super) fn required(findings: &mut Findings, direction: Direction, member: &Member<'_>) {
+    match (member.flags(), direction) {
+        ((false, true), Direction::Sent) => findings.breaking(&member.at, "must be sent"),
+        ((true, false), Direction::Sent) => findings.addition(&member.at, "is optional"),
+        ((true, false), Direction::Received) => findings.breaking(&member.at, "may be absent"),
+        ((false, true), Direction::Received) => findings.addition(&member.at, "is always sent"),
         _ => {}
     }
 }

@@ -1,48 +1,52 @@
-//! How callers are let in.
+//! How callers authenticate.
 
-use super::at::At;
-use super::judge::Judge;
+use super::findings::Findings;
+use super::location::Location;
 use super::members::Member;
 use serde_json::{Value, json};
 
-/// Judges what an operation asks for: a list of ways, any one of which will do.
-/// No list, an empty list and an empty way all mean that no key is needed.
-pub(super) fn judge_requirements(judge: &mut Judge, at: &At, old: &[Value], new: &[Value]) {
-    let (old, new) = (ways(old), ways(new));
-    for way in old.iter().filter(|way| !new.contains(way)) {
-        judge.breaking(at, format!("no longer lets callers in by {way}"));
+/// Compares the requirements of an operation: a list of alternatives. An absent
+/// list, an empty list and an empty alternative all mean that no key is needed.
+pub(super) fn compare_requirements(
+    findings: &mut Findings,
+    at: &Location,
+    old: &[Value],
+    new: &[Value],
+) {
+    let (old, new) = (alternatives(old), alternatives(new));
+    for removed in old.iter().filter(|one| !new.contains(one)) {
+        findings.breaking(at, format!("no longer accepts {removed}"));
     }
-    for way in new.iter().filter(|way| !old.contains(way)) {
-        judge.addition(&At { name: names(way), ..at.clone() }, "is a new way to be let in");
+    for added in new.iter().filter(|one| !old.contains(one)) {
+        let at = Location { name: scheme_name(added), ..at.clone() };
+        findings.addition(&at, "is a new way to authenticate");
     }
 }
 
-fn ways(list: &[Value]) -> Vec<Value> {
+fn alternatives(list: &[Value]) -> Vec<Value> {
     if list.is_empty() { vec![json!({})] } else { list.to_vec() }
 }
 
-fn names(way: &Value) -> String {
-    let names: Vec<_> = way.as_object().into_iter().flat_map(|schemes| schemes.keys()).collect();
-    names.first().map_or("security".to_string(), |name| name.to_string())
+fn scheme_name(alternative: &Value) -> String {
+    let first = alternative.as_object().and_then(|schemes| schemes.keys().next());
+    first.cloned().unwrap_or("security".to_string())
 }
 
-/// Judges the schemes behind the names.
-pub(super) fn judge_schemes(judge: &mut Judge, member: &Member<'_>) {
-    let empty = json!({});
-    let (old, new) = (member.old.unwrap_or(&empty), member.new.unwrap_or(&empty));
-    judge.members(&member.at, old, new, |judge, member| {
-        let at = At { name: member.key.to_string(), ..member.at.clone() };
+/// Compares the security schemes behind the names.
+pub(super) fn compare_schemes(findings: &mut Findings, member: &Member<'_>) {
+    findings.inside(member, |findings, member| {
+        let at = member.named();
         match (member.old, member.new) {
-            (Some(old), Some(new)) => judge.members(&at, old, new, |judge, member| {
+            (Some(old), Some(new)) => findings.members(&at, old, new, |findings, member| {
                 match member.key {
-                    // Of the form of the token: a hint for people.
-                    "description" | "bearerFormat" => judge.text(member),
-                    _ => judge.other(member),
+                    // The form of the token is a hint for people.
+                    "description" | "bearerFormat" => findings.text(member),
+                    _ => findings.other(member),
                 }
             }),
-            (Some(_), None) => judge.breaking(&at, "is no longer a way to be let in"),
-            // Whoever it lets in is said at the operations.
-            _ => judge.neutral(&at, "is described"),
+            (Some(_), None) => findings.breaking(&at, "is no longer a way to authenticate"),
+            // Operations that accept it report it.
+            _ => findings.neutral(&at, "is described"),
         }
     });
 }

@@ -1,86 +1,78 @@
-//! Base addresses: where callers send what they send.
+//! Base URLs: where callers send their requests.
 
-use super::at::At;
-use super::judge::Judge;
-use super::members::{Member, differing};
-use serde_json::{Map, Value};
+use super::findings::Findings;
+use super::members::Member;
+use serde_json::Value;
 
-/// Judges two lists of servers. A server is known by its address with the
-/// defaults of its variables filled in: two may share one template.
-pub(super) fn judge(judge: &mut Judge, member: &Member<'_>) {
+/// Compares two lists of servers. A server is identified by its URL with the
+/// defaults of its variables filled in, because two may share one template.
+pub(super) fn compare(findings: &mut Findings, member: &Member<'_>) {
     let (old, new) = (servers(member.old), servers(member.new));
-    for (address, server) in &old {
-        let at = member.at.named(address, address);
-        match new.iter().find(|(other, _)| other == address) {
-            Some((_, other)) => server_objects(judge, &at, server, other),
-            None => judge.breaking(&at, "is no longer a base address"),
+    for (url, server) in &old {
+        let at = member.at.named_member(url, url);
+        match new.iter().find(|(other, _)| other == url) {
+            Some((_, other)) => findings.members(&at, server, other, server_member),
+            None => findings.breaking(&at, "is no longer a base URL"),
         }
     }
-    for (address, _) in &new {
-        if !old.iter().any(|(other, _)| other == address) {
-            judge.addition(&member.at.named(address, address), "is a new base address");
-        }
+    for (url, _) in new.iter().filter(|(url, _)| !old.iter().any(|(other, _)| other == url)) {
+        findings.addition(&member.at.named_member(url, url), "is a new base URL");
     }
-    let first = |servers: &[(String, Value)]| servers.first().map(|(address, _)| address.clone());
+    let first = |servers: &[(String, Value)]| servers.first().map(|(url, _)| url.clone());
     let (before, now) = (first(&old), first(&new));
-    // Where the old first one is gone, that is said above.
-    if before != now && new.iter().any(|(address, _)| Some(address) == before.as_ref()) {
-        judge.breaking(&member.at, "begins with another address, which tools take for the default");
+    // Where the old first one is removed, that is reported above.
+    if before != now && new.iter().any(|(url, _)| Some(url) == before.as_ref()) {
+        findings.breaking(&member.at, "begins with another URL, which tools take for the default");
     }
 }
 
 fn servers(list: Option<&Value>) -> Vec<(String, Value)> {
     let list = list.and_then(Value::as_array);
-    list.into_iter().flatten().map(|server| (address(server), server.clone())).collect()
+    list.into_iter().flatten().map(|server| (url(server), server.clone())).collect()
 }
 
-fn address(server: &Value) -> String {
-    let mut address = server["url"].as_str().unwrap_or_default().to_string();
+fn url(server: &Value) -> String {
+    let mut url = server["url"].as_str().unwrap_or_default().to_string();
     for (name, variable) in server["variables"].as_object().into_iter().flatten() {
         let default = variable["default"].as_str().unwrap_or_default();
-        address = address.replace(&format!("{{{name}}}"), default);
+        url = url.replace(&format!("{{{name}}}"), default);
     }
-    address
+    url
 }
 
-fn server_objects(judge: &mut Judge, at: &At, old: &Value, new: &Value) {
-    judge.members(at, old, new, |judge, member| match member.key {
-        "description" => judge.text(member),
-        "url" => judge.breaking(&member.at, member.turned()),
-        "variables" => variables(judge, member),
-        _ => judge.other(member),
-    });
-}
-
-fn variables(judge: &mut Judge, member: &Member<'_>) {
-    let empty = Map::new();
-    let of = |value: Option<&'_ Value>| value.and_then(Value::as_object).cloned();
-    let (old, new) = (of(member.old).unwrap_or_default(), of(member.new).unwrap_or(empty));
-    for variable in differing(&member.at, &old, &new) {
-        let at = member.at.named(variable.key, variable.key);
-        match variable.both() {
-            Some((old, new)) => judge.members(&at, old, new, |judge, member| match member.key {
-                "description" => judge.text(member),
-                "enum" => choices(judge, member),
-                _ => judge.other(member),
-            }),
-            None => judge.breaking(&at, variable.turned()),
-        }
+fn server_member(findings: &mut Findings, member: &Member<'_>) {
+    match member.key {
+        "description" => findings.text(member),
+        "url" => findings.breaking(&member.at, member.transition()),
+        "variables" => findings.inside(member, variable),
+        _ => findings.other(member),
     }
 }
 
-/// The values that a variable may take: callers fill them in.
-fn choices(judge: &mut Judge, member: &Member<'_>) {
+fn variable(findings: &mut Findings, variable: &Member<'_>) {
+    let at = variable.named();
+    match variable.both() {
+        Some((old, new)) => findings.members(&at, old, new, |findings, member| match member.key {
+            "description" => findings.text(member),
+            "enum" => choices(findings, member),
+            _ => findings.other(member),
+        }),
+        None => findings.breaking(&at, variable.transition()),
+    }
+}
+
+/// The values of a variable: callers fill them in.
+fn choices(findings: &mut Findings, member: &Member<'_>) {
     let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned();
     match (list(member.old), list(member.new)) {
         (Some(old), Some(new)) if old.iter().any(|value| !new.contains(value)) => {
-            judge.breaking(&member.at, "takes fewer values");
+            findings.breaking(&member.at, "accepts fewer values");
         }
         (Some(old), Some(new)) if new.iter().any(|value| !old.contains(value)) => {
-            judge.addition(&member.at, "takes more values");
+            findings.addition(&member.at, "accepts more values");
         }
-        (Some(_), Some(_)) => judge.neutral(&member.at, "lists its values in another order"),
-        (Some(_), None) => judge.addition(&member.at, "takes any value"),
-        _ => judge.breaking(&member.at, "takes only some values"),
+        (Some(_), Some(_)) => findings.neutral(&member.at, "lists its values in another order"),
+        (Some(_), None) => findings.addition(&member.at, "accepts any value"),
+        _ => findings.breaking(&member.at, "accepts only some values"),
     }
 }

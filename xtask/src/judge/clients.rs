@@ -1,76 +1,66 @@
-//! Clients that other generators make from the document, with the live server:
-//! they list, cancel, and are refused in every documented way.
+//! Clients that other generators make from the document, against the live
+//! server: they list and cancel orders, and provoke every documented error.
 
-use super::Court;
-use super::live::{MISSING, PENDING, Running, SHIPPED};
-use super::tools::said;
-use crate::repository::DOCUMENT;
+use super::server::{MISSING, PENDING, SHIPPED};
+use super::setup::Setup;
+use super::tools::output_lines;
 use std::fs;
 use std::process::Command;
 
-/// openapi-typescript makes the types, openapi-fetch sends, `tsc --strict`
-/// holds the session to the types.
-pub(super) fn typescript(court: &Court) -> anyhow::Result<Option<String>> {
-    let directory = court.tools.place("typescript");
-    fs::create_dir_all(&directory)?;
-    for name in ["session.ts", "tsconfig.json"] {
-        fs::copy(court.tools.source("typescript").join(name), directory.join(name))?;
-    }
-    fs::write(directory.join("package.json"), "{ \"type\": \"module\" }\n")?;
-    let mut generate = court.tools.node("openapi-typescript");
-    generate.arg(court.repository.root().join(DOCUMENT));
-    generate.arg("--output").arg(directory.join("api.d.ts"));
-    let mut check = court.tools.node("tsc");
-    check.arg("--strict").arg("--project").arg(&directory);
-    let mut session = court.tools.command("node");
+/// openapi-typescript generates the types, openapi-fetch sends, `tsc --strict`
+/// checks the session against the types.
+pub(super) fn typescript(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    let tools = &setup.tools;
+    let directory = tools.copy_typescript("typescript")?;
+    let mut generate = tools.node("openapi-typescript");
+    generate.arg(setup.document()).arg("--output").arg(directory.join("api.d.ts"));
+    let mut compile = tools.compile_typescript(&directory);
+    let mut session = tools.command("node");
     session.arg(directory.join("built/session.js"));
-    in_turn(court, [&mut generate, &mut check], &mut session)
+    run_session(setup, [&mut generate, &mut compile], &mut session)
 }
 
-/// openapi-python-client makes the client, `mypy --strict` holds the session to
-/// its types.
-pub(super) fn python(court: &Court) -> anyhow::Result<Option<String>> {
-    let directory = court.tools.place("python");
+/// openapi-python-client generates the client, `mypy --strict` checks the session
+/// against its types.
+pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    let tools = &setup.tools;
+    let directory = tools.installed("python");
     fs::create_dir_all(&directory)?;
     let session_file = directory.join("session.py");
-    fs::copy(court.tools.source("python/session.py"), &session_file)?;
-    let mut generate = court.tools.python("openapi-python-client");
-    generate.arg("generate").arg("--path").arg(court.repository.root().join(DOCUMENT));
+    fs::copy(tools.source("python/session.py"), &session_file)?;
+    let mut generate = tools.python("openapi-python-client");
+    generate.arg("generate").arg("--path").arg(setup.document());
     generate.args(["--meta", "none", "--overwrite", "--fail-on-warning", "--config"]);
-    generate.arg(court.tools.source("python/generator.yaml"));
+    generate.arg(tools.source("python/generator.yaml"));
     generate.arg("--output-path").arg(directory.join("orders_client"));
-    let mut check = court.tools.python("mypy");
-    // The generated code is not held to our strictness, only our use of it.
+    let mut check = tools.python("mypy");
+    // Strict for the session, not for the generated code.
     check.args(["--strict", "--follow-imports=silent"]).arg(&session_file).current_dir(&directory);
-    let mut session = court.tools.python("python");
+    let mut session = tools.python("python");
     session.arg(&session_file);
-    in_turn(court, [&mut generate, &mut check], &mut session)
+    run_session(setup, [&mut generate, &mut check], &mut session)
 }
 
-/// Prepares, then holds the session with a server of its own.
-fn in_turn(
-    court: &Court,
-    before: [&mut Command; 2],
+/// Prepares the session, then runs it against a server of its own.
+fn run_session(
+    setup: &Setup,
+    preparation: [&mut Command; 2],
     session: &mut Command,
-) -> anyhow::Result<Option<String>> {
-    for command in before {
-        if let Some(text) = said(command)? {
-            return Ok(Some(text));
+) -> anyhow::Result<Vec<String>> {
+    for command in preparation {
+        let lines = output_lines(command)?;
+        if !lines.is_empty() {
+            return Ok(lines);
         }
     }
-    let server = court.live.start()?;
-    hold(&server, session)
-}
-
-fn hold(server: &Running, session: &mut Command) -> anyhow::Result<Option<String>> {
+    let server = setup.program.start()?;
     let (key, limited) = (server.key("roomy", 1_000)?, server.key("limited", 1)?);
-    // One character more than any key has.
+    // One character longer than any key.
     let wrong = format!("{key}x");
     session.env("BASE_URL", &server.base_url).env("KEY", &key).env("LIMITED_KEY", &limited);
     session.env("WRONG_KEY", &wrong);
     for (name, id) in [("PENDING", PENDING), ("SHIPPED", SHIPPED), ("MISSING", MISSING)] {
         session.env(name, id.to_string());
     }
-    let text = said(session)?;
-    Ok(text.map(|text| server.explained(&text, &[&key, &limited])))
+    Ok(server.with_log(output_lines(session)?, &[&key, &limited]))
 }

@@ -1,47 +1,47 @@
-//! Those who judge the document alone.
+//! Tools that read the document.
 
-use super::Court;
-use super::tools::said;
+use super::setup::Setup;
+use super::tools::output_lines;
 use crate::repository::DOCUMENT;
 use anyhow::Context;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::process::Command;
 
-pub(super) fn validator(court: &Court) -> anyhow::Result<Option<String>> {
-    let document = court.repository.root().join(DOCUMENT);
-    said(court.tools.python("openapi-spec-validator").arg("--errors=all").arg(document))
+pub(super) fn validator(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    let mut command = setup.tools.python("openapi-spec-validator");
+    output_lines(command.arg("--errors=all").arg(setup.document()))
 }
 
-/// The strict set has no warnings: whatever it finds is an error.
-pub(super) fn redocly(court: &Court) -> anyhow::Result<Option<String>> {
-    let mut command = court.tools.node("redocly");
-    command.arg("lint").arg("--config").arg(court.tools.source("redocly.yaml"));
-    said(command.arg(court.repository.root().join(DOCUMENT)))
+/// The strict set has no warnings: every finding is an error.
+pub(super) fn redocly(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    let mut command = setup.tools.node("redocly");
+    command.arg("lint").arg("--config").arg(setup.tools.source("redocly.yaml"));
+    output_lines(command.arg(setup.document()))
 }
 
-pub(super) fn spectral(court: &Court) -> anyhow::Result<Option<String>> {
-    said(spectral_command(court).arg(court.repository.root().join(DOCUMENT)))
+pub(super) fn spectral(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    output_lines(spectral_command(setup).arg(setup.document()))
 }
 
-fn spectral_command(court: &Court) -> Command {
-    let mut command = court.tools.node("spectral");
+fn spectral_command(setup: &Setup) -> Command {
+    let mut command = setup.tools.node("spectral");
     command.args(["lint", "--fail-severity=hint", "--ruleset"]);
-    command.arg(court.tools.source("spectral.yaml"));
+    command.arg(setup.tools.source("spectral.yaml"));
     command
 }
 
-/// A promise that one of our rules guards: the rule, the place in the document,
-/// and what to put there instead; nothing takes the place away.
-type Broken = (&'static str, &'static str, Option<fn() -> Value>);
+/// A way to violate one of our rules: the rule, a pointer into the document, and
+/// the value to put there; without a value the member is removed.
+type Violation = (&'static str, &'static str, Option<fn() -> Value>);
 
-/// A rule that matches nothing is silent too, so each is shown a document in
-/// which what it guards is broken.
-pub(super) fn rules_bite(court: &Court) -> anyhow::Result<Option<String>> {
-    let document: Value = serde_json::from_str(&court.repository.read(DOCUMENT)?)?;
+/// A rule that matches nothing has no findings either, so each is run on a
+/// document that violates it.
+pub(super) fn broken_documents(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    let document: Value = serde_json::from_str(&setup.repository.read(DOCUMENT)?)?;
     let directory = tempfile::tempdir()?;
-    let cases = broken();
-    let mut command = spectral_command(court);
+    let cases = violations();
+    let mut command = spectral_command(setup);
     command.args(["--format", "json", "--quiet"]);
     for (number, (rule, pointer, value)) in cases.iter().enumerate() {
         let text = changed(&document, pointer, *value)
@@ -56,12 +56,11 @@ pub(super) fn rules_bite(court: &Court) -> anyhow::Result<Option<String>> {
         serde_json::from_slice(&output.stdout).context("spectral printed no JSON")?;
     let found: BTreeSet<String> =
         found.as_array().into_iter().flatten().filter_map(finding).collect();
-    let silent: Vec<String> = (0..)
+    Ok((0..)
         .zip(&cases)
         .filter(|(number, (rule, ..))| !found.contains(&format!("{number}.json {rule}")))
-        .map(|(_, (rule, pointer, _))| format!("{rule} does not notice a change of {pointer}"))
-        .collect();
-    Ok((!silent.is_empty()).then(|| silent.join("\n")))
+        .map(|(_, (rule, pointer, _))| format!("{rule} does not detect a change of {pointer}"))
+        .collect())
 }
 
 fn finding(finding: &Value) -> Option<String> {
@@ -88,7 +87,7 @@ fn changed(document: &Value, pointer: &str, value: Option<fn() -> Value>) -> Opt
     Some(document)
 }
 
-fn broken() -> Vec<Broken> {
+fn violations() -> Vec<Violation> {
     let shared = [
         ("rate-limit-headers", "/components/responses/ServerError/headers/X-RateLimit-Limit"),
         ("rate-limit-headers", "/components/responses/Unauthorized/headers/X-RateLimit-Remaining"),
@@ -108,9 +107,9 @@ fn broken() -> Vec<Broken> {
         ("sunset-only-with-deprecated", "/paths/~1pets~1{petId}/get/deprecated"),
         ("stability", "/paths/~1store~1orders/get/x-stability"),
     ];
-    let mut cases: Vec<Broken> =
+    let mut cases: Vec<Violation> =
         shared.into_iter().map(|(rule, pointer)| (rule, pointer, None)).collect();
-    cases.extend::<[Broken; 4]>([
+    cases.extend::<[Violation; 4]>([
         ("stability", "/paths/~1store~1orders/get/x-stability", Some(|| json!("solid"))),
         (
             "one-error-shape",

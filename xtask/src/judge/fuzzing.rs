@@ -1,88 +1,83 @@
-//! schemathesis against the live server: every check that it has.
+//! schemathesis against the live server, with all of its checks.
 
-use super::Court;
-use super::report::{Exchange, exchanges};
-use crate::repository::DOCUMENT;
+use super::har::{Exchange, exchanges};
+use super::setup::Setup;
+use super::tools::{lines, output};
 use std::process::Command;
 use store_orders_api::types::plain_int64;
 
-/// Paths that end in an id, whose wrong ids have to be refused with 400.
+/// Paths that end in an id. Invalid ids there must be rejected with 400.
 const WITH_ID: [(&str, &str); 2] = [("DELETE", "/store/orders/"), ("GET", "/pets/")];
 
-/// With so large a limit that no request is refused for it.
-pub(super) fn with_room(court: &Court) -> anyhow::Result<Option<String>> {
-    run(court, 1_000_000, 200, &[], |exchanges| {
-        let refused = exchanges.iter().filter(|exchange| exchange.status == 429).count();
-        let mut wrong = wrong_ids(exchanges);
-        wrong.extend((refused > 0).then(|| format!("{refused} requests were refused with 429")));
-        wrong
+/// With a limit that no run exhausts.
+pub(super) fn large_limit(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    run(setup, 1_000_000, 200, &[], |exchanges| {
+        let limited = exchanges.iter().filter(|exchange| exchange.status == 429).count();
+        let mut findings = invalid_ids(exchanges);
+        findings.extend((limited > 0).then(|| format!("{limited} requests were answered 429")));
+        findings
     })
 }
 
-/// Whatever is no 64-bit integer in plain decimal is refused with 400, and there
-/// was such an id for each operation that takes one.
-fn wrong_ids(exchanges: &[Exchange]) -> Vec<String> {
-    let mut wrong = Vec::new();
+/// Whatever is not a 64-bit integer in plain decimal is rejected with 400, and
+/// each operation with an id was sent such an id.
+fn invalid_ids(exchanges: &[Exchange]) -> Vec<String> {
+    let mut findings = Vec::new();
     for (method, path) in WITH_ID {
         let of_operation = exchanges.iter().filter(|exchange| exchange.method == method);
-        let bad: Vec<_> = of_operation
+        let invalid: Vec<_> = of_operation
             .filter(|exchange| exchange.id_below(path).is_some_and(|id| plain_int64(id).is_none()))
             .collect();
-        // Without a key there is no telling what would have been said of the id.
-        let accepted = bad.iter().filter(|exchange| !matches!(exchange.status, 400 | 401));
-        wrong.extend(
+        // Without a key the id is not looked at.
+        let accepted = invalid.iter().filter(|exchange| !matches!(exchange.status, 400 | 401));
+        findings.extend(
             accepted.map(|exchange| format!("{method} {}: {}", exchange.url, exchange.status)),
         );
-        if !bad.iter().any(|exchange| exchange.status == 400) {
-            wrong.push(format!("no wrong id was sent to {method} {path}"));
+        if !invalid.iter().any(|exchange| exchange.status == 400) {
+            findings.push(format!("no invalid id was sent to {method} {path}"));
         }
     }
-    wrong
+    findings
 }
 
-/// With so small a limit that most requests are refused for it: what the
-/// document says of 429 is true of it.
-pub(super) fn up_to_the_limit(court: &Court) -> anyhow::Result<Option<String>> {
-    let wanted = |exchanges: &[Exchange]| {
-        let refused = exchanges.iter().filter(|exchange| exchange.status == 429).count();
-        if refused == 0 { vec!["nothing was answered with 429".to_string()] } else { vec![] }
-    };
-    // It warns of 429, which is what is wanted here.
-    run(court, 20, 20, &["--warnings", "off"], wanted)
+/// With a limit so small that most requests are answered 429.
+pub(super) fn small_limit(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    // schemathesis warns of 429, which is wanted here.
+    run(setup, 20, 20, &["--warnings", "off"], |exchanges| {
+        let limited = exchanges.iter().any(|exchange| exchange.status == 429);
+        if limited { Vec::new() } else { vec!["no request was answered 429".to_string()] }
+    })
 }
 
 fn run(
-    court: &Court,
+    setup: &Setup,
     per_minute: u32,
-    examples: u32,
+    max_examples: u32,
     more: &[&str],
-    wanted: impl Fn(&[Exchange]) -> Vec<String>,
-) -> anyhow::Result<Option<String>> {
-    let server = court.live.start()?;
+    further_findings: impl Fn(&[Exchange]) -> Vec<String>,
+) -> anyhow::Result<Vec<String>> {
+    let server = setup.program.start()?;
     let key = server.key("judge", per_minute)?;
     let report = server.directory().join("report.har");
-    let mut command = court.tools.python("schemathesis");
-    command.env("KEY", &key).arg("--config-file").arg(court.tools.source("schemathesis.toml"));
-    command
-        .arg("run")
-        .arg(court.repository.root().join(DOCUMENT))
-        .args(["--url", &server.base_url]);
+    let mut command = setup.tools.python("schemathesis");
+    command.env("KEY", &key).arg("--config-file").arg(setup.tools.source("schemathesis.toml"));
+    command.arg("run").arg(setup.document()).args(["--url", &server.base_url]);
     command.args(["--checks", "all", "--continue-on-failure", "--max-examples"]);
-    command.args([&examples.to_string(), "--generation-database", ":memory:", "--no-color"]);
+    command.args([&max_examples.to_string(), "--generation-database", ":memory:", "--no-color"]);
     command.args(["--report", "har", "--report-har-path"]).arg(&report).args(more);
-    if let Some(text) = findings(&mut command)? {
-        return Ok(Some(server.explained(&text, &[&key])));
+    let findings = findings(&mut command)?;
+    if findings.is_empty() {
+        return Ok(further_findings(&exchanges(&report)?));
     }
-    let missing = wanted(&exchanges(&report)?);
-    Ok((!missing.is_empty()).then(|| missing.join("\n")))
+    Ok(server.with_log(findings, &[&key]))
 }
 
-/// Warnings do not fail its run, and are findings all the same.
-fn findings(command: &mut Command) -> anyhow::Result<Option<String>> {
-    let output = command.output()?;
-    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    let content = output.status.success() && !text.contains(" WARNINGS ");
-    Ok((!content).then_some(text))
+/// Its exit code ignores warnings, which are findings here.
+fn findings(command: &mut Command) -> anyhow::Result<Vec<String>> {
+    let output = output(command)?;
+    let lines = lines(command, &output);
+    let clean = output.status.success() && !lines.iter().any(|line| line.contains(" WARNINGS "));
+    Ok(if clean { Vec::new() } else { lines })
 }
 
 #[cfg(test)]
@@ -96,13 +91,13 @@ mod tests {
     }
 
     #[test]
-    fn each_wrong_id_has_to_be_refused() {
+    fn each_invalid_id_must_be_rejected() {
         let good = [exchange("GET", "x", 400), exchange("DELETE", "01", 400)];
-        assert!(wrong_ids(&good).is_empty());
+        assert!(invalid_ids(&good).is_empty());
         let found = [exchange("DELETE", "1.0", 204), exchange("GET", "1", 200)];
-        let wrong = wrong_ids(&[&good[..], &found[..]].concat());
+        let wrong = invalid_ids(&[&good[..], &found[..]].concat());
         assert_eq!(wrong, ["DELETE http://127.0.0.1:1/v1/store/orders/1.0: 204"]);
-        let wrong = wrong_ids(&good[..1]);
-        assert_eq!(wrong, ["no wrong id was sent to DELETE /store/orders/"]);
+        let wrong = invalid_ids(&good[..1]);
+        assert_eq!(wrong, ["no invalid id was sent to DELETE /store/orders/"]);
     }
 }

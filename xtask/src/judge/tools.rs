@@ -1,99 +1,115 @@
-//! The tools of the judges: where they are, and how they come there.
+//! The pinned tools: where they are, how they are installed and run.
 
 use crate::repository::Repository;
 use anyhow::{Context, bail};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
-/// What is pinned, in this repository.
+/// The files of `tests/judges` that pin the tools.
 const PINS: [&str; 4] = ["requirements.txt", "package.json", "package-lock.json", ".npmrc"];
-/// Says what was installed, so that it is done again only after a change.
+/// The file of `target/judges` that holds the installed pins.
 const STAMP: &str = "installed";
 
-/// The installed tools.
+/// The tools of a checkout.
 pub struct Tools {
-    /// `tests/judges`.
     sources: PathBuf,
-    /// `target/judges`, where everything is installed and every judge works.
-    place: PathBuf,
+    installed: PathBuf,
 }
 
 impl Tools {
-    /// Those of a checkout.
-    pub fn of(repository: &Repository) -> Tools {
+    /// Pinned in `tests/judges`, installed and run in `target/judges`.
+    pub fn new(repository: &Repository) -> Tools {
         Tools {
             sources: repository.root().join("tests/judges"),
-            place: repository.root().join("target/judges"),
+            installed: repository.root().join("target/judges"),
         }
     }
 
-    /// A file of `tests/judges`.
+    /// A path in `tests/judges`.
     pub fn source(&self, name: &str) -> PathBuf {
         self.sources.join(name)
     }
 
-    /// A file or directory of `target/judges`.
-    pub fn place(&self, name: &str) -> PathBuf {
-        self.place.join(name)
+    /// A path in `target/judges`.
+    pub fn installed(&self, name: &str) -> PathBuf {
+        self.installed.join(name)
     }
 
-    /// A command written in Python.
+    /// A program of the Python environment.
     pub fn python(&self, name: &str) -> Command {
-        self.command(self.place.join("venv/bin").join(name))
+        self.command(self.installed.join("venv/bin").join(name))
     }
 
-    /// A command written for Node.
+    /// A program of a Node package.
     pub fn node(&self, name: &str) -> Command {
-        let mut command = self.command(self.place.join("node_modules/.bin").join(name));
+        let mut command = self.command(self.installed.join("node_modules/.bin").join(name));
         command.env("REDOCLY_TELEMETRY", "off").env("REDOCLY_SUPPRESS_UPDATE_NOTICE", "true");
         command
     }
 
-    /// Any other command, run where the judges work.
+    /// Any other program, run in `target/judges`.
     pub fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
-        command.current_dir(&self.place).env("NO_COLOR", "1");
+        command.current_dir(&self.installed).env("NO_COLOR", "1");
         command
     }
 
-    /// Fails if what is pinned is not what is installed.
+    /// Copies a TypeScript session to where it finds the installed packages.
+    pub fn copy_typescript(&self, name: &str) -> anyhow::Result<PathBuf> {
+        let directory = self.installed(name);
+        std::fs::create_dir_all(&directory)?;
+        for file in ["session.ts", "tsconfig.json"] {
+            std::fs::copy(self.source(name).join(file), directory.join(file))
+                .with_context(|| format!("cannot copy tests/judges/{name}/{file}"))?;
+        }
+        std::fs::write(directory.join("package.json"), "{ \"type\": \"module\" }\n")?;
+        Ok(directory)
+    }
+
+    /// Type-checks and compiles a session into `built` below its directory.
+    pub fn compile_typescript(&self, directory: &Path) -> Command {
+        let mut command = self.node("tsc");
+        command.arg("--strict").arg("--project").arg(directory);
+        command
+    }
+
+    /// An error unless the installed tools are the pinned ones.
     pub fn check(&self) -> anyhow::Result<()> {
-        let stamp = std::fs::read_to_string(self.place(STAMP)).unwrap_or_default();
-        if stamp != self.pinned()? {
+        let stamp = std::fs::read_to_string(self.installed(STAMP)).unwrap_or_default();
+        if stamp != self.pins()? {
             bail!(
-                "the tools that tests/judges pins are not installed in target/judges; \
-                 `cargo xtask judge --install` does it, with python3 (3.11 or later, with venv) and \
-                 npm (10 or later, with Node 20.19 or later)"
+                "the tools pinned in tests/judges are not installed in target/judges; \
+                 `cargo xtask judge --install` installs them, with python3 (3.11 or later, with \
+                 venv) and npm (10 or later, with Node 20.19 or later)"
             );
         }
         Ok(())
     }
 
-    /// Installs what is pinned, unless it is installed.
+    /// Installs the pinned tools, unless they are installed.
     pub fn install(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         if self.check().is_ok() {
-            writeln!(out, "target/judges holds what tests/judges pins.")?;
+            writeln!(out, "The tools pinned in tests/judges are installed in target/judges.")?;
             return Ok(());
         }
-        std::fs::create_dir_all(&self.place)?;
+        std::fs::create_dir_all(&self.installed)?;
         for name in PINS {
-            std::fs::copy(self.source(name), self.place(name))
+            std::fs::copy(self.source(name), self.installed(name))
                 .with_context(|| format!("cannot copy tests/judges/{name}"))?;
         }
-        writeln!(out, "Installing the judges' tools in target/judges …")?;
+        writeln!(out, "Installing the tools pinned in tests/judges in target/judges …")?;
         out.flush()?;
-        let venv = ["-m", "venv", "--clear", "venv"];
-        done(self.command("python3").args(venv))?;
+        run(self.command("python3").args(["-m", "venv", "--clear", "venv"]))?;
         let pip = ["install", "--quiet", "--disable-pip-version-check", "--require-hashes"];
-        done(self.python("pip").args(pip).args(["--requirement", "requirements.txt"]))?;
+        run(self.python("pip").args(pip).args(["--requirement", "requirements.txt"]))?;
         let npm = ["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-        done(self.command("npm").args(npm))?;
-        std::fs::write(self.place(STAMP), self.pinned()?)?;
+        run(self.command("npm").args(npm))?;
+        std::fs::write(self.installed(STAMP), self.pins()?)?;
         Ok(())
     }
 
-    fn pinned(&self) -> anyhow::Result<String> {
+    fn pins(&self) -> anyhow::Result<String> {
         let read = |name: &str| {
             std::fs::read_to_string(self.source(name))
                 .with_context(|| format!("cannot read tests/judges/{name}"))
@@ -102,9 +118,8 @@ impl Tools {
     }
 }
 
-/// Runs a command that has to succeed.
-fn done(command: &mut Command) -> anyhow::Result<()> {
-    let name = Path::new(command.get_program()).display().to_string();
+fn run(command: &mut Command) -> anyhow::Result<()> {
+    let name = program_name(command);
     let status = command.status().with_context(|| format!("cannot run {name}"))?;
     if !status.success() {
         bail!("{name} failed: {status}");
@@ -112,14 +127,24 @@ fn done(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs a judge: nothing if it is content, what it says if not.
-pub fn said(command: &mut Command) -> anyhow::Result<Option<String>> {
-    let name = Path::new(command.get_program()).display().to_string();
-    let output = command.output().with_context(|| format!("cannot run {name}"))?;
-    if output.status.success() {
-        return Ok(None);
-    }
-    let text =
-        [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    Ok(Some(format!("{name}: {}\n{}", output.status, text.concat())))
+/// Runs a tool. No lines if it succeeds, its exit status and output if not.
+pub fn output_lines(command: &mut Command) -> anyhow::Result<Vec<String>> {
+    let output = output(command)?;
+    Ok(if output.status.success() { Vec::new() } else { lines(command, &output) })
+}
+
+/// Runs a tool and waits for it.
+pub fn output(command: &mut Command) -> anyhow::Result<Output> {
+    command.output().with_context(|| format!("cannot run {}", program_name(command)))
+}
+
+/// The exit status and the output of a tool.
+pub fn lines(command: &Command, output: &Output) -> Vec<String> {
+    let text = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    let lines = text.iter().flat_map(|text| text.lines()).map(str::to_string);
+    [format!("{}: {}", program_name(command), output.status)].into_iter().chain(lines).collect()
+}
+
+fn program_name(command: &Command) -> String {
+    Path::new(command.get_program()).display().to_string()
 }

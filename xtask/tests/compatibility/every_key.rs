@@ -1,13 +1,12 @@
-//! Walks the real document: no change of it goes unnoticed, and none passes for
-//! mere words that is more.
+//! Covers the whole real document: every change is found, and only changes of
+//! text for people are neutral.
 
 use serde_json::{Value, json};
-use xtask::compare::pointer_to;
+use xtask::compare::pointers;
 use xtask::compatibility::{Verdict, changes};
 use xtask::repository::{DOCUMENT, Repository};
 
-/// Keys under which everything is written for people, and places whose contents
-/// are judged where they are used.
+/// Keys under which everything is text for people.
 const WORDS: [&str; 9] = [
     "description",
     "summary",
@@ -24,25 +23,8 @@ fn document() -> Value {
     serde_json::from_str(&Repository::here().read(DOCUMENT).unwrap()).unwrap()
 }
 
-fn pointers(value: &Value, at: &str, found: &mut Vec<String>) {
-    found.push(at.to_string());
-    match value {
-        Value::Object(members) => {
-            for (key, member) in members {
-                pointers(member, &pointer_to(at, key), found);
-            }
-        }
-        Value::Array(elements) => {
-            for (position, element) in elements.iter().enumerate() {
-                pointers(element, &pointer_to(at, &position.to_string()), found);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Whether a place is written for people alone. Tags of operations and titles
-/// of schemas are not: generated clients name things after them.
+/// Whether a place is text for people only. Tags of operations and titles of
+/// schemas are not: generated clients name things after them.
 fn is_words(pointer: &str) -> bool {
     let keys: Vec<_> = pointer.split('/').skip(1).collect();
     let first_words = keys.iter().position(|key| WORDS.contains(key));
@@ -56,9 +38,8 @@ fn is_words(pointer: &str) -> bool {
 /// The worst verdict of each change of the document, one change at a time.
 fn each_change(change: impl Fn(&mut Value, &str), check: impl Fn(&str, Option<Verdict>)) {
     let real = document();
-    let mut all = Vec::new();
-    pointers(&real, "", &mut all);
-    assert!(all.len() > 500, "was the document read?");
+    let all = pointers(&real);
+    assert!(all.len() > 500, "only {} places: was the document read?", all.len());
     for pointer in all.iter().filter(|pointer| !pointer.is_empty()) {
         let mut changed = real.clone();
         change(&mut changed, pointer);
@@ -67,20 +48,20 @@ fn each_change(change: impl Fn(&mut Value, &str), check: impl Fn(&str, Option<Ve
     }
 }
 
-fn assert_weighed(pointer: &str, verdict: Option<Verdict>) {
+fn assert_verdict(pointer: &str, verdict: Option<Verdict>) {
     if pointer.starts_with("/info/version") {
         return assert_eq!(verdict, None);
     }
-    assert!(verdict.is_some(), "{pointer}: not noticed");
+    assert!(verdict.is_some(), "{pointer}: not found");
     if is_words(pointer) {
         assert_eq!(verdict, Some(Verdict::Neutral), "{pointer}");
     } else if !pointer.starts_with("/info") {
-        assert!(verdict > Some(Verdict::Neutral), "{pointer} passes for words");
+        assert!(verdict > Some(Verdict::Neutral), "{pointer} counts as text");
     }
 }
 
 #[test]
-fn whatever_is_taken_away_is_weighed() {
+fn every_removal_has_a_verdict() {
     let take = |document: &mut Value, pointer: &str| {
         let (parent, key) = pointer.rsplit_once('/').unwrap();
         match document.pointer_mut(parent).unwrap() {
@@ -93,11 +74,11 @@ fn whatever_is_taken_away_is_weighed() {
             other => panic!("{pointer} is inside {other}"),
         }
     };
-    each_change(take, assert_weighed);
+    each_change(take, assert_verdict);
 }
 
 #[test]
-fn whatever_is_replaced_is_weighed() {
+fn every_replacement_has_a_verdict() {
     let replace = |document: &mut Value, pointer: &str| {
         let value = document.pointer_mut(pointer).unwrap();
         *value = match &*value {
@@ -107,8 +88,6 @@ fn whatever_is_replaced_is_weighed() {
             _ => json!("gone"),
         };
     };
-    each_change(replace, |pointer, verdict| {
-        // A component that nothing uses may be anything; all of ours are used.
-        assert_weighed(pointer, verdict);
-    });
+    // All components of the document are used, so each of them is compared.
+    each_change(replace, assert_verdict);
 }

@@ -1,7 +1,7 @@
-//! What changes of a document mean for callers: a table of changes, each with
-//! its verdict and with what the changelog has to name.
+//! What changes of a document mean for callers: tables of changes, each with its
+//! verdict and with the name that the changelog must contain.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on should stop here")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 mod every_key;
 mod operations;

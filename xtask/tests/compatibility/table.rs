@@ -1,11 +1,11 @@
-//! The table's machinery: a small document, edits of it, and the assertion that
-//! each edit gets its verdict and its name.
+//! A small document, edits of it, and the assertion that each edit gets its
+//! verdict and its name.
 
 use serde_json::Value;
 use xtask::compatibility::Verdict::{self, Neutral};
 use xtask::compatibility::{Change, changes};
 
-/// Where what the changes are about stands in the document.
+/// Places in the document.
 pub const GET: &str = "/paths/~1things/get";
 pub const POST: &str = "/paths/~1things/post";
 pub const DELETE: &str = "/paths/~1things~1{thingId}/delete";
@@ -19,9 +19,9 @@ pub const FAILED: &str = "/components/responses/Failed";
 
 /// One edit of a document.
 pub enum Edit {
-    /// Puts a value there, over what there may be. `/-` appends to an array.
+    /// Sets a value. `/-` appends to an array.
     Put(String, Value),
-    /// Takes away what is there.
+    /// Removes a value.
     Drop(String),
 }
 
@@ -33,7 +33,7 @@ pub fn drop(pointer: &str) -> Edit {
     Edit::Drop(pointer.to_string())
 }
 
-/// A change, its verdict, and the name that it goes by.
+/// A change, its verdict, and the name that is reported.
 pub type Row = (&'static str, Vec<Edit>, Verdict, &'static str);
 
 pub fn shop() -> Value {
@@ -69,7 +69,7 @@ pub fn edited(edits: &[Edit]) -> Value {
     document
 }
 
-/// The worst verdict among changes, and what goes by it.
+/// The worst verdict among changes, and the names of the changes with it.
 pub fn worst(changes: &[Change]) -> (Verdict, Vec<&str>) {
     let verdict = changes.iter().map(|change| change.verdict).max().unwrap();
     let named = changes.iter().filter(|change| change.verdict == verdict);
@@ -79,11 +79,11 @@ pub fn worst(changes: &[Change]) -> (Verdict, Vec<&str>) {
 pub fn assert_rows(rows: Vec<Row>) {
     for (what, edits, verdict, name) in rows {
         let found = changes(&shop(), &edited(&edits));
-        assert!(!found.is_empty(), "{what}: not noticed");
+        assert!(!found.is_empty(), "{what}: not found");
         let (judged, names) = worst(&found);
         assert_eq!(judged, verdict, "{what}: {found:#?}");
         if verdict != Neutral {
-            assert!(names.contains(&name), "{what} goes by {name}: {found:#?}");
+            assert!(names.contains(&name), "{what} is not reported as {name}: {found:#?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! How callers are let in and where, and the document as a whole.
+//! Authentication, base URLs, and the document as a whole.
 
 use crate::table::{GET, OK, assert_rows, drop, edited, put, shop};
 use serde_json::{Value, json};
@@ -114,7 +114,7 @@ fn the_document_itself() {
 }
 
 #[test]
-fn nothing_is_found_where_nothing_changed() {
+fn nothing_changed() {
     assert!(changes(&shop(), &shop()).is_empty());
     let other_version = edited(&[put("/info/version", json!("2.0.0"))]);
     assert!(changes(&shop(), &other_version).is_empty(), "the version is no change");
@@ -125,7 +125,7 @@ fn nothing_is_found_where_nothing_changed() {
 #[test]
 fn a_change_of_a_shared_part_is_found_wherever_it_is_used() {
     let found = changes(&shop(), &edited(&[drop("/components/schemas/Error/properties/code")]));
-    let places: Vec<_> = found.iter().map(|change| change.place.as_str()).collect();
+    let places: Vec<_> = found.iter().map(|change| change.pointer.as_str()).collect();
     assert!(
         places.contains(
             &"/paths/~1things/get/responses/401/content/application~1json/schema/properties/code"

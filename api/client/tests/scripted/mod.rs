@@ -1,6 +1,5 @@
-//! A server on a port of its own that answers one request after the other, as
-//! a script says, on plain sockets: it must be able to do what HTTP libraries
-//! prevent.
+//! A server on plain sockets that answers requests one by one from a script. It
+//! can send what HTTP libraries prevent.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -8,13 +7,12 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// What becomes of one request. The connection ends after each.
+/// The response to one request, after which the connection ends.
 #[derive(Clone, Debug)]
 pub struct Reply {
     head: Vec<String>,
     body: String,
-    /// The length that is announced, if one is.
-    announced: Option<usize>,
+    content_length: Option<usize>,
     end: End,
 }
 
@@ -26,7 +24,7 @@ enum End {
 }
 
 impl Reply {
-    /// An answer with this status and body.
+    /// A response with this status and body.
     pub fn json(status: u16, body: &str) -> Self {
         Self {
             head: vec![
@@ -35,40 +33,40 @@ impl Reply {
                 "Connection: close".to_string(),
             ],
             body: body.to_string(),
-            announced: (status != 204).then_some(body.len()),
+            content_length: (status != 204).then_some(body.len()),
             end: End::Close,
         }
     }
 
-    /// The same with one more header line.
+    /// Adds a header line.
     pub fn header(mut self, line: &str) -> Self {
         self.head.push(line.to_string());
         self
     }
 
-    /// The same, cut off in its body, whose whole length was announced.
+    /// Cuts the body, without changing `Content-Length`.
     pub fn cut_at(mut self, length: usize) -> Self {
         self.body.truncate(length);
         self
     }
 
-    /// The same, cut off in its body, whose length nobody announced.
-    pub fn unannounced(mut self, length: usize) -> Self {
-        self.announced = None;
+    /// Cuts the body, without `Content-Length`.
+    pub fn cut_without_length_at(mut self, length: usize) -> Self {
+        self.content_length = None;
         self.cut_at(length)
     }
 
-    /// The connection is closed without an answer.
+    /// Closes the connection without a response.
     pub fn close() -> Self {
-        Self { head: Vec::new(), body: String::new(), announced: None, end: End::Close }
+        Self { head: Vec::new(), body: String::new(), content_length: None, end: End::Close }
     }
 
-    /// The connection is reset without an answer.
+    /// Resets the connection without a response.
     pub fn reset() -> Self {
         Self { end: End::Reset, ..Self::close() }
     }
 
-    /// No answer ever comes.
+    /// Never responds.
     pub fn silence() -> Self {
         Self { end: End::Silence, ..Self::close() }
     }
@@ -77,20 +75,20 @@ impl Reply {
         if self.head.is_empty() {
             return String::new();
         }
-        let length = self.announced.map(|length| format!("\r\nContent-Length: {length}"));
+        let length = self.content_length.map(|length| format!("\r\nContent-Length: {length}"));
         format!("{}{}\r\n\r\n{}", self.head.join("\r\n"), length.unwrap_or_default(), self.body)
     }
 }
 
-/// The server. It stops with the test that started it.
+/// The server. It stops with the runtime of the test.
 pub struct ScriptedServer {
-    /// Ends in `/v1`, as those of the service do.
+    /// Ends in `/v1`.
     pub base_url: String,
     requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl ScriptedServer {
-    /// Starts one that gives these replies and then takes no connection more.
+    /// Starts one that gives these replies and then accepts no more connections.
     pub async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -117,7 +115,7 @@ async fn answer(mut socket: TcpStream, reply: &Reply, seen: &Mutex<Vec<String>>)
     while !request.ends_with(b"\r\n\r\n") {
         let mut buffer = [0; 4096];
         match socket.read(&mut buffer).await.unwrap() {
-            0 => panic!("the client went away in the middle of a request"),
+            0 => panic!("the client disconnected in the middle of a request"),
             length => request.extend(buffer.iter().take(length)),
         }
     }
@@ -125,7 +123,7 @@ async fn answer(mut socket: TcpStream, reply: &Reply, seen: &Mutex<Vec<String>>)
     socket.write_all(reply.text().as_bytes()).await.unwrap();
     match reply.end {
         End::Close => {}
-        // Without lingering, closing a socket resets it.
+        // With a linger time of zero, closing a socket resets it.
         End::Reset => socket.set_zero_linger().unwrap(),
         End::Silence => tokio::time::sleep(Duration::from_secs(3600)).await,
     }

@@ -1,12 +1,12 @@
-// Draws the API document with Scalar. Everything that would ask another server
-// is switched off here; the Content-Security-Policy would refuse it anyway.
+// Draws the API document with Scalar. Everything that would contact another server
+// is switched off; the Content-Security-Policy would block it anyway.
 Scalar.createApiReference('#reference', {
   url: '/openapi.json',
-  // The document names production and staging by a host to be filled in; a
-  // request from this page goes to the server that serves the page.
+  // In the document the hosts of production and staging are variables; requests
+  // from this page go to the server of this page.
   servers: [{ url: `${location.origin}/v1`, description: 'The server of this page' }],
   authentication: { preferredSecurityScheme: 'apiKey' },
-  // A pasted key is gone when the page is.
+  // A pasted key is not stored.
   persistAuth: false,
   proxyUrl: '',
   telemetry: false,

@@ -46,7 +46,7 @@ impl CapturedLog {
     /// All that was logged so far.
     pub fn text(&self) -> String {
         self.buffer.flush(Duration::from_secs(10));
-        assert_eq!(self.buffer.dropped(), 0);
+        assert_eq!(self.buffer.dropped_lines().get(), 0);
         String::from_utf8(self.written.0.lock().unwrap().clone()).unwrap()
     }
 

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
-use store_orders::keys::{Digest, KnownKey};
+use store_orders::keys::Digest;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    Cancellation, CancelledBatch, OrderChange, OrderCounts, Store, StoreError, Versions,
+    Cancellation, CancelledBatch, KeyRow, OrderChange, OrderCounts, Store, StoreError, Versions,
 };
 use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard};
@@ -49,7 +49,7 @@ impl FaultyStore {
     fn store(&self) -> Result<&SqliteStore, StoreError> {
         match self.fault.load(Ordering::SeqCst) {
             fault if fault == Fault::Fails as u8 => {
-                Err(StoreError::Senseless("a test says so".to_string()))
+                Err(StoreError::Engine { doing: "read", source: "a test says so".into() })
             }
             fault if fault == Fault::Panics as u8 => panic!("a test lets the store panic"),
             _ => Ok(&self.store),
@@ -78,7 +78,7 @@ impl Store for FaultyStore {
         self.store()?.pet(id)
     }
 
-    fn keys(&self) -> Result<Vec<(Digest, KnownKey)>, StoreError> {
+    fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError> {
         self.store()?.keys()
     }
 

@@ -13,8 +13,8 @@ use store_orders::keys::Environment;
 use store_orders::limits::{InMemoryLimits, LimitsFile};
 use store_orders::log::LogBuffer;
 use store_orders::server::{Dependencies, Server, TlsFiles};
-use store_orders::store::Store;
-use store_orders::store::sqlite::{NewKey, NewOrder, SqliteStore};
+use store_orders::store::sqlite::SqliteStore;
+use store_orders::store::{NewKey, NewOrder, Store};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tempfile::TempDir;
@@ -28,7 +28,7 @@ pub struct TestSetup {
     pub directory: TempDir,
     /// The store in it.
     pub store: Arc<SqliteStore>,
-    /// The time, which stands still until the test moves it.
+    /// The time, which does not move unless the test moves it.
     pub clock: Arc<ManualClock>,
     /// The settings.
     pub config: ServerConfig,
@@ -40,7 +40,7 @@ pub struct TestSetup {
     log_buffer: Option<Arc<LogBuffer>>,
     /// With it the server speaks TLS.
     pub(super) certificate: Option<TestCertificate>,
-    /// Stands before the store, if it is to fail.
+    /// Wraps the store, if it is to fail.
     faulty_store: Option<Arc<FaultyStore>>,
 }
 

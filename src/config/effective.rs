@@ -1,0 +1,136 @@
+//! The settings in force: each one's value and where it came from.
+
+use super::settings::{all_settings, is_list, json_value};
+use super::{AdminListen, ConfigFile, InvalidSettings, ServerConfig};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches};
+use serde::Serialize;
+use std::fmt;
+use std::net::SocketAddr;
+
+/// The settings of a command, in the order of their declaration.
+#[derive(Debug)]
+pub struct EffectiveSettings(Vec<Setting>);
+
+/// A setting in force.
+#[derive(Debug, Serialize)]
+pub struct Setting {
+    /// Its key in the file.
+    pub key: String,
+    /// Its value, null if it has none.
+    pub value: serde_json::Value,
+    /// The value on one line.
+    #[serde(skip)]
+    pub text: String,
+    /// Where the value came from.
+    pub origin: Origin,
+}
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// This flag, without its dashes.
+    Flag(String),
+    /// This environment variable.
+    Environment(String),
+    /// This "file:line".
+    File(String),
+    /// The default.
+    Default,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Origin::Flag(_) => f.write_str("flag"),
+            Origin::Environment(variable) => write!(f, "environment {variable}"),
+            Origin::File(line) => f.write_str(line),
+            Origin::Default => f.write_str("default"),
+        }
+    }
+}
+
+impl Serialize for Origin {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl EffectiveSettings {
+    /// The settings that the command takes. The matches are those of a command
+    /// line that had the file's values as its defaults.
+    pub fn of(matches: &ArgMatches, file: Option<&ConfigFile>) -> EffectiveSettings {
+        let mut matches = matches;
+        while let Some((_, subcommand)) = matches.subcommand() {
+            matches = subcommand;
+        }
+        let known = all_settings();
+        let settings = known.get_arguments().filter_map(|arg| Setting::of(arg, matches, file));
+        EffectiveSettings(settings.collect())
+    }
+
+    /// All of them.
+    pub fn settings(&self) -> &[Setting] {
+        &self.0
+    }
+
+    /// Whether the setting has its default value.
+    pub fn is_default(&self, key: &str) -> bool {
+        self.0.iter().any(|setting| setting.key == key && setting.origin == Origin::Default)
+    }
+
+    /// Refuses settings that are valid one by one, but not together.
+    pub fn check(&self, config: &ServerConfig) -> Result<(), InvalidSettings> {
+        let problem = match (&config.tls_cert, &config.tls_key, config.admin_listen) {
+            (Some(_), None, _) => Some(("tls_cert", "a certificate needs its tls_key")),
+            (None, Some(_), _) => Some(("tls_key", "a key needs its tls_cert")),
+            (_, _, AdminListen::At(admin))
+                if conflict(admin, config.listen) && !self.is_default("admin_listen") =>
+            {
+                Some(("admin_listen", "the same address as listen; choose another port"))
+            }
+            _ => None,
+        };
+        let problem = problem.map(|(key, why)| format!("{}: {why}", self.location_of(key)));
+        InvalidSettings::check(problem.into_iter().collect())
+    }
+
+    /// Where to correct a setting.
+    fn location_of(&self, key: &str) -> String {
+        match self.0.iter().find(|setting| setting.key == key).map(|setting| &setting.origin) {
+            Some(Origin::Flag(flag)) => format!("--{flag}"),
+            Some(Origin::Environment(variable)) => variable.clone(),
+            Some(Origin::File(line)) => format!("{line}: {key}"),
+            Some(Origin::Default) | None => key.to_string(),
+        }
+    }
+}
+
+/// Whether two listeners cannot both have these addresses.
+fn conflict(one: SocketAddr, other: SocketAddr) -> bool {
+    let unspecified = one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() != 0 && one.port() == other.port() && (unspecified || one.ip() == other.ip())
+}
+
+impl Setting {
+    /// None if the command does not take this setting.
+    fn of(arg: &Arg, matches: &ArgMatches, file: Option<&ConfigFile>) -> Option<Setting> {
+        let key = arg.get_id().as_str();
+        let raw = matches.try_get_raw(key).ok()?.into_iter().flatten();
+        let texts: Vec<String> = raw.map(|text| text.to_string_lossy().into_owned()).collect();
+        let mut values: Vec<_> = texts.iter().map(|text| json_value(text)).collect();
+        let origin = match matches.value_source(key) {
+            Some(ValueSource::CommandLine) => Origin::Flag(arg.get_long()?.to_string()),
+            Some(ValueSource::EnvVariable) => {
+                Origin::Environment(arg.get_env()?.to_string_lossy().into_owned())
+            }
+            _ => file.and_then(|file| file.line_of(key)).map_or(Origin::Default, Origin::File),
+        };
+        Some(Setting {
+            key: key.to_string(),
+            value: if is_list(arg) { values.into() } else { values.pop().unwrap_or_default() },
+            text: if texts.is_empty() { "-".to_string() } else { texts.join(", ") },
+            origin,
+        })
+    }
+}

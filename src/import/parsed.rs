@@ -1,0 +1,78 @@
+//! The outcome of reading a file: its valid rows and its invalid ones, or why it
+//! cannot be read at all.
+
+use super::{BadRows, Position, Record};
+
+/// A record and where it begins in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParsedRow<R> {
+    /// Where it begins.
+    pub position: Position,
+    /// The record.
+    pub record: R,
+}
+
+/// What a file holds.
+#[derive(Debug)]
+pub struct Parsed<R> {
+    /// The valid records in ascending order of id, each id once.
+    pub rows: Vec<ParsedRow<R>>,
+    /// All other rows.
+    pub bad: BadRows,
+}
+
+/// Why a file cannot be read at all.
+#[derive(Debug, thiserror::Error)]
+pub enum ParseError {
+    /// The file is empty or blank.
+    #[error(
+        "there is nothing in it; an import takes a JSON array, JSON lines, or CSV with a header row"
+    )]
+    Empty,
+    /// Some other encoding.
+    #[error("line {line} is not UTF-8 text; save the file as UTF-8")]
+    NotUtf8 {
+        /// The line of the first invalid byte.
+        line: usize,
+    },
+    /// The file begins with `[`, but is not valid JSON.
+    #[error("not a valid JSON array")]
+    BrokenArray(#[source] serde_json::Error),
+    /// The header row of a CSV file does not fit the record.
+    #[error("line 1 has to name the columns, separated by commas: {0}")]
+    Header(String),
+    /// A CSV file that cannot be split into rows.
+    #[error("not valid CSV")]
+    BrokenCsv(#[source] ::csv::Error),
+}
+
+impl<R> Default for Parsed<R> {
+    fn default() -> Parsed<R> {
+        Parsed { rows: Vec::new(), bad: BadRows::default() }
+    }
+}
+
+impl<R: Record> Parsed<R> {
+    /// Adds a row of the file.
+    pub(super) fn add(&mut self, position: Position, record: Result<R, String>) {
+        match record {
+            Ok(record) => self.rows.push(ParsedRow { position, record }),
+            Err(problem) => self.bad.add(position, problem),
+        }
+    }
+
+    /// Sorts by id. The sort is stable, so the first of two rows with one id is
+    /// kept and the second reported.
+    pub(super) fn sort(&mut self) {
+        self.rows.sort_by_key(|row| row.record.id());
+        self.rows.dedup_by(|later, first| {
+            let (id, place) = (first.record.id(), first.position);
+            let repeated = later.record.id() == id;
+            if repeated {
+                let problem = format!("{} {id} is in the file twice, first on {place}", R::NOUN);
+                self.bad.add(later.position, problem);
+            }
+            repeated
+        });
+    }
+}

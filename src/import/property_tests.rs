@@ -1,0 +1,207 @@
+//! Generated input: any bytes, valid records in every format, one invalid field.
+//! The seed is fixed; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` set others.
+
+use super::{ParseError, Parsed, Record, parse};
+use crate::store::NewOrder;
+use chrono::{DateTime, Utc};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use proptest::test_runner::RngSeed;
+use serde_json::{Value, json};
+use store_orders_api::types::Pet;
+
+const SEED: u64 = 20_260_615;
+
+fn config() -> ProptestConfig {
+    let config = ProptestConfig::default();
+    let rng_seed = match config.rng_seed {
+        RngSeed::Random => RngSeed::Fixed(SEED),
+        fixed => fixed,
+    };
+    ProptestConfig { rng_seed, failure_persistence: None, ..config }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn any_bytes_are_records_or_errors_with_a_place(
+        noise in prop::collection::vec(any::<u8>(), 0..200),
+        tokens in prop::collection::vec(token(), 0..60),
+        orders in orders(),
+        cut in any::<(Index, Index)>(),
+    ) {
+        check_places(&noise);
+        check_places(tokens.concat().as_bytes());
+        // A valid file with noise in place of some of its bytes.
+        for text in files::<NewOrder>(&orders.iter().map(order_json).collect::<Vec<_>>()) {
+            let mut bytes = text.into_bytes();
+            let start = cut.0.index(bytes.len());
+            let end = start + cut.1.index((bytes.len() - start).min(8) + 1);
+            bytes.splice(start..end, noise.iter().copied().take(4));
+            check_places(&bytes);
+        }
+    }
+
+    #[test]
+    fn valid_orders_are_read_alike_from_every_format(orders in orders()) {
+        for text in files::<NewOrder>(&orders.iter().map(order_json).collect::<Vec<_>>()) {
+            prop_assert_eq!(valid::<NewOrder>(&text), orders.clone(), "{}", text);
+        }
+    }
+
+    #[test]
+    fn valid_pets_are_read_alike_from_every_format(
+        pets in prop::collection::btree_map(any::<i64>(), name(), 1..20)
+    ) {
+        let pets: Vec<Pet> = pets.into_iter().map(|(id, name)| Pet { id, name }).collect();
+        let rows: Vec<Value> =
+            pets.iter().map(|pet| json!({ "id": pet.id, "name": pet.name })).collect();
+        for text in files::<Pet>(&rows) {
+            prop_assert_eq!(valid::<Pet>(&text), pets.clone(), "{}", text);
+        }
+    }
+
+    #[test]
+    fn an_invalid_field_is_named_with_its_line(
+        orders in orders(),
+        row in any::<Index>(),
+        (field, value) in invalid_field(),
+    ) {
+        let row = row.index(orders.len());
+        let mut rows: Vec<Value> = orders.iter().map(order_json).collect();
+        rows[row][field] = value;
+        for (text, first_line) in files::<NewOrder>(&rows).iter().zip([2, 2, 1]) {
+            let parsed = parse::<NewOrder>(text.as_bytes()).unwrap();
+            prop_assert_eq!(parsed.rows.len(), orders.len() - 1, "{}", text);
+            prop_assert_eq!(parsed.bad.count(), 1);
+            let bad = &parsed.bad.first()[0];
+            prop_assert_eq!(bad.position.line, first_line + row, "{} in {}", bad, text);
+            let problem = bad.problem.to_string();
+            prop_assert!(problem.starts_with(&format!("{field} must be ")), "{}", problem);
+        }
+    }
+}
+
+/// Whatever is wrong is on a line that the file has.
+fn check_places(content: &[u8]) {
+    let lines = content.split(|byte| *byte == b'\n').count();
+    let on_a_line = |line: usize| assert!((1..=lines).contains(&line), "line {line} of {lines}");
+    match parse::<NewOrder>(content) {
+        Ok(Parsed { rows, bad }) => {
+            rows.iter().for_each(|row| on_a_line(row.position.line));
+            bad.first().iter().for_each(|row| on_a_line(row.position.line));
+            assert!(rows.windows(2).all(|pair| pair[0].record.id < pair[1].record.id));
+        }
+        Err(ParseError::NotUtf8 { line }) => on_a_line(line),
+        Err(ParseError::BrokenArray(error)) => on_a_line(error.line()),
+        Err(ParseError::Empty | ParseError::Header(_)) => {}
+        Err(ParseError::BrokenCsv(error)) => panic!("UTF-8 text is always rows: {error}"),
+    }
+}
+
+/// What files are made of, in no sensible order.
+fn token() -> impl Strategy<Value = String> {
+    let fragment = prop::sample::select(vec![
+        "[",
+        "]",
+        "{",
+        "}",
+        ":",
+        ",",
+        ";",
+        "\"",
+        "\\",
+        "\n",
+        "\r\n",
+        " ",
+        "\u{feff}",
+        "ä",
+        "null",
+        "\"id\":",
+        "\"petId\":1,",
+        "\"quantity\":2",
+        "id,petId,quantity\n",
+        "1,2,3\n",
+        "true",
+    ]);
+    prop_oneof![fragment.prop_map(str::to_string), any::<i64>().prop_map(|n| n.to_string())]
+}
+
+/// Orders in ascending order of id.
+fn orders() -> impl Strategy<Value = Vec<NewOrder>> {
+    // The years 0000 to 9999.
+    let seconds = -62_167_219_200..=253_402_300_799_i64;
+    let date = (seconds, 0..1_000_000_000_u32)
+        .prop_map(|(seconds, nanos)| DateTime::from_timestamp(seconds, nanos).unwrap());
+    let order = (any::<i64>(), 1..=i32::MAX, prop::option::of(date), any::<[bool; 2]>()).prop_map(
+        |(pet_id, quantity, ship_date, [complete, shipped])| NewOrder {
+            id: 0,
+            pet_id,
+            quantity,
+            ship_date,
+            complete,
+            shipped,
+        },
+    );
+    prop::collection::btree_map(any::<i64>(), order, 1..20)
+        .prop_map(|orders| orders.into_iter().map(|(id, order)| NewOrder { id, ..order }).collect())
+}
+
+fn order_json(order: &NewOrder) -> Value {
+    json!({
+        "id": order.id,
+        "petId": order.pet_id,
+        "quantity": order.quantity,
+        "shipDate": order.ship_date.as_ref().map(DateTime::<Utc>::to_rfc3339),
+        "complete": order.complete,
+        "status": if order.shipped { "shipped" } else { "pending" },
+    })
+}
+
+/// Any characters that a name may have.
+fn name() -> impl Strategy<Value = String> {
+    prop::collection::vec(any::<char>(), 0..20).prop_map(|letters| {
+        letters.into_iter().filter(|letter| !letter.is_control()).chain("Rex".chars()).collect()
+    })
+}
+
+/// A value that is invalid in every format.
+fn invalid_field() -> impl Strategy<Value = (&'static str, Value)> {
+    let wrong_everywhere = prop_oneof![
+        "[^\\pC]{1,60}[!?]".prop_map(Value::from),
+        (0.1..0.9_f64).prop_map(Value::from),
+        Just(json!(1e300)),
+    ];
+    let no_quantity = prop_oneof![i64::MIN..1, 2_147_483_648..i64::MAX].prop_map(Value::from);
+    prop_oneof![
+        (prop::sample::select(NewOrder::FIELDS), wrong_everywhere),
+        (Just("quantity"), no_quantity),
+        (Just("status"), Just(json!("cancelled"))),
+        (Just("shipDate"), Just(json!("9999-12-31T23:59:59-00:01"))),
+    ]
+}
+
+/// The rows as CSV, as a JSON array and as JSON lines.
+fn files<R: Record>(rows: &[Value]) -> [String; 3] {
+    let cell = |value: &Value| match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut csv = csv::Writer::from_writer(Vec::new());
+    csv.write_record(R::FIELDS).unwrap();
+    for row in rows {
+        csv.write_record(R::FIELDS.iter().map(|field| cell(&row[field]))).unwrap();
+    }
+    let csv = String::from_utf8(csv.into_inner().unwrap()).unwrap();
+    let lines: Vec<String> = rows.iter().map(Value::to_string).collect();
+    [csv, format!("[\n{}\n]", lines.join(",\n")), lines.join("\n")]
+}
+
+/// The records of a file without invalid rows.
+fn valid<R: Record>(text: &str) -> Vec<R> {
+    let Parsed { rows, bad } = parse(text.as_bytes()).unwrap();
+    assert_eq!(bad.count(), 0, "{bad}");
+    rows.into_iter().map(|row| row.record).collect()
+}

@@ -1,0 +1,80 @@
+//! Orders and pets: their fields in a file, and what each field may hold.
+
+use super::{FieldValue, Fields, Record};
+use crate::store::NewOrder;
+use chrono::{DateTime, Datelike, Utc};
+use store_orders_api::types::{Pet, plain_int64};
+
+impl Record for NewOrder {
+    const NOUN: &'static str = "order";
+    const FIELDS: &'static [&'static str] =
+        &["id", "petId", "quantity", "shipDate", "complete", "status"];
+    const REQUIRED: &'static [&'static str] = &["id", "petId", "quantity"];
+
+    fn read(fields: &Fields<'_>) -> Result<NewOrder, String> {
+        Ok(NewOrder {
+            id: fields.required("id", int64)?,
+            pet_id: fields.required("petId", int64)?,
+            quantity: fields.required("quantity", quantity)?,
+            ship_date: fields.optional("shipDate", date_time)?,
+            complete: fields.optional("complete", boolean)?.unwrap_or(false),
+            shipped: fields.optional("status", shipped)?.unwrap_or(false),
+        })
+    }
+
+    fn id(&self) -> i64 {
+        self.id
+    }
+}
+
+impl Record for Pet {
+    const NOUN: &'static str = "pet";
+    const FIELDS: &'static [&'static str] = &["id", "name"];
+    const REQUIRED: &'static [&'static str] = &["id", "name"];
+
+    fn read(fields: &Fields<'_>) -> Result<Pet, String> {
+        Ok(Pet { id: fields.required("id", int64)?, name: fields.required("name", line_of_text)? })
+    }
+
+    fn id(&self) -> i64 {
+        self.id
+    }
+}
+
+fn int64(value: FieldValue<'_>) -> Result<i64, &'static str> {
+    value.read(plain_int64).ok_or("a 64-bit integer")
+}
+
+fn quantity(value: FieldValue<'_>) -> Result<i32, &'static str> {
+    let quantity = int64(value).ok().and_then(|quantity| i32::try_from(quantity).ok());
+    quantity.filter(|quantity| *quantity >= 1).ok_or("an integer from 1 to 2147483647")
+}
+
+fn boolean(value: FieldValue<'_>) -> Result<bool, &'static str> {
+    value.read(|cell| cell.parse().ok()).ok_or("true or false")
+}
+
+/// Cancelled orders are not imported.
+fn shipped(value: FieldValue<'_>) -> Result<bool, &'static str> {
+    match value.text().as_deref() {
+        Some("pending") => Ok(false),
+        Some("shipped") => Ok(true),
+        _ => Err("pending or shipped"),
+    }
+}
+
+/// A year with more or fewer than four digits in UTC is not RFC 3339.
+fn date_time(value: FieldValue<'_>) -> Result<DateTime<Utc>, &'static str> {
+    let time = value.text().and_then(|text| DateTime::parse_from_rfc3339(&text).ok());
+    time.map(|time| time.to_utc())
+        .filter(|time| (0..=9999).contains(&time.year()))
+        .ok_or("an RFC 3339 date-time like 2026-12-01T09:30:00Z, in the years 0000 to 9999 in UTC")
+}
+
+/// Without control characters: an unclosed quote in a CSV file would otherwise
+/// swallow the rows after it unnoticed.
+fn line_of_text(value: FieldValue<'_>) -> Result<String, &'static str> {
+    let valid = |text: &str| !text.trim().is_empty() && !text.contains(char::is_control);
+    let text = value.text().filter(|text| valid(text));
+    text.map(Into::into).ok_or("text on one line, and not empty")
+}

@@ -1,0 +1,41 @@
+//! The thread that writes the limits file while a server runs.
+
+use super::file::LimitsFile;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// With the duration of a write, this is what a crash may lose; it must stay below
+/// a second of counting.
+const WRITE_INTERVAL: Duration = Duration::from_millis(500);
+
+/// A thread that writes a limits file until it is told to finish.
+#[derive(Debug)]
+pub struct LimitsPersister {
+    /// Dropped to end the thread.
+    running: Sender<()>,
+    /// Disconnected when the thread has ended.
+    ended: Receiver<()>,
+}
+
+impl LimitsPersister {
+    /// Starts the thread.
+    pub fn start(mut file: LimitsFile) -> std::io::Result<LimitsPersister> {
+        let (running, stop) = channel::<()>();
+        let (alive, ended) = channel::<()>();
+        std::thread::Builder::new().name("limits".to_string()).spawn(move || {
+            let _alive = alive;
+            while stop.recv_timeout(WRITE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                file.write();
+            }
+            file.finish();
+        })?;
+        Ok(LimitsPersister { running, ended })
+    }
+
+    /// Writes what has changed and ends the thread. Blocks, but not past the timeout
+    /// if the disk does not respond; returns whether the write completed.
+    pub fn finish(self, timeout: Duration) -> bool {
+        drop(self.running);
+        self.ended.recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)
+    }
+}

@@ -1,0 +1,30 @@
+//! Moves a damaged file out of the way, so that it can be examined.
+
+use std::ffi::OsString;
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf};
+
+/// Renames the file, with SQLite's files next to it, and returns its new name.
+pub fn quarantine(path: &Path, unix_seconds: u64) -> Result<PathBuf, Error> {
+    let renamed = (1..)
+        .map(|number| match number {
+            1 => with_suffix(path, &format!(".damaged-{unix_seconds}")),
+            _ => with_suffix(path, &format!(".damaged-{unix_seconds}-{number}")),
+        })
+        .find(|name| !name.exists())
+        .unwrap_or_else(|| with_suffix(path, ".damaged"));
+    for suffix in ["-wal", "-shm"] {
+        match std::fs::rename(with_suffix(path, suffix), with_suffix(&renamed, suffix)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    std::fs::rename(path, &renamed)?;
+    Ok(renamed)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(suffix);
+    PathBuf::from(name)
+}

@@ -1,0 +1,18 @@
+//! An error with its causes, in one line.
+
+use std::error::Error;
+use std::fmt;
+
+/// Displays an error and its causes, separated by colons.
+///
+/// In a line of the log it is written without an allocation:
+/// `"error" => %ErrorChain(&error)`.
+#[derive(Clone, Copy, Debug)]
+pub struct ErrorChain<'a>(pub &'a dyn Error);
+
+impl fmt::Display for ErrorChain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        self.0.source().map_or(Ok(()), |cause| write!(f, ": {}", ErrorChain(cause)))
+    }
+}

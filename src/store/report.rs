@@ -1,0 +1,61 @@
+//! What `check` reports of a store, and the checks that every engine shares.
+
+use super::rows::{OrderCounts, Versions};
+use chrono::DateTime;
+use serde::Serialize;
+use std::fmt::Display;
+
+/// Problems shown for each check: enough to see what is wrong, few enough to read.
+pub const MAX_PROBLEMS: usize = 20;
+
+/// What a store holds, and what is wrong with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckReport {
+    /// By status.
+    pub orders: OrderCounts,
+    /// How often orders have changed.
+    pub orders_version: i64,
+    /// How often accounts and keys have changed.
+    pub keys_version: i64,
+    /// Pets.
+    pub pets: i64,
+    /// Accounts.
+    pub accounts: i64,
+    /// Keys that were ever issued.
+    pub keys: i64,
+    /// Empty if the store is sound. What could not be counted because of them is 0.
+    pub problems: Vec<String>,
+}
+
+impl CheckReport {
+    /// What was read; what cannot be read is a problem.
+    pub(super) fn read<T, E: Display>(&mut self, what: &str, result: Result<T, E>) -> Option<T> {
+        result.map_err(|error| self.problems.push(format!("{what} cannot be read: {error}"))).ok()
+    }
+
+    /// A server catches up by version: a row ahead of its half's version would be seen
+    /// too late or never.
+    pub(super) fn check_versions(&mut self, rows: &[Versions], highest_in_orders: i64) {
+        let [Versions { orders, keys }] = *rows else {
+            self.problems.push(format!("versions: {} rows instead of one", rows.len()));
+            return;
+        };
+        (self.orders_version, self.keys_version) = (orders, keys);
+        if keys < 0 {
+            self.problems.push(format!("versions: keys is at {keys}, below 0"));
+        }
+        if highest_in_orders > orders {
+            self.problems.push(format!(
+                "versions: orders is at {orders}, behind an order that changed at \
+                 {highest_in_orders}"
+            ));
+        }
+    }
+}
+
+/// Whether this is a date as the store writes it. The schema checks the outline of a date,
+/// this the calendar.
+pub fn is_date_in_utc(text: &str) -> bool {
+    text.ends_with('Z') && DateTime::parse_from_rfc3339(text).is_ok()
+}

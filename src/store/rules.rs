@@ -1,0 +1,155 @@
+//! The rules that hold on every engine: what a change may do, and what it answers.
+//! An engine adds the SQL.
+
+use super::StoreError;
+use super::rows::{CancelOutcome, ImportOutcome, Rotation, Status};
+use crate::keys::{Environment, repeatable};
+use std::time::Duration;
+use store_orders_api::plans::{Plan, PlanLimits};
+
+/// How long a rotated key may stay valid alongside its successor: 7 days.
+pub const MAX_OVERLAP: Duration = Duration::from_secs(7 * 86_400);
+
+/// The shortest time between two recorded uses of a key, so that a busy key costs one
+/// write a minute.
+pub const MIN_USE_INTERVAL_MS: i64 = 60_000;
+
+fn refused(why: impl Into<String>) -> StoreError {
+    StoreError::Refused(why.into())
+}
+
+/// The outcome for an order that the transaction did not cancel, by its status.
+pub fn not_cancelled(status: Option<Status>) -> CancelOutcome {
+    match status {
+        Some(Status::Shipped) => CancelOutcome::AlreadyShipped,
+        Some(Status::Pending | Status::Cancelled) | None => CancelOutcome::NotFound,
+    }
+}
+
+/// Whether an order of this status is still to be marked as shipped.
+pub fn can_ship(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
+    match status {
+        Some(Status::Pending) => Ok(true),
+        Some(Status::Shipped) => Ok(false),
+        Some(Status::Cancelled) => Err(refused(format!(
+            "order {id} is cancelled and cannot be shipped; nothing was changed"
+        ))),
+        None => Err(refused(format!("there is no order {id}; nothing was changed"))),
+    }
+}
+
+/// The outcome of an import of `given` records, of which the engine stored `stored`.
+/// `first_taken` finds the first id that was in the store already.
+pub fn imported(
+    noun: &str,
+    given: usize,
+    stored: usize,
+    skip_existing: bool,
+    first_taken: impl FnOnce() -> Result<Option<i64>, StoreError>,
+) -> Result<ImportOutcome, StoreError> {
+    if stored == given || skip_existing {
+        return Ok(ImportOutcome { imported: stored, skipped: given.saturating_sub(stored) });
+    }
+    Err(refused(match first_taken()? {
+        Some(id) => format!("{noun} {id} is already in the store; nothing was imported"),
+        None => format!("two {noun}s have the same id; nothing was imported"),
+    }))
+}
+
+/// An account needs a name.
+pub fn check_name(name: &str) -> Result<(), StoreError> {
+    if name.trim().is_empty() { Err(refused("an account needs a name")) } else { Ok(()) }
+}
+
+/// Enterprise's limits are agreed for each account; every other plan has its own.
+pub fn check_limits(plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
+    match (plan.limits(), own) {
+        (Some(_), None) | (None, Some(_)) => Ok(()),
+        (None, None) => Err(refused(
+            "an enterprise account needs limits of its own: --per-minute N --per-day N",
+        )),
+        (Some(limits), Some(_)) => Err(refused(format!(
+            "the plan {} has fixed limits ({} a minute, {} a day); only enterprise takes \
+             --per-minute and --per-day",
+            plan.as_str(),
+            limits.per_minute,
+            limits.per_day
+        ))),
+    }
+}
+
+/// The name is taken.
+pub fn account_exists(name: &str) -> StoreError {
+    refused(format!("there is an account {name:?} already"))
+}
+
+/// No account has this name.
+pub fn no_account(name: &str) -> StoreError {
+    refused(format!(
+        "there is no account {:?}; `store-orders accounts list` shows those there are",
+        repeatable(name)
+    ))
+}
+
+/// No key has this id.
+pub fn no_key(key_id: &str) -> StoreError {
+    refused(format!(
+        "there is no key {}; `store-orders keys list` shows those there are",
+        repeatable(key_id)
+    ))
+}
+
+/// Whether a key that expires then has expired. Unix milliseconds.
+pub fn is_expired(expires_at_ms: Option<i64>, now_ms: i64) -> bool {
+    expires_at_ms.is_some_and(|end| end <= now_ms)
+}
+
+/// This much later, in Unix milliseconds.
+pub fn later(now_ms: i64, by: Duration) -> i64 {
+    now_ms.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// What a rotation needs to know of the key that it replaces. Unix milliseconds.
+pub struct OldKey {
+    pub account: i64,
+    pub environment: Environment,
+    pub issued_at: i64,
+    pub expires_at: Option<i64>,
+    pub revoked: bool,
+    pub successor: Option<String>,
+}
+
+/// When each key of a rotation expires. Unix milliseconds.
+pub struct RotatedExpiry {
+    pub old: i64,
+    pub successor: Option<i64>,
+}
+
+/// The old key, which must be valid and have no successor, stays valid for the overlap,
+/// or until its own end if that comes first. The successor lives as long as the old key
+/// was meant to.
+pub fn rotated(
+    rotation: Rotation<'_>,
+    old: &OldKey,
+    now_ms: i64,
+) -> Result<RotatedExpiry, StoreError> {
+    let because = |why: String| Err(refused(format!("{} {why}", rotation.key_id)));
+    if rotation.overlap > MAX_OVERLAP {
+        return Err(refused("a rotated key can stay valid for at most 7 days"));
+    }
+    if let Some(successor) = &old.successor {
+        return because(format!("was rotated already: its successor is {successor}"));
+    }
+    if old.revoked {
+        return because("is revoked; issue a new key instead".to_string());
+    }
+    if is_expired(old.expires_at, now_ms) {
+        return because("has expired; issue a new key instead".to_string());
+    }
+    let end = later(now_ms, rotation.overlap);
+    let lifetime = old.expires_at.map(|end| end.saturating_sub(old.issued_at));
+    Ok(RotatedExpiry {
+        old: old.expires_at.map_or(end, |own| own.min(end)),
+        successor: lifetime.map(|lifetime| now_ms.saturating_add(lifetime)),
+    })
+}

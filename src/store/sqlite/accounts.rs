@@ -1,0 +1,91 @@
+//! Accounts for the operator's commands: created, moved to another plan, listed.
+
+use super::SqliteStore;
+use super::columns::plan_and_limits;
+use super::connection::in_transaction;
+use super::versions::raise_keys_version;
+use crate::store::rules::{account_exists, check_limits, check_name, no_account};
+use crate::store::{Account, StoreError};
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, OptionalExtension, params};
+use store_orders_api::plans::{Plan, PlanLimits};
+use store_orders_api::types::utc_text;
+
+impl SqliteStore {
+    /// Creates an account. `own` are the limits of an Enterprise account, and of
+    /// no other.
+    pub fn create_account(
+        &self,
+        name: &str,
+        plan: Plan,
+        own: Option<PlanLimits>,
+        at: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        check_limits(plan, own)?;
+        check_name(name)?;
+        let (per_minute, per_day) = own.map(|own| (own.per_minute, own.per_day)).unzip();
+        in_transaction(&mut self.writer.lock(), |transaction| {
+            let created = transaction.execute(
+                "INSERT INTO accounts (name, plan, per_minute, per_day, created_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (name) DO NOTHING",
+                params![name, plan.as_str(), per_minute, per_day, utc_text(&at)],
+            )?;
+            if created == 0 {
+                return Err(account_exists(name));
+            }
+            Ok(raise_keys_version(transaction)?)
+        })
+    }
+
+    /// Moves an account to another plan: its limits hold from the next request.
+    pub fn set_plan(
+        &self,
+        name: &str,
+        plan: Plan,
+        own: Option<PlanLimits>,
+    ) -> Result<(), StoreError> {
+        check_limits(plan, own)?;
+        let (per_minute, per_day) = own.map(|own| (own.per_minute, own.per_day)).unzip();
+        in_transaction(&mut self.writer.lock(), |transaction| {
+            let changed = transaction.execute(
+                "UPDATE accounts SET plan = ?2, per_minute = ?3, per_day = ?4 WHERE name = ?1",
+                params![name, plan.as_str(), per_minute, per_day],
+            )?;
+            if changed == 0 {
+                return Err(no_account(name));
+            }
+            Ok(raise_keys_version(transaction)?)
+        })
+    }
+
+    /// Every account, by name.
+    pub fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError> {
+        let connection = self.reader.lock();
+        let mut statement = connection.prepare_cached(
+            "SELECT name, plan, per_minute, per_day, created_at,
+                    (SELECT count(*) FROM keys
+                     WHERE account = accounts.id AND revoked_at IS NULL
+                       AND (expires_at IS NULL OR expires_at > ?1))
+             FROM accounts ORDER BY name",
+        )?;
+        let accounts = statement.query_map([now_ms], |row| {
+            let (plan, limits) = plan_and_limits(row, 1)?;
+            Ok(Account {
+                name: row.get(0)?,
+                plan,
+                limits,
+                created_at: row.get(4)?,
+                keys: row.get(5)?,
+            })
+        })?;
+        Ok(accounts.collect::<Result<_, _>>()?)
+    }
+}
+
+/// The row of the account of this name.
+pub fn account_row(connection: &Connection, name: &str) -> Result<i64, StoreError> {
+    connection
+        .query_row("SELECT id FROM accounts WHERE name = ?1", [name], |row| row.get(0))
+        .optional()?
+        .ok_or_else(|| no_account(name))
+}

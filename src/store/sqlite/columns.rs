@@ -1,0 +1,29 @@
+//! Columns that hold words or limits, read as their types.
+
+use rusqlite::Row;
+use rusqlite::types::Type;
+use std::error::Error;
+use std::str::FromStr;
+use store_orders_api::plans::{Plan, PlanLimits};
+
+/// The word in this column, parsed. The schema allows no other words, so a failure means
+/// a damaged row.
+pub fn parsed<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
+where
+    T: FromStr<Err: Error + Send + Sync + 'static>,
+{
+    row.get_ref(column)?.as_str()?.parse().map_err(|error| {
+        rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
+    })
+}
+
+/// The plan in the column `first`, and the limits in force: the plan's, or those in the
+/// two columns that follow.
+pub fn plan_and_limits(row: &Row<'_>, first: usize) -> rusqlite::Result<(Plan, PlanLimits)> {
+    let plan: Plan = parsed(row, first)?;
+    let limits = match plan.limits() {
+        Some(limits) => limits,
+        None => PlanLimits { per_minute: row.get(first + 1)?, per_day: row.get(first + 2)? },
+    };
+    Ok((plan, limits))
+}

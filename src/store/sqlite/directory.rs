@@ -1,0 +1,26 @@
+//! The data directory: the store's file name in it, and the mode and owner of what is
+//! created.
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, fchown};
+use std::path::Path;
+
+/// The store's file in the data directory.
+pub const FILE_NAME: &str = "store.sqlite";
+
+/// Creates the directory, if missing, for its owner alone.
+pub fn create(directory: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+/// If this is root, gives a new file to the directory's owner: a server that runs as
+/// another user must be able to use what root's commands create. SQLite does the same
+/// with its `-wal` and `-shm` files.
+pub fn give_to_owner(file: &File, directory: &Path) -> io::Result<()> {
+    let (owner, own) = (std::fs::metadata(directory)?, file.metadata()?);
+    if own.uid() == 0 && owner.uid() != 0 {
+        fchown(file, Some(owner.uid()), Some(owner.gid()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Keys for the operator's commands: issued, rotated, revoked, listed.
+
+use super::SqliteStore;
+use super::accounts::account_row;
+use super::columns::parsed;
+use super::connection::in_transaction;
+use super::versions::raise_keys_version;
+use crate::keys::{ApiKey, Environment, new_key_id};
+use crate::store::rules::{OldKey, later, no_key, rotated};
+use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
+use rusqlite::{Connection, OptionalExtension, params};
+
+impl SqliteStore {
+    /// Issues a key. The store keeps its digest; only the returned value has the key
+    /// itself.
+    pub fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
+        in_transaction(&mut self.writer.lock(), |transaction| {
+            let account = account_row(transaction, new.account)?;
+            let expires_at = new.expires_after.map(|after| later(now_ms, after));
+            let issued = insert(transaction, account, new.environment, now_ms, expires_at)?;
+            raise_keys_version(transaction)?;
+            Ok(issued)
+        })
+    }
+
+    /// Issues the successor of a key, which itself stays valid for the overlap.
+    pub fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
+        in_transaction(&mut self.writer.lock(), |transaction| {
+            let old = old_key(transaction, rotation.key_id)?;
+            let expiry = rotated(rotation, &old, now_ms)?;
+            let issued =
+                insert(transaction, old.account, old.environment, now_ms, expiry.successor)?;
+            transaction.execute(
+                "UPDATE keys SET expires_at = ?2, successor = ?3 WHERE id = ?1",
+                params![rotation.key_id, expiry.old, issued.id],
+            )?;
+            raise_keys_version(transaction)?;
+            Ok(issued)
+        })
+    }
+
+    /// Revokes a key for good. A second time changes nothing.
+    pub fn revoke_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
+        in_transaction(&mut self.writer.lock(), |transaction| {
+            let changed = transaction.execute(
+                "UPDATE keys SET revoked_at = coalesce(revoked_at, ?2) WHERE id = ?1",
+                params![key_id, now_ms],
+            )?;
+            if changed == 0 {
+                return Err(no_key(key_id));
+            }
+            Ok(raise_keys_version(transaction)?)
+        })
+    }
+
+    /// Every key that was ever issued, the oldest first.
+    pub fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError> {
+        let connection = self.reader.lock();
+        let mut statement = connection.prepare_cached(
+            "SELECT keys.id, accounts.name, environment, issued_at, expires_at, revoked_at,
+                    used_at, successor
+             FROM keys JOIN accounts ON accounts.id = keys.account ORDER BY row",
+        )?;
+        let records = statement.query_map([], |row| {
+            Ok(KeyRecord {
+                id: row.get(0)?,
+                account: row.get(1)?,
+                environment: parsed(row, 2)?,
+                issued_at: row.get(3)?,
+                expires_at: row.get(4)?,
+                revoked_at: row.get(5)?,
+                used_at: row.get(6)?,
+                successor: row.get(7)?,
+            })
+        })?;
+        Ok(records.collect::<Result<_, _>>()?)
+    }
+}
+
+fn old_key(connection: &Connection, key_id: &str) -> Result<OldKey, StoreError> {
+    connection
+        .query_row(
+            "SELECT account, environment, issued_at, expires_at, revoked_at IS NOT NULL, successor
+             FROM keys WHERE id = ?1",
+            [key_id],
+            |row| {
+                Ok(OldKey {
+                    account: row.get(0)?,
+                    environment: parsed(row, 1)?,
+                    issued_at: row.get(2)?,
+                    expires_at: row.get(3)?,
+                    revoked: row.get(4)?,
+                    successor: row.get(5)?,
+                })
+            },
+        )
+        .optional()?
+        .ok_or_else(|| no_key(key_id))
+}
+
+fn insert(
+    connection: &Connection,
+    account: i64,
+    environment: Environment,
+    now_ms: i64,
+    expires_at: Option<i64>,
+) -> rusqlite::Result<IssuedKey> {
+    let issued = IssuedKey { id: new_key_id(), key: ApiKey::generate(environment) };
+    let digest = issued.key.digest().0;
+    connection.execute(
+        "INSERT INTO keys (id, account, environment, digest, issued_at, expires_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        params![issued.id, account, environment.as_str(), digest, now_ms, expires_at],
+    )?;
+    Ok(issued)
+}

@@ -1,0 +1,304 @@
+// Goes through the public pages in Chromium as a reader does, in the view named by
+// the argument; `watch` instead tests the recording of requests and errors. Prints
+// what is wrong and exits with 1, or with 2 if the session could not start.
+
+import { chromium } from "playwright-core";
+import type {
+  Browser,
+  BrowserContext,
+  BrowserContextOptions,
+  Locator,
+  Page,
+} from "playwright-core";
+
+declare const process: {
+  argv: string[];
+  env: Record<string, string | undefined>;
+  exitCode: number;
+  exit(code: number): never;
+};
+
+const STEP_TIMEOUT_MS = 30_000;
+const POLL_INTERVAL_MS = 50;
+
+// Root has no sandbox. The others keep the browser from sending requests of its own.
+const BROWSER_ARGUMENTS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-dev-shm-usage",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+const DESKTOP = { viewport: { width: 1280, height: 900 } };
+const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
+
+const VIEWS: Record<string, BrowserContextOptions> = {
+  "desktop-light": { ...DESKTOP, colorScheme: "light" },
+  "desktop-dark": { ...DESKTOP, colorScheme: "dark" },
+  "phone-light": { ...PHONE, colorScheme: "light" },
+  "phone-dark": { ...PHONE, colorScheme: "dark" },
+};
+
+function setting(name: string): string {
+  const value = process.env[name];
+  if (value === undefined) throw new Error(`${name} is not set`);
+  return value;
+}
+
+function assert(holds: boolean, otherwise: string): asserts holds {
+  if (!holds) throw new Error(otherwise);
+}
+
+async function until(holds: () => Promise<boolean>, otherwise: () => string): Promise<void> {
+  const deadline = Date.now() + STEP_TIMEOUT_MS;
+  while (!(await holds())) {
+    assert(Date.now() < deadline, otherwise());
+    await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
+  }
+}
+
+/** Records the requests and console errors of every page and worker of a context. */
+class Watch {
+  private readonly requests: string[] = [];
+  private readonly errors: string[] = [];
+
+  static async start(context: BrowserContext, page: Page): Promise<Watch> {
+    const watch = new Watch();
+    context.on("request", (request) => watch.requests.push(request.url()));
+    page.on("websocket", (socket) => watch.requests.push(socket.url()));
+    context.on("console", (message) => {
+      if (message.type() === "error") watch.errors.push(message.text());
+    });
+    context.on("weberror", (error) => watch.errors.push(error.error().message));
+    // Playwright has no event for this one.
+    const devtools = await context.newCDPSession(page);
+    devtools.on("Network.webTransportCreated", (event) => watch.requests.push(event.url));
+    await devtools.send("Network.enable");
+    return watch;
+  }
+
+  findings(origin: string): string[] {
+    const own = (url: string) => url.startsWith(`${origin}/`);
+    // None of these leaves the browser; chrome: is its own empty page.
+    const local = (url: string) => /^(data|blob|chrome|about):/.test(url);
+    const foreign = this.requests.filter((url) => !own(url) && !local(url));
+    return [
+      ...foreign.map((url) => `a request to another server: ${url}`),
+      ...this.errors.map((error) => `console: ${error}`),
+      ...(this.requests.some(own) ? [] : ["no request was recorded: nothing was watched"]),
+    ];
+  }
+}
+
+// Findings, each with a script that must cause it: a watch that records nothing has
+// no findings either. Nothing listens on port 9.
+const VIOLATIONS: [string, string][] = [
+  ["server: http://127.0.0.1:9/image", "new Image().src = 'http://127.0.0.1:9/image'"],
+  ["server: http://127.0.0.1:9/fetch", "fetch('http://127.0.0.1:9/fetch').catch(() => {})"],
+  ["server: ws://127.0.0.1:9/socket", "new WebSocket('ws://127.0.0.1:9/socket')"],
+  [
+    "server: https://127.0.0.1:9/transport",
+    "new WebTransport('https://127.0.0.1:9/transport').ready.catch(() => {})",
+  ],
+  ["console: an error", "console.error('an error')"],
+  ["console: an exception", "setTimeout(() => { throw new Error('an exception'); })"],
+];
+const BLOCKED: [string, string] = [
+  "violates the following Content Security Policy",
+  "fetch('http://127.0.0.1:9/blocked').catch(() => {})",
+];
+
+async function watchDetectsViolations(browser: Browser, origin: string): Promise<void> {
+  for (const [finding, script] of [...VIOLATIONS, BLOCKED]) {
+    // The page's own policy would block the other requests before they are sent.
+    const context = await browser.newContext({ bypassCSP: finding !== BLOCKED[0] });
+    const page = await context.newPage();
+    const watch = await Watch.start(context, page);
+    await page.goto(`${origin}/changelog`);
+    await page.evaluate(`{ ${script}; }`);
+    const found = () => watch.findings(origin);
+    await until(
+      async () => found().some((text) => text.includes(finding)),
+      () => `${script} is not recorded, only: ${found().join("; ")}`,
+    );
+    await context.close();
+  }
+}
+
+interface Operation {
+  summary: string;
+  responses: Record<string, { description?: string }>;
+}
+
+/** The parts of the document that the page must show. */
+interface ApiDocument {
+  info: { title: string; description: string };
+  paths: Record<string, Record<string, Operation>>;
+}
+
+/** A reader's way through the pages, in one view. */
+class Tour {
+  /** Where a request is composed and its response shown. */
+  private readonly client: Locator;
+
+  constructor(
+    private readonly page: Page,
+    private readonly view: string,
+    private readonly origin: string,
+    private readonly document: ApiDocument,
+  ) {
+    this.client = page.locator(".scalar-app-layout").first();
+  }
+
+  async run(key: string): Promise<void> {
+    await this.introduction();
+    await this.operations();
+    await this.request(key);
+    await this.page.goto(this.origin);
+    await this.heading(this.document.info.title);
+    await this.page.goto(`${this.origin}/changelog`);
+    await this.heading("Changelog");
+    await this.picture("changelog");
+  }
+
+  /** How to get a key, and what each plan allows. */
+  private async introduction(): Promise<void> {
+    await this.page.goto(`${this.origin}/docs`);
+    const headings = this.document.info.description.matchAll(/^#+ (.+)$/gm);
+    await reads(this.page.locator("body"), ...Array.from(headings, ([, heading]) => heading!));
+    await reads(this.page.locator("body"), "The operator of the service issues keys", "sto_live_");
+    const plans = ["Free", "Pro", "Business", "100,000", "Enterprise", "Retry-After"];
+    await reads(this.page.locator("body"), ...plans);
+    await this.fits();
+    await this.picture("docs");
+  }
+
+  /** The three operations, the deprecation, and the rate limit headers. */
+  private async operations(): Promise<void> {
+    const [pet] = await this.operation("pets", "GET", "/pets/{petId}");
+    await reads(pet, "Deprecated", "1 December 2027");
+    const badges = pet.locator("[class*=badge]");
+    await badges.filter({ hasText: /^\s*deprecated\s*$/ }).first().waitFor();
+    const [cancel] = await this.operation("orders", "DELETE", "/store/orders/{orderId}");
+    await reads(cancel, "409", "already shipped");
+    const [list, listed] = await this.operation("orders", "GET", "/store/orders");
+    await reads(list, "429", "Test Request");
+    await this.picture("operation");
+    await click(list.getByRole("button", { name: listed.responses["200"]!.description! }));
+    await click(list.getByText("Headers", { exact: true }));
+    await reads(list, "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset");
+  }
+
+  /** Opens the section of an operation. */
+  private async operation(tag: string, method: string, path: string): Promise<[Locator, Operation]> {
+    await this.page.goto(`${this.origin}/docs#tag/${tag}/${method}${path}`);
+    const operation = this.document.paths[path]?.[method.toLowerCase()];
+    assert(operation !== undefined, `the document has no ${method} ${path}`);
+    const section = this.page.locator(`section[id*="${method}${path}"]`).first();
+    await reads(section, operation.summary);
+    return [section, operation];
+  }
+
+  /** listOrders with a typed key, to the server of the page. */
+  private async request(key: string): Promise<void> {
+    const [list] = await this.operation("orders", "GET", "/store/orders");
+    await click(list.getByRole("button", { name: "Test Request" }));
+    await reads(this.client, `${this.origin}/v1`, "/store/orders");
+    await this.client.getByPlaceholder("Token").first().click();
+    await this.page.keyboard.type(key);
+    await click(this.client.getByRole("button", { name: "Send get request" }));
+    await reads(this.client, "200 OK", '"id"', setting("FIRST_ORDER"), '"complete"');
+    await this.picture("answer");
+    // The page must not keep the key.
+    await this.page.goto("about:blank");
+    await this.page.goto(`${this.origin}/docs`);
+    await reads(this.page.locator("body"), "sto_live_");
+    const kept = await this.page.evaluate(() =>
+      JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
+    );
+    assert(!kept.includes(key), "the page keeps the key that was typed");
+  }
+
+  private async heading(text: string): Promise<void> {
+    await reads(this.page.locator("h1").first(), text);
+    await this.fits();
+  }
+
+  /** The page is not wider than the window, and follows the preferred color scheme. */
+  private async fits(): Promise<void> {
+    const [overflow, lightness] = await this.page.evaluate(() => {
+      const canvas = document.createElement("canvas").getContext("2d")!;
+      canvas.fillStyle = getComputedStyle(document.querySelector("h1")!).color;
+      canvas.fillRect(0, 0, 1, 1);
+      const [red, green, blue] = canvas.getImageData(0, 0, 1, 1).data as unknown as number[];
+      return [
+        document.documentElement.scrollWidth - innerWidth,
+        (red! + green! + blue!) / (3 * 255),
+      ] as const;
+    });
+    assert(overflow <= 0, `${this.page.url()} is ${overflow} pixels wider than the window`);
+    assert(
+      lightness > 0.5 === this.view.endsWith("dark"),
+      `the lightness of the heading of ${this.page.url()} is ${lightness}`,
+    );
+  }
+
+  private async picture(name: string): Promise<void> {
+    const directory = process.env["PICTURES"];
+    if (directory === undefined) return;
+    await this.page.screenshot({ path: `${directory}/${name}-${this.view}.png` });
+  }
+}
+
+/** Waits until the element shows all texts. */
+async function reads(element: Locator, ...texts: string[]): Promise<void> {
+  for (const text of texts) {
+    await until(
+      async () => (await element.innerText()).includes(text),
+      () => `${element} does not read ${text}`,
+    );
+  }
+}
+
+/** Clicks the visible one: some controls exist twice, for wide and narrow pages. */
+async function click(control: Locator): Promise<void> {
+  await control.filter({ visible: true }).first().click();
+}
+
+async function tour(browser: Browser, view: string, origin: string): Promise<void> {
+  const options = VIEWS[view];
+  assert(options !== undefined, `there is no view ${view}`);
+  const context = await browser.newContext(options);
+  context.setDefaultTimeout(STEP_TIMEOUT_MS);
+  const page = await context.newPage();
+  const watch = await Watch.start(context, page);
+  const findings: string[] = [];
+  const add = (error: unknown) => findings.push(String(error));
+  const document: ApiDocument = await (await fetch(`${origin}/openapi.json`)).json();
+  await new Tour(page, view, origin, document).run(setting("KEY")).catch(add);
+  // What was recorded up to a failure explains it.
+  findings.push(...watch.findings(origin));
+  await context.close();
+  assert(findings.length === 0, findings.join("\n"));
+}
+
+const view = process.argv[2] ?? "";
+const origin = new URL(setting("BASE_URL")).origin;
+const launch = { executablePath: setting("CHROMIUM"), args: BROWSER_ARGUMENTS };
+const browser = await chromium.launch(launch).catch((error) => {
+  console.log(`chromium does not start: ${error}`);
+  return process.exit(2);
+});
+try {
+  if (view === "watch") await watchDetectsViolations(browser, origin);
+  else await tour(browser, view, origin);
+} catch (error) {
+  console.log((error as Error).message);
+  process.exitCode = 1;
+} finally {
+  await browser.close();
+}

@@ -1,0 +1,45 @@
+//! What the checks compare.
+
+use crate::canonical_json;
+use crate::published::Published;
+use crate::repository::{CHANGELOG, CLIENT_CODE, DOCUMENT, Repository};
+use serde_json::Value;
+
+/// What the checks compare. An input that could not be read holds the reason:
+/// the checks that need it cannot run, the others still do.
+#[derive(Debug)]
+pub struct Inputs {
+    /// The document that the contract in Rust emits.
+    pub emitted: anyhow::Result<Value>,
+    /// The text of the document.
+    pub document: anyhow::Result<String>,
+    /// The text of the generated client, empty where there is none yet.
+    pub client: anyhow::Result<String>,
+    /// The published documents.
+    pub published: anyhow::Result<Published>,
+    /// The text of the changelog.
+    pub changelog: anyhow::Result<String>,
+}
+
+impl Inputs {
+    /// What this program emits, and the files of a checkout.
+    pub fn read(repository: &Repository) -> Self {
+        Self {
+            emitted: store_orders_api::document::emitted().map_err(anyhow::Error::from),
+            document: repository.read(DOCUMENT),
+            client: repository.read_generated(CLIENT_CODE),
+            published: Published::read(repository),
+            changelog: repository.read(CHANGELOG),
+        }
+    }
+
+    /// The document as a value.
+    pub fn parsed_document(&self) -> anyhow::Result<Value> {
+        canonical_json::parse(DOCUMENT, available(&self.document)?)
+    }
+}
+
+/// An input, or why it could not be read.
+pub(super) fn available<T>(input: &anyhow::Result<T>) -> anyhow::Result<&T> {
+    input.as_ref().map_err(|error| anyhow::anyhow!("{error:#}"))
+}

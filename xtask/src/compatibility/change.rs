@@ -1,0 +1,63 @@
+//! One change of the document, and what it means for callers.
+
+use semver::Version;
+
+/// What a change means for callers. Ordered from best to worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Nothing that a program relies on: requires a patch version.
+    Neutral,
+    /// More is offered or promised than before: requires a minor version and a
+    /// changelog entry.
+    Addition,
+    /// A caller could fail: requires a major version and a changelog entry.
+    Breaking,
+}
+
+impl Verdict {
+    /// The verdict as messages write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Neutral => "neutral",
+            Verdict::Addition => "addition",
+            Verdict::Breaking => "breaking",
+        }
+    }
+
+    /// The lowest version after `published` that may contain such a change.
+    pub fn next_version(self, published: &Version) -> Version {
+        let Version { major, minor, patch, .. } = *published;
+        match self {
+            Verdict::Breaking => Version::new(major + 1, 0, 0),
+            Verdict::Addition => Version::new(major, minor + 1, 0),
+            Verdict::Neutral => Version::new(major, minor, patch + 1),
+        }
+    }
+}
+
+/// One change and its verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// JSON pointer into the document with its references resolved.
+    pub pointer: String,
+    /// What the changelog has to name: an operation, a field, a parameter, a
+    /// header, a status.
+    pub name: String,
+    /// What it means for callers.
+    pub verdict: Verdict,
+    /// What happened, as the rest of a sentence: "is no longer sent".
+    pub description: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_verdict_requires_its_step() {
+        let next = |verdict: Verdict| verdict.next_version(&Version::new(1, 2, 3)).to_string();
+        assert_eq!(next(Verdict::Neutral), "1.2.4");
+        assert_eq!(next(Verdict::Addition), "1.3.0");
+        assert_eq!(next(Verdict::Breaking), "2.0.0");
+    }
+}
