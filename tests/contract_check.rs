@@ -1,5 +1,4 @@
-//! The tap notices what breaks the contract, and lets everything else through
-//! as it is.
+//! The tap finds what breaks the contract, and passes everything else unchanged.
 
 use store_orders_api::plans::Plan;
 use testbed::contract::Tap;
@@ -29,7 +28,7 @@ fn error(status: &str, headers: &str, code: &str, in_body: u16) -> String {
     response(status, &format!("{JSON}{headers}"), &body)
 }
 
-/// What the tap says of this answer to this request.
+/// The violations that the tap finds in this answer to this request.
 async fn violations(request: &str, answer: &str) -> Vec<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let tap = Tap::before(listener.local_addr().unwrap());
@@ -58,7 +57,7 @@ const CANCEL: &str = "DELETE /v1/store/orders/1";
 const ORDER: &str = r#"{"id":1,"petId":7,"quantity":1,"complete":false}"#;
 
 #[tokio::test]
-async fn what_agrees_is_let_through() {
+async fn what_agrees_is_passed() {
     let unauthorized = "www-authenticate: Bearer\r\n";
     let chunked = format!(
         "HTTP/1.1 200 OK\r\n{STAMPS}{JSON}transfer-encoding: chunked\r\n\r\n1\r\n[\r\n1\r\n]\r\n0\r\n\r\n"
@@ -89,9 +88,9 @@ async fn what_agrees_is_let_through() {
 }
 
 #[tokio::test]
-async fn what_breaks_the_contract_is_noticed() {
+async fn what_breaks_the_contract_is_found() {
     let order = |from: &str, to: &str| list(&format!("[{}]", ORDER.replacen(from, to, 1)));
-    for (request, answer, said) in [
+    for (request, answer, expected) in [
         (LIST, order("\"id\":1", "\"id\":\"1\""), "body/0/id"),
         (LIST, order("\"id\":1", "\"id\":9223372036854775808"), "body/0/id"),
         (LIST, order("\"id\":1,", ""), "\"id\" is a required property"),
@@ -130,7 +129,7 @@ async fn what_breaks_the_contract_is_noticed() {
         ("GET /openapi.json", list("{}"), "not counted"),
     ] {
         let found = violations(request, &answer).await.join("\n");
-        assert!(found.contains(said), "{request}: {said}: {found:?}");
+        assert!(found.contains(expected), "{request}: {expected}: {found:?}");
         assert!(found.starts_with(request), "{found}");
     }
 }
@@ -144,7 +143,7 @@ async fn a_violation_fails_the_test_of_its_server() {
 }
 
 #[tokio::test]
-async fn requests_that_come_together_are_each_judged() {
+async fn pipelined_requests_are_each_checked() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Pro);
     setup.pending([1]);
@@ -168,7 +167,7 @@ async fn requests_that_come_together_are_each_judged() {
 }
 
 #[tokio::test]
-async fn what_is_no_http_gets_the_answer_that_it_would_get() {
+async fn bytes_that_are_no_http_are_answered_as_without_a_tap() {
     let server = TestSetup::new().serve().await;
     let mut client = TcpStream::connect(server.tapped_address()).await.unwrap();
     client.write_all(b"\x00\x01 nonsense\r\n\r\n").await.unwrap();

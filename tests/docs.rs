@@ -1,6 +1,5 @@
-//! The pages beside `/v1`, over plain HTTP: what they load, what a browser may
-//! do with them, and that they are not counted. `cargo xtask browser` looks at
-//! them with eyes.
+//! The public pages, over plain HTTP: what they load, what a browser may do with
+//! them, and that they are not counted. `cargo xtask browser` opens them.
 
 use std::io::Read;
 use store_orders_api::plans::Plan;
@@ -80,7 +79,7 @@ async fn gzip_is_the_same_page_under_another_tag() {
 }
 
 #[tokio::test]
-async fn what_the_caller_has_is_not_sent_again() {
+async fn a_page_that_the_caller_has_is_not_sent_again() {
     let server = TestSetup::new().serve().await;
     for (path, _) in PAGES {
         let tag = server.send("GET", path, &[GZIP]).await.text("etag").to_string();

@@ -1,6 +1,7 @@
 //! What was acknowledged stays, even if the program is killed; and a real file of
 //! orders comes back complete.
 
+use history::{HistoryRecorder, Workload, violations};
 use std::fmt::Write;
 use store_orders_client::Client;
 use testbed::contract::Tap;
@@ -48,6 +49,22 @@ async fn a_kill_right_after_a_204_keeps_the_cancellation() {
         assert_eq!(error_of(client.cancel_order(id).await).0, 404, "order {id}");
     }
     drop(server);
+}
+
+/// Lists and cancels at once, with a `kill -9` in the middle of three of the
+/// server's four lives.
+#[test]
+fn what_clients_saw_across_kills_breaks_no_rule() {
+    let workload = Workload { orders: 600, lives: 4, listers: 3, cancellers: 12 };
+    let data = DataDir::temporary().unwrap();
+    data.import_pending(1..=workload.orders).unwrap();
+    let key = data.issue_enterprise_key("acme", u32::MAX, u32::MAX).unwrap();
+    let history = HistoryRecorder::record(&data, &|| data.serve(&[]), &key, workload).unwrap();
+    assert_eq!(violations(&history), Vec::<String>::new());
+    let cancelled = history.table.cancelled.iter().count();
+    let (lists, cancels) = (history.lists.len(), history.cancels.len());
+    println!("{lists} lists, {cancels} cancels, {cancelled} cancelled");
+    assert!(lists > 10 && cancels > 50 && cancelled > 20, "{lists}, {cancels}, {cancelled}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

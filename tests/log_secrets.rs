@@ -1,5 +1,5 @@
-//! No key in any line of the log and in any response, wherever callers put it
-//! and whatever breaks.
+//! No key is in the log or in a response, wherever callers put it and whatever
+//! fails.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use testbed::Key;
 use testbed::in_process::{CapturedLog, Fault, TestServer, TestSetup};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// How long a piece of a key may not be.
-const PIECE: usize = 20;
+/// A piece of a key this long is a leak.
+const PIECE_BYTES: usize = 20;
 
 /// Every piece of some keys, and of their percent-encoded forms.
 struct Secrets {
@@ -24,7 +24,7 @@ impl Secrets {
         for key in keys {
             let upper = encoded(&key.text);
             for form in [key.text.clone(), upper.to_lowercase(), upper] {
-                let length = PIECE * form.len() / key.text.len();
+                let length = PIECE_BYTES * form.len() / key.text.len();
                 pieces.extend(form.as_bytes().windows(length).map(<[u8]>::to_vec));
             }
         }
@@ -34,13 +34,13 @@ impl Secrets {
     /// Where one of them was found, without showing it.
     fn leaks(&self, text: &str) -> Vec<String> {
         let leak = |line: &str| {
-            let at = [PIECE, 3 * PIECE].iter().find_map(|length| {
+            let at = [PIECE_BYTES, 3 * PIECE_BYTES].iter().find_map(|length| {
                 line.as_bytes().windows(*length).position(|piece| self.pieces.contains(piece))
             })?;
             let before = String::from_utf8_lossy(&line.as_bytes()[..at.min(120)]);
             Some(format!("{before}<A KEY> at {at} of {}", line.len()))
         };
-        // The same line again says nothing new.
+        // Each distinct line once.
         text.lines().collect::<HashSet<_>>().into_iter().filter_map(leak).collect()
     }
 }
@@ -209,7 +209,7 @@ async fn no_key_is_in_the_log_or_in_a_response() {
 fn no_key_is_in_an_error_or_in_debug_output() {
     let captured = CapturedLog::new();
     let (setup, mut keys) = setup_with_keys(&captured);
-    let mut said = Vec::new();
+    let mut texts = Vec::new();
     let store = &setup.store;
     // The operator gives the key where its id, or a name, belongs.
     for key in keys.iter().map(|key| key.text.as_str()) {
@@ -222,19 +222,19 @@ fn no_key_is_in_an_error_or_in_debug_output() {
             store.issue_key(&new, 0).unwrap_err(),
             store.set_plan(key, Plan::Free, None).unwrap_err(),
         ] {
-            said.push(format!("{error} {error:?} {}", store_orders::log::ErrorChain(&error)));
+            texts.push(format!("{error} {error:?} {}", store_orders::log::ErrorChain(&error)));
         }
     }
     let account =
         NewKey { account: "business-0", environment: Environment::Production, expires_after: None };
     let issued = store.issue_key(&account, 0).unwrap();
     let text = issued.key.expose().to_string();
-    said.push(format!("{issued:?} {:?} {:?}", issued.key, issued.key.digest()));
-    said.push(format!("{:?} {:?}", store.key_records().unwrap(), store.accounts(0).unwrap()));
+    texts.push(format!("{issued:?} {:?} {:?}", issued.key, issued.key.digest()));
+    texts.push(format!("{:?} {:?}", store.key_records().unwrap(), store.accounts(0).unwrap()));
     let known = store_orders::store::Store::keys(&**store).unwrap();
-    said.push(format!("{:?}", store_orders::key_cache::KnownKeys::new(1, known)));
+    texts.push(format!("{:?}", store_orders::key_cache::KnownKeys::new(1, known)));
     keys.push(Key { id: issued.id, text });
-    let leaks = Secrets::of(&keys).leaks(&said.join("\n"));
+    let leaks = Secrets::of(&keys).leaks(&texts.join("\n"));
     assert!(leaks.is_empty(), "{} leaks:\n{}", leaks.len(), leaks.join("\n"));
 }
 

@@ -1,5 +1,5 @@
-//! What counting costs in memory, measured with an allocator that counts. The
-//! figures are printed; `cargo test --test memory -- --nocapture` shows them.
+//! What counting costs in memory, measured with a counting allocator. The figures
+//! are printed: `cargo test --test memory -- --nocapture` shows them.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 
 use allocation_counter::measure;
@@ -68,7 +68,7 @@ fn an_active_account_with_its_key_costs_less_than_300_bytes() {
     assert_eq!(known.len() as i64, ACCOUNTS);
     println!("bytes each: windows {windows}, strikes {strikes}, key {key}");
     assert!((1..300).contains(&(windows + key)), "{windows} + {key}");
-    // Only a key that was ever refused has these beside.
+    // Only a key that was ever limited costs these, too.
     assert!((1..100).contains(&strikes), "{strikes}");
 }
 
@@ -85,8 +85,8 @@ fn a_million_addresses_cost_no_more_than_the_bound() {
                 IpAddr::V6(Ipv6Addr::from_bits(random.random()))
             };
             // Over three minutes: windows close, and others take their sandbox.
-            let verdict = limits.admit_keyless(address, now(number * 180 / 1_000_000));
-            if matches!(futures::executor::block_on(verdict), Decision::Limited(..)) {
+            let decision = limits.admit_keyless(address, now(number * 180 / 1_000_000));
+            if matches!(futures::executor::block_on(decision), Decision::Limited(..)) {
                 refused += 1;
             }
         }

@@ -1,4 +1,4 @@
-//! A backup is the store as of one moment, and comes back whole or not at all.
+//! A backup is the store at one moment, and is restored completely or not at all.
 
 use super::damage;
 use rusqlite::Connection;
@@ -6,10 +6,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store_orders::store::sqlite::{SqliteStore, back_up, check, restore};
-use testbed::CliSandbox;
 use testbed::in_process::TestSetup;
+use testbed::{CliSandbox, WAIT_TIMEOUT};
 
 const ORDERS: i64 = 50_000;
 
@@ -21,8 +21,8 @@ fn cancelled(file: &Path) -> Vec<i64> {
     statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
 }
 
-/// Backs a store up, and goes on after the first step only when 20 more orders
-/// have been cancelled. Answers how many were when it began.
+/// Backs up a store, and continues after the first step only when 20 more orders
+/// have been cancelled; how many were when it began.
 fn copy_while_cancelled(directory: &Path, file: &Path, done: &AtomicI64) -> i64 {
     let began = AtomicI64::new(0);
     back_up(directory, file, &|copied, all| {
@@ -30,7 +30,9 @@ fn copy_while_cancelled(directory: &Path, file: &Path, done: &AtomicI64) -> i64 
         if began.load(Ordering::SeqCst) == 0 {
             assert!(copied < all, "it is too small to be copied in steps");
             began.store(done.load(Ordering::SeqCst), Ordering::SeqCst);
+            let started = Instant::now();
             while done.load(Ordering::SeqCst) < began.load(Ordering::SeqCst) + 20 {
+                assert!(started.elapsed() < WAIT_TIMEOUT, "cancels do not go on");
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
@@ -50,10 +52,10 @@ async fn a_backup_taken_while_cancels_go_on_restores_one_moment() {
     let file = sandbox.path("backup.sqlite");
 
     // One client cancels orders in ascending order of id until the backup is
-    // written; the backup waits within itself until more have been cancelled.
+    // written; the backup waits until more have been cancelled.
     let client = server.client(&key);
     let mut copying = None;
-    for id in 1.. {
+    for id in 1..=ORDERS {
         client.cancel_order(id).await.unwrap();
         done.store(id, Ordering::SeqCst);
         if id == 10 {
@@ -115,8 +117,8 @@ fn a_backup_is_one_file_of_its_owner_and_overwrites_nothing() {
 #[test]
 fn what_was_backed_up_comes_back() {
     let sandbox = backed_up();
-    let said = sandbox.run(&["restore", "backup.sqlite", "--data-dir", "new"]).done();
-    assert!(said.starts_with("restored new\norders    1 pending"), "{said}");
+    let output = sandbox.run(&["restore", "backup.sqlite", "--data-dir", "new"]).done();
+    assert!(output.starts_with("restored new\norders    1 pending"), "{output}");
     let orders = sandbox.run(&["orders", "list", "--json", "--data-dir", "new"]).json();
     assert_eq!(orders[0]["id"], 7);
 }

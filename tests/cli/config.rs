@@ -1,5 +1,4 @@
-//! Settings: which layer goes before which, and what is said of those that
-//! cannot be used.
+//! Settings: which layer overrides which, and the errors of invalid ones.
 
 use serde_json::{Value, json};
 use testbed::CliSandbox;
@@ -11,7 +10,7 @@ fn in_force(shown: &Value, key: &str) -> (Value, String) {
 }
 
 #[test]
-fn flags_go_before_the_environment_before_the_file_before_defaults() {
+fn flags_override_the_environment_the_file_and_the_defaults() {
     let sandbox = CliSandbox::new();
     sandbox.write("a.toml", "# mine\nkeyless_per_minute = 1\ntrusted_proxies = [\"10.0.0.0/8\"]\n");
     let show = ["config", "show", "--json"];
@@ -60,7 +59,7 @@ async fn the_server_runs_with_what_the_file_says() {
 }
 
 #[test]
-fn operators_commands_find_the_store_that_the_file_names() {
+fn commands_use_the_data_directory_of_the_file() {
     let sandbox = CliSandbox::new();
     sandbox.write("a.toml", "data_dir = \"elsewhere\"\n");
     sandbox.run(&["accounts", "create", "acme", "--plan", "pro", "--config", "a.toml"]).done();
@@ -91,12 +90,12 @@ fn settings_that_cannot_be_used_name_file_line_and_key() {
     }
     assert!(!sandbox.path("store-orders-data").exists(), "nothing was started");
     sandbox.write("sound.toml", "listen = \"127.0.0.1:0\"\n");
-    let said = sandbox.run(&["config", "check", "sound.toml", "--json"]).json();
-    assert_eq!(said, json!({ "file": "sound.toml", "usable": true }));
+    let output = sandbox.run(&["config", "check", "sound.toml", "--json"]).json();
+    assert_eq!(output, json!({ "file": "sound.toml", "usable": true }));
 }
 
 #[test]
-fn elsewhere_the_flag_or_the_variable_is_named() {
+fn outside_a_file_the_flag_or_the_variable_is_named() {
     let sandbox = CliSandbox::new();
     let error = sandbox.run(&["config", "check", "--tls-key", "key.pem"]).error();
     assert_eq!(error, "--tls-key: a key needs its tls_cert");

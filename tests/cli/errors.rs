@@ -1,5 +1,5 @@
-//! What goes wrong before a command begins: the command line, the data
-//! directory. And the commands that need no store.
+//! Errors before a command begins: the command line, the data directory. And the
+//! commands that need no store.
 
 use serde_json::Value;
 use std::os::unix::fs::PermissionsExt;
@@ -63,7 +63,7 @@ fn a_data_directory_that_cannot_be_used_is_one_line() {
     );
     let error = refused("file/below");
     assert!(error.starts_with("cannot use the data directory file/below: "), "{error}");
-    // Nobody, root included, makes a directory there.
+    // Not even root can create a directory there.
     let error = refused("/proc/store-orders");
     assert!(error.starts_with("cannot use the data directory /proc/store-orders: "), "{error}");
 }
@@ -97,12 +97,12 @@ fn a_file_that_is_no_store_of_ours_stays_as_it_is() {
         let file = sandbox.path(directory).join("store.sqlite");
         rusqlite::Connection::open(&file).unwrap().execute_batch(statement).unwrap();
         let before = std::fs::read(&file).unwrap();
-        let said = sandbox.run(&["keys", "list", "--data-dir", directory]).error();
-        assert!(said.starts_with(&format!("{directory}/store.sqlite {error}")), "{said}");
+        let output = sandbox.run(&["keys", "list", "--data-dir", directory]).error();
+        assert!(output.starts_with(&format!("{directory}/store.sqlite {error}")), "{output}");
         assert_eq!(std::fs::read(&file).unwrap(), before);
     }
     std::fs::create_dir(sandbox.path("text")).unwrap();
     sandbox.write("text/store.sqlite", "no database, but long enough for a header".repeat(20));
-    let said = sandbox.run(&["keys", "list", "--data-dir", "text"]).error();
-    assert_eq!(said, format!("text/store.sqlite {foreign}"));
+    let output = sandbox.run(&["keys", "list", "--data-dir", "text"]).error();
+    assert_eq!(output, format!("text/store.sqlite {foreign}"));
 }

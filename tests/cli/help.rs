@@ -1,4 +1,4 @@
-//! What shells, `man`, systemd and people are told of the command line.
+//! Help, completions, man pages and the systemd unit.
 
 use clap::CommandFactory;
 use std::time::Duration;

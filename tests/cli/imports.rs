@@ -37,10 +37,10 @@ fn every_format_arrives_in_the_store() {
 #[test]
 fn standard_input_is_a_file_too() {
     let sandbox = CliSandbox::new();
-    let said = sandbox.run_with_input(&["orders", "import", "-", "--json"], CSV.as_bytes());
-    assert_eq!(said.json(), json!({"imported": 2, "skipped": 0}));
-    let said = sandbox.run_with_input(&["orders", "import", "-"], b"");
-    assert!(said.error().starts_with("standard input: there is nothing in it; "));
+    let output = sandbox.run_with_input(&["orders", "import", "-", "--json"], CSV.as_bytes());
+    assert_eq!(output.json(), json!({"imported": 2, "skipped": 0}));
+    let output = sandbox.run_with_input(&["orders", "import", "-"], b"");
+    assert!(output.error().starts_with("standard input: there is nothing in it; "));
 }
 
 #[test]
@@ -104,8 +104,8 @@ fn an_id_of_the_store_is_taken_unless_passed_over() {
     );
     assert_eq!(sandbox.order_ids(), [1, 2]);
 
-    let said = sandbox.run_with_input(&skipping, csv.as_bytes()).done();
-    assert_eq!(said, "imported 1 order\nskipped 2, already in the store\n");
+    let output = sandbox.run_with_input(&skipping, csv.as_bytes()).done();
+    assert_eq!(output, "imported 1 order\nskipped 2, already in the store\n");
     // Those that were passed over stay as they were.
     let statuses: Vec<_> = sandbox
         .listed(&["orders"])
@@ -157,8 +157,8 @@ fn pets_are_imported_by_the_same_rules() {
          --skip-existing passes over ids that are in the store"
     );
     assert_eq!(sandbox.store().pet(3).unwrap(), None);
-    let said = sandbox.run(&["pets", "import", "more.json", "--skip-existing", "--json"]);
-    assert_eq!(said.json(), json!({"imported": 1, "skipped": 1}));
+    let output = sandbox.run(&["pets", "import", "more.json", "--skip-existing", "--json"]);
+    assert_eq!(output.json(), json!({"imported": 1, "skipped": 1}));
     assert_eq!(sandbox.store().pet(1).unwrap().unwrap().name, "Rex");
 }
 

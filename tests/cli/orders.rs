@@ -18,8 +18,8 @@ fn shipping_is_for_all_or_none() {
     );
     assert_eq!(status_of(&sandbox, "1"), "pending");
     // One that has shipped already stays as it is.
-    let said = sandbox.run(&["orders", "ship", "1", "-3", "--json"]);
-    assert_eq!(said.json(), json!({"shipped": [1, -3]}));
+    let output = sandbox.run(&["orders", "ship", "1", "-3", "--json"]);
+    assert_eq!(output.json(), json!({"shipped": [1, -3]}));
     assert_eq!(status_of(&sandbox, "1"), "shipped");
     sandbox.run(&["orders", "ship"]).usage();
     sandbox.run(&["orders", "ship", "01"]).usage();
@@ -84,7 +84,7 @@ fn a_list_can_be_narrowed() {
 }
 
 #[test]
-fn whoever_stops_reading_ends_it_quietly() {
+fn a_closed_pipe_ends_it_quietly() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=20_000);
     for arguments in [&["orders", "list"][..], &["orders", "list", "--json"]] {

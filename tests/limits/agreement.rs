@@ -1,7 +1,7 @@
 //! The limiter against the model: random requests, plan changes, clock jumps and
-//! restarts; they agree on every verdict and every figure.
+//! restarts; they agree on every decision and every header.
 
-use super::model::{CommandOutput, Kind, Model, Time};
+use super::model::{Kind, Model, Outcome, Time};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,15 +14,15 @@ use testbed::in_process::NOON;
 const ADDRESSES: [&str; 5] =
     ["192.0.2.1", "::ffff:192.0.2.1", "2001:db8::1", "2001:db8::ffff:1", "2001:db8:0:1::1"];
 
-/// Whom each of them stands for.
-const STANDS_FOR: [&str; 5] =
+/// The address or network that each is counted as.
+const COUNTED_AS: [&str; 5] =
     ["192.0.2.1", "192.0.2.1", "2001:db8::", "2001:db8::", "2001:db8:0:1::"];
 
 const KEYLESS_PER_MINUTE: u32 = 7;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many requests of an account with one of its three keys.
+    /// Requests of an account with one of its three keys.
     Requests {
         account: i64,
         key: i64,
@@ -37,12 +37,12 @@ enum Step {
         limits: PlanLimits,
     },
     Advance(Duration),
-    /// To so many nanoseconds before or after the last reset that was named.
+    /// To these nanoseconds before or after the reset of the last response.
     AdvanceToReset(i64),
-    /// The wall clock alone is moved by so many seconds.
+    /// The wall clock alone is moved, in seconds.
     SetWall(i64),
     Record,
-    /// A clean restart; the wall clock has moved by so many nanoseconds since.
+    /// A clean restart; the wall clock has moved by these nanoseconds since.
     Restart(i64),
     /// What was counted since the last record is lost.
     Crash(u32),
@@ -139,9 +139,9 @@ impl Both {
             Step::Keyless { address, times } => (0..times).for_each(|_| self.keyless(address)),
             Step::Plan { account, limits } => self.plans[account as usize] = limits,
             Step::Advance(by) => self.advance(by),
-            Step::AdvanceToReset(beside) => {
+            Step::AdvanceToReset(offset) => {
                 let reset = self.last_reset.as_nanos() as i64;
-                self.advance(Duration::from_nanos(reset.saturating_add(beside).max(0) as u64));
+                self.advance(Duration::from_nanos(reset.saturating_add(offset).max(0) as u64));
             }
             Step::SetWall(by) => {
                 self.move_wall(by.saturating_mul(1_000_000_000));
@@ -191,25 +191,25 @@ impl Both {
     fn request(&mut self, account: i64, key: i64) {
         let (now, limits) = (self.clock.now(), self.plans[account as usize]);
         let request = KeyedRequest { account, key, limits };
-        let verdict = futures::executor::block_on(self.limits.admit(request, now));
-        self.last_reset = verdict.status().resets_in;
+        let decision = futures::executor::block_on(self.limits.admit(request, now));
+        self.last_reset = decision.status().resets_in;
         let expected = self.model.request(account, key, limits, self.wall());
-        assert_eq!(self.said(verdict), expected, "account {account}, key {key}, {limits:?}");
+        assert_eq!(self.outcome(decision), expected, "account {account}, key {key}, {limits:?}");
     }
 
     fn keyless(&mut self, address: usize) {
         let now = self.clock.now();
         let ip = ADDRESSES[address].parse().unwrap();
-        let verdict = futures::executor::block_on(self.limits.admit_keyless(ip, now));
-        self.last_reset = verdict.status().resets_in;
-        let expected = self.model.keyless(STANDS_FOR[address], KEYLESS_PER_MINUTE, self.wall());
-        assert_eq!(self.said(verdict), expected, "{ip}");
+        let decision = futures::executor::block_on(self.limits.admit_keyless(ip, now));
+        self.last_reset = decision.status().resets_in;
+        let expected = self.model.keyless(COUNTED_AS[address], KEYLESS_PER_MINUTE, self.wall());
+        assert_eq!(self.outcome(decision), expected, "{ip}");
     }
 
-    fn said(&self, verdict: Decision) -> CommandOutput {
-        let figures = verdict.status();
-        CommandOutput {
-            kind: match verdict {
+    fn outcome(&self, decision: Decision) -> Outcome {
+        let figures = decision.status();
+        Outcome {
+            kind: match decision {
                 Decision::Admitted(_) => Kind::Admitted,
                 Decision::Limited(_, Window::Minute) => Kind::LimitedByMinute,
                 Decision::Limited(_, Window::Day) => Kind::LimitedByDay,

@@ -1,4 +1,4 @@
-//! Strikes and bans: what becomes of a key that keeps sending after a 429.
+//! Strikes and bans: what happens to a key that keeps sending after a 429.
 
 use super::windows::admitted;
 use std::time::Duration;
@@ -73,7 +73,7 @@ async fn requests_during_a_ban_do_not_lengthen_it() {
 }
 
 #[tokio::test]
-async fn bans_double_to_an_hour_and_a_day_without_one_starts_afresh() {
+async fn bans_double_to_an_hour_and_a_day_without_one_resets_them() {
     let setup = TestSetup::new();
     let key = setup.enterprise_key(1, 1_000);
     let server = setup.serve().await;
@@ -137,7 +137,7 @@ async fn strikes_and_bans_survive_a_restart() {
 }
 
 #[tokio::test]
-async fn a_banned_key_is_of_no_use_to_its_plan() {
+async fn a_new_plan_lifts_no_ban() {
     let setup = TestSetup::new();
     let key = setup.enterprise_key(1, 1_000);
     let server = setup.serve().await;

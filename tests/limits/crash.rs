@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OpenFlags};
 use testbed::{DataDir, Key, ServerProcess, wait_a_second_until};
 
-/// Sends so many requests; what the minute has left after the last.
+/// Sends requests; how many the minute has left after the last.
 async fn list(server: &ServerProcess, key: &Key, times: u32) -> i64 {
     let http = reqwest::Client::new();
     let mut remaining = None;

@@ -48,7 +48,7 @@ async fn a_flood_gets_429_and_a_valid_key_still_gets_in() {
 }
 
 #[tokio::test]
-async fn nobody_but_a_trusted_proxy_names_an_address() {
+async fn only_a_trusted_proxy_names_an_address() {
     let (server, _) = server(&["10.0.0.0/8", "::1/128"]).await;
     for number in 0..5 {
         let answer = without_key(&server, &[&format!("192.0.2.{number}")]).await;

@@ -1,6 +1,6 @@
-//! The limits as the decisions tell them, written as simply as can be and with
-//! nothing of the limiter's own code: every request, strike and ban is kept in a
-//! list, and everything is counted anew each time.
+//! A model of the limits, written as simply as possible and without the limiter's
+//! own code: every request, strike and ban is kept in a list, and everything is
+//! recounted each time.
 
 use std::collections::HashMap;
 use store_orders_api::plans::PlanLimits;
@@ -20,9 +20,9 @@ pub enum Kind {
     Banned,
 }
 
-/// What a response says.
+/// What a response shows of the limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CommandOutput {
+pub struct Outcome {
     pub kind: Kind,
     pub limit: u32,
     pub remaining: u32,
@@ -66,30 +66,23 @@ impl Model {
         self.now += by;
     }
 
-    /// A new process, so much wall time after the model was last recorded.
+    /// A new process, this much wall time after the limits were last written.
     pub fn restart(&mut self, wall_passed: Time) {
         self.now += wall_passed.max(0);
         self.addresses.clear();
     }
 
-    pub fn request(
-        &mut self,
-        account: i64,
-        key: i64,
-        plan: PlanLimits,
-        wall: Time,
-    ) -> CommandOutput {
+    pub fn request(&mut self, account: i64, key: i64, plan: PlanLimits, wall: Time) -> Outcome {
         let now = self.now;
         let minute = self.minutes.entry(account).or_default().at(now, MINUTE);
         let day = self.days.entry(account).or_default().at(now, DAY);
         let shut = plan.per_minute == 0 || plan.per_day == 0;
-        let said = |kind, limit, remaining, end: Time| {
-            self::said(kind, limit, remaining, (now, end), wall)
-        };
+        let answer =
+            |kind, limit, remaining, end: Time| outcome(kind, limit, remaining, (now, end), wall);
         let known = self.keys.entry(key).or_default();
         let ban_end = known.bans.last().map(|(began, length)| began + length);
         if let Some(end) = ban_end.filter(|end| now < *end && !shut) {
-            return said(Kind::Banned, plan.per_minute, 0, end);
+            return answer(Kind::Banned, plan.per_minute, 0, end);
         }
         let mut full = Vec::new();
         for (kind, (end, counted), limit, length) in [
@@ -102,29 +95,29 @@ impl Model {
         }
         if let Some((end, kind, limit)) = full.into_iter().max_by_key(|(end, ..)| *end) {
             if !shut && let Some(end) = known.strike(now, plan.per_minute) {
-                return said(Kind::Banned, plan.per_minute, 0, end);
+                return answer(Kind::Banned, plan.per_minute, 0, end);
             }
-            return said(kind, limit, 0, end);
+            return answer(kind, limit, 0, end);
         }
         self.minutes.get_mut(&account).unwrap().0.push(now);
         self.days.get_mut(&account).unwrap().0.push(now);
         let (of_minute, of_day) = (plan.per_minute - minute.1 - 1, plan.per_day - day.1 - 1);
         if of_day < of_minute || (of_day == of_minute && day.0 > minute.0) {
-            said(Kind::Admitted, plan.per_day, of_day, day.0)
+            answer(Kind::Admitted, plan.per_day, of_day, day.0)
         } else {
-            said(Kind::Admitted, plan.per_minute, of_minute, minute.0)
+            answer(Kind::Admitted, plan.per_minute, of_minute, minute.0)
         }
     }
 
-    pub fn keyless(&mut self, address: &str, per_minute: u32, wall: Time) -> CommandOutput {
+    pub fn keyless(&mut self, address: &str, per_minute: u32, wall: Time) -> Outcome {
         let now = self.now;
         let window = self.addresses.entry(address.to_string()).or_default();
         let (end, counted) = window.at(now, MINUTE);
         if counted >= per_minute {
-            return said(Kind::LimitedByMinute, per_minute, 0, (now, end), wall);
+            return outcome(Kind::LimitedByMinute, per_minute, 0, (now, end), wall);
         }
         window.0.push(now);
-        said(Kind::Admitted, per_minute, per_minute - counted - 1, (now, end), wall)
+        outcome(Kind::Admitted, per_minute, per_minute - counted - 1, (now, end), wall)
     }
 }
 
@@ -149,16 +142,16 @@ impl Key {
     }
 }
 
-fn said(
+fn outcome(
     kind: Kind,
     limit: u32,
     remaining: u32,
     (now, end): (Time, Time),
     wall: Time,
-) -> CommandOutput {
+) -> Outcome {
     let left = end - now;
     let rounded_up = |time: Time| u64::try_from((time + SECOND - 1) / SECOND).unwrap();
-    CommandOutput {
+    Outcome {
         kind,
         limit,
         remaining,

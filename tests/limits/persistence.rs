@@ -13,7 +13,7 @@ fn limits_file(setup: &TestSetup) -> PathBuf {
     setup.directory.path().join("limits.sqlite")
 }
 
-/// The quarantined files, without what SQLite keeps beside them.
+/// The quarantined files, without SQLite's own files.
 fn quarantined(setup: &TestSetup) -> Vec<PathBuf> {
     let files = std::fs::read_dir(setup.directory.path()).unwrap();
     let mut quarantined: Vec<_> = files
@@ -68,7 +68,7 @@ async fn a_crash_loses_what_was_counted_since_the_last_write() {
 }
 
 #[tokio::test]
-async fn over_a_restart_a_wall_clock_that_was_set_keeps_nobody_out_for_longer() {
+async fn setting_the_wall_clock_over_a_restart_prolongs_no_window() {
     for (wall, remaining, reset_in) in [
         (NOON - YEAR / 4, 0, 60),
         (NOON + Duration::from_secs(30), 0, 30),
@@ -153,7 +153,7 @@ async fn without_a_record_counting_goes_on_and_is_written_when_it_can_be() {
         server.setup.write_limits();
     }
     let errors = captured.lines("ERRO");
-    assert_eq!(errors.len(), 1, "it is said once: {errors:?}");
+    assert_eq!(errors.len(), 1, "it is logged once: {errors:?}");
     assert_eq!(errors[0]["msg"], "limits file unavailable");
     std::fs::remove_dir(&path).unwrap();
     server.setup.write_limits();
@@ -211,7 +211,7 @@ async fn a_write_that_failed_is_made_up_for() {
 }
 
 #[tokio::test]
-async fn whatever_the_record_says_nobody_waits_longer_than_a_window_or_a_ban() {
+async fn no_row_of_the_file_delays_longer_than_a_window_or_a_ban() {
     let setup = TestSetup::new();
     let keys = [(60, 2, 1_000), (86_400, 1_000, 2), (300, 1, 1_000)]
         .map(|(wait, per_minute, per_day)| (wait, setup.enterprise_key(per_minute, per_day)));

@@ -1,4 +1,4 @@
-//! Limits as they are agreed: Enterprise's own, none at all, and changed ones.
+//! Plans: fixed limits, Enterprise's own, a limit of 0, and a change of plan.
 
 use super::windows::admitted;
 use std::sync::Mutex;
@@ -39,7 +39,7 @@ async fn every_plan_has_its_own_limits() {
 }
 
 #[tokio::test]
-async fn a_limit_of_0_lets_nothing_in_and_bans_nobody() {
+async fn a_limit_of_0_admits_nothing_and_bans_no_key() {
     for (per_minute, per_day, figures) in
         [(0, 1_000, (0, 0, 60)), (60, 0, (0, 0, 86_400)), (0, 0, (0, 0, 86_400))]
     {

@@ -1,11 +1,11 @@
-//! The two windows: what counts in them, where they end, what the headers say.
+//! The two windows: what counts in them, where they end, what the headers show.
 
 use std::time::Duration;
 use store_orders_api::plans::Plan;
 use testbed::Key;
 use testbed::in_process::{NOON, TestServer, TestSetup};
 
-/// Sends so many requests, all of which are let in.
+/// Sends requests, all of which are admitted.
 pub async fn admitted(server: &TestServer, key: &Key, times: u32) {
     for number in 0..times {
         assert_eq!(server.list_with(key).await.status, 200, "request {number}");
@@ -13,7 +13,7 @@ pub async fn admitted(server: &TestServer, key: &Key, times: u32) {
 }
 
 #[tokio::test]
-async fn at_the_reset_it_is_let_in_and_a_millisecond_before_it_is_not() {
+async fn a_request_is_admitted_at_the_reset_and_not_a_millisecond_before() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Free);
     let server = setup.serve().await;
@@ -107,7 +107,7 @@ async fn the_minute_is_reached_while_the_day_has_room() {
 }
 
 #[tokio::test]
-async fn on_a_tie_the_later_reset_is_told() {
+async fn on_a_tie_the_later_reset_is_shown() {
     let setup = TestSetup::new();
     let key = setup.enterprise_key(2, 2);
     let server = setup.serve().await;
@@ -157,7 +157,7 @@ async fn every_answer_to_a_valid_key_counts_and_a_429_does_not() {
 }
 
 #[tokio::test]
-async fn a_wall_clock_that_is_set_opens_no_window_and_locks_nobody_out() {
+async fn setting_the_wall_clock_opens_no_window_and_prolongs_none() {
     let year = Duration::from_secs(365 * 86_400);
     for wall in [NOON + year, NOON - year / 4, Duration::ZERO] {
         let setup = TestSetup::new();

@@ -1,4 +1,4 @@
-//! The admin listener: whether it is there, and what it says of the server.
+//! The admin listener: whether it listens, and its health checks.
 
 use super::{MANY_ORDERS, data_with, rest_of_list, slow_reader};
 use std::net::TcpListener;

@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, prlimit};
 use testbed::contract::Tap;
 use testbed::{DataDir, Key, ServerProcess, wait_until};
 
-/// Limits the length of this process's files to so many bytes, or not at all.
+/// Limits the length of this process's files, or not.
 fn limit_files(server: &ServerProcess, bytes: Option<u64>) {
     let limit = Rlimit { current: bytes, maximum: None };
     prlimit(Some(server.process().pid().unwrap()), Resource::Fsize, limit).unwrap();

@@ -1,5 +1,5 @@
-//! `/metrics`: the figures are those of what was sent, and say nothing that a
-//! caller has chosen.
+//! `/metrics`: its figures are those of what was sent, and nothing in it was chosen
+//! by a caller.
 
 use super::admin::{admin_origin, ask, setup};
 use std::collections::BTreeMap;
@@ -165,9 +165,9 @@ async fn orders_are_counted_by_state_and_cancellations_by_batch() {
         let path = format!("/v1/store/orders/{id}");
         assert_eq!(server.send_with(&key, "DELETE", &path).await.status, 204);
     }
-    // They are counted anew no sooner than a hundred times as long as that takes.
+    // Counting takes at most a hundredth of the time.
     let now = [state("cancelled", 3.0), state("pending", 17.0), state("shipped", 2.0)];
-    wait_until("the orders are counted anew", || async { states().await == now }).await;
+    wait_until("the orders are recounted", || async { states().await == now }).await;
     let found = samples(&server).await;
     assert_eq!(found["commit_batch_size_count"], 3.0);
     assert_eq!(found["commit_batch_size_sum"], 3.0);

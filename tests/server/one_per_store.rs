@@ -1,9 +1,9 @@
-//! One server per store; commands work beside it.
+//! One server per store; commands work alongside it.
 
 use testbed::CliSandbox;
 
 #[test]
-fn a_second_server_is_rejected_and_commands_work_beside_the_first() {
+fn a_second_server_is_rejected_and_commands_work_alongside_the_first() {
     let sandbox = CliSandbox::new();
     let first = sandbox.serve(&["--listen", "127.0.0.1:0"]);
     let address = first.address().unwrap();

@@ -8,7 +8,7 @@ use testbed::{ServerProcess, Signal, WAIT_TIMEOUT, wait_until};
 use tokio::net::TcpStream;
 
 async fn is_stopping(server: &ServerProcess) {
-    wait_until("the log says so", || async { server.log().contains("\"stopping\"") }).await;
+    wait_until("it is stopping", || async { server.log().contains("\"stopping\"") }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -19,7 +19,7 @@ async fn sigterm_during_a_list_finishes_it_and_exits_0() {
     let reader = slow_reader(address, &key).await;
     server.signal(Signal::TERM).unwrap();
     is_stopping(&server).await;
-    // Where the system lets it: a client that comes now is told so at once.
+    // Elsewhere the socket stays open until the end.
     if cfg!(target_os = "linux") {
         let rejected = || async { TcpStream::connect(address).await.is_err() };
         wait_until("connections are rejected", rejected).await;

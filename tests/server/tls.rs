@@ -34,12 +34,12 @@ async fn serve(
     (setup.serve().await, files, key)
 }
 
-/// Lists until it is told to stop; whether the connection is kept, or a new one
-/// opened for each request. Counts the requests.
+/// Lists until it is stopped, on one connection or on a new one for each request,
+/// and counts the requests.
 async fn list_until(
     stop: Arc<AtomicBool>,
     sent: Arc<AtomicUsize>,
-    keeps: bool,
+    one_connection: bool,
     (url, key, certificates): (String, Key, Vec<TestCertificate>),
 ) {
     let observer = Observer::default();
@@ -47,7 +47,7 @@ async fn list_until(
     let client = || client_trusting(&certificates.iter().collect::<Vec<_>>()).build().unwrap();
     let kept = client();
     while !stop.load(Ordering::Relaxed) {
-        let http = if keeps { kept.clone() } else { client() };
+        let http = if one_connection { kept.clone() } else { client() };
         let response = http.get(&url).bearer_auth(&key.text).send().await.unwrap();
         let answer = observed(&observer.shared(), &request, response).await;
         assert_eq!(answer.status, 200);

@@ -1,10 +1,12 @@
 //! The command line of `cargo xtask`: commands, arguments and help texts.
 
-use crate::bench::{self, BenchArgs};
 use crate::repository::Repository;
 use crate::{Outcome, browser, check, generate, judge, publish};
+use anyhow::Context;
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::process::CommandExt;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -76,17 +78,12 @@ enum Command {
     ))]
     Judge(judge::JudgeArgs),
 
-    /// Measure the server beside what it stands on.
-    ///
-    /// Builds and starts the release server, drives it over loopback and
-    /// compares it with bare dropshot, nginx and SQLite in the same run. Speed
-    /// is reported, never asserted. Needs nginx, sqlite3 and a C compiler.
-    #[command(after_help = concat!(
-        "Examples:\n",
-        "  cargo xtask bench --quick                    all of it in about a minute\n",
-        "  cargo xtask bench --only lists --rounds 15   one part, more exactly",
-    ))]
-    Bench(BenchArgs),
+    /// Measure the server beside what it stands on; `bench --help` says how.
+    #[command(disable_help_flag = true)]
+    Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        arguments: Vec<OsString>,
+    },
 
     /// Test the public pages in a real browser.
     ///
@@ -102,18 +99,6 @@ enum Command {
         "  cargo xtask browser --pictures /tmp/pictures    saves screenshots",
     ))]
     Browser(browser::BrowserArgs),
-
-    /// The benchmark itself, once its programs are built
-    #[command(hide = true)]
-    BenchRun(BenchArgs),
-
-    /// Bare dropshot, for the benchmark
-    #[command(hide = true)]
-    BenchFloor(bench::floors::FloorArgs),
-
-    /// A disk loop, for the benchmark
-    #[command(hide = true)]
-    BenchDisk(bench::disk::DiskArgs),
 }
 
 impl Cli {
@@ -124,16 +109,18 @@ impl Cli {
             Command::Check => Ok(check::check(&check::Inputs::read(&repository), out)?),
             Command::Generate => generate::generate(&repository, out),
             Command::Browser(arguments) => browser::browse(&arguments, &repository, out),
-            Command::Bench(arguments) => bench::build_and_run(&arguments, out),
-            Command::BenchRun(arguments) => bench::run(&arguments, out),
-            Command::BenchFloor(arguments) => {
-                bench::floors::serve(&arguments, out).map(|()| Outcome::Clean)
-            }
-            Command::BenchDisk(arguments) => {
-                bench::disk::repeat(&arguments, out).map(|()| Outcome::Clean)
-            }
+            Command::Bench { arguments } => bench(&repository, &arguments),
             Command::Publish => publish::publish(&repository, out),
             Command::Judge(arguments) => judge::judge(&arguments, &repository, out),
         }
     }
+}
+
+/// Becomes the benchmark, a package of its own: it needs much that no check needs.
+fn bench(repository: &Repository, arguments: &[OsString]) -> anyhow::Result<Outcome> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = std::process::Command::new(cargo);
+    command.args(["run", "--quiet", "--release", "--package", "bench", "--"]).args(arguments);
+    let error = command.current_dir(repository.root()).exec();
+    Err(error).context("cannot run cargo")
 }

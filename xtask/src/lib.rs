@@ -6,7 +6,6 @@
 //! the server does not compile. Each command has a file of its own and prints to
 //! the writer that is passed in.
 
-pub mod bench;
 pub mod browser;
 pub mod canonical_json;
 pub mod changelog;

@@ -6,10 +6,6 @@ use std::process::ExitCode;
 use xtask::Outcome;
 use xtask::cli::Cli;
 
-/// The server's, so that the bare endpoint differs from it in nothing but work.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     // Both strip the colours unless they are a terminal, or if NO_COLOR is set.
     let mut out = anstream::stdout();

@@ -24,7 +24,12 @@ impl Program {
         Ok(Program { path })
     }
 
-    /// The same, after it was built from this checkout.
+    /// The program in this file.
+    pub fn at(path: &Path) -> Program {
+        Program { path: path.to_path_buf() }
+    }
+
+    /// [`Program::built`], after building it from this checkout.
     pub fn build(repository: &Path) -> anyhow::Result<Program> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);

@@ -57,7 +57,7 @@ impl ServerProcess {
         }
     }
 
-    /// The lines it printed, up to the one that says where it listens.
+    /// The lines it printed, up to the one with its address.
     pub fn printed(&self) -> &[String] {
         &self.printed
     }
@@ -83,7 +83,7 @@ impl ServerProcess {
         address.parse().with_context(|| format!("no socket address: {address}"))
     }
 
-    /// From the start to the line that says where it listens.
+    /// From the start to the line with its address.
     pub fn started_in(&self) -> Duration {
         self.started_in
     }
@@ -135,7 +135,7 @@ fn lines_of(stdout: impl std::io::Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            // After the start nobody receives any more.
+            // The receiver is dropped after the start.
             let _ = sender.send(line);
         }
     });
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_that_says_where_it_listens_is_found() {
+    fn the_line_with_the_address_is_found() {
         let server = start("echo KEY=k; echo listening on http://127.0.0.1:80/v1; read x").unwrap();
         assert_eq!(server.address().unwrap(), "127.0.0.1:80".parse().unwrap());
         assert_eq!(server.base_url(), "http://127.0.0.1:80/v1");

@@ -38,7 +38,7 @@ pub enum Subject<'a> {
     NotOurs,
 }
 
-/// Tells by the request line, and by the status where that alone tells.
+/// By the request line and, where only that tells, by the status.
 pub fn subject<'a>(contract: &'a Contract, sent: &SentRequest, status: u16) -> Subject<'a> {
     let path = sent.target.split('?').next().unwrap_or_default();
     let Some(segments) = segments(path) else { return Subject::NotOurs };

@@ -28,7 +28,7 @@ pub struct TestSetup {
     pub directory: TempDir,
     /// The store in it.
     pub store: Arc<SqliteStore>,
-    /// The time, which stands still until the test moves it.
+    /// The time, which does not move unless the test moves it.
     pub clock: Arc<ManualClock>,
     /// The settings.
     pub config: ServerConfig,
@@ -40,7 +40,7 @@ pub struct TestSetup {
     log_buffer: Option<Arc<LogBuffer>>,
     /// With it the server speaks TLS.
     pub(super) certificate: Option<TestCertificate>,
-    /// Stands before the store, if it is to fail.
+    /// Wraps the store, if it is to fail.
     faulty_store: Option<Arc<FaultyStore>>,
 }
 

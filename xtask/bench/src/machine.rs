@@ -1,14 +1,13 @@
-//! The machine: what it is called in the table, which cores the two sides run
-//! on, and how much of a core a process has used.
+//! The machine: its description for the table, the cores that the two sides run
+//! on, and how much processor time a process has used.
 
-use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::collections::HashMap;
-use std::process::{Child, Command};
 use std::time::Duration;
+use testbed::Pid;
 
-/// What a figure was measured on.
-pub fn name() -> String {
+/// What the figures were measured on.
+pub fn description() -> String {
     let field = |file: &str, name: &str| {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         let line = text.lines().find(|line| line.starts_with(name)).unwrap_or_default();
@@ -30,8 +29,8 @@ pub fn name() -> String {
     )
 }
 
-/// How many of the cores were busy for as long as nothing of ours was: what
-/// others take away from both sides.
+/// How many cores were busy while nothing of ours ran: what other programs take
+/// away from both sides.
 pub fn busy_by_others() -> f64 {
     let busy_and_idle = || {
         let text = std::fs::read_to_string("/proc/stat").unwrap_or_default();
@@ -62,8 +61,8 @@ pub enum Side {
 }
 
 impl Side {
-    /// Moves the calling thread, and what it starts from now on, to the core of
-    /// this side; on a machine of one core it stays where it is.
+    /// Pins the calling thread, and what it starts from now on, to the side's core;
+    /// not on a machine with one core.
     pub fn take(self) -> anyhow::Result<()> {
         let all = cores();
         let core = match self {
@@ -78,20 +77,22 @@ impl Side {
         Ok(())
     }
 
-    /// Starts a process on this side's core.
-    pub fn start(self, command: &mut Command) -> anyhow::Result<Child> {
+    /// Does this on the side's core; a process that it starts runs there.
+    pub fn run<T: Send>(
+        self,
+        start: impl FnOnce() -> anyhow::Result<T> + Send,
+    ) -> anyhow::Result<T> {
         std::thread::scope(|scope| {
             let starter = scope.spawn(|| {
                 self.take()?;
-                Ok(command.spawn()?)
+                start()
             });
             starter.join().unwrap_or_else(|_| Err(anyhow::anyhow!("the starter panicked")))
         })
     }
 }
 
-/// The cores that this process may run on, those of its first thread before any
-/// was moved.
+/// The cores that this process could run on before any thread was pinned.
 fn cores() -> &'static [usize] {
     static CORES: std::sync::OnceLock<Vec<usize>> = std::sync::OnceLock::new();
     CORES.get_or_init(|| {
@@ -100,8 +101,8 @@ fn cores() -> &'static [usize] {
     })
 }
 
-/// How long each thread of a process has run. Unlike requests a second it tells
-/// what a request costs even where others use the same core.
+/// How long each thread of a process has run. Unlike requests a second this tells
+/// what a request costs even where other programs use the same core.
 #[derive(Clone, Debug, Default)]
 pub struct CpuTime(HashMap<String, u64>);
 
@@ -142,11 +143,10 @@ mod tests {
     fn a_busy_thread_uses_time() {
         let own = rustix::process::getpid();
         let before = CpuTime::of(own);
-        let mut sum = 0_u64;
-        while CpuTime::of(own).since(&before) < Duration::from_millis(1) {
-            sum = std::hint::black_box(sum + 1);
-        }
+        let work = || (0..100_000_u64).fold(0, |sum, n| std::hint::black_box(sum + n));
+        let used = || CpuTime::of(own).since(&before) >= Duration::from_millis(1);
+        assert!((0..10_000).any(|_| work() > 0 && used()));
         assert!(resident(own).unwrap() > 100_000);
-        assert!(name().contains("cores"));
+        assert!(description().contains("cores"));
     }
 }

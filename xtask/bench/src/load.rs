@@ -1,8 +1,8 @@
-//! The closed loop: some connections, each of which sends its next request when
-//! it has the answer to the one before, for a bounded time. It runs on the
-//! thread that asks for it, and therefore on that thread's core.
+//! The closed loop: connections that each send the next request when they have
+//! the answer to the one before, for a bounded time. It runs on the calling thread
+//! and therefore on that thread's core.
 
-use super::wire::Connection;
+use crate::connection::Connection;
 use anyhow::bail;
 use futures::TryStreamExt;
 use futures::stream::FuturesUnordered;
@@ -12,9 +12,9 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Of bodies from this length on, what came in time counts although they end
-/// after it.
-const PARTS_COUNT: u64 = 64 * 1024;
+/// Of bodies from this length on, the part that came in time counts, although the
+/// rest came later.
+const PARTIAL_BODY_BYTES: u64 = 64 * 1024;
 
 /// What is sent.
 #[derive(Debug)]
@@ -58,10 +58,19 @@ impl Work {
     }
 }
 
+/// A request as the generator sends it.
+pub fn request(method: &str, path: &str, key: Option<&str>, gzip: bool) -> Vec<u8> {
+    let authorization = key.map(|key| format!("Authorization: Bearer {key}\r\n"));
+    let encoding = if gzip { "Accept-Encoding: gzip\r\n" } else { "" };
+    let authorization = authorization.unwrap_or_default();
+    format!("{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{authorization}{encoding}\r\n")
+        .into_bytes()
+}
+
 /// A closed loop to be run.
 #[derive(Clone, Copy, Debug)]
 pub struct Load<'a> {
-    /// Whom to ask.
+    /// Where to connect.
     pub address: SocketAddr,
     /// How many connections.
     pub connections: usize,
@@ -69,11 +78,8 @@ pub struct Load<'a> {
     pub span: Duration,
     /// What to send.
     pub work: &'a Work,
-    /// The status that every answer is to have; another one ends the benchmark,
-    /// because it would measure something else.
+    /// The status that every answer must have: another one ends the benchmark.
     pub status: u16,
-    /// The requests are HEAD: no answer has a body.
-    pub bodyless: bool,
     /// Ends the loop before its time.
     pub stop: Option<&'a AtomicBool>,
 }
@@ -103,16 +109,16 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Answers, with unfinished ones as the part that came of them: a body of a
-    /// million orders does not end with the time.
+    /// Answers, unfinished ones as the part of them that came: a body of a million
+    /// orders rarely ends with the time.
     pub fn parts(&self) -> f64 {
         match self.body {
-            0..PARTS_COUNT => self.answers as f64,
+            0..PARTIAL_BODY_BYTES => self.answers as f64,
             body => self.bytes as f64 / body as f64,
         }
     }
 
-    /// The latency that this part of all answers kept, in microseconds.
+    /// This quantile of the latencies, in microseconds.
     pub fn quantile(&self, part: f64) -> f64 {
         let last = self.latencies.len().saturating_sub(1);
         let index = (last as f64 * part).round() as usize;
@@ -182,9 +188,9 @@ async fn one_connection(
         connection.send(&request).await?;
         let (mut bytes, mut body) = (0, 0);
         let head = connection
-            .receive(load.bodyless, &mut |part| {
+            .receive(&mut |part| {
                 body += part.len() as u64;
-                if body < PARTS_COUNT || Instant::now() <= deadline {
+                if body < PARTIAL_BODY_BYTES || Instant::now() <= deadline {
                     bytes = body;
                 }
             })
@@ -216,6 +222,13 @@ mod tests {
         assert_eq!(request, b"DELETE /v1/store/orders/8 HTTP/1.1");
         assert!(work.next(&mut request));
         assert!(!work.next(&mut request));
+    }
+
+    #[test]
+    fn a_request_ends() {
+        let request = request("GET", "/v1/x", Some("k"), true);
+        let text = String::from_utf8(request).unwrap();
+        assert!(text.contains("\r\nAuthorization: Bearer k\r\n") && text.ends_with("\r\n\r\n"));
     }
 
     #[test]

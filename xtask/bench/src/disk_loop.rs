@@ -1,10 +1,8 @@
-//! The floor under a cancel: how often a second the disk makes a small append
-//! durable, and how often SQLite commits one changed row, each in a process of
-//! its own, so that a slower disk can be put under it and under the server
-//! alike.
+//! What a cancel is compared with: how often a second the disk makes a small append
+//! durable, and how often SQLite commits one changed row. Each loop has a process
+//! of its own, so that the same slower disk can be put under it and the server.
 
-use super::machine::Side;
-use super::server::Process;
+use crate::machine::Side;
 use anyhow::{Context, bail};
 use rusqlite::{Connection, params};
 use std::fs::OpenOptions;
@@ -12,12 +10,13 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
+use testbed::ChildProcess;
 
 /// As much as SQLite appends for a small transaction: a page and its header.
 const APPENDED: [u8; 4_120] = [b'x'; 4_120];
 
-/// `bench-disk`: one of the loops, in a process of its own. It lives as long as
-/// the server beside it: SQLite's log is overwritten in place only when it has
+/// `disk-loop`: one of the loops, in a process of its own. It lives as long as
+/// the server it is compared with: SQLite's log is overwritten in place only when it has
 /// been filled once, which is twice as fast as to lengthen it.
 #[derive(Debug, clap::Args)]
 pub struct DiskArgs {
@@ -38,7 +37,7 @@ pub enum DiskWork {
 }
 
 impl DiskWork {
-    const fn name(self) -> &'static str {
+    const fn as_str(self) -> &'static str {
         match self {
             DiskWork::Fsync => "fsync",
             DiskWork::Commit => "commit",
@@ -101,26 +100,26 @@ fn cancelling(file: &Path) -> anyhow::Result<Once> {
     }))
 }
 
-/// A loop that runs on the served side's core when it is told to. It ends with
-/// its standard input.
+/// A loop that runs on the served side's core on demand. It ends with its standard
+/// input.
 pub struct DiskLoop {
     turns: ChildStdin,
     figures: BufReader<ChildStdout>,
-    _process: Process,
+    _process: ChildProcess,
 }
 
 impl DiskLoop {
-    /// Starts it. `preload` is a library that stands before the system's.
+    /// Starts it. `preload` is a library to load before the system's.
     pub fn start(work: DiskWork, file: &Path, preload: Option<&Path>) -> anyhow::Result<DiskLoop> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["bench-disk", work.name()]).arg(file);
+        command.args(["disk-loop", work.as_str()]).arg(file);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         if let Some(library) = preload {
             command.env("LD_PRELOAD", library);
         }
-        let mut child = Side::Served.start(&mut command)?;
+        let mut child = Side::Served.run(|| Ok(command.spawn()?))?;
         let pipes = (child.stdin.take(), child.stdout.take());
-        let process = Process::of(child, "the disk loop");
+        let process = ChildProcess::new(child, "the disk loop");
         let (Some(turns), Some(figures)) = pipes else { bail!("the disk loop has no pipes") };
         Ok(DiskLoop { turns, figures: BufReader::new(figures), _process: process })
     }

@@ -5,20 +5,20 @@
 //! A server has one list, so the readers of the million are asked first and hold
 //! their snapshots unread while all but a hundred orders are cancelled.
 
-use super::ground::{Ground, request};
-use super::lists::{LIST, listing, settle};
-use super::load::{Load, Work};
-use super::rounds::{Sample, Turn, go, sample};
-use super::server::Running;
-use super::table::{Figure, Row, Target};
-use super::wire::{Connection, Framing};
+use crate::connection::{Connection, Framing};
+use crate::lists::{LIST, listing, settle};
+use crate::load::request;
+use crate::load::{Load, Work};
+use crate::rounds::{Sample, Turn, go, sample};
+use crate::server::MeasuredServer;
+use crate::setup::BenchSetup;
+use crate::table::{Figure, Row, Target};
 use anyhow::{Context, bail};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::runtime::Runtime;
 
 const MILLION: u64 = 1_000_000;
-/// Lists of a million that are read in a round.
-const A_ROUND: usize = 8;
+const LISTS_PER_ROUND: usize = 8;
 
 /// Lists of a million whose first bytes are here and whose rest waits.
 struct Waiting {
@@ -26,30 +26,34 @@ struct Waiting {
     lists: Vec<(Connection, u64)>,
 }
 
-/// Measures the list of a hundred beside the streams and alone.
-pub fn measure(ground: &mut Ground) -> anyhow::Result<Vec<Row>> {
-    let store = ground.store(MILLION)?;
-    let server = ground.serve(&store)?;
+/// Measures the list of a hundred during the streams and alone.
+pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
+    let store = setup.store(MILLION)?;
+    let server = store.serve()?;
     let work = Work::Same(request("GET", LIST, Some(&store.key), false));
-    let load = listing(ground, &server, &work);
-    let asked = (0..=ground.rounds).map(|_| Waiting::ask(&load));
+    let load = listing(setup, &server, &work);
+    let asked = (0..=setup.rounds).map(|_| Waiting::ask(&load));
     let mut asked: Vec<Waiting> = asked.collect::<anyhow::Result<_>>()?;
-    store.cancel_behind(100)?;
+    store.cancel_after(100)?;
     settle(&server, &store.key)?;
 
-    let beside: Turn<'_> = Box::new(|| {
+    let streamed: Turn<'_> = Box::new(|| {
         let waiting = asked.pop().context("more rounds than lists that wait")?;
         while_streaming(waiting, &server, &load)
     });
     let alone: Turn<'_> = Box::new(|| sample(&server, &load));
-    let [beside, alone] = go(ground.rounds, [beside, alone])?;
+    let [streamed, alone] = go(setup.rounds, [streamed, alone])?;
     let name = "list of 100, 1 client, while a million is streamed";
     let target = Target::AtMost(3.0);
-    Ok(vec![Row::compare(name, Figure::P99, &beside, ("without", &alone), target)])
+    Ok(vec![Row::compare(name, Figure::P99, &streamed, ("without", &alone), target)])
 }
 
 /// Lists of a hundred for as long as another thread reads lists of a million.
-fn while_streaming(waiting: Waiting, server: &Running, load: &Load<'_>) -> anyhow::Result<Sample> {
+fn while_streaming(
+    waiting: Waiting,
+    server: &MeasuredServer,
+    load: &Load<'_>,
+) -> anyhow::Result<Sample> {
     let over = AtomicBool::new(false);
     let load = Load { stop: Some(&over), span: load.span * 100, ..*load };
     std::thread::scope(|scope| {
@@ -71,7 +75,7 @@ impl Waiting {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let lists = runtime.block_on(async {
             let mut lists = Vec::new();
-            for _ in 0..A_ROUND {
+            for _ in 0..LISTS_PER_ROUND {
                 let mut connection = Connection::open(load.address).await?;
                 connection.send(request).await?;
                 let Framing::Length(length) = connection.head().await?.framing else {

@@ -1,7 +1,8 @@
-//! The floors under a request: dropshot alone, and nginx, each serving files as
+//! What a request is compared with: bare dropshot and nginx, each serving files as
 //! they are.
 
-use super::server::{Process, Running};
+use crate::machine::Side;
+use crate::server::MeasuredServer;
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use dropshot::{
@@ -14,13 +15,14 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use testbed::ChildProcess;
 
-/// What both serve the files under; as many segments as the list's path has.
+/// The path of the files; as many segments as the list's path has.
 pub const BASE: &str = "/v1/store/";
 
-/// `bench-floor`: the bare endpoint, in a process of its own.
+/// `bare-dropshot`: the bare endpoint, in a process of its own.
 #[derive(Debug, clap::Args)]
-pub struct FloorArgs {
+pub struct BareDropshotArgs {
     /// Files to serve, each under its name
     #[arg(required = true)]
     files: Vec<PathBuf>,
@@ -28,7 +30,7 @@ pub struct FloorArgs {
 
 /// Serves the files with dropshot and nothing else until it is killed: no log,
 /// no key, and otherwise set up as the server is.
-pub fn serve(arguments: &FloorArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+pub fn serve(arguments: &BareDropshotArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let mut api = ApiDescription::new();
     for file in &arguments.files {
         let name = file.file_name().context("a file needs a name")?.to_string_lossy().into_owned();
@@ -71,11 +73,10 @@ fn answer(body: Bytes) -> Response<Body> {
     response
 }
 
-/// Starts the bare endpoint on the served side's core.
-pub fn start_dropshot(files: &[PathBuf]) -> anyhow::Result<Running> {
+/// Starts bare dropshot; its log goes below `prefix`.
+pub fn start_dropshot(prefix: &Path, files: &[PathBuf]) -> anyhow::Result<MeasuredServer> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.arg("bench-floor").args(files).stdin(Stdio::null());
-    Running::start(&mut command, "the bare endpoint", None)
+    MeasuredServer::start(command.arg("bare-dropshot").args(files), &prefix.join("dropshot.log"))
 }
 
 /// One process, no log, `sendfile`, descriptors kept open: as little work a
@@ -98,7 +99,7 @@ http {{
 }
 
 /// Starts nginx on the served side's core; `prefix` is an empty directory.
-pub fn start_nginx(prefix: &Path, files: &[PathBuf]) -> anyhow::Result<Running> {
+pub fn start_nginx(prefix: &Path, files: &[PathBuf]) -> anyhow::Result<MeasuredServer> {
     let program = nginx_program().context("nginx is not installed: apt-get install nginx-light")?;
     let served = prefix.join("files");
     std::fs::create_dir_all(&served)?;
@@ -114,15 +115,15 @@ pub fn start_nginx(prefix: &Path, files: &[PathBuf]) -> anyhow::Result<Running> 
     command.arg("-p").arg(prefix).arg("-c").arg(&configuration).args(["-e", "stderr"]);
     command.stdin(Stdio::null()).stdout(Stdio::null());
     let begun = Instant::now();
-    let child = super::machine::Side::Served.start(&mut command).context("cannot start nginx")?;
-    let process = Process::of(child, "nginx");
+    let child = Side::Served.run(|| command.spawn().context("cannot start nginx"))?;
+    let process = ChildProcess::new(child, "nginx");
     while TcpStream::connect(address).is_err() {
         if begun.elapsed() > Duration::from_secs(10) {
             bail!("nginx did not listen on {address} within ten seconds");
         }
         std::thread::sleep(Duration::from_millis(10));
     }
-    Ok(Running::at(process, address))
+    Ok(MeasuredServer::silent(process, address))
 }
 
 /// Debian keeps it where only root looks for programs.

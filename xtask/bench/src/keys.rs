@@ -25,8 +25,7 @@ fn base62(mut value: u128, digits: usize) -> String {
     text.into_iter().collect()
 }
 
-/// Adds so many accounts without a limit to speak of, each with one key, and
-/// returns the keys.
+/// Adds accounts with the largest limits, each with one key; the keys.
 pub fn add_accounts(store: &Path, count: u64) -> anyhow::Result<Vec<String>> {
     let mut connection = Connection::open(store)?;
     let transaction = connection.transaction()?;

@@ -1,6 +1,5 @@
-//! One keep-alive connection of the load generator: a request out, its answer
-//! in, HTTP/1.1 without pipelining. It keeps nothing of a body, so that the
-//! generator costs less than what it measures.
+//! A keep-alive connection of the load generator: HTTP/1.1 without pipelining. It
+//! keeps no body, so that the generator costs less than what it measures.
 
 use anyhow::{Context, bail};
 use std::io;
@@ -9,12 +8,11 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// As much as is read at once.
-const READ_AT_ONCE: usize = 256 * 1024;
-/// More header lines than any of the measured servers sends.
-const MOST_HEADERS: usize = 32;
+const READ_BYTES: usize = 256 * 1024;
+/// More headers than any of the measured servers sends.
+const MAX_HEADERS: usize = 32;
 /// An answer that takes longer ends the benchmark instead of hanging it.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A connection and what it has read ahead.
 pub struct Connection {
@@ -24,7 +22,7 @@ pub struct Connection {
     end: usize,
 }
 
-/// What an answer's head says.
+/// The head of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The status code.
@@ -38,7 +36,7 @@ pub struct Head {
 /// How a body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
-    /// After so many bytes.
+    /// After this many bytes.
     Length(u64),
     /// With an empty chunk.
     Chunked,
@@ -51,7 +49,7 @@ impl Connection {
             .await
             .with_context(|| format!("cannot connect to {address}"))?;
         stream.set_nodelay(true)?;
-        Ok(Connection { stream, buffer: vec![0; READ_AT_ONCE], start: 0, end: 0 })
+        Ok(Connection { stream, buffer: vec![0; READ_BYTES], start: 0, end: 0 })
     }
 
     /// Sends a whole request.
@@ -59,17 +57,12 @@ impl Connection {
         self.stream.write_all(request).await.context("cannot send a request")
     }
 
-    /// Receives an answer; `body` gets its bytes as they come. The answer to a
-    /// HEAD (`bodyless`) has no body whatever its length says.
-    pub async fn receive(
-        &mut self,
-        bodyless: bool,
-        body: &mut impl FnMut(&[u8]),
-    ) -> anyhow::Result<Head> {
-        tokio::time::timeout(LONGEST_WAIT, async {
+    /// Receives an answer; `body` gets its bytes as they come.
+    pub async fn receive(&mut self, body: &mut impl FnMut(&[u8])) -> anyhow::Result<Head> {
+        tokio::time::timeout(ANSWER_TIMEOUT, async {
             let head = self.head().await?;
             match head.framing {
-                _ if bodyless || head.status == 204 => {}
+                _ if head.status == 204 => {}
                 Framing::Length(length) => self.exactly(length, body).await?,
                 Framing::Chunked => self.chunks(body).await?,
             }
@@ -154,7 +147,7 @@ impl Connection {
 
 /// The head, if all of it is there, and its length in bytes.
 fn parse_head(bytes: &[u8]) -> anyhow::Result<Option<(Head, usize)>> {
-    let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
     let mut response = httparse::Response::new(&mut headers);
     let length = match response.parse(bytes).context("an answer is no HTTP/1.1")? {
         httparse::Status::Complete(length) => length,
@@ -174,7 +167,7 @@ fn parse_head(bytes: &[u8]) -> anyhow::Result<Option<(Head, usize)>> {
     }
     let framing = match framing {
         None if status == 204 => Framing::Length(0),
-        None => bail!("an answer of status {status} does not say how long it is"),
+        None => bail!("an answer of status {status} has no length"),
         Some(framing) => framing,
     };
     Ok(Some((Head { status, gzip, framing }, length)))
@@ -207,10 +200,8 @@ mod tests {
             let mut read = Vec::new();
             for _ in 0..count {
                 let mut body = Vec::new();
-                let head = connection
-                    .receive(false, &mut |bytes| body.extend_from_slice(bytes))
-                    .await
-                    .unwrap();
+                let head =
+                    connection.receive(&mut |bytes| body.extend_from_slice(bytes)).await.unwrap();
                 read.push((head.status, head.gzip, body));
             }
             read

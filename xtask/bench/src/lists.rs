@@ -1,13 +1,14 @@
 //! Lists of a hundred, ten thousand and a million orders, plain and as gzip,
 //! against dropshot and nginx with the same bytes.
 
-use super::floors::{self, BASE};
-use super::ground::{Ground, request};
-use super::load::{Load, Work};
-use super::rounds::{asking, go};
-use super::server::Running;
-use super::table::{Figure, Row, Target};
-use super::wire::Connection;
+use crate::baselines::{self, BASE};
+use crate::connection::Connection;
+use crate::load::request;
+use crate::load::{Load, Work};
+use crate::rounds::{asking, go};
+use crate::server::MeasuredServer;
+use crate::setup::BenchSetup;
+use crate::table::{Figure, Row, Target};
 use anyhow::Context;
 use std::path::PathBuf;
 
@@ -54,29 +55,29 @@ const LENGTHS: [Length; 3] = [
 ];
 
 /// Measures every length.
-pub fn measure(ground: &mut Ground) -> anyhow::Result<Vec<Row>> {
+pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     let mut rows = Vec::new();
     for length in &LENGTHS {
-        rows.extend(measure_length(ground, length)?);
+        rows.extend(measure_length(setup, length)?);
     }
     Ok(rows)
 }
 
-fn measure_length(ground: &mut Ground, length: &Length) -> anyhow::Result<Vec<Row>> {
-    let store = ground.store(length.orders)?;
-    let server = ground.serve(&store)?;
+fn measure_length(setup: &mut BenchSetup, length: &Length) -> anyhow::Result<Vec<Row>> {
+    let store = setup.store(length.orders)?;
+    let server = store.serve()?;
     let plain = Work::Same(request("GET", LIST, Some(&store.key), false));
     let gzip = Work::Same(request("GET", LIST, Some(&store.key), true));
-    let body = ground.new_directory()?.join("orders");
+    let body = setup.new_directory()?.join("orders");
     std::fs::write(&body, body_of(&server, &plain)?)?;
-    let (dropshot, nginx) = start_floors(ground, &[body])?;
-    // The floors get the same octets, the key included, and look at none of them.
+    let (dropshot, nginx) = start_baselines(setup, &[body])?;
+    // The baselines get the same bytes, the key included, and ignore it.
     let same = Work::Same(request("GET", &format!("{BASE}orders"), Some(&store.key), false));
 
-    let turn = |server, work| asking(ground, server, length.connections, work, 200);
+    let turn = |server, work| asking(setup, server, length.connections, work, 200);
     let turns =
         [turn(&server, &plain), turn(&dropshot, &same), turn(&nginx, &same), turn(&server, &gzip)];
-    let [list, dropshot, nginx, gzip] = go(ground.rounds, turns)?;
+    let [list, dropshot, nginx, gzip] = go(setup.rounds, turns)?;
 
     let name = format!("{}, {} clients", length.name, length.connections);
     let note = if gzip.gzip() { "as gzip" } else { "asked for as gzip, sent plain" };
@@ -94,14 +95,17 @@ fn measure_length(ground: &mut Ground, length: &Length) -> anyhow::Result<Vec<Ro
     ])
 }
 
-/// Both floors, serving these files.
-pub fn start_floors(ground: &mut Ground, files: &[PathBuf]) -> anyhow::Result<(Running, Running)> {
-    let prefix = ground.new_directory()?;
-    Ok((floors::start_dropshot(files)?, floors::start_nginx(&prefix, files)?))
+/// Both baselines, serving these files.
+pub fn start_baselines(
+    setup: &mut BenchSetup,
+    files: &[PathBuf],
+) -> anyhow::Result<(MeasuredServer, MeasuredServer)> {
+    let prefix = setup.new_directory()?;
+    Ok((baselines::start_dropshot(&prefix, files)?, baselines::start_nginx(&prefix, files)?))
 }
 
 /// The body of one answer, whatever its status.
-pub fn body_of(server: &Running, work: &Work) -> anyhow::Result<Vec<u8>> {
+pub fn body_of(server: &MeasuredServer, work: &Work) -> anyhow::Result<Vec<u8>> {
     let Work::Same(request) = work else { anyhow::bail!("one request is asked for") };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -109,26 +113,25 @@ pub fn body_of(server: &Running, work: &Work) -> anyhow::Result<Vec<u8>> {
         connection.send(request).await?;
         let mut body = Vec::new();
         let mut whole = |part: &[u8]| body.extend_from_slice(part);
-        connection.receive(false, &mut whole).await.context("a first answer")?;
+        connection.receive(&mut whole).await.context("a first answer")?;
         Ok(body)
     })
 }
 
 /// A closed loop of lists that lasts as long as a round.
-pub fn listing<'a>(ground: &Ground, server: &Running, work: &'a Work) -> Load<'a> {
+pub fn listing<'a>(setup: &BenchSetup, server: &MeasuredServer, work: &'a Work) -> Load<'a> {
     Load {
         address: server.address,
         connections: 1,
-        span: ground.span,
+        span: setup.span,
         work,
         status: 200,
-        bodyless: false,
         stop: None,
     }
 }
 
 /// Waits until a list shows what another process has changed.
-pub fn settle(server: &Running, key: &str) -> anyhow::Result<()> {
+pub fn settle(server: &MeasuredServer, key: &str) -> anyhow::Result<()> {
     let work = Work::Same(request("GET", LIST, Some(key), false));
     body_of(server, &work).map(drop)
 }

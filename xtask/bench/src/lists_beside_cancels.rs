@@ -1,42 +1,43 @@
-//! Lists of ten thousand while 64 clients cancel, and the reverse: each beside
-//! the other against each alone.
+//! Lists of ten thousand while 64 clients cancel, and the reverse: both at once
+//! compared with each alone.
 
-use super::cancels::cancelling;
-use super::ground::{Ground, Store, request};
-use super::lists::{LIST, listing, settle};
-use super::load::{Load, Work};
-use super::rounds::{Sample, Turn, go, sample};
-use super::server::Running;
-use super::table::{Figure, Row, Target};
+use crate::cancels::cancelling;
+use crate::lists::{LIST, listing, settle};
+use crate::load::request;
+use crate::load::{Load, Work};
+use crate::rounds::{Sample, Turn, go, sample};
+use crate::server::MeasuredServer;
+use crate::setup::{BenchSetup, Store};
+use crate::table::{Figure, Row, Target};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The list is 10,000 orders long, in the mean while it shrinks.
 const LONG: i64 = 10_000;
-/// So many are cancelled in a turn.
-const CANCELLED: i64 = 4_000;
-/// Which is done well within this.
-const LONGEST: Duration = Duration::from_secs(60);
+/// How many are cancelled in a turn.
+const CANCELS_PER_TURN: i64 = 4_000;
+/// A turn takes far less.
+const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 const LISTING: usize = 4;
 const CANCELLING: usize = 64;
 
 /// A server whose list is filled up before each turn.
 struct Filled<'a> {
     store: &'a Store,
-    server: &'a Running,
+    server: &'a MeasuredServer,
     /// The ids of the orders that are pending.
     first: Cell<i64>,
     last: Cell<i64>,
 }
 
 /// Measures the four.
-pub fn measure(ground: &mut Ground) -> anyhow::Result<Vec<Row>> {
-    let store = ground.store(LONG as u64)?;
-    let server = ground.serve(&store)?;
+pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
+    let store = setup.store(LONG as u64)?;
+    let server = store.serve()?;
     let filled = Filled { store: &store, server: &server, first: 1.into(), last: LONG.into() };
     let list = Work::Same(request("GET", LIST, Some(&store.key), false));
-    let lists = Load { connections: LISTING, ..listing(ground, &server, &list) };
+    let lists = Load { connections: LISTING, ..listing(setup, &server, &list) };
     // Both figures of the turn in which both run.
     let both = Cell::new(Sample::default());
     let turns: [Turn<'_>; 4] = [
@@ -45,18 +46,18 @@ pub fn measure(ground: &mut Ground) -> anyhow::Result<Vec<Row>> {
             sample(&server, &lists)
         }),
         Box::new(|| {
-            filled.fill(LONG + CANCELLED / 2)?;
+            filled.fill(LONG + CANCELS_PER_TURN / 2)?;
             sample(&server, &Load { work: &filled.cancels(), ..filled.cancel_load(&lists) })
         }),
         Box::new(|| {
-            filled.fill(LONG + CANCELLED / 2)?;
+            filled.fill(LONG + CANCELS_PER_TURN / 2)?;
             let (listed, cancelled) = at_once(&filled, &lists)?;
             both.set(cancelled);
             Ok(listed)
         }),
         Box::new(|| Ok(both.get())),
     ];
-    let [lists_alone, cancels_alone, lists, cancels] = go(ground.rounds, turns)?;
+    let [lists_alone, cancels_alone, lists, cancels] = go(setup.rounds, turns)?;
     let half = Target::AtLeast(0.5);
     let without = |series| ("without", series);
     Ok(vec![
@@ -88,16 +89,16 @@ fn at_once(filled: &Filled<'_>, lists: &Load<'_>) -> anyhow::Result<(Sample, Sam
             over.store(true, Ordering::Relaxed);
             cancelled
         });
-        let listed = sample(server, &Load { stop: Some(&over), span: LONGEST, ..*lists });
+        let listed = sample(server, &Load { stop: Some(&over), span: TURN_TIMEOUT, ..*lists });
         let cancelled = canceller.join().map_err(|_| anyhow::anyhow!("cancelling panicked"))??;
-        // Neither can tell what part of the processor was its own.
+        // The server's processor time cannot be divided between them.
         let unknown = |sample| Sample { cpu: f64::NAN, ..sample };
         Ok((unknown(listed?), unknown(cancelled)))
     })
 }
 
 impl Filled<'_> {
-    /// Adds orders until the list has so many; it never has more.
+    /// Adds orders until the list has this many; it never has more.
     fn fill(&self, to: i64) -> anyhow::Result<()> {
         let last = self.first.get() + to - 1;
         self.store.add_orders(self.last.get() + 1, last)?;
@@ -108,11 +109,11 @@ impl Filled<'_> {
     /// Cancels of the oldest orders.
     fn cancels(&self) -> Work {
         let first = self.first.get();
-        self.first.set(first + CANCELLED);
-        cancelling(&self.store.key, first, first + CANCELLED - 1)
+        self.first.set(first + CANCELS_PER_TURN);
+        cancelling(&self.store.key, first, first + CANCELS_PER_TURN - 1)
     }
 
     fn cancel_load<'b>(&self, like: &Load<'b>) -> Load<'b> {
-        Load { connections: CANCELLING, status: 204, span: LONGEST, ..*like }
+        Load { connections: CANCELLING, status: 204, span: TURN_TIMEOUT, ..*like }
     }
 }

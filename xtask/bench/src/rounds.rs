@@ -1,13 +1,14 @@
-//! Rounds: everything that is compared takes its turn in each, so that what the
-//! machine does at the time meets all of it alike.
+//! Rounds are interleaved: whatever is compared takes a turn in each, so that noise
+//! affects every contender equally.
 
-use super::ground::Ground;
-use super::load::{self, Load, Outcome, Work};
-use super::machine::CpuTime;
-use super::server::Running;
+use crate::load::{self, Load, Outcome, Work};
+use crate::machine::CpuTime;
+use crate::server::MeasuredServer;
+use crate::setup::BenchSetup;
+use crate::spread::Spread;
 use std::time::Duration;
 
-/// What one turn came to.
+/// The figures of one turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sample {
     /// Answers, or whatever is counted, a second.
@@ -45,22 +46,20 @@ impl Sample {
     }
 }
 
-/// The turns of one of those that are compared.
+/// The turns of one contender.
 #[derive(Clone, Debug, Default)]
 pub struct Series(Vec<Sample>);
 
 impl Series {
-    /// The median of this figure.
-    pub fn median(&self, figure: impl Fn(&Sample) -> f64) -> f64 {
-        median(self.0.iter().map(figure).collect())
+    /// This figure over the rounds.
+    pub fn spread(&self, figure: impl Fn(&Sample) -> f64) -> Spread {
+        Spread::of(self.0.iter().map(figure).collect())
     }
 
-    /// The median of what this figure is in proportion to another's in the same
-    /// round.
-    pub fn ratio(&self, other: &Series, figure: impl Fn(&Sample) -> f64) -> f64 {
-        median(
-            self.0.iter().zip(&other.0).map(|(own, other)| figure(own) / figure(other)).collect(),
-        )
+    /// This figure divided by another's in the same round, over the rounds.
+    pub fn ratio(&self, other: &Series, figure: impl Fn(&Sample) -> f64) -> Spread {
+        let rounds = self.0.iter().zip(&other.0);
+        Spread::of(rounds.map(|(own, other)| figure(own) / figure(other)).collect())
     }
 
     /// Whether the bodies were gzip.
@@ -69,21 +68,10 @@ impl Series {
     }
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_unstable_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    let upper = values.get(middle).copied().unwrap_or(f64::NAN);
-    if values.len() % 2 == 1 {
-        return upper;
-    }
-    let lower = values.get(middle.wrapping_sub(1)).copied().unwrap_or(f64::NAN);
-    (lower + upper) / 2.0
-}
-
-/// One of those that are compared: does its turn.
+/// A contender: does its turn.
 pub type Turn<'a> = Box<dyn FnMut() -> anyhow::Result<Sample> + 'a>;
 
-/// Goes the rounds, the first of which is not counted.
+/// Runs the rounds, the first of which is not counted.
 pub fn go<const N: usize>(rounds: usize, mut turns: [Turn<'_>; N]) -> anyhow::Result<[Series; N]> {
     let mut all = [(); N].map(|()| Series::default());
     for round in 0..=rounds {
@@ -97,38 +85,30 @@ pub fn go<const N: usize>(rounds: usize, mut turns: [Turn<'_>; N]) -> anyhow::Re
     Ok(all)
 }
 
-/// A turn that asks a server in a closed loop and looks at what it costs there.
+/// A turn that drives a server with a closed loop.
 pub fn asking<'a>(
-    ground: &Ground,
-    server: &'a Running,
+    setup: &BenchSetup,
+    server: &'a MeasuredServer,
     connections: usize,
     work: &'a Work,
     status: u16,
 ) -> Turn<'a> {
-    let span = ground.span;
-    let load = Load {
-        address: server.address,
-        connections,
-        span,
-        work,
-        status,
-        bodyless: false,
-        stop: None,
-    };
+    let span = setup.span;
+    let load = Load { address: server.address, connections, span, work, status, stop: None };
     Box::new(move || sample(server, &load))
 }
 
-/// Runs a closed loop against a server and looks at what it costs there.
-pub fn sample(server: &Running, load: &Load<'_>) -> anyhow::Result<Sample> {
-    server.empty_log()?;
-    let used = || server.process.pid().map(CpuTime::of).unwrap_or_default();
-    let before = used();
+/// Drives a server with a closed loop and measures what that costs it.
+pub fn sample(server: &MeasuredServer, load: &Load<'_>) -> anyhow::Result<Sample> {
+    server.clear_log()?;
+    let pid = server.pid()?;
+    let before = CpuTime::of(pid);
     let outcome = load::run(load).map_err(|error| {
         // The log is written every tenth of a second.
         std::thread::sleep(Duration::from_millis(200));
         anyhow::anyhow!("{error:#}{}", server.complaints())
     })?;
-    Ok(Sample::of(&outcome, used().since(&before)))
+    Ok(Sample::of(&outcome, CpuTime::of(pid).since(&before)))
 }
 
 #[cfg(test)]
@@ -136,15 +116,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_are_in_the_middle_and_ratios_within_a_round() {
-        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), 2.5);
-        assert!(median(vec![]).is_nan());
+    fn ratios_are_those_within_a_round() {
         let series = |rates: [u64; 3]| Series(rates.map(|rate| Sample::counted(rate, 1.0)).into());
         // Every round says one half, although the rounds differ tenfold.
         let (own, other) = (series([5, 50, 500]), series([10, 100, 1_000]));
-        assert_eq!(own.ratio(&other, |sample| sample.rate), 0.5);
-        assert_eq!(own.median(|sample| sample.rate), 50.0);
+        assert_eq!(own.ratio(&other, |sample| sample.rate), Spread::single(0.5));
+        assert_eq!(own.spread(|sample| sample.rate).median, 50.0);
     }
 
     #[test]

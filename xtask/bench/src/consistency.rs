@@ -1,0 +1,27 @@
+//! Whether what clients saw is true: they list and cancel the same orders while
+//! the server is killed and restarted, and the checker holds what they saw against
+//! its rules.
+
+use crate::setup::BenchSetup;
+use crate::table::{Row, Target};
+use history::{HistoryRecorder, Workload, violations};
+use testbed::Key;
+
+const WORKLOAD: Workload = Workload { orders: 6_000, lives: 4, listers: 4, cancellers: 16 };
+
+/// Records a history and checks it: a row, and the rules that it breaks.
+pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<(Row, Vec<String>)> {
+    let store = setup.store(WORKLOAD.orders as u64)?;
+    let key = Key { id: String::new(), text: store.key.clone() };
+    let serve = || store.data.serve(&[]);
+    let history = HistoryRecorder::record(&store.data, &serve, &key, WORKLOAD)?;
+    let violations = violations(&history);
+    let row = Row::single(
+        "lists and cancels at once, across restarts and kill -9",
+        format!("{} violations", violations.len()),
+        format!("{} lists, {} cancels", history.lists.len(), history.cancels.len()),
+        violations.len() as f64,
+        Target::AtMost(0.0),
+    );
+    Ok((row, violations))
+}

@@ -1,0 +1,248 @@
+//! How fast the server is, compared with dropshot, nginx, SQLite and the disk in one
+//! run and one table; and whether what clients saw is true.
+//!
+//! `cargo xtask bench` runs this. Servers run on one core, the load on another;
+//! nothing leaves the loopback. README.md says how each row is measured.
+
+mod admission;
+mod baselines;
+mod cancels;
+mod connection;
+mod consistency;
+mod disk_loop;
+mod keys;
+mod lists;
+mod lists_beside_cancels;
+mod load;
+mod logging;
+mod machine;
+mod rejections;
+mod rounds;
+mod server;
+mod setup;
+mod spread;
+mod startup;
+mod streaming;
+mod table;
+
+use anyhow::{Context, bail};
+use clap::{Parser, Subcommand, ValueEnum};
+use machine::Side;
+use setup::BenchSetup;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, SystemTime};
+use table::Row;
+use testbed::Program;
+
+/// The server's, so that bare dropshot differs from it in nothing but work.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Compare the server with what it is built on.
+///
+/// Builds and starts the release server, drives it over loopback and compares it
+/// with bare dropshot, nginx and SQLite in the same run. Speed is reported, never
+/// asserted. Needs nginx, sqlite3 and a C compiler.
+#[derive(Debug, Parser)]
+#[command(
+    name = "bench",
+    bin_name = "cargo xtask bench",
+    args_conflicts_with_subcommands = true,
+    after_help = concat!(
+        "Examples:\n",
+        "  cargo xtask bench --quick                    all of it in about a minute\n",
+        "  cargo xtask bench --only lists --rounds 15   one part, more exactly\n\n",
+        "Exit status: 0 measured, 1 what clients saw cannot be true, 2 not measured",
+    ),
+)]
+struct Cli {
+    #[command(subcommand)]
+    helper: Option<Helper>,
+    #[command(flatten)]
+    arguments: BenchArgs,
+}
+
+/// What the benchmark starts as processes of their own.
+#[derive(Debug, Subcommand)]
+enum Helper {
+    /// Bare dropshot
+    #[command(hide = true)]
+    BareDropshot(baselines::BareDropshotArgs),
+    /// A disk loop
+    #[command(hide = true)]
+    DiskLoop(disk_loop::DiskArgs),
+}
+
+/// What to measure, and how thoroughly.
+#[derive(Clone, Debug, clap::Args)]
+struct BenchArgs {
+    /// Shorter rounds: about a minute in all
+    #[arg(long)]
+    quick: bool,
+    /// How many rounds to measure; one more goes uncounted before them
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = clap::value_parser!(u16).range(1..=99))]
+    rounds: u16,
+    /// Only this; may be repeated
+    #[arg(long, value_name = "NAME", value_enum)]
+    only: Vec<Part>,
+    /// Measure this program instead of building the server
+    #[arg(long, value_name = "FILE")]
+    program: Option<PathBuf>,
+    /// Write JSON instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+/// A part of the benchmark that can be run alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Lists of 100, 10,000 and 1,000,000 orders, plain and as gzip
+    Lists,
+    /// Cancels, and what the disk and SQLite can do
+    Cancels,
+    /// 401 and 429
+    Rejections,
+    /// A short list while a long one is streamed
+    Streaming,
+    /// Lists and cancels at the same time
+    ListsBesideCancels,
+    /// Many accounts against few
+    Admission,
+    /// The log on against off
+    Logging,
+    /// Start and memory with a million orders
+    Startup,
+    /// Whether what clients saw is true
+    Consistency,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut out = anstream::stdout();
+    let clean = match &cli.helper {
+        Some(Helper::BareDropshot(arguments)) => {
+            baselines::serve(arguments, &mut out).map(|()| true)
+        }
+        Some(Helper::DiskLoop(arguments)) => disk_loop::repeat(arguments, &mut out).map(|()| true),
+        None => bench(&cli.arguments, &mut out),
+    };
+    match clean {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(error) => {
+            // If standard error is closed too, the exit status has to do.
+            let _ = writeln!(anstream::stderr(), "error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Measures and prints; whether what clients saw can be true.
+fn bench(arguments: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<bool> {
+    let parts: Vec<Part> = Part::value_variants()
+        .iter()
+        .copied()
+        .filter(|part| arguments.only.is_empty() || arguments.only.contains(part))
+        .collect();
+    parts.iter().try_for_each(|part| part.check_tools())?;
+    let program = match &arguments.program {
+        Some(path) => Program::at(path),
+        None => Program::build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))?,
+    };
+    let machine = machine::description();
+    Side::Generator.take()?;
+    let span = Duration::from_millis(if arguments.quick { 120 } else { 700 });
+    let mut setup = BenchSetup::new(program, arguments.rounds.into(), span)?;
+    let mut report = Report { machine, ..Report::default() };
+    for part in parts {
+        report.busy_by_others = report.busy_by_others.max(machine::busy_by_others());
+        let rows = part.measure(&mut setup, &mut report.violations);
+        report.rows.extend(rows.with_context(|| format!("{part:?}"))?);
+    }
+    report.write(arguments, span, out)?;
+    Ok(report.violations.is_empty())
+}
+
+/// What a run came to.
+#[derive(Default)]
+struct Report {
+    machine: String,
+    /// Cores that other programs kept busy.
+    busy_by_others: f64,
+    rows: Vec<Row>,
+    violations: Vec<String>,
+}
+
+impl Report {
+    fn write(
+        &self,
+        arguments: &BenchArgs,
+        span: Duration,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<()> {
+        let Report { machine, busy_by_others, rows, violations } = self;
+        let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
+        let (rounds, round_ms) = (arguments.rounds, span.as_millis());
+        if arguments.json {
+            let report = serde_json::json!({
+                "machine": machine, "date": date, "rounds": rounds, "round_ms": round_ms as u64,
+                "busy_by_others": busy_by_others, "rows": rows, "violations": violations,
+            });
+            writeln!(out, "{report:#}")?;
+            return Ok(());
+        }
+        writeln!(
+            out,
+            "{machine}; {date}; medians over {rounds} rounds of {round_ms} ms, with quartiles.\n\
+             Other programs kept up to {busy_by_others:.1} cores busy.\n"
+        )?;
+        table::write(rows, out)?;
+        for violation in violations {
+            writeln!(out, "\nviolation: {violation}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Part {
+    /// Fails if a program that the part needs is missing.
+    fn check_tools(self) -> anyhow::Result<()> {
+        let is_missing = |name: &str| Command::new(name).arg("--version").output().is_err();
+        match self {
+            Part::Lists | Part::Rejections if baselines::nginx_program().is_none() => {
+                bail!("nginx is missing: apt-get install nginx-light")
+            }
+            Part::Cancels if is_missing("cc") => {
+                bail!("a C compiler is missing: apt-get install gcc")
+            }
+            Part::Startup if is_missing("sqlite3") => {
+                bail!("sqlite3 is missing: apt-get install sqlite3")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn measure(
+        self,
+        setup: &mut BenchSetup,
+        violations: &mut Vec<String>,
+    ) -> anyhow::Result<Vec<Row>> {
+        match self {
+            Part::Lists => lists::measure(setup),
+            Part::Cancels => cancels::measure(setup),
+            Part::Rejections => rejections::measure(setup),
+            Part::Streaming => streaming::measure(setup),
+            Part::ListsBesideCancels => lists_beside_cancels::measure(setup),
+            Part::Admission => admission::measure(setup),
+            Part::Logging => logging::measure(setup),
+            Part::Startup => startup::measure(setup),
+            Part::Consistency => {
+                let (row, found) = consistency::measure(setup)?;
+                violations.extend(found);
+                Ok(vec![row])
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! How soon a server with a million orders listens, against the time that the
+//! `sqlite3` shell takes to print the same table as JSON; and what memory its
+//! list takes.
+
+use crate::lists::{LIST, body_of};
+use crate::load::{Work, request};
+use crate::machine::{Side, resident};
+use crate::rounds::{Sample, Turn, go};
+use crate::server::MeasuredServer;
+use crate::setup::BenchSetup;
+use crate::table::{Figure, Row, Target, grouped};
+use anyhow::{Context, bail};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+const ORDERS: u64 = 1_000_000;
+/// What an order may take in memory in addition to its encoded form.
+const MAX_OVERHEAD_BYTES: f64 = 64.0;
+
+/// Measures both.
+pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
+    let store = setup.store(ORDERS)?;
+    let (loaded, empty) = (store.serve()?, setup.store(1)?.serve()?);
+    let memory = |server: &MeasuredServer| resident(server.pid()?).context("the server has ended");
+    let used = memory(&loaded)?.saturating_sub(memory(&empty)?) as f64;
+    let list = body_of(&loaded, &Work::Same(request("GET", LIST, Some(&store.key), false)))?;
+    let overhead = (used - list.len() as f64) / ORDERS as f64;
+    loaded.stop()?;
+
+    let server: Turn<'_> = Box::new(|| {
+        let server = store.serve()?;
+        let started_in = server.started_in()?.as_secs_f64();
+        server.stop()?;
+        Ok(Sample::counted(1, started_in))
+    });
+    let shell: Turn<'_> = Box::new(|| {
+        let begun = Instant::now();
+        let mut command = Command::new("sqlite3");
+        command.arg("-json").arg(store.file()).arg("SELECT * FROM orders");
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        if !Side::Served.run(|| Ok(command.status()?))?.success() {
+            bail!("sqlite3 could not print the table");
+        }
+        Ok(Sample::counted(1, begun.elapsed().as_secs_f64()))
+    });
+    let [server, shell] = go(setup.rounds, [server, shell])?;
+    let name = "start with 1,000,000 orders";
+    Ok(vec![
+        Row::compare(
+            name,
+            Figure::Seconds,
+            &server,
+            ("sqlite3 -json", &shell),
+            Target::AtMost(3.0),
+        ),
+        Row::single(
+            "memory in addition to 1,000,000 encoded orders",
+            format!("{} B an order", grouped(overhead)),
+            format!("bound: {MAX_OVERHEAD_BYTES} B"),
+            overhead / MAX_OVERHEAD_BYTES,
+            Target::AtMost(1.0),
+        ),
+    ])
+}
