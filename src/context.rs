@@ -6,7 +6,7 @@ use crate::keys::Environment;
 use crate::limits::Limits;
 use crate::log::RequestLog;
 use crate::metrics::Metrics;
-use crate::orders::{Arrivals, OrderList};
+use crate::orders::OrderList;
 use crate::store::Store;
 use slog::Logger;
 use std::sync::Arc;
@@ -15,8 +15,6 @@ use std::sync::Arc;
 pub struct ServerContext {
     /// The list, and cancellation.
     pub orders: OrderList,
-    /// How many requests have arrived.
-    pub arrivals: Arc<Arrivals>,
     /// For single rows.
     pub store: Arc<dyn Store>,
     /// The known keys.

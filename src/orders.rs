@@ -1,63 +1,37 @@
-//! The order book: the list, encoded and ready to send, and the one way to
-//! cancel an order. The store is the truth; the book follows it.
+//! The list of orders, encoded and ready to send, and the one way to cancel an
+//! order. The store is the truth; the list follows it.
 //!
-//! A list reflects every change that was committed before it began, whichever
-//! process made it. Cancellations of this process come as marks from the writer;
-//! what others changed is read from the store when its version is ahead of the
-//! book's.
+//! A list reflects every change that was committed before it began, by whichever
+//! process. Cancellations of this process are told by the writer; the changes of
+//! others are read when the store's version is ahead of the list's.
 
+mod body;
+mod builder;
+mod edit;
 mod gzip;
-mod pages;
+mod page;
 mod response;
-mod stream;
+mod sizes;
+mod snapshot;
+mod state;
 mod writer;
 
-pub use pages::Snapshot;
 pub use response::list_response;
-pub use stream::Arrivals;
+pub use snapshot::Snapshot;
 pub use writer::CancelError;
 
 use crate::metrics::Histogram;
-use crate::store::{CancelOutcome, Cancellation, OrderChange, Store, StoreError};
-use arc_swap::ArcSwap;
-use pages::Edit;
+use crate::store::{CancelOutcome, Cancellation, Store, StoreError};
+use parking_lot::Mutex;
+use sizes::Sizes;
 use slog::Logger;
-use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use state::{Refresh, State};
+use std::sync::Arc;
 use writer::Writer;
 
-/// Marks in so many pages are folded in right away, on the thread that asked for
-/// the list: each page is copied once.
+/// A refresh that changes up to this many pages runs on the thread that asked for
+/// the list: each of them is copied once.
 const FEW_PAGES: usize = 4;
-
-/// Cancelled since the snapshot was made, and what version of the store the
-/// snapshot and these marks reflect together.
-#[derive(Debug, Default)]
-pub struct Marks {
-    gone: Mutex<Vec<i64>>,
-    version: AtomicI64,
-}
-
-impl Marks {
-    /// Adds the cancellations of one transaction, which brought the store from
-    /// one version to another. If the book is behind the first, somebody else's
-    /// changes are missing, and its version stays until they have been read.
-    fn add(&self, gone: impl Iterator<Item = i64>, before: i64, after: i64) {
-        self.lock().extend(gone);
-        let _ = self.version.compare_exchange(before, after, Ordering::AcqRel, Ordering::Acquire);
-    }
-
-    /// The ids, in ascending order.
-    fn sorted(&self) -> Vec<i64> {
-        let mut gone = self.lock().clone();
-        gone.sort_unstable();
-        gone
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<i64>> {
-        self.gone.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// Why there is no list.
 #[derive(Debug, thiserror::Error)]
@@ -70,62 +44,61 @@ pub enum ListError {
     CutShort,
 }
 
+/// Why the orders could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The store could not be read.
+    #[error("the orders cannot be read")]
+    Store(#[from] StoreError),
+    /// The writer's thread could not be started.
+    #[error("the writer's thread cannot be started")]
+    Thread(#[from] std::io::Error),
+}
+
 /// The list of orders and the writer of cancellations.
 pub struct OrderList {
     store: Arc<dyn Store>,
-    snapshot: Arc<ArcSwap<Snapshot>>,
-    marks: Arc<Marks>,
-    /// Held by whoever brings the snapshot up to date.
-    turn: Arc<tokio::sync::Mutex<()>>,
+    state: Arc<Mutex<State>>,
+    /// Held while the snapshot is brought up to date.
+    refresh_lock: Arc<tokio::sync::Mutex<()>>,
     writer: Writer,
 }
 
 impl OrderList {
-    /// Reads the whole list from the store and starts the writer. Blocks.
-    /// The writer counts in `batches` how many cancellations it carries out at
-    /// once.
+    /// Reads all orders from the store and starts the writer, which counts in
+    /// `batches` how many cancellations each transaction carries out. Blocks.
     pub fn open(
         store: Arc<dyn Store>,
         batches: Histogram,
         log: &Logger,
     ) -> Result<OrderList, OpenError> {
-        let snapshot = Arc::new(ArcSwap::default());
-        let marks = Arc::new(Marks::default());
-        read_changes(&*store, &snapshot, &marks)?;
-        let writer = Writer::start(Arc::clone(&store), Arc::clone(&marks), batches, log)?;
-        let turn = Arc::default();
-        Ok(OrderList { store, snapshot, marks, turn, writer })
+        let state = Arc::new(Mutex::new(State::open(&*store, Sizes::default())?));
+        let writer = Writer::start(Arc::clone(&store), Arc::clone(&state), batches, log)?;
+        Ok(OrderList { store, state, refresh_lock: Arc::default(), writer })
     }
 
     /// The list as it stands now.
     pub async fn list(&self) -> Result<Arc<Snapshot>, ListError> {
-        if self.is_current()? {
-            return Ok(self.snapshot.load_full());
+        if let Some(snapshot) = self.current()?.0 {
+            return Ok(snapshot);
         }
-        let turn = Arc::clone(&self.turn).lock_owned().await;
-        // Whoever had the turn before may have read all that this list needs;
-        // the question is asked anew, because that reading may have begun
-        // before this list did.
-        let behind = self.is_behind()?;
-        if !behind {
-            let gone = self.marks.sorted();
-            if self.snapshot.load().pages_of(&gone) <= FEW_PAGES {
-                fold_marks(&self.snapshot, &self.marks, gone);
-                return Ok(self.snapshot.load_full());
-            }
+        let refreshing = Arc::clone(&self.refresh_lock).lock_owned().await;
+        // The refresh before may have read all that this list needs. The store is
+        // asked again, because that refresh may have begun before this list did.
+        let (current, stored) = self.current()?;
+        if let Some(snapshot) = current {
+            return Ok(snapshot);
         }
-        let (store, snapshot, marks) =
-            (Arc::clone(&self.store), Arc::clone(&self.snapshot), Arc::clone(&self.marks));
-        tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            if behind {
-                read_changes(&*store, &snapshot, &marks)?;
-            }
-            fold_marks(&snapshot, &marks, marks.sorted());
-            Ok(snapshot.load_full())
-        })
-        .await
-        .map_err(|_| ListError::CutShort)?
+        let refresh = Refresh::of(&self.state, stored);
+        if !refresh.is_long(FEW_PAGES) {
+            return Ok(refresh.run(&self.state, &*self.store)?);
+        }
+        let (store, state) = (Arc::clone(&self.store), Arc::clone(&self.state));
+        let run = move || {
+            let _refreshing = refreshing;
+            refresh.run(&state, &*store)
+        };
+        tokio::task::spawn_blocking(run).await.map_err(|_| ListError::CutShort)?.map_err(Into::into)
     }
 
     /// Cancels a pending order: durable, and in no list that begins after this
@@ -143,55 +116,10 @@ impl OrderList {
         Ok(())
     }
 
-    fn is_current(&self) -> Result<bool, StoreError> {
-        Ok(!self.is_behind()? && self.marks.lock().is_empty())
+    /// The snapshot, if it reflects all that the store holds, and the store's version.
+    fn current(&self) -> Result<(Option<Arc<Snapshot>>, i64), StoreError> {
+        // Asked before the snapshot is taken: it may only be newer.
+        let stored = self.store.versions()?.orders;
+        Ok((self.state.lock().current(stored), stored))
     }
-
-    fn is_behind(&self) -> Result<bool, StoreError> {
-        // Read before the snapshot is, which is stored before the version.
-        Ok(self.store.versions()?.orders > self.marks.version.load(Ordering::Acquire))
-    }
-}
-
-/// Why the book could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// The store could not be read.
-    #[error("the orders cannot be read")]
-    Store(#[from] StoreError),
-    /// The writer's thread could not be started.
-    #[error("the writer's thread cannot be started")]
-    Thread(#[from] std::io::Error),
-}
-
-/// Reads what the store holds after the book's version.
-fn read_changes(
-    store: &dyn Store,
-    snapshot: &ArcSwap<Snapshot>,
-    marks: &Marks,
-) -> Result<(), StoreError> {
-    let old = snapshot.load_full();
-    let mut edit = Edit::of(&old);
-    let after = marks.version.load(Ordering::Acquire);
-    let version = store.for_each_order_since(after, &mut |change| edit.apply(change))?;
-    snapshot.store(Arc::new(edit.finish()));
-    marks.version.fetch_max(version, Ordering::AcqRel);
-    Ok(())
-}
-
-/// Takes orders out of the snapshot: those of the first marks, in ascending order.
-/// These marks go only when the new snapshot is in place: a list sees either them
-/// or it.
-fn fold_marks(snapshot: &ArcSwap<Snapshot>, marks: &Marks, gone: Vec<i64>) {
-    let folded = gone.len();
-    if folded == 0 {
-        return;
-    }
-    let old = snapshot.load_full();
-    let mut edit = Edit::of(&old);
-    for id in gone {
-        edit.apply(OrderChange::Removed(id));
-    }
-    snapshot.store(Arc::new(edit.finish()));
-    marks.lock().drain(..folded);
 }

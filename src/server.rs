@@ -205,7 +205,6 @@ fn open(
     Ok(ServerContext {
         keys: Arc::new(KeyCache::open(Arc::clone(&store))?),
         orders: OrderList::open(Arc::clone(&store), metrics.batches.clone(), &log)?,
-        arrivals: Arc::default(),
         store,
         limits,
         clock,

@@ -36,7 +36,7 @@ impl StoreOrdersApi for Handlers {
             Err(error @ ListError::CutShort) => return Err(failed(&context, &error)),
         };
         let gzip = accepts_gzip(context.request.headers());
-        Ok(Answer::Success(Listed(list_response(list, gzip, &server.arrivals))))
+        Ok(Answer::Success(Listed(list_response(list, gzip))))
     }
 
     async fn cancel_order(

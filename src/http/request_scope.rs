@@ -54,7 +54,6 @@ impl RequestScope {
     /// Begins with the arrival of the request.
     pub fn begin(context: &Context, client: IpAddr) -> RequestScope {
         let (server, request) = (context.context(), &context.request);
-        server.arrivals.count();
         RequestScope {
             server: Arc::clone(server),
             started: Instant::now(),

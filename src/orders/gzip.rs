@@ -1,23 +1,26 @@
-//! The list as one gzip member made of pages that were compressed apart, each
-//! once (RFC 1951, RFC 1952).
+//! One gzip member out of parts that are compressed independently (RFC 1951,
+//! RFC 1952).
 //!
-//! A page becomes raw deflate blocks that end in a full flush: on a byte, and
-//! with nothing that the next page could refer back to. So the blocks of any
-//! pages, laid end to end behind a header, and an empty last block, the CRC and
-//! the length behind them, are a gzip file.
+//! A part becomes raw deflate blocks that end in a full flush: on a byte boundary,
+//! with nothing that the next part could refer back to. So a header, the blocks of
+//! any parts, an empty last block, the CRC and the length are a gzip file.
 
-use super::pages::Snapshot;
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress};
 
 /// The magic number, deflate, no flags, no time, no extra flags, unknown system.
 pub const HEADER: &[u8] = &[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
 
-/// Up to one TCP segment nothing is saved by compressing.
-pub const SHORT_LIST: u64 = 1_400;
+/// The bytes behind the last part.
+const END_BYTES: usize = 10;
 
-/// A page's bytes as deflate blocks.
-#[derive(Debug)]
+/// How many bytes the file has whose parts have this many together.
+pub fn length(blocks: usize) -> usize {
+    HEADER.len() + blocks + END_BYTES
+}
+
+/// A part as deflate blocks.
+#[derive(Clone, Debug)]
 pub struct Deflated {
     /// The blocks, ended by a full flush.
     pub blocks: Bytes,
@@ -29,8 +32,7 @@ impl Deflated {
     /// Compresses these bytes.
     pub fn of(bytes: &[u8]) -> Deflated {
         let mut compress = Compress::new(Compression::default(), false);
-        // What does not compress grows by 5 bytes for each 16 KiB at most, and a
-        // flush adds 5; the loop takes care of whatever this underrates.
+        // A guess; the loop adds room where it is too low.
         let mut blocks = Vec::with_capacity(bytes.len() / 8 + 1_024);
         loop {
             let rest = bytes.get(compress.total_in() as usize..).unwrap_or_default();
@@ -50,7 +52,7 @@ impl Deflated {
     }
 }
 
-/// What has been sent of a list, from which its end is computed.
+/// The checksum of the parts so far, which the end of the file states.
 #[derive(Clone, Debug, Default)]
 pub struct Checksum {
     crc: crc32fast::Hasher,
@@ -58,10 +60,10 @@ pub struct Checksum {
 }
 
 impl Checksum {
-    /// Takes the next page in.
-    pub fn add(&mut self, page: &Deflated) {
-        self.crc.combine(&crc32fast::Hasher::new_with_initial_len(page.crc, page.length));
-        self.length += page.length;
+    /// Adds the next part.
+    pub fn add(&mut self, part: &Deflated) {
+        self.crc.combine(&crc32fast::Hasher::new_with_initial_len(part.crc, part.length));
+        self.length += part.length;
     }
 
     /// An empty last block, the CRC-32, and the length modulo 2^32.
@@ -73,51 +75,42 @@ impl Checksum {
     }
 }
 
-/// How many bytes come behind the last page.
-const END_LENGTH: u64 = 10;
-
-/// How many bytes the list has as gzip, if all of its pages are compressed.
-pub fn length(snapshot: &Snapshot) -> Option<u64> {
-    let pages = snapshot.pages().iter();
-    let blocks: Option<u64> = pages.map(|page| Some(page.deflated()?.blocks.len() as u64)).sum();
-    Some(HEADER.len() as u64 + blocks? + END_LENGTH)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use rand::{Rng, SeedableRng, rngs::StdRng};
     use std::io::Read;
 
-    fn unzipped(pages: &[Vec<u8>]) -> Vec<u8> {
+    fn unzipped(parts: &[Vec<u8>]) -> Vec<u8> {
         let mut file = HEADER.to_vec();
         let mut checksum = Checksum::default();
-        for page in pages {
-            let page = Deflated::of(page);
-            assert!(page.blocks.ends_with(&[0, 0, 0xff, 0xff]));
-            file.extend_from_slice(&page.blocks);
-            checksum.add(&page);
+        let mut blocks = 0;
+        for part in parts {
+            let part = Deflated::of(part);
+            assert!(part.blocks.ends_with(&[0, 0, 0xff, 0xff]));
+            file.extend_from_slice(&part.blocks);
+            blocks += part.blocks.len();
+            checksum.add(&part);
         }
-        let end = checksum.end();
-        assert_eq!(end.len() as u64, END_LENGTH);
-        file.extend_from_slice(&end);
+        file.extend_from_slice(&checksum.end());
+        assert_eq!(file.len(), length(blocks));
         let mut text = Vec::new();
         flate2::read::GzDecoder::new(&file[..]).read_to_end(&mut text).unwrap();
         text
     }
 
     #[test]
-    fn pages_compressed_apart_are_one_gzip_member() {
+    fn parts_compressed_apart_are_one_gzip_member() {
         let mut noise = vec![0; 300_000];
         StdRng::seed_from_u64(7).fill_bytes(&mut noise);
         let sample = br#"{"id":1,"petId":2,"quantity":3,"complete":true},"#.repeat(5_000);
-        for pages in [
+        for parts in [
             vec![],
             vec![b"[]".to_vec()],
             vec![sample.clone(), sample.clone(), b"]".to_vec()],
             vec![noise.clone(), sample, noise, vec![]],
         ] {
-            assert_eq!(unzipped(&pages), pages.concat());
+            assert_eq!(unzipped(&parts), parts.concat());
         }
     }
 }

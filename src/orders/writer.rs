@@ -1,24 +1,25 @@
 //! The one writer of cancellations: it takes as many as have queued, carries
 //! them out in one transaction, makes them visible to lists, then answers.
 //!
-//! With one client a batch is one cancellation and nobody waits for more; with
-//! many, one fsync serves them all. The writer is woken when those that have
-//! arrived together have all queued: woken by the first of them, on a busy machine
-//! it would often take that one alone.
+//! With one client a batch is one cancellation and waits for no more; with many,
+//! one fsync serves them all.
 
-use super::Marks;
+use super::state::State;
 use crate::metrics::Histogram;
 use crate::store::{CancelOutcome, Cancellation, Store, StoreError};
+use parking_lot::Mutex;
 use slog::{Logger, error, o};
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 /// How many cancellations one transaction carries out at most: it bounds how
 /// long the first of them waits for the last.
 const LARGEST_BATCH: usize = 1_024;
+
+/// How many may wait for the writer; more wait to get into the queue.
+const LONGEST_QUEUE: usize = 4 * LARGEST_BATCH;
 
 /// Why there is no outcome.
 #[derive(Debug, thiserror::Error)]
@@ -38,82 +39,14 @@ type Request = (Cancellation, oneshot::Sender<Answer>);
 /// the queue is empty.
 #[derive(Debug)]
 pub struct Writer {
-    queue: Arc<Queue>,
+    queue: mpsc::Sender<Request>,
     failed: Arc<AtomicBool>,
-}
-
-impl Drop for Writer {
-    fn drop(&mut self) {
-        self.queue.lock().ended = true;
-        self.queue.changed.notify_one();
-    }
-}
-
-/// Cancellations that wait for the writer.
-#[derive(Debug, Default)]
-struct Queue {
-    state: Mutex<Queued>,
-    changed: Condvar,
-}
-
-#[derive(Debug, Default)]
-struct Queued {
-    requests: VecDeque<Request>,
-    /// Nobody asks any more, or nobody is there to be asked.
-    ended: bool,
-}
-
-impl Queue {
-    /// Adds a request, unless nobody would hear it.
-    fn push(&self, request: Request) -> Result<Wake<'_>, CancelError> {
-        let mut queued = self.lock();
-        if queued.ended {
-            return Err(CancelError::NoAnswer);
-        }
-        queued.requests.push_back(request);
-        Ok(Wake(self))
-    }
-
-    /// Waits for requests and takes as many as one transaction may carry out;
-    /// none if there will be no more.
-    fn take(&self) -> Vec<Request> {
-        let idle = |queued: &mut Queued| queued.requests.is_empty() && !queued.ended;
-        let waited = self.changed.wait_while(self.lock(), idle);
-        let mut queued = waited.unwrap_or_else(PoisonError::into_inner);
-        let batch = queued.requests.len().min(LARGEST_BATCH);
-        queued.requests.drain(..batch).collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Queued> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Wakes the writer, also where the caller goes away before he does.
-struct Wake<'a>(&'a Queue);
-
-impl Drop for Wake<'_> {
-    fn drop(&mut self) {
-        self.0.changed.notify_one();
-    }
-}
-
-/// Ends the queue when the writer's thread ends, however it does: whoever waits
-/// learns that there is no answer.
-struct Serving<'a>(&'a Queue);
-
-impl Drop for Serving<'_> {
-    fn drop(&mut self) {
-        let mut queued = self.0.lock();
-        queued.ended = true;
-        queued.requests.clear();
-    }
 }
 
 /// What the writer's thread works with.
 struct Work {
     store: Arc<dyn Store>,
-    marks: Arc<Marks>,
+    state: Arc<Mutex<State>>,
     /// How many cancellations each transaction carried out.
     batches: Histogram,
     /// The last batch was not carried out.
@@ -125,18 +58,17 @@ impl Writer {
     /// Starts the thread.
     pub fn start(
         store: Arc<dyn Store>,
-        marks: Arc<Marks>,
+        state: Arc<Mutex<State>>,
         batches: Histogram,
         log: &Logger,
     ) -> std::io::Result<Writer> {
-        let queue = Arc::new(Queue::default());
+        let (queue, requests) = mpsc::channel(LONGEST_QUEUE);
         let failed = Arc::new(AtomicBool::new(false));
         let log = log.new(o!("part" => "writer"));
-        let work = Work { store, marks, batches, failed: Arc::clone(&failed), log };
-        let requests = Arc::clone(&queue);
+        let work = Work { store, state, batches, failed: Arc::clone(&failed), log };
         std::thread::Builder::new()
             .name("writer".to_string())
-            .spawn(move || write(&work, &requests))?;
+            .spawn(move || write(&work, requests))?;
         Ok(Writer { queue, failed })
     }
 
@@ -149,20 +81,15 @@ impl Writer {
     /// goes away.
     pub async fn cancel(&self, cancellation: Cancellation) -> Result<CancelOutcome, CancelError> {
         let (sender, answer) = oneshot::channel();
-        let wake = self.queue.push((cancellation, sender))?;
-        tokio::task::yield_now().await;
-        drop(wake);
+        self.queue.send((cancellation, sender)).await.map_err(|_| CancelError::NoAnswer)?;
         answer.await.map_err(|_| CancelError::NoAnswer)?.map_err(CancelError::Store)
     }
 }
 
-fn write(work: &Work, queue: &Queue) {
-    let _serving = Serving(queue);
-    loop {
-        let (batch, senders): (Vec<_>, Vec<_>) = queue.take().into_iter().unzip();
-        if batch.is_empty() {
-            return;
-        }
+fn write(work: &Work, mut queue: mpsc::Receiver<Request>) {
+    let mut requests = Vec::new();
+    while queue.blocking_recv_many(&mut requests, LARGEST_BATCH) > 0 {
+        let (batch, senders): (Vec<_>, Vec<_>) = requests.drain(..).unzip();
         let answers = catch_unwind(AssertUnwindSafe(|| carry_out(work, &batch)));
         let carried_out = answers.as_ref().is_ok_and(|answers| answers.iter().all(Result::is_ok));
         work.failed.store(!carried_out, Ordering::Relaxed);
@@ -188,7 +115,7 @@ fn carry_out(work: &Work, batch: &[Cancellation]) -> Vec<Answer> {
                 .zip(&done.outcomes)
                 .filter(|(_, outcome)| **outcome == CancelOutcome::Cancelled)
                 .map(|(cancellation, _)| cancellation.order_id);
-            work.marks.add(gone, done.before, done.after);
+            work.state.lock().remove(gone, done.before, done.after);
             done.outcomes.into_iter().map(Ok).collect()
         }
         Err(error) => {
@@ -201,6 +128,7 @@ fn carry_out(work: &Work, batch: &[Cancellation]) -> Vec<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::orders::sizes::Sizes;
     use crate::store::NewOrder;
     use crate::store::sqlite::SqliteStore;
     use chrono::DateTime;
@@ -225,8 +153,9 @@ mod tests {
         store.import_orders(&orders, false, &|| ()).unwrap();
         let batches = Histogram::new(&[1, 19, 20]);
         let log = Logger::root(slog::Discard, o!());
-        let (marks, counted) = (Arc::default(), batches.clone());
-        (Writer::start(Arc::new(store), marks, counted, &log).unwrap(), batches, directory)
+        let state = State::open(&store, Sizes::default()).unwrap();
+        let (state, counted) = (Arc::new(Mutex::new(state)), batches.clone());
+        (Writer::start(Arc::new(store), state, counted, &log).unwrap(), batches, directory)
     }
 
     fn cancellation(order_id: i64) -> Cancellation {
@@ -248,17 +177,15 @@ mod tests {
         let mut gone = Box::pin(writer.cancel(cancellation(1)));
         assert!(gone.as_mut().now_or_never().is_none());
         drop(gone);
-        while batches.sum() < 1 {
-            tokio::task::yield_now().await;
-        }
         let again = writer.cancel(cancellation(1)).await;
         assert!(matches!(again, Ok(CancelOutcome::NotFound)), "{again:?}");
+        assert_eq!(batches.sum(), 2);
     }
 
     #[tokio::test]
     async fn without_the_writers_thread_there_is_no_answer() {
-        let (writer, _, _directory) = writer();
-        drop(Serving(&writer.queue));
+        let (queue, _) = mpsc::channel(1);
+        let writer = Writer { queue, failed: Arc::default() };
         let answer = writer.cancel(cancellation(1)).await;
         assert!(matches!(answer, Err(CancelError::NoAnswer)), "{answer:?}");
     }

@@ -4,6 +4,7 @@
 use super::admin::{admin_origin, ask, setup};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use store_orders_api::document::API_VERSION;
 use store_orders_api::plans::Plan;
 use testbed::in_process::TestServer;
 use testbed::{Key, wait_until};
@@ -108,7 +109,8 @@ async fn requests_are_counted_by_route_method_and_status() {
         assert_eq!(found[&format!("request_latency_seconds_bucket{{le=\"+Inf\",{route}}}")], count);
     }
     assert_eq!(counted(&found, "limited_requests_total"), []);
-    assert_eq!(found[r#"build_info{version="1.0.0",api_version="1.0.0"}"#], 1.0);
+    let build = format!(r#"build_info{{version="1.0.0",api_version="{API_VERSION}"}}"#);
+    assert_eq!(found[&build], 1.0);
     assert_eq!(found["log_lines_dropped_total"], 0.0);
 }
 

@@ -1,0 +1,118 @@
+//! Fills pages one after the other with orders that are encoded already.
+
+use super::page::Page;
+use super::sizes::Sizes;
+use super::snapshot::Snapshot;
+use bytes::Bytes;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Fills pages one after the other.
+#[derive(Debug)]
+pub struct PagesBuilder {
+    sizes: Sizes,
+    pages: Vec<Arc<Page>>,
+    bytes: Vec<u8>,
+    ids: Vec<i64>,
+    ends: Vec<u32>,
+}
+
+impl PagesBuilder {
+    /// No page yet.
+    pub fn new(sizes: Sizes) -> PagesBuilder {
+        let (pages, bytes, ids, ends) = Default::default();
+        PagesBuilder { sizes, pages, bytes, ids, ends }
+    }
+
+    /// Adds an order.
+    pub fn push(&mut self, id: i64, order: &[u8]) {
+        self.begin_order(order.len());
+        self.bytes.extend_from_slice(order);
+        self.ids.push(id);
+        self.ends.push(self.bytes.len() as u32);
+    }
+
+    /// Adds these orders of a page; the one before them ends at byte `start`.
+    pub fn push_run(&mut self, page: &Page, orders: Range<usize>, start: usize) {
+        let ids = page.ids().get(orders.clone()).unwrap_or_default();
+        let ends = page.ends().get(orders).unwrap_or_default();
+        let Some(end) = ends.last().map(|end| *end as usize) else { return };
+        let Some(run) = page.bytes().get(start + 1..end) else { return };
+        self.begin_order(run.len());
+        let shift = self.bytes.len().wrapping_sub(start + 1);
+        self.bytes.extend_from_slice(run);
+        self.ids.extend_from_slice(ids);
+        self.ends.extend(ends.iter().map(|end| (*end as usize).wrapping_add(shift) as u32));
+    }
+
+    /// Adds a whole page: as it is, unless it fits into the one being filled.
+    pub fn push_page(&mut self, page: &Arc<Page>) {
+        let fits = self.bytes.len() + page.bytes().len() < self.sizes.page_bytes;
+        if self.ids.is_empty() || !fits {
+            self.close_page();
+            if page.bytes().first() == Some(&self.separator()) {
+                return self.add(Arc::clone(page));
+            }
+        }
+        self.push_run(page, 0..page.ids().len(), 0);
+    }
+
+    /// The list of these pages.
+    pub fn finish(mut self) -> Snapshot {
+        if !self.ids.is_empty() {
+            self.bytes.push(b']');
+            self.close_page();
+        }
+        if let Some(last) = self.pages.last_mut()
+            && !last.is_last()
+        {
+            *last = last.with_bytes(Bytes::from([last.bytes(), &b"]"[..]].concat()));
+        }
+        Snapshot::new(self.pages, self.sizes)
+    }
+
+    /// Makes room for an order, or a run of them, of this length, and separates it
+    /// from the one before.
+    fn begin_order(&mut self, bytes: usize) {
+        if self.bytes.len() + 1 + bytes >= self.sizes.page_bytes {
+            self.close_page();
+        }
+        if self.bytes.capacity() == 0 {
+            self.bytes.reserve_exact(self.sizes.page_bytes);
+        }
+        self.bytes.push(self.separator());
+    }
+
+    fn separator(&self) -> u8 {
+        if self.pages.is_empty() && self.ids.is_empty() { b'[' } else { b',' }
+    }
+
+    /// Makes a page of what has been gathered.
+    fn close_page(&mut self) {
+        if self.ids.is_empty() {
+            return;
+        }
+        // A page that is nearly full keeps its buffer, which is at most an eighth
+        // larger and need not be copied.
+        let bytes = if self.bytes.len() > self.sizes.page_bytes / 8 * 7 {
+            Bytes::from(std::mem::take(&mut self.bytes))
+        } else {
+            Bytes::copy_from_slice(&self.bytes)
+        };
+        let page = Page::new(bytes, &self.ids, &self.ends);
+        self.bytes.clear();
+        self.ids.clear();
+        self.ends.clear();
+        self.add(Arc::new(page));
+    }
+
+    /// Adds a page behind the others, none of which is the last any more.
+    fn add(&mut self, page: Arc<Page>) {
+        if let Some(before) = self.pages.last_mut()
+            && before.is_last()
+        {
+            *before = before.with_bytes(before.bytes().slice(..before.bytes().len() - 1));
+        }
+        self.pages.push(page);
+    }
+}

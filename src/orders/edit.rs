@@ -1,0 +1,215 @@
+//! A new snapshot out of an old one and what has changed since. An order is encoded
+//! when its row is read, and never again: when others come or go, its bytes are
+//! copied to a new page.
+
+use super::builder::PagesBuilder;
+use super::page::Page;
+use super::snapshot::Snapshot;
+use crate::store::{ListedOrder, OrderChange};
+use std::sync::Arc;
+
+/// Applies changes to a snapshot, in ascending order of id, each id once. Pages
+/// that no change touches are shared with it.
+#[derive(Debug)]
+pub struct Edit<'a> {
+    old: std::slice::Iter<'a, Arc<Page>>,
+    open: Option<OpenPage<'a>>,
+    new: PagesBuilder,
+    scratch: Vec<u8>,
+}
+
+/// An old page that is being copied.
+#[derive(Debug)]
+struct OpenPage<'a> {
+    page: &'a Page,
+    /// How many of its orders have been copied or dropped.
+    done: usize,
+    /// Where the last of these ends.
+    end: usize,
+}
+
+impl<'a> Edit<'a> {
+    /// Begins with the first order of this snapshot.
+    pub fn of(snapshot: &'a Snapshot) -> Edit<'a> {
+        Edit {
+            old: snapshot.pages().iter(),
+            open: None,
+            new: PagesBuilder::new(snapshot.sizes()),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Applies the next change.
+    pub fn apply(&mut self, change: OrderChange<'_>) {
+        match change {
+            OrderChange::Listed(order) => {
+                self.go_to(order.id);
+                encode(&order, &mut self.scratch);
+                self.new.push(order.id, &self.scratch);
+            }
+            OrderChange::Removed(id) => self.go_to(id),
+        }
+    }
+
+    /// Takes over the rest and ends.
+    pub fn finish(mut self) -> Snapshot {
+        self.copy_open(None);
+        for page in self.old {
+            self.new.push_page(page);
+        }
+        self.new.finish()
+    }
+
+    /// Takes over every order before `id` and drops the order of `id` itself.
+    fn go_to(&mut self, id: i64) {
+        self.copy_open(Some(id));
+        while self.open.is_none() {
+            let Some(page) = self.old.next() else { return };
+            if page.reaches(id) {
+                self.open = Some(OpenPage { page, done: 0, end: 0 });
+                return self.copy_open(Some(id));
+            }
+            self.new.push_page(page);
+        }
+    }
+
+    /// Copies the open page up to `id` and drops that one, or copies all of it.
+    fn copy_open(&mut self, id: Option<i64>) {
+        let Some(OpenPage { page, mut done, mut end }) = self.open.take() else { return };
+        let end_of = |done: usize, end| page.ends().get(done - 1).map_or(end, |end| *end as usize);
+        let rest = page.ids().get(done..).unwrap_or_default();
+        let before = id.map_or(rest.len(), |id| rest.partition_point(|own| *own < id));
+        self.new.push_run(page, done..done + before, end);
+        if before > 0 {
+            done += before;
+            end = end_of(done, end);
+        }
+        if id.is_some() && page.ids().get(done) == id.as_ref() {
+            done += 1;
+            end = end_of(done, end);
+        }
+        if done < page.ids().len() {
+            self.open = Some(OpenPage { page, done, end });
+        }
+    }
+}
+
+fn encode(order: &ListedOrder<'_>, into: &mut Vec<u8>) {
+    into.clear();
+    // Numbers, a flag and a text without surprises: serializing them into
+    // memory cannot fail.
+    let _ = serde_json::to_writer(into, order);
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::orders::sizes::Sizes;
+    use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
+    use std::collections::BTreeMap;
+    use store_orders_api::types::Order;
+
+    /// About 80 orders a page.
+    pub const SMALL: Sizes =
+        Sizes { page_bytes: 4_096, joined_bytes: 16_384, turn_bytes: 1_024, pages_ahead: 2 };
+
+    /// A list of this many orders, the first of them 0.
+    pub fn snapshot(orders: i64) -> Snapshot {
+        let listed = |id| OrderChange::Listed(order(id, 1));
+        edited(&Snapshot::empty(SMALL), (0..orders).map(listed))
+    }
+
+    pub fn edited<'a>(
+        old: &Snapshot,
+        changes: impl IntoIterator<Item = OrderChange<'a>>,
+    ) -> Snapshot {
+        let mut edit = Edit::of(old);
+        changes.into_iter().for_each(|change| edit.apply(change));
+        edit.finish()
+    }
+
+    fn order(id: i64, quantity: i32) -> ListedOrder<'static> {
+        let ship_date = (quantity % 2 == 0).then_some("2026-12-24T09:30:00Z");
+        ListedOrder { id, pet_id: -id, quantity, ship_date, complete: quantity % 3 == 0 }
+    }
+
+    pub fn text(snapshot: &Snapshot) -> String {
+        let bytes = snapshot.parts().flatten().copied().collect::<Vec<_>>();
+        assert_eq!(bytes.len(), snapshot.length());
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn an_order_is_encoded_as_the_contract_encodes_it() {
+        for quantity in 1..=6 {
+            let listed = order(7, quantity);
+            let mut bytes = Vec::new();
+            encode(&listed, &mut bytes);
+            let contract = Order {
+                id: listed.id,
+                pet_id: listed.pet_id,
+                quantity,
+                ship_date: listed.ship_date.map(|date| date.parse().unwrap()),
+                complete: listed.complete,
+            };
+            assert_eq!(bytes, serde_json::to_vec(&contract).unwrap());
+        }
+    }
+
+    /// Random changes, a few or so many that they fill several pages.
+    fn random_changes(random: &mut StdRng, round: usize) -> BTreeMap<i64, Option<i32>> {
+        let many = if round.is_multiple_of(4) { 600 } else { 10 };
+        let change = |_| {
+            let removed = round % 4 == 3 || random.next_u32().is_multiple_of(3);
+            let quantity = (!removed).then(|| random.random_range(1..100));
+            (random.random_range(-900..900), quantity)
+        };
+        (0..many).map(change).collect()
+    }
+
+    /// Random edits of a list of several pages against a map that is encoded
+    /// from scratch.
+    #[test]
+    fn edits_agree_with_a_map() {
+        let mut most_pages = 0;
+        for seed in 0..40 {
+            let mut random = StdRng::seed_from_u64(seed);
+            let mut map: BTreeMap<i64, i32> = BTreeMap::new();
+            let mut snapshot = Snapshot::empty(SMALL);
+            for round in 0..12 {
+                let mut changes = random_changes(&mut random, round);
+                if round == 11 {
+                    changes = map.keys().map(|id| (*id, None)).collect();
+                }
+                snapshot = edited(
+                    &snapshot,
+                    changes.iter().map(|(id, quantity)| match quantity {
+                        Some(quantity) => OrderChange::Listed(order(*id, *quantity)),
+                        None => OrderChange::Removed(*id),
+                    }),
+                );
+                map.extend(changes.iter().filter_map(|(id, new)| Some((*id, (*new)?))));
+                map.retain(|id, _| changes.get(id) != Some(&None));
+                let orders: Vec<_> =
+                    map.iter().map(|(id, quantity)| order(*id, *quantity)).collect();
+                assert_eq!(text(&snapshot), serde_json::to_string(&orders).unwrap(), "seed {seed}");
+                assert!(snapshot.pages().iter().flat_map(|page| page.ids()).eq(map.keys()));
+                most_pages = snapshot.pages().len().max(most_pages);
+                if random.next_u32().is_multiple_of(2) {
+                    snapshot = snapshot.joined().unwrap_or(snapshot);
+                }
+            }
+            assert_eq!(text(&snapshot), "[]");
+        }
+        assert!(most_pages > 4);
+    }
+
+    #[test]
+    fn pages_that_no_change_touches_are_shared() {
+        let before = snapshot(1_000);
+        assert!(before.pages().len() > 4);
+        let after = edited(&before, [OrderChange::Removed(500)]);
+        let shared = |page: &&Arc<Page>| before.pages().iter().any(|own| Arc::ptr_eq(own, page));
+        assert_eq!(after.pages().iter().filter(shared).count(), before.pages().len() - 1);
+    }
+}

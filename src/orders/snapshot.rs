@@ -1,0 +1,146 @@
+//! The whole list at one moment: pages that are built once and sent many times.
+//!
+//! Laid end to end, the pages of a snapshot are the JSON array: the first begins
+//! with `[`, every other with `,`, and the last ends with `]`.
+
+use super::gzip;
+use super::page::Page;
+use super::sizes::Sizes;
+use bytes::{Bytes, BytesMut};
+use std::sync::Arc;
+
+/// The array without orders.
+const EMPTY: &[u8] = b"[]";
+
+/// The whole list at one moment. It never changes; a response holds the one that it
+/// sends.
+#[derive(Debug)]
+pub struct Snapshot {
+    pages: Vec<Arc<Page>>,
+    /// The pages in one buffer, of which they are slices.
+    joined: Option<Bytes>,
+    length: usize,
+    sizes: Sizes,
+}
+
+impl Snapshot {
+    /// The list of these pages.
+    pub fn new(mut pages: Vec<Arc<Page>>, sizes: Sizes) -> Snapshot {
+        pages.shrink_to_fit();
+        let joined = match pages.as_slice() {
+            [] => Some(Bytes::from_static(EMPTY)),
+            [page] => Some(page.bytes().clone()),
+            _ => None,
+        };
+        let of_pages = || pages.iter().map(|page| page.bytes().len()).sum();
+        let length = joined.as_ref().map_or_else(of_pages, Bytes::len);
+        Snapshot { pages, joined, length, sizes }
+    }
+
+    /// The list without orders.
+    pub fn empty(sizes: Sizes) -> Snapshot {
+        Snapshot::new(Vec::new(), sizes)
+    }
+
+    /// The pages, in the order of the list.
+    pub fn pages(&self) -> &[Arc<Page>] {
+        &self.pages
+    }
+
+    /// The array as it is sent: in one buffer if it is joined, or page by page.
+    pub fn parts(&self) -> impl Iterator<Item = &Bytes> {
+        let pages = if self.joined.is_some() { &[] } else { self.pages.as_slice() };
+        self.joined.iter().chain(pages.iter().map(|page| page.bytes()))
+    }
+
+    /// How many bytes the array has.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// How many bytes the array has as gzip, if all of its pages are compressed.
+    pub fn gzip_length(&self) -> Option<usize> {
+        let blocks = self.pages.iter().map(|page| Some(page.deflated()?.blocks.len()));
+        blocks.sum::<Option<usize>>().map(gzip::length)
+    }
+
+    /// The sizes of its parts.
+    pub fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+
+    /// How much of it is sent at once if it is too long to be joined.
+    pub fn turn_bytes(&self) -> Option<usize> {
+        (self.length > self.sizes.joined_bytes).then_some(self.sizes.turn_bytes)
+    }
+
+    /// The same list in one buffer, which goes out faster than its pages do; none if
+    /// it is in one already, or too long for it.
+    pub fn joined(&self) -> Option<Snapshot> {
+        if self.joined.is_some() || self.turn_bytes().is_some() {
+            return None;
+        }
+        let mut buffer = BytesMut::with_capacity(self.length);
+        self.pages.iter().for_each(|page| buffer.extend_from_slice(page.bytes()));
+        let joined = buffer.freeze();
+        let mut rest = joined.clone();
+        let pages = self.pages.iter();
+        let pages = pages.map(|page| page.moved_to(rest.split_to(page.bytes().len()))).collect();
+        Some(Snapshot { pages, joined: Some(joined), ..*self })
+    }
+
+    /// In how many pages these ids are, or would be; they ascend.
+    pub fn pages_of(&self, ids: &[i64]) -> usize {
+        ids.chunk_by(|one, next| self.page_of(*one) == self.page_of(*next)).count()
+    }
+
+    fn page_of(&self, id: i64) -> usize {
+        self.pages.partition_point(|page| !page.reaches(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::edit::tests::{SMALL, edited, snapshot, text};
+    use super::*;
+
+    #[test]
+    fn no_orders_are_an_empty_array() {
+        let empty = Snapshot::empty(SMALL);
+        assert_eq!(text(&empty), "[]");
+        assert_eq!(text(&edited(&empty, [])), "[]");
+    }
+
+    #[tokio::test]
+    async fn a_joined_list_holds_its_bytes_once() {
+        let list = snapshot(200);
+        assert!(list.parts().count() > 1);
+        let deflated = Arc::clone(&list.pages()[0]).deflate().await.unwrap();
+        let joined = list.joined().unwrap();
+        assert_eq!(joined.parts().count(), 1);
+        assert_eq!(text(&joined), text(&list));
+        let whole = joined.parts().next().unwrap().as_ptr_range();
+        for page in joined.pages() {
+            assert!(whole.contains(&page.bytes().as_ptr()));
+        }
+        let page = joined.pages()[0].deflated().unwrap();
+        assert_eq!(page.blocks.as_ptr(), deflated.blocks.as_ptr());
+        assert!(joined.joined().is_none());
+    }
+
+    #[test]
+    fn a_long_list_is_not_joined_and_takes_turns() {
+        let (short, long) = (snapshot(200), snapshot(1_000));
+        assert!(short.turn_bytes().is_none());
+        assert_eq!(long.turn_bytes(), Some(SMALL.turn_bytes));
+        assert!(long.joined().is_none());
+    }
+
+    #[test]
+    fn pages_of_ids_are_counted_once() {
+        let list = snapshot(1_000);
+        assert_eq!(list.pages_of(&[]), 0);
+        assert_eq!(list.pages_of(&[500]), 1);
+        assert_eq!(list.pages_of(&[-1, 0, 1, 2, 998, 999, 1_000]), 3);
+    }
+}

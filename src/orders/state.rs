@@ -1,0 +1,177 @@
+//! What lists and the writer share: the snapshot, and what it lacks.
+
+use super::edit::Edit;
+use super::sizes::Sizes;
+use super::snapshot::Snapshot;
+use crate::store::{OrderChange, Store, StoreError};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+/// A snapshot is joined when it is listed for this time: before, it is not known
+/// whether the copy pays.
+const JOINED_AT_LIST: usize = 2;
+
+/// The snapshot and the cancellations that it does not reflect yet.
+#[derive(Debug)]
+pub struct State {
+    snapshot: Arc<Snapshot>,
+    /// How many lists have been given this snapshot.
+    lists: usize,
+    /// The version of the store that the snapshot and `removed` reflect together.
+    version: i64,
+    /// Cancelled orders that are still in the snapshot.
+    removed: Vec<i64>,
+}
+
+impl State {
+    /// All orders of the store. Blocks.
+    pub fn open(store: &dyn Store, sizes: Sizes) -> Result<State, StoreError> {
+        let (snapshot, version) = read_changes(store, &Snapshot::empty(sizes), 0)?;
+        Ok(State { snapshot, lists: 0, version, removed: Vec::new() })
+    }
+
+    /// Adds the cancellations of one transaction, which brought the store from one
+    /// version to another. If the list is not at the first, changes of another
+    /// process are missing, and its version stays until they have been read.
+    pub fn remove(&mut self, orders: impl Iterator<Item = i64>, before: i64, after: i64) {
+        self.removed.extend(orders);
+        if self.version == before {
+            self.version = after;
+        }
+    }
+
+    /// The snapshot for a list, if it reflects this version of the store and all
+    /// removals. Joins it when it is listed for the second time.
+    pub fn current(&mut self, stored: i64) -> Option<Arc<Snapshot>> {
+        if stored > self.version || !self.removed.is_empty() {
+            return None;
+        }
+        self.lists += 1;
+        if self.lists == JOINED_AT_LIST
+            && let Some(joined) = self.snapshot.joined()
+        {
+            self.snapshot = Arc::new(joined);
+        }
+        Some(Arc::clone(&self.snapshot))
+    }
+}
+
+/// A refresh of the snapshot, prepared. Only one is under way at a time.
+#[derive(Debug)]
+pub struct Refresh {
+    base: Arc<Snapshot>,
+    version: i64,
+    /// In ascending order.
+    removed: Vec<i64>,
+    is_behind: bool,
+}
+
+impl Refresh {
+    /// What brings the snapshot to this version of the store, and takes the removed
+    /// orders out of it.
+    pub fn of(state: &Mutex<State>, stored: i64) -> Refresh {
+        let state = state.lock();
+        let (base, version) = (Arc::clone(&state.snapshot), state.version);
+        let mut removed = state.removed.clone();
+        drop(state);
+        removed.sort_unstable();
+        Refresh { base, version, removed, is_behind: stored > version }
+    }
+
+    /// Whether the store has to be read, or more pages than this are changed.
+    pub fn is_long(&self, pages: usize) -> bool {
+        self.is_behind || self.base.pages_of(&self.removed) > pages
+    }
+
+    /// Brings the snapshot up to date. Blocks.
+    pub fn run(
+        mut self,
+        state: &Mutex<State>,
+        store: &dyn Store,
+    ) -> Result<Arc<Snapshot>, StoreError> {
+        if self.is_behind {
+            (self.base, self.version) = read_changes(store, &self.base, self.version)?;
+        }
+        if !self.removed.is_empty() {
+            let mut edit = Edit::of(&self.base);
+            self.removed.iter().for_each(|id| edit.apply(OrderChange::Removed(*id)));
+            self.base = Arc::new(edit.finish());
+        }
+        let mut state = state.lock();
+        state.snapshot = Arc::clone(&self.base);
+        state.lists = 1;
+        // The writer may be further by now.
+        state.version = state.version.max(self.version);
+        state.removed.drain(..self.removed.len());
+        Ok(self.base)
+    }
+}
+
+/// The snapshot with what the store holds after this version, and the version that
+/// it then reflects.
+fn read_changes(
+    store: &dyn Store,
+    base: &Snapshot,
+    after: i64,
+) -> Result<(Arc<Snapshot>, i64), StoreError> {
+    let mut edit = Edit::of(base);
+    let version = store.for_each_order_since(after, &mut |change| edit.apply(change))?;
+    Ok((Arc::new(edit.finish()), version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::edit::tests::{snapshot, text};
+    use super::*;
+    use crate::store::sqlite::SqliteStore;
+
+    /// A list of several pages at version 5.
+    fn state() -> Mutex<State> {
+        let snapshot = Arc::new(snapshot(200));
+        Mutex::new(State { snapshot, lists: 0, version: 5, removed: Vec::new() })
+    }
+
+    #[test]
+    fn removals_move_the_version_only_from_where_it_stands() {
+        let mut state = state().into_inner();
+        state.remove([3].into_iter(), 5, 6);
+        assert_eq!((state.version, &state.removed[..]), (6, &[3][..]));
+        // Another process brought the store to 7.
+        state.remove([2].into_iter(), 7, 8);
+        assert_eq!((state.version, &state.removed[..]), (6, &[3, 2][..]));
+    }
+
+    #[test]
+    fn a_snapshot_that_lacks_something_is_not_current() {
+        let mut state = state().into_inner();
+        assert!(state.current(5).is_some() && state.current(4).is_some());
+        assert!(state.current(6).is_none());
+        state.remove([3].into_iter(), 5, 6);
+        assert!(state.current(6).is_none());
+    }
+
+    #[test]
+    fn the_second_list_of_a_snapshot_joins_it() {
+        let mut state = state().into_inner();
+        let [first, second, third] = [(); 3].map(|()| state.current(5).unwrap());
+        assert!(first.parts().count() > 1);
+        assert_eq!(second.parts().count(), 1);
+        assert!(Arc::ptr_eq(&second, &third));
+    }
+
+    #[test]
+    fn a_refresh_leaves_what_is_removed_while_it_runs() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let state = state();
+        state.lock().remove([7, 3].into_iter(), 5, 6);
+        let refresh = Refresh::of(&state, 6);
+        assert!(refresh.is_long(0) && !refresh.is_long(1));
+        state.lock().remove([5].into_iter(), 6, 7);
+        let listed = text(&refresh.run(&state, &store).unwrap());
+        let lists = |id: i64| listed.contains(&format!(r#"{{"id":{id},"#));
+        assert_eq!([2, 3, 5, 7].map(lists), [true, false, true, false]);
+        let state = state.into_inner();
+        assert_eq!((state.version, &state.removed[..]), (7, &[5][..]));
+    }
+}
