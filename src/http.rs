@@ -1,6 +1,6 @@
 //! HTTP: everything between dropshot and the domain.
 //!
-//! A request takes the steps of [`middleware`], in their order: public page, route,
+//! A request takes the steps of `middleware`, in their order: public page, route,
 //! authentication, rate limit, operation, response headers.
 
 mod accept_encoding;

@@ -99,7 +99,7 @@ pub enum Route<'a> {
 }
 
 impl InnerRouter {
-    /// The router of the trait that [`Handlers`] implement.
+    /// The router of the trait that `Handlers` implement.
     pub fn new() -> Result<InnerRouter, BuildError> {
         let router = store_orders_api::store_orders_api_mod::api_description::<Handlers>()
             .map_err(|error| BuildError::Trait(error.to_string()))?

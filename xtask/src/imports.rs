@@ -1,26 +1,28 @@
 //! Import cycles between the files of a crate.
 //!
 //! A file imports another if its code depends on an item that is defined there.
-//! Re-exports are followed to the definition. Unit tests do not count, nor do
-//! methods, which need no path.
+//! Re-exports are followed to the definition, and alone are no import. Unit tests
+//! do not count, nor do methods, which need no path.
 
-use crate::module_tree::{Module, Segments, module_tree};
+use anyhow::Context;
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens, quote};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
+use syn::{Attribute, Item, ItemUse, UseTree, Visibility};
 
-/// More re-exports in a row are a circle of re-exports.
+/// More re-exports in a row are a name of another crate: `use anyhow::{self}`.
 const MAX_REEXPORTS: usize = 16;
 
 /// Files of which each imports the next one, and the last one the first, by the
 /// path next to it.
 pub type Cycle = Vec<(PathBuf, String)>;
 
-/// For each file the files that it imports, with one of the paths.
-type Imports = BTreeMap<PathBuf, BTreeMap<PathBuf, String>>;
-
 /// The shortest cycle through each file of the crate with this root file.
 pub fn cycles(root: &Path) -> anyhow::Result<Vec<Cycle>> {
-    let imports = imports(&module_tree(root)?);
+    let mut tree = Crate::default();
+    tree.read_file(Vec::new(), root, root.parent().unwrap_or(root))?;
+    let imports = tree.imports();
     let mut found = BTreeMap::new();
     for cycle in imports.keys().filter_map(|file| shortest_cycle(&imports, file)) {
         let files: BTreeSet<PathBuf> = cycle.iter().map(|(file, _)| file.clone()).collect();
@@ -29,49 +31,8 @@ pub fn cycles(root: &Path) -> anyhow::Result<Vec<Cycle>> {
     Ok(found.into_values().collect())
 }
 
-fn imports(modules: &BTreeMap<Segments, Module>) -> Imports {
-    let mut imports = Imports::new();
-    for (name, module) in modules {
-        for path in &module.references {
-            if let Some(target) = definition(modules, name, path, 0)
-                && target.file != module.file
-            {
-                let of_file = imports.entry(module.file.clone()).or_default();
-                of_file.entry(target.file.clone()).or_insert_with(|| path.join("::"));
-            }
-        }
-    }
-    imports
-}
-
-/// The module that defines the item at a path. `None` for a module, which is no
-/// item, and for items of other crates.
-fn definition<'a>(
-    modules: &'a BTreeMap<Segments, Module>,
-    name: &[String],
-    path: &[String],
-    depth: usize,
-) -> Option<&'a Module> {
-    let (first, rest) = path.split_first()?;
-    let module = modules.get(name)?;
-    let child = [name, std::slice::from_ref(first)].concat();
-    match first.as_str() {
-        "crate" => definition(modules, &[], rest, depth),
-        "self" => definition(modules, name, rest, depth),
-        "super" => definition(modules, name.split_last()?.1, rest, depth),
-        "*" => Some(module),
-        _ if modules.contains_key(&child) => definition(modules, &child, rest, depth),
-        _ if module.items.contains(first) => Some(module),
-        _ if depth == MAX_REEXPORTS => None,
-        _ => match module.uses.get(first) {
-            Some(used) => definition(modules, name, &[used, rest].concat(), depth + 1),
-            None => module
-                .globs
-                .iter()
-                .find_map(|glob| definition(modules, name, &[glob, path].concat(), depth + 1)),
-        },
-    }
-}
+/// For each file the files that it imports, with one of the paths.
+type Imports = BTreeMap<PathBuf, BTreeMap<PathBuf, String>>;
 
 fn shortest_cycle(imports: &Imports, start: &Path) -> Option<Cycle> {
     let mut queue = VecDeque::from([(start.to_path_buf(), Cycle::new())]);
@@ -88,6 +49,190 @@ fn shortest_cycle(imports: &Imports, start: &Path) -> Option<Cycle> {
         }
     }
     None
+}
+
+/// A path, split at `::`. That of a module is without the crate.
+type Segments = Vec<String>;
+
+/// The modules of a crate, without its unit tests.
+#[derive(Default)]
+struct Crate {
+    modules: BTreeMap<Segments, Module>,
+}
+
+#[derive(Default)]
+struct Module {
+    /// The file; an inline module has that of its parent.
+    file: PathBuf,
+    /// The names that `use` declares, and their paths.
+    uses: BTreeMap<String, Segments>,
+    /// The paths in its code.
+    paths: Vec<Segments>,
+}
+
+impl Crate {
+    fn read_file(&mut self, name: Segments, file: &Path, below: &Path) -> anyhow::Result<()> {
+        let context = || file.display().to_string();
+        let text = std::fs::read_to_string(file).with_context(context)?;
+        let items = syn::parse_file(&text).with_context(context)?.items;
+        self.read_items(name, file, below, items)
+    }
+
+    /// Reads a module of a file, whose submodules are `below`.
+    fn read_items(
+        &mut self,
+        name: Segments,
+        file: &Path,
+        below: &Path,
+        items: Vec<Item>,
+    ) -> anyhow::Result<()> {
+        let mut module = Module { file: file.to_path_buf(), ..Module::default() };
+        for item in items {
+            match item {
+                Item::Mod(child) if !is_test(&child.attrs) => {
+                    let below = below.join(child.ident.to_string());
+                    let name = [name.as_slice(), &[child.ident.to_string()]].concat();
+                    let nested = below.join("mod.rs");
+                    match child.content {
+                        Some((_, items)) => self.read_items(name, file, &below, items)?,
+                        None if nested.exists() => self.read_file(name, &nested, &below)?,
+                        None => self.read_file(name, &below.with_extension("rs"), &below)?,
+                    }
+                }
+                Item::Mod(_) => {}
+                Item::Use(item) => module.read_use(&item),
+                item => module.read_tokens(item.to_token_stream()),
+            }
+        }
+        self.modules.insert(name, module);
+        Ok(())
+    }
+
+    fn imports(&self) -> Imports {
+        let mut imports = Imports::new();
+        for (name, module) in &self.modules {
+            for path in &module.paths {
+                let target = self.definition(name, path, MAX_REEXPORTS);
+                if let Some(target) = target.filter(|target| target.file != module.file) {
+                    let of_file = imports.entry(module.file.clone()).or_default();
+                    of_file.entry(target.file.clone()).or_insert_with(|| path.join("::"));
+                }
+            }
+        }
+        imports
+    }
+
+    /// The module that defines the item at a path in a module. `None` if it is in
+    /// another crate, or local to the module, or itself a module.
+    fn definition(&self, name: &[String], path: &[String], reexports: usize) -> Option<&Module> {
+        let (first, rest) = path.split_first()?;
+        let child = [name, std::slice::from_ref(first)].concat();
+        match first.as_str() {
+            "crate" => self.item(&[], rest, reexports),
+            "self" => self.item(name, rest, reexports),
+            "super" => match rest.first().map(String::as_str) {
+                Some("super") => self.definition(name.split_last()?.1, rest, reexports),
+                _ => self.item(name.split_last()?.1, rest, reexports),
+            },
+            _ if self.modules.contains_key(&child) => self.item(&child, rest, reexports),
+            _ => {
+                let used = [self.modules.get(name)?.uses.get(first)?, rest].concat();
+                self.definition(name, &used, reexports.checked_sub(1)?)
+            }
+        }
+    }
+
+    /// The same for a path that is known to be in this crate.
+    fn item(&self, name: &[String], path: &[String], reexports: usize) -> Option<&Module> {
+        let (first, rest) = path.split_first()?;
+        let child = [name, std::slice::from_ref(first)].concat();
+        let module = self.modules.get(name)?;
+        if self.modules.contains_key(&child) {
+            self.item(&child, rest, reexports)
+        } else if module.uses.contains_key(first) {
+            self.definition(name, path, reexports)
+        } else {
+            Some(module)
+        }
+    }
+}
+
+fn is_test(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.meta.require_list().is_ok_and(|list| list.tokens.to_string() == "test")
+    })
+}
+
+impl Module {
+    /// A private import counts even if nothing names it: a trait has methods.
+    fn read_use(&mut self, item: &ItemUse) {
+        if is_test(&item.attrs) {
+            return;
+        }
+        let mut declared = Vec::new();
+        flatten(&item.tree, &[], &mut declared);
+        if matches!(item.vis, Visibility::Inherited) {
+            self.paths.extend(declared.iter().map(|(_, path)| path.clone()));
+        }
+        self.uses.extend(declared.into_iter().filter(|(name, _)| name != "*"));
+    }
+
+    /// Tokens and not expressions, because there are paths inside of macro calls.
+    fn read_tokens(&mut self, tokens: TokenStream) {
+        let mut tokens = tokens.into_iter().peekable();
+        let (mut path, mut colons) = (Vec::new(), 0);
+        while let Some(token) = tokens.next() {
+            match token {
+                TokenTree::Ident(word) if word == "use" && !is_punct(tokens.peek(), '<') => {
+                    let end = |token: &TokenTree| !is_punct(Some(token), ';');
+                    let tree: TokenStream = tokens.by_ref().take_while(end).collect();
+                    if let Ok(item) = syn::parse2(quote!(use #tree;)) {
+                        self.read_use(&item);
+                    }
+                }
+                // What follows `>::` is in the scope of a type.
+                TokenTree::Ident(_) if colons == 2 && path.is_empty() => {}
+                TokenTree::Ident(word) if colons == 2 => path.push(word.to_string()),
+                TokenTree::Ident(word) => {
+                    self.paths.push(std::mem::replace(&mut path, vec![word.to_string()]));
+                }
+                TokenTree::Punct(mark) if mark.as_char() == ':' => {
+                    colons += 1;
+                    continue;
+                }
+                TokenTree::Group(group) => self.read_tokens(group.stream()),
+                _ => self.paths.push(std::mem::take(&mut path)),
+            }
+            colons = 0;
+        }
+        self.paths.push(path);
+    }
+}
+
+fn is_punct(token: Option<&TokenTree>, mark: char) -> bool {
+    matches!(token, Some(TokenTree::Punct(punct)) if punct.as_char() == mark)
+}
+
+/// The names that a `use` declares, with their paths.
+fn flatten(tree: &UseTree, prefix: &[String], declared: &mut Vec<(String, Segments)>) {
+    let below = |word: &str| match word {
+        "self" if !prefix.is_empty() => prefix.to_vec(),
+        word => [prefix, &[word.to_string()]].concat(),
+    };
+    match tree {
+        UseTree::Name(name) => {
+            let path = below(&name.ident.to_string());
+            declared.push((path.last().cloned().unwrap_or_default(), path));
+        }
+        UseTree::Rename(name) => {
+            declared.push((name.rename.to_string(), below(&name.ident.to_string())));
+        }
+        UseTree::Glob(_) => declared.push(("*".to_string(), below("*"))),
+        UseTree::Path(path) => flatten(&path.tree, &below(&path.ident.to_string()), declared),
+        UseTree::Group(group) => {
+            group.items.iter().for_each(|tree| flatten(tree, prefix, declared));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -129,7 +274,7 @@ mod tests {
         let one = ("a/one.rs", "use super::Two; pub struct One;");
         let two = ("a/two.rs", "pub struct Two;");
         let lib = ("lib.rs", "pub mod a; pub use a::One;");
-        let a = ("a.rs", "mod one; mod two; pub use one::One; pub use two::*;");
+        let a = ("a.rs", "mod one; mod two; pub use one::One; pub use two::Two;");
         assert_eq!(cycles_of(&[lib, a, one, two]), [""; 0]);
         let two = ("a/two.rs", "use crate::One; pub struct Two;");
         assert_eq!(cycles_of(&[lib, a, one, two]), ["a/one.rs super::Two, a/two.rs crate::One"]);
@@ -142,6 +287,6 @@ mod tests {
             ("a.rs", "mod one; pub use one::One; pub struct Two(One);"),
             ("a/one.rs", "use super::Two; pub struct One;"),
         ]);
-        assert_eq!(found, ["a/one.rs super::Two, a.rs one::One"]);
+        assert_eq!(found, ["a/one.rs super::Two, a.rs One"]);
     }
 }

@@ -18,7 +18,6 @@ pub mod generate;
 pub mod imports;
 pub mod judge;
 pub mod line_diff;
-pub mod module_tree;
 pub mod outcome;
 pub mod panics;
 pub mod publish;

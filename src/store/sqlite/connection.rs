@@ -40,7 +40,7 @@ pub fn in_transaction<T>(
     committed().map_err(doing("written"))
 }
 
-/// Most statements read; [`doing`] renames the others.
+/// Most statements read; `doing` renames the others.
 impl From<rusqlite::Error> for StoreError {
     fn from(source: rusqlite::Error) -> Self {
         StoreError::Engine { doing: "read", source: Box::new(source) }
