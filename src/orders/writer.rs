@@ -134,11 +134,12 @@ mod tests {
     use chrono::DateTime;
     use futures::FutureExt;
     use futures::future::join_all;
+    use std::time::{Duration, Instant};
     use tempfile::TempDir;
 
-    /// A writer of a store with pending orders 1 to 20, the sizes of its batches,
-    /// and the directory of the store.
-    fn writer() -> (Writer, Histogram, TempDir) {
+    /// A writer of a store with pending orders 1 to 20, the sizes of its batches, the
+    /// state that it updates, and the directory of the store.
+    fn writer() -> (Writer, Histogram, Arc<Mutex<State>>, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         let order = |id| NewOrder {
@@ -154,8 +155,9 @@ mod tests {
         let batches = Histogram::new(&[1, 19, 20]);
         let log = Logger::root(slog::Discard, o!());
         let state = State::open(&store, Sizes::default()).unwrap();
-        let (state, counted) = (Arc::new(Mutex::new(state)), batches.clone());
-        (Writer::start(Arc::new(store), state, counted, &log).unwrap(), batches, directory)
+        let (state, shared) = (Arc::new(Mutex::new(state)), Arc::new(store));
+        let writer = Writer::start(shared, Arc::clone(&state), batches.clone(), &log).unwrap();
+        (writer, batches, state, directory)
     }
 
     fn cancellation(order_id: i64) -> Cancellation {
@@ -163,17 +165,30 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_that_arrive_together_are_one_batch() {
-        let (writer, batches, _directory) = writer();
-        let cancelled = join_all((1..=20).map(|id| writer.cancel(cancellation(id)))).await;
+    async fn those_that_queue_during_a_batch_are_the_next_one() {
+        let (writer, batches, state, _directory) = writer();
+        let held = state.lock();
+        let mut first = Box::pin(writer.cancel(cancellation(1)));
+        assert!(first.as_mut().now_or_never().is_none());
+        let began = Instant::now();
+        // The first batch is committed, and its writer waits for the state.
+        while batches.sum() < 1 {
+            assert!(began.elapsed() < Duration::from_secs(30), "the first batch does not end");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let mut others = Box::pin(join_all((2..=20).map(|id| writer.cancel(cancellation(id)))));
+        assert!(others.as_mut().now_or_never().is_none());
+        drop(held);
+        assert!(matches!(first.await, Ok(CancelOutcome::Cancelled)));
+        let cancelled = others.await;
         assert!(cancelled.iter().all(|outcome| matches!(outcome, Ok(CancelOutcome::Cancelled))));
-        assert_eq!(batches.counts().nth(2), Some((Some(20), 1)));
+        assert_eq!(batches.counts().nth(1), Some((Some(19), 1)));
         assert_eq!(batches.sum(), 20);
     }
 
     #[tokio::test]
     async fn what_is_queued_is_carried_out_though_the_caller_goes_away() {
-        let (writer, batches, _directory) = writer();
+        let (writer, batches, _, _directory) = writer();
         let mut gone = Box::pin(writer.cancel(cancellation(1)));
         assert!(gone.as_mut().now_or_never().is_none());
         drop(gone);
