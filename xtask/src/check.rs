@@ -6,6 +6,7 @@
 mod canonical;
 mod client;
 mod document;
+mod imports;
 mod inputs;
 mod problem;
 mod promises;
@@ -27,12 +28,13 @@ struct Check {
     run: fn(&Inputs) -> anyhow::Result<Vec<Problem>>,
 }
 
-const CHECKS: [Check; 5] = [
+const CHECKS: [Check; 6] = [
     Check { claim: canonical::claim, run: canonical::run },
     Check { claim: document::claim, run: document::run },
     Check { claim: client::claim, run: client::run },
     Check { claim: promises::claim, run: promises::run },
     Check { claim: published::claim, run: published::run },
+    Check { claim: imports::claim, run: imports::run },
 ];
 
 /// Runs all checks. An error is one of the writer.

@@ -4,6 +4,7 @@ use crate::canonical_json;
 use crate::published::Published;
 use crate::repository::{CHANGELOG, CLIENT_CODE, DOCUMENT, Repository};
 use serde_json::Value;
+use std::path::PathBuf;
 
 /// What the checks compare. An input that could not be read holds the reason:
 /// the checks that need it cannot run, the others still do.
@@ -19,6 +20,8 @@ pub struct Inputs {
     pub published: anyhow::Result<Published>,
     /// The text of the changelog.
     pub changelog: anyhow::Result<String>,
+    /// The root files of the workspace's crates.
+    pub crates: anyhow::Result<Vec<PathBuf>>,
 }
 
 impl Inputs {
@@ -30,6 +33,7 @@ impl Inputs {
             client: repository.read_generated(CLIENT_CODE),
             published: Published::read(repository),
             changelog: repository.read(CHANGELOG),
+            crates: repository.crates(),
         }
     }
 

@@ -3,7 +3,7 @@
 //! What cannot be parsed is left alone: hyper answers it before any of our code
 //! runs (the README lists these answers).
 
-use super::{ReceivedResponse, SentRequest};
+use super::messages::{ReceivedResponse, SentRequest};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::collections::VecDeque;
 

@@ -1,29 +1,9 @@
 //! Collects what responses show of the document, and what breaks it.
 
-use super::contract;
-use http::HeaderMap;
+use super::check::contract;
+use super::messages::{ReceivedResponse, SentRequest};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
-
-/// A request, without its body: no operation takes one.
-#[derive(Clone, Debug)]
-pub struct SentRequest {
-    /// The method as it was sent.
-    pub method: String,
-    /// The path with its query.
-    pub target: String,
-}
-
-/// A response.
-#[derive(Debug)]
-pub struct ReceivedResponse {
-    /// The status.
-    pub status: u16,
-    /// All headers.
-    pub headers: HeaderMap,
-    /// The body as it came, compressed or not.
-    pub body: Vec<u8>,
-}
 
 /// Observes responses for a test, which fails when this is dropped and one of them
 /// broke the contract.

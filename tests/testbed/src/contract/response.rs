@@ -1,7 +1,7 @@
 //! Holds one response against what is documented for its status.
 
-use super::{DocumentedHeader, DocumentedResponse, ReceivedResponse, SentRequest};
-use super::{code_label, header_label};
+use super::documented::{DocumentedHeader, DocumentedResponse, code_label, header_label};
+use super::messages::{ReceivedResponse, SentRequest};
 use serde_json::Value;
 use std::io::Read;
 

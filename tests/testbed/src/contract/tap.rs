@@ -6,7 +6,8 @@
 //! answer, it has been checked.
 
 use super::http1::{RequestReader, ResponseReader};
-use super::{Observer, SentRequest, SharedObserver};
+use super::messages::SentRequest;
+use super::observer::{Observer, SharedObserver};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Mutex;

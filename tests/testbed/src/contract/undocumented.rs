@@ -11,7 +11,8 @@
 //! - What dropshot and hyper reject before any of our code runs is not ours: dot
 //!   segments, octets that are no UTF-8, methods outside the nine, 414, 431.
 
-use super::{Contract, DocumentedResponse, Operation, SentRequest, responses};
+use super::documented::{Contract, DocumentedResponse, Operation, responses};
+use super::messages::SentRequest;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 

@@ -28,8 +28,15 @@ enum Transport {
     Tls(Observer),
 }
 
+impl TestSetup {
+    /// Starts a server. Needs a tokio runtime around it.
+    pub async fn serve(self) -> TestServer {
+        TestServer::new(Server::start(&self.config, self.dependencies()).unwrap(), self)
+    }
+}
+
 impl TestServer {
-    pub(super) fn new(server: Server, setup: TestSetup) -> TestServer {
+    fn new(server: Server, setup: TestSetup) -> TestServer {
         let (transport, http) = match &setup.certificate {
             None => (Transport::Tapped(Tap::before(server.address())), reqwest::Client::builder()),
             Some(certificate) => {

@@ -1,7 +1,8 @@
 //! What a server is started on: a store, a clock that tests move, limits and
 //! settings; and the orders, accounts and keys that tests put there.
 
-use super::{CapturedLog, FaultyStore, TestCertificate, TestServer};
+use super::noon::NOON;
+use super::{CapturedLog, FaultyStore, TestCertificate};
 use crate::Key;
 use chrono::DateTime;
 use slog::{Logger, o};
@@ -12,15 +13,12 @@ use store_orders::config::{AdminListen, ServerConfig};
 use store_orders::keys::Environment;
 use store_orders::limits::{InMemoryLimits, LimitsFile};
 use store_orders::log::LogBuffer;
-use store_orders::server::{Dependencies, Server, TlsFiles};
+use store_orders::server::{Dependencies, TlsFiles};
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{NewKey, NewOrder, Store};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tempfile::TempDir;
-
-/// Wall time at which every test begins: 2026-06-15, noon UTC.
-pub const NOON: Duration = Duration::from_secs(1_781_524_800);
 
 /// What a server is started on.
 pub struct TestSetup {
@@ -190,20 +188,19 @@ impl TestSetup {
         *self.limits_file.lock().unwrap() = None;
     }
 
-    /// Starts a server. Needs a tokio runtime around it.
-    pub async fn serve(self) -> TestServer {
+    /// What a server is assembled from.
+    pub(super) fn dependencies(&self) -> Dependencies {
         let store: Arc<dyn Store> = match &self.faulty_store {
             Some(faulty) => faulty.clone(),
             None => self.store.clone(),
         };
-        let parts = Dependencies {
+        Dependencies {
             store,
             limits: self.limits.clone(),
             clock: self.clock.clone(),
             log: self.log.clone(),
             log_buffer: self.log_buffer.clone(),
-        };
-        TestServer::new(Server::start(&self.config, parts).unwrap(), self)
+        }
     }
 }
 
