@@ -12,8 +12,12 @@ const SEGMENT_BYTES: usize = 1_400;
 /// 200 with the whole list, as gzip if the client accepts it and it pays.
 pub fn list_response(list: Arc<Snapshot>, accepts_gzip: bool) -> Response<Body> {
     let zipped = accepts_gzip && list.length() > SEGMENT_BYTES;
-    let body = if zipped { ListBody::gzip(list) } else { ListBody::plain(list) };
-    let mut response = Response::new(Body::wrap(body));
+    let body = match list.joined_bytes() {
+        _ if zipped => Body::wrap(ListBody::gzip(list)),
+        Some(bytes) => Body::from(bytes),
+        None => Body::wrap(ListBody::plain(list)),
+    };
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));

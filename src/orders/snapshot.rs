@@ -53,6 +53,11 @@ impl Snapshot {
         self.joined.iter().chain(pages.iter().map(|page| page.bytes()))
     }
 
+    /// The array in one buffer, if it is joined.
+    pub fn joined_bytes(&self) -> Option<Bytes> {
+        self.joined.clone()
+    }
+
     /// How many bytes the array has.
     pub fn length(&self) -> usize {
         self.length
