@@ -68,7 +68,7 @@ fn request(method: &str, target: &str, headers: &[String]) -> String {
     format!("{method} {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{headers}\r\n")
 }
 
-/// A key where it belongs, and in every sandbox where it does not.
+/// A key where it belongs, and in every place where it does not.
 fn requests(key: &str) -> Vec<String> {
     let bearer = format!("Authorization: Bearer {key}");
     let mut requests = Vec::new();
@@ -85,6 +85,24 @@ fn requests(key: &str) -> Vec<String> {
     ] {
         requests.push(request(method, target, std::slice::from_ref(&bearer)));
     }
+    requests.extend(requests_with_target(key));
+    requests.extend(wrong_headers(key).map(|header| request("GET", "/v1/store/orders", &[header])));
+    requests.push(request(key, "/v1/store/orders", &[]));
+    requests.push(request("CONNECT", &format!("{key}:443"), std::slice::from_ref(&bearer)));
+    requests.push(format!("{key}\r\n\r\n"));
+    requests.push(format!("GET /{key} HTTP/9.9\r\n\r\n"));
+    requests.push(format!("GET /v1/store/orders HTTP/1.1 {key}\r\n{bearer}\r\n\r\n"));
+    requests.push(format!("GET /v1/store/orders HTTP/1.1\r\n{bearer}\r\n\0{key}\r\n\r\n"));
+    let body = format!("{{\"key\": \"{key}\"}}");
+    let length = format!("Content-Length: {}", body.len());
+    requests.push(request("POST", "/v1/store/orders", &[bearer, length]) + &body);
+    requests
+}
+
+/// The key in the target, with and without one in the header.
+fn requests_with_target(key: &str) -> Vec<String> {
+    let bearer = format!("Authorization: Bearer {key}");
+    let mut requests = Vec::new();
     let half_encoded = format!("%{:02X}{}", key.as_bytes()[0], &key[1..]);
     for name in
         [key.to_string(), encoded(key), half_encoded, format!("x{key}x"), key[9..].to_string()]
@@ -109,7 +127,12 @@ fn requests(key: &str) -> Vec<String> {
             }
         }
     }
-    for header in [
+    requests
+}
+
+/// The key in a header where it is not accepted.
+fn wrong_headers(key: &str) -> [String; 27] {
+    [
         format!("Authorization: {key}"),
         format!("Authorization: Basic {key}"),
         format!("Authorization: Token {key}"),
@@ -137,19 +160,7 @@ fn requests(key: &str) -> Vec<String> {
         format!("{key}: x"),
         key.to_string(),
         format!("X: {}{key}", "x".repeat(600_000)),
-    ] {
-        requests.push(request("GET", "/v1/store/orders", &[header]));
-    }
-    requests.push(request(key, "/v1/store/orders", &[]));
-    requests.push(request("CONNECT", &format!("{key}:443"), std::slice::from_ref(&bearer)));
-    requests.push(format!("{key}\r\n\r\n"));
-    requests.push(format!("GET /{key} HTTP/9.9\r\n\r\n"));
-    requests.push(format!("GET /v1/store/orders HTTP/1.1 {key}\r\n{bearer}\r\n\r\n"));
-    requests.push(format!("GET /v1/store/orders HTTP/1.1\r\n{bearer}\r\n\0{key}\r\n\r\n"));
-    let body = format!("{{\"key\": \"{key}\"}}");
-    let length = format!("Content-Length: {}", body.len());
-    requests.push(request("POST", "/v1/store/orders", &[bearer, length]) + &body);
-    requests
+    ]
 }
 
 /// A setup with a key of every kind, as the operator makes them.
@@ -183,7 +194,7 @@ async fn no_key_is_in_the_log_or_in_a_response() {
     let mut shown = Vec::new();
     for fault in [Fault::None, Fault::Fails, Fault::Panics] {
         faulty.set(fault);
-        // Every sandbox with one key; with the others the usual ones.
+        // Every place with one key; the usual ones with the others.
         for (number, key) in keys.iter().enumerate() {
             let requests = requests(&key.text);
             let some = if number == 0 && fault == Fault::None { requests.len() } else { 40 };

@@ -84,7 +84,7 @@ fn a_million_addresses_cost_no_more_than_the_bound() {
             } else {
                 IpAddr::V6(Ipv6Addr::from_bits(random.random()))
             };
-            // Over three minutes: windows close, and others take their sandbox.
+            // Over three minutes: windows close, and others take their place.
             let decision = limits.admit_keyless(address, now(number * 180 / 1_000_000));
             if matches!(futures::executor::block_on(decision), Decision::Limited(..)) {
                 refused += 1;

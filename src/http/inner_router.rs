@@ -219,11 +219,10 @@ impl StaticRoute {
 pub fn catch_all<H, F>(handle: H) -> Result<ApiDescription<Arc<ServerContext>>, BuildError>
 where
     H: Fn(Context, Request<Body>) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = Response<Body>> + Send + 'static,
+    F: Future<Output = Result<Response<Body>, HttpError>> + Send + 'static,
 {
     let handler = move |context: Context, _: AnyPath, request: RawRequest| {
-        let response = handle(context, request.into_inner());
-        async move { Ok::<Response<Body>, HttpError>(response.await) }
+        handle(context, request.into_inner())
     };
     let mut api = ApiDescription::new();
     for method in METHODS {

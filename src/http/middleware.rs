@@ -10,7 +10,7 @@ use super::request_scope::RequestScope;
 use super::responses::method_not_allowed;
 use crate::context::ServerContext;
 use crate::metrics::RouteId;
-use dropshot::{ApiDescription, Body};
+use dropshot::{ApiDescription, Body, HttpError};
 use futures::FutureExt;
 use http::{HeaderMap, Request, Response};
 use std::ops::ControlFlow;
@@ -36,29 +36,39 @@ impl Middleware {
     /// The API that dropshot serves: the middleware, and nothing else.
     pub fn into_api(self) -> Result<ApiDescription<Arc<ServerContext>>, BuildError> {
         let middleware = Arc::new(self);
-        catch_all(move |context, request| {
-            let middleware = Arc::clone(&middleware);
-            async move { middleware.handle(context, request).await }
-        })
+        catch_all(move |context, request| Arc::clone(&middleware).handle(context, request))
     }
 
-    async fn handle(&self, context: Context, request: Request<Body>) -> Response<Body> {
+    /// One future for all the steps, which takes `context` and `request` from
+    /// dropshot and passes them on to the operation: to move them, or a future that
+    /// holds them, from one step to the next costs more than the steps do. It is
+    /// never an error.
+    async fn handle(
+        self: Arc<Self>,
+        context: Context,
+        mut request: Request<Body>,
+    ) -> Result<Response<Body>, HttpError> {
         let peer = context.request.remote_addr().ip();
         let client = self.proxies.client(peer, context.request.headers());
         let mut scope = RequestScope::begin(&context, client);
         if let Some(page) = self.docs.find(&context.request) {
             scope.route = RouteId::PUBLIC;
-            return scope.finish_unlimited(page);
+            return Ok(scope.finish_unlimited(page));
         }
         let route = self.router.route(context.request.method(), context.request.uri().path());
         scope.note_route(&route);
-        let response = match admit(&mut scope, context.request.headers()).await {
-            ControlFlow::Break(refusal) => refusal,
-            ControlFlow::Continue(identity) => {
-                dispatch(route, identity, context, request, &scope).await
+        let response = match (admit(&mut scope, context.request.headers()).await, route) {
+            (ControlFlow::Break(refusal), _) => refusal,
+            (ControlFlow::Continue(identity), Route::Found(operation, endpoint)) => {
+                request.extensions_mut().insert(KeyId(identity.key_id));
+                let handled = operation.call(context, endpoint, request);
+                // A panic in it becomes a 500.
+                AssertUnwindSafe(handled).catch_unwind().await.unwrap_or_else(|_| scope.panicked())
             }
+            (_, Route::NotFound) => error_response(&errors::not_found()),
+            (_, Route::OtherMethod { allow, .. }) => method_not_allowed(&allow),
         };
-        scope.finish(response)
+        Ok(scope.finish(response))
     }
 }
 
@@ -83,24 +93,5 @@ async fn admit(
             rate_limit::status_by_address(scope).await;
             ControlFlow::Break(error_response(&errors::service_unavailable()))
         }
-    }
-}
-
-/// Calls the operation. A panic in it becomes a 500.
-async fn dispatch(
-    route: Route<'_>,
-    identity: Identity,
-    context: Context,
-    mut request: Request<Body>,
-    scope: &RequestScope,
-) -> Response<Body> {
-    match route {
-        Route::Found(operation, endpoint) => {
-            request.extensions_mut().insert(KeyId(identity.key_id));
-            let handled = operation.call(context, endpoint, request);
-            AssertUnwindSafe(handled).catch_unwind().await.unwrap_or_else(|_| scope.panicked())
-        }
-        Route::NotFound => error_response(&errors::not_found()),
-        Route::OtherMethod { allow, .. } => method_not_allowed(&allow),
     }
 }

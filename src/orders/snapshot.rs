@@ -74,15 +74,10 @@ impl Snapshot {
         self.sizes
     }
 
-    /// How much of it is sent at once if it is too long to be joined.
-    pub fn turn_bytes(&self) -> Option<usize> {
-        (self.length > self.sizes.joined_bytes).then_some(self.sizes.turn_bytes)
-    }
-
     /// The same list in one buffer, which goes out faster than its pages do; none if
     /// it is in one already, or too long for it.
     pub fn joined(&self) -> Option<Snapshot> {
-        if self.joined.is_some() || self.turn_bytes().is_some() {
+        if self.joined.is_some() || self.length > self.sizes.joined_bytes {
             return None;
         }
         let mut buffer = BytesMut::with_capacity(self.length);
@@ -134,11 +129,9 @@ mod tests {
     }
 
     #[test]
-    fn a_long_list_is_not_joined_and_takes_turns() {
-        let (short, long) = (snapshot(200), snapshot(1_000));
-        assert!(short.turn_bytes().is_none());
-        assert_eq!(long.turn_bytes(), Some(SMALL.turn_bytes));
-        assert!(long.joined().is_none());
+    fn a_long_list_is_not_joined() {
+        assert!(snapshot(200).joined().is_some());
+        assert!(snapshot(1_000).joined().is_none());
     }
 
     #[test]

@@ -49,7 +49,7 @@ async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
         .send()
         .await
         .unwrap();
-    assert_eq!(answer.headers()["x-ratelimit-remaining"], "58");
+    assert_eq!(answer.headers()["x-ratelimit-remaining"], "998");
 }
 
 #[tokio::test(flavor = "multi_thread")]

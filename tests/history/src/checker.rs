@@ -26,19 +26,19 @@ const EXAMPLES: usize = 5;
 /// Every rule that the history breaks, with examples.
 pub fn violations(history: &History) -> Vec<String> {
     let cancels_by_id = cancels_by_id(history);
-    let mut found = Found::default();
+    let mut findings = Findings::default();
     for text in &history.malformed {
-        found.add("a malformed answer", || text.clone());
+        findings.add("a malformed answer", || text.clone());
     }
     for list in &history.lists {
-        check_list(history, &cancels_by_id, list, &mut found);
+        check_list(history, &cancels_by_id, list, &mut findings);
     }
     for cancel in &history.cancels {
-        check_cancel(history, &cancels_by_id, cancel, &mut found);
+        check_cancel(history, &cancels_by_id, cancel, &mut findings);
     }
-    check_nothing_comes_back(history, &mut found);
-    check_table(history, &cancels_by_id, &mut found);
-    found.texts()
+    check_nothing_comes_back(history, &mut findings);
+    check_table(history, &cancels_by_id, &mut findings);
+    findings.texts()
 }
 
 fn cancels_by_id(history: &History) -> Vec<OrderCancels> {
@@ -60,21 +60,26 @@ fn cancels_by_id(history: &History) -> Vec<OrderCancels> {
     cancels_by_id
 }
 
-fn check_list(history: &History, cancels_by_id: &[OrderCancels], list: &List, found: &mut Found) {
+fn check_list(
+    history: &History,
+    cancels_by_id: &[OrderCancels],
+    list: &List,
+    findings: &mut Findings,
+) {
     for id in list.ids.iter().filter(|id| !history.orders.contains(*id)) {
-        found.add("a list shows an unknown order", || format!("order {id}"));
+        findings.add("a list shows an unknown order", || format!("order {id}"));
     }
     for id in history.orders.iter() {
         let Some(order) = cancels_by_id.get(id) else { continue };
         let listed = list.ids.contains(id);
         if listed && order.acknowledged < list.begun {
-            found.add("a list that began after the 204 shows the order", || {
+            findings.add("a list that began after the 204 shows the order", || {
                 let late = list.begun - order.acknowledged;
                 format!("order {id}, {late} ns after its 204")
             });
         }
         if !listed && order.first_possible >= list.ended {
-            found.add("a list is incomplete: nobody had cancelled the order", || {
+            findings.add("a list is incomplete: nobody had cancelled the order", || {
                 format!("order {id}, list begun at {} ns", list.begun)
             });
         }
@@ -85,7 +90,7 @@ fn check_cancel(
     history: &History,
     cancels_by_id: &[OrderCancels],
     cancel: &Cancel,
-    found: &mut Found,
+    findings: &mut Findings,
 ) {
     let Some((ended, status)) = cancel.answer else { return };
     let id = cancel.id;
@@ -93,24 +98,24 @@ fn check_cancel(
     let order = cancels_by_id.get(of).filter(|_| history.orders.contains(of));
     match (status, order) {
         (..204 | 205..404 | 405..409 | 410.., _) => {
-            found.add("a cancel has a status that no cancel has here", || {
+            findings.add("a cancel has a status that no cancel has here", || {
                 format!("order {id}: {status}")
             });
         }
         (204 | 409, None) => {
-            found.add("an unknown order is not answered 404", || format!("order {id}: {status}"))
+            findings.add("an unknown order is not answered 404", || format!("order {id}: {status}"))
         }
         (204 | 404, Some(_)) if history.shipped.contains(of) => {
-            found.add("a shipped order is not answered 409", || format!("order {id}: {status}"));
+            findings.add("a shipped order is not answered 409", || format!("order {id}: {status}"));
         }
         (409, Some(_)) if !history.shipped.contains(of) => {
-            found.add("a pending order is answered 409", || format!("order {id}"));
+            findings.add("a pending order is answered 409", || format!("order {id}"));
         }
         (204, Some(order)) if order.successes > 1 => {
-            found.add("a second 204 for the same order", || format!("order {id}"));
+            findings.add("a second 204 for the same order", || format!("order {id}"));
         }
         (404, Some(order)) if order.first_possible >= ended => {
-            found.add("a pending order is answered 404", || format!("order {id}"));
+            findings.add("a pending order is answered 404", || format!("order {id}"));
         }
         _ => {}
     }
@@ -119,7 +124,7 @@ fn check_cancel(
 /// An order that was missing from a list is missing from every list that began
 /// after that one had ended, those of the same client included, and cannot be
 /// cancelled.
-fn check_nothing_comes_back(history: &History, found: &mut Found) {
+fn check_nothing_comes_back(history: &History, findings: &mut Findings) {
     let mut ended: Vec<&List> = history.lists.iter().collect();
     ended.sort_by_key(|list| list.ended);
     let mut lists: Vec<&List> = history.lists.iter().collect();
@@ -132,7 +137,7 @@ fn check_nothing_comes_back(history: &History, found: &mut Found) {
     for list in lists {
         let removed = removed.before(list.begun, &history.orders);
         for id in list.ids.iter().filter(|id| removed.contains(*id)) {
-            found.add("an order came back to the list", || format!("order {id}"));
+            findings.add("an order came back to the list", || format!("order {id}"));
         }
     }
     let mut ended: Vec<&List> = history.lists.iter().collect();
@@ -141,7 +146,7 @@ fn check_nothing_comes_back(history: &History, found: &mut Found) {
     for cancel in successes {
         let removed = removed.before(cancel.begun, &history.orders);
         if usize::try_from(cancel.id).is_ok_and(|id| removed.contains(id)) {
-            found.add("an order that a list no longer showed is cancelled", || {
+            findings.add("an order that a list no longer showed is cancelled", || {
                 format!("order {}", cancel.id)
             });
         }
@@ -149,23 +154,23 @@ fn check_nothing_comes_back(history: &History, found: &mut Found) {
 }
 
 /// The table holds every order once, with the status that the answers tell.
-fn check_table(history: &History, cancels_by_id: &[OrderCancels], found: &mut Found) {
+fn check_table(history: &History, cancels_by_id: &[OrderCancels], findings: &mut Findings) {
     let FinalTable { pending, shipped, cancelled } = &history.table;
     for id in history.orders.iter() {
         let Some(order) = cancels_by_id.get(id) else { continue };
         let of = || format!("order {id}");
         let rows = [pending, shipped, cancelled].map(|rows| usize::from(rows.contains(id)));
         if rows.iter().sum::<usize>() != 1 {
-            found.add("an order is not in the final table once", of);
+            findings.add("an order is not in the final table once", of);
         }
         if order.successes > 0 && !cancelled.contains(id) {
-            found.add("a 204 is not in the final table", of);
+            findings.add("a 204 is not in the final table", of);
         }
         if order.first_possible == NEVER && cancelled.contains(id) {
-            found.add("the final table has a cancelled order that nobody cancelled", of);
+            findings.add("the final table has a cancelled order that nobody cancelled", of);
         }
         if history.shipped.contains(id) != shipped.contains(id) {
-            found.add("a shipped order is not shipped in the final table, or the reverse", of);
+            findings.add("a shipped order is not shipped in the final table, or the reverse", of);
         }
     }
 }
@@ -187,9 +192,9 @@ impl Removed<'_> {
 
 /// Violations by kind: how many, and examples.
 #[derive(Default)]
-struct Found(Vec<(&'static str, usize, Vec<String>)>);
+struct Findings(Vec<(&'static str, usize, Vec<String>)>);
 
-impl Found {
+impl Findings {
     fn add(&mut self, kind: &'static str, details: impl FnOnce() -> String) {
         let position = self.0.iter().position(|(known, ..)| *known == kind);
         if position.is_none() {

@@ -41,7 +41,7 @@ const LENGTHS: [Length; 3] = [
         name: "list of 10,000",
         connections: 8,
         figure: Figure::Bytes,
-        dropshot: Target::AtLeast(1.0),
+        dropshot: Target::AtLeast(1.1),
         nginx: Target::AtLeast(1.0),
     },
     Length {

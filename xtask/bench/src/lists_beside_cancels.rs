@@ -58,23 +58,13 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
         Box::new(|| Ok(both.get())),
     ];
     let [lists_alone, cancels_alone, lists, cancels] = go(setup.rounds, turns)?;
-    let half = Target::AtLeast(0.5);
-    let without = |series| ("without", series);
+    let row = |work, figure, own, alone| {
+        Row::compare(work, figure, own, ("without", alone), Target::AtLeast(0.5))
+    };
+    let rate = Figure::Rate("req/s");
     Ok(vec![
-        Row::compare(
-            "list of 10,000, 4 clients, while 64 cancel",
-            Figure::Bytes,
-            &lists,
-            without(&lists_alone),
-            half,
-        ),
-        Row::compare(
-            "cancel, 64 clients, while 4 list 10,000",
-            Figure::Rate("req/s"),
-            &cancels,
-            without(&cancels_alone),
-            half,
-        ),
+        row("list of 10,000, 4 clients, while 64 cancel", Figure::Bytes, &lists, &lists_alone),
+        row("cancel, 64 clients, while 4 list 10,000", rate, &cancels, &cancels_alone),
     ])
 }
 

@@ -7,7 +7,7 @@ use crate::load::{Work, request};
 use crate::machine::{Side, resident};
 use crate::rounds::{Sample, Turn, go};
 use crate::server::MeasuredServer;
-use crate::setup::BenchSetup;
+use crate::setup::{BenchSetup, Store};
 use crate::table::{Figure, Row, Target, grouped};
 use anyhow::{Context, bail};
 use std::process::{Command, Stdio};
@@ -20,13 +20,7 @@ const MAX_OVERHEAD_BYTES: f64 = 64.0;
 /// Measures both.
 pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     let store = setup.store(ORDERS)?;
-    let (loaded, empty) = (store.serve()?, setup.store(1)?.serve()?);
-    let memory = |server: &MeasuredServer| resident(server.pid()?).context("the server has ended");
-    let used = memory(&loaded)?.saturating_sub(memory(&empty)?) as f64;
-    let list = body_of(&loaded, &Work::Same(request("GET", LIST, Some(&store.key), false)))?;
-    let overhead = (used - list.len() as f64) / ORDERS as f64;
-    loaded.stop()?;
-
+    let overhead = memory_overhead(setup, &store)?;
     let server: Turn<'_> = Box::new(|| {
         let server = store.serve()?;
         let started_in = server.started_in()?.as_secs_f64();
@@ -61,4 +55,15 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
             Target::AtMost(1.0),
         ),
     ])
+}
+
+/// Bytes an order that a server holds in addition to the encoded orders.
+fn memory_overhead(setup: &mut BenchSetup, store: &Store) -> anyhow::Result<f64> {
+    let (loaded, empty) = (store.serve()?, setup.store(1)?.serve()?);
+    let memory = |server: &MeasuredServer| resident(server.pid()?).context("the server has ended");
+    let used = memory(&loaded)?.saturating_sub(memory(&empty)?) as f64;
+    let list = body_of(&loaded, &Work::Same(request("GET", LIST, Some(&store.key), false)))?;
+    loaded.stop()?;
+    empty.stop()?;
+    Ok((used - list.len() as f64) / ORDERS as f64)
 }
