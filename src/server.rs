@@ -14,7 +14,7 @@ use crate::key_cache::KeyCache;
 use crate::limits::Limits;
 use crate::log::{LogBuffer, RequestLog};
 use crate::metrics::Metrics;
-use crate::orders::{OpenError, OrderList};
+use crate::orders::{OpenError, OrderList, RunningBatch};
 use crate::store::{Store, StoreError};
 use dropshot::{ConfigDropshot, ConfigTls, HandlerTaskMode, HttpServer, ServerBuilder};
 use listener::ListeningSocket;
@@ -172,6 +172,11 @@ impl Server {
     /// The certificate of its TLS listener.
     pub fn certificate(&self) -> Option<&Arc<ReloadableCertificate>> {
         self.certificate.as_ref()
+    }
+
+    /// The batch of cancellations under way.
+    pub fn running_batch(&self) -> &RunningBatch {
+        self.http.app_private().orders.running_batch()
     }
 
     /// Stops accepting, lets requests under way finish for as long as is

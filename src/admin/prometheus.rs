@@ -1,5 +1,6 @@
 //! The registry: every metric with its name and its help, registered once.
 
+use super::batch_age::BatchAge;
 use super::orders_gauge::OrdersGauge;
 use crate::context::ServerContext;
 use crate::log::LogBuffer;
@@ -45,6 +46,12 @@ pub fn registry(
         "commit_batch_size",
         "Cancellations that one transaction carried out",
         metrics.batches,
+    );
+    registry.register_with_unit(
+        "running_batch_age",
+        "How long the running batch of cancellations has been under way",
+        Unit::Seconds,
+        BatchAge(server.orders.running_batch().clone()),
     );
     registry.register("bans", "Bans of keys that have begun", server.limits.bans().clone());
     registry.register(

@@ -3,6 +3,7 @@
 mod error;
 mod process;
 mod signals;
+mod systemd;
 
 pub use error::ServeError;
 pub use process::run;
