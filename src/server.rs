@@ -118,13 +118,14 @@ impl Server {
             .tls(tls.map(ConfigTls::Dynamic))
             .start()
             .map_err(|source| StartError::Listen { address: config.listen, source })?;
+        // Before more files and sockets are opened.
+        let socket = ListeningSocket::prepared(http.local_addr(), config.stalled_after, &log);
         let mut background =
             vec![tokio::spawn(Arc::clone(&context.keys).keep_current(log.clone()))];
         let reloads = certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
         background.extend(reloads.map(tokio::spawn));
         let admin_context = Arc::new(AdminContext::new(context, log_buffer));
         let admin = admin::listen(config.admin_listen, &admin_context, &log)?;
-        let socket = ListeningSocket::prepared(http.local_addr(), config.stalled_after, &log);
         let drain_timeout = config.drain_timeout();
         let server = Server {
             http,

@@ -24,7 +24,11 @@ pub fn registry(
         "The program that runs, and the API that it serves",
         Info::new([("version", env!("CARGO_PKG_VERSION")), ("api_version", API_VERSION)]),
     );
-    registry.register("requests", "Requests that were answered", metrics.requests.clone());
+    registry.register(
+        "requests",
+        "Requests that were answered, or abandoned by their client (499)",
+        metrics.requests.clone(),
+    );
     registry.register_with_unit(
         "request_latency",
         "From a request's arrival to the first byte of its answer",

@@ -109,7 +109,10 @@ impl Process {
     ) -> Result<(Server, Signals), ServeError> {
         let signals = Signals::listen().map_err(system("cannot listen for signals"))?;
         let server = Server::start(&self.config, dependencies)?;
-        announce(&server).map_err(system("cannot write to standard output"))?;
+        if let Err(error) = announce(&server) {
+            warn!(self.log, "standard output cannot be written"; "error" => error.to_string(),
+                "effect" => "where the server listens is in this log alone");
+        }
         Ok((server, signals))
     }
 
