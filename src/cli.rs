@@ -55,6 +55,7 @@ pub struct Cli {
 }
 
 const SYSTEMD_UNIT: &str = include_str!("cli/store-orders.service");
+const NGINX_CONF: &str = include_str!("cli/nginx.conf");
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -111,6 +112,11 @@ Examples:
 Example:
   store-orders systemd-unit > /etc/systemd/system/store-orders.service")]
     SystemdUnit,
+    /// Print a hardened configuration of nginx as the proxy before the server
+    #[command(after_help = "\
+Example:
+  store-orders nginx-conf > /etc/nginx/nginx.conf")]
+    NginxConf,
     /// Print a shell completion script
     #[command(after_help = "\
 Examples:
@@ -158,6 +164,7 @@ impl Cli {
             Command::Check => check::check(options, printer),
             Command::Config(command) => command.run(options, effective, printer),
             Command::SystemdUnit => Ok(out.write_all(SYSTEMD_UNIT.as_bytes())?),
+            Command::NginxConf => Ok(out.write_all(NGINX_CONF.as_bytes())?),
             Command::Completions(args) => args.run(Cli::command(), out),
             Command::Man(args) => args.run(Cli::command(), out),
             Command::Openapi => {

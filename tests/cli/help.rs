@@ -99,3 +99,18 @@ fn the_unit_agrees_with_the_program() {
         assert!(known.iter().any(|own| own == variable), "{variable} is no setting");
     }
 }
+
+#[test]
+fn the_nginx_configuration_is_for_this_server() {
+    let configuration = CliSandbox::new().run(&["nginx-conf"]).done();
+    let server = format!("server {} ", ServerConfig::default().listen);
+    for part in [
+        server.as_str(),
+        "proxy_set_header X-Forwarded-For $remote_addr;",
+        "proxy_next_upstream off;",
+        "proxy_buffering off;",
+        r#""status":$status}"#,
+    ] {
+        assert!(configuration.contains(part), "{part} is not in {configuration}");
+    }
+}

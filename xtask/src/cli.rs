@@ -85,6 +85,14 @@ enum Command {
         arguments: Vec<OsString>,
     },
 
+    /// Try the server with a slow or hung disk and hostile clients; `drill --help` says
+    /// how.
+    #[command(disable_help_flag = true)]
+    Drill {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        arguments: Vec<OsString>,
+    },
+
     /// Test the public pages in a real browser.
     ///
     /// Starts the server and headless Chromium, and goes through /docs, / and
@@ -109,18 +117,27 @@ impl Cli {
             Command::Check => Ok(check::check(&check::Inputs::read(&repository), out)?),
             Command::Generate => generate::generate(&repository, out),
             Command::Browser(arguments) => browser::browse(&arguments, &repository, out),
-            Command::Bench { arguments } => bench(&repository, &arguments),
+            Command::Bench { arguments } => {
+                become_package(&repository, &["--release", "--package", "bench"], &arguments)
+            }
+            Command::Drill { arguments } => {
+                become_package(&repository, &["--package", "drill"], &arguments)
+            }
             Command::Publish => publish::publish(&repository, out),
             Command::Judge(arguments) => judge::judge(&arguments, &repository, out),
         }
     }
 }
 
-/// Becomes the benchmark, a package of its own: it needs much that no check needs.
-fn bench(repository: &Repository, arguments: &[OsString]) -> anyhow::Result<Outcome> {
+/// Becomes a package of its own, which needs much that no check needs.
+fn become_package(
+    repository: &Repository,
+    package: &[&str],
+    arguments: &[OsString],
+) -> anyhow::Result<Outcome> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = std::process::Command::new(cargo);
-    command.args(["run", "--quiet", "--release", "--package", "bench", "--"]).args(arguments);
+    command.args(["run", "--quiet"]).args(package).arg("--").args(arguments);
     let error = command.current_dir(repository.root()).exec();
     Err(error).context("cannot run cargo")
 }

@@ -1,0 +1,120 @@
+//! Whether the server holds what it promises when its surroundings fail: a slow or hung
+//! disk, hostile clients before a proxy.
+//!
+//! `cargo xtask drill` runs this. Each drill starts its own processes, sends traffic to
+//! the loopback alone, prints its figures, and names what did not hold.
+
+mod canary;
+mod clients;
+mod commands;
+mod hung_disk;
+mod proxy;
+mod report;
+mod slow_disk;
+
+use canary::Canary;
+use clap::{Parser, ValueEnum};
+use report::Report;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+use testbed::Program;
+
+/// A run in which the machine itself stood still for longer proves nothing.
+const LONGEST_STALL: Duration = Duration::from_secs(1);
+
+/// How often a run that proves nothing is repeated.
+const ATTEMPTS: u32 = 3;
+
+/// Try the server with a slow disk, a hung disk, and hostile clients.
+///
+/// Needs a C compiler, because a slow disk is a library before the C library's fsync,
+/// and nginx for the proxy.
+#[derive(Debug, Parser)]
+#[command(
+    name = "drill",
+    bin_name = "cargo xtask drill",
+    after_help = "\
+Examples:
+  cargo xtask drill                      all of them
+  cargo xtask drill commands --seed 7    one
+
+Exit status: 0 everything held, 1 something did not, 2 a drill could not run, 3 the
+machine stood still for too long for the run to prove anything"
+)]
+struct Cli {
+    /// Only these
+    #[arg(value_enum, value_name = "NAME")]
+    drills: Vec<Drill>,
+    /// Where the random choices begin
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Drill {
+    /// Operators' commands beside a full load of cancellations, on slow disks
+    Commands,
+    /// A disk that answers no fsync for some seconds
+    HungDisk,
+    /// Hostile clients before nginx with the configuration of `nginx-conf`
+    Proxy,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut out = anstream::stdout();
+    match run(&cli, &mut out) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            // If standard error is closed too, the exit status has to do.
+            let _ = writeln!(anstream::stderr(), "error: {error:#}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let drills = if cli.drills.is_empty() { Drill::value_variants() } else { &cli.drills };
+    drills.iter().try_for_each(|drill| drill.check_tools())?;
+    let program = Program::build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let mut worst = 0;
+    for drill in drills {
+        let mut code = 3;
+        for _ in 0..ATTEMPTS {
+            writeln!(out, "== {drill:?}, seed {}", cli.seed)?;
+            fastrand::seed(cli.seed);
+            let canary = Canary::start()?;
+            let mut report = Report::default();
+            runtime.block_on(drill.run(&program, &mut report))?;
+            let stall = canary.longest_stall();
+            report.write(stall, out)?;
+            code = report.exit_code(stall > LONGEST_STALL);
+            if code != 3 {
+                break;
+            }
+        }
+        worst = worst.max(code);
+    }
+    Ok(worst)
+}
+
+impl Drill {
+    /// Fails if a program that the drill needs is missing.
+    fn check_tools(self) -> anyhow::Result<()> {
+        match self {
+            Drill::Commands | Drill::HungDisk => slow_disk::check_tools(),
+            Drill::Proxy => proxy::check_tools(),
+        }
+    }
+
+    async fn run(self, program: &Program, report: &mut Report) -> anyhow::Result<()> {
+        match self {
+            Drill::Commands => commands::run(program, report).await,
+            Drill::HungDisk => hung_disk::run(program, report).await,
+            Drill::Proxy => proxy::run(program, report).await,
+        }
+    }
+}

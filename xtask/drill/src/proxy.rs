@@ -1,0 +1,339 @@
+//! Hostile clients before nginx with the configuration that `nginx-conf` prints, and
+//! real servers behind it.
+
+use crate::report::Report;
+use anyhow::{Context, bail};
+use reqwest::{Client, StatusCode};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use testbed::{ChildProcess, DataDir, Key, Program, ServerProcess, Signal};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+
+/// The times of the configuration: for a handshake and a head, and for a body.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// nginx looks at its timers with every event, so a connection ends soon after.
+const TIMER_SLACK: Duration = Duration::from_secs(2);
+
+const SILENT: usize = 2_000;
+const HALF_HANDSHAKES: usize = 300;
+const SLOW_HEADS: usize = 300;
+
+/// Where hostile clients come from, and the one whose requests are timed.
+const HOSTILE: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 66));
+const CUSTOMER: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 7));
+
+/// How many requests of the customer are timed.
+const TIMED: usize = 400;
+
+/// Fails if nginx is missing.
+pub fn check_tools() -> anyhow::Result<()> {
+    match nginx_program() {
+        Some(_) => Ok(()),
+        None => bail!("nginx is missing: apt-get install nginx-light"),
+    }
+}
+
+/// Debian keeps it where only root looks for programs.
+fn nginx_program() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin".into(), "/usr/local/sbin".into()])
+        .map(|directory| directory.join("nginx"))
+        .find(|program| program.is_file())
+}
+
+/// Runs it.
+pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let [one, two] = ["one", "two"].map(|name| DataDir::at(program, &directory.path().join(name)));
+    one.import_pending(1..=20_000)?;
+    let key = &one.issue_enterprise_key("acme", 10_000_000, 10_000_000)?;
+    let flags = ["--trusted-proxy", "127.0.0.1/32"];
+    let first = one.serve(&flags)?;
+    let nginx = Nginx::start(program, &directory.path().join("nginx"), &[first.address()?])?;
+    hostile_clients(&nginx, key, report).await?;
+    own_errors(&nginx, report).await?;
+    client_addresses(&nginx, &first, report).await?;
+    drains(&nginx, first, key, report).await?;
+    drop(nginx);
+    // A second server with the same orders and keys.
+    std::fs::create_dir(two.path())?;
+    std::fs::copy(one.path().join("store.sqlite"), two.path().join("store.sqlite"))?;
+    let (first, second) = (one.serve(&flags)?, two.serve(&flags)?);
+    let addresses = [first.address()?, second.address()?];
+    let nginx = Nginx::start(program, &directory.path().join("nginx-2"), &addresses)?;
+    no_delete_is_sent_twice(&nginx, first, [&one, &two], key, report).await?;
+    second.stop()
+}
+
+/// nginx with the printed configuration: its paths and addresses are replaced, and
+/// nothing else.
+struct Nginx {
+    address: SocketAddr,
+    /// The same server block without TLS, for requests that are not whole.
+    plain: SocketAddr,
+    _process: ChildProcess,
+}
+
+impl Nginx {
+    fn start(program: &Program, prefix: &Path, servers: &[SocketAddr]) -> anyhow::Result<Nginx> {
+        std::fs::create_dir_all(prefix)?;
+        let made = rcgen::generate_simple_self_signed(["localhost".to_string()])?;
+        std::fs::write(prefix.join("cert.pem"), made.cert.pem())?;
+        std::fs::write(prefix.join("key.pem"), made.signing_key.serialize_pem())?;
+        let free = || TcpListener::bind("127.0.0.1:0")?.local_addr();
+        let (address, plain) = (free()?, free()?);
+        let mut configuration = program.run(&["nginx-conf"])?.success()?;
+        let path = prefix.display();
+        let upstream: String = servers
+            .iter()
+            .map(|server| format!("server {server} max_fails=1 fail_timeout=2s;\n"))
+            .collect();
+        for (printed, own) in [
+            ("/etc/ssl/store-orders", format!("{path}")),
+            ("/var/log/nginx", format!("{path}")),
+            ("/run/nginx.pid", format!("{path}/pid")),
+            ("        listen [::]:443 ssl http2;\n", String::new()),
+            ("listen 443 ssl", format!("listen {plain};\n        listen {address} ssl")),
+            ("server 127.0.0.1:8080 max_fails=1 fail_timeout=2s;", upstream),
+            ("    gzip off;\n", format!("    gzip off;\n{}", temporary_paths(prefix))),
+        ] {
+            if !configuration.contains(printed) {
+                bail!("`nginx-conf` no longer has {printed:?}");
+            }
+            configuration = configuration.replace(printed, &own);
+        }
+        let file = prefix.join("nginx.conf");
+        std::fs::write(&file, configuration)?;
+        let nginx = nginx_program().context("nginx is missing")?;
+        let mut command = Command::new(nginx);
+        command.arg("-p").arg(prefix).arg("-c").arg(&file).args(["-g", "daemon off;"]);
+        let log = std::fs::File::create(prefix.join("stderr"))?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let process = ChildProcess::new(command.spawn().context("cannot start nginx")?, "nginx");
+        let began = Instant::now();
+        while std::net::TcpStream::connect(address).is_err() {
+            if began.elapsed() > Duration::from_secs(10) {
+                bail!("nginx does not listen: {}", std::fs::read_to_string(prefix.join("stderr"))?);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(Nginx { address, plain, _process: process })
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.address)
+    }
+
+    /// A client of this address, with a connection of its own.
+    fn client(&self, from: IpAddr) -> reqwest::Result<Client> {
+        Client::builder().local_address(from).danger_accept_invalid_certs(true).build()
+    }
+}
+
+/// Where an unprivileged nginx may write.
+fn temporary_paths(prefix: &Path) -> String {
+    ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|kind| format!("    {kind}_temp_path {}/{kind};\n", prefix.display()))
+        .concat()
+}
+
+/// The 99th percentile of a customer's small requests, one after the other.
+async fn p99(nginx: &Nginx, key: &Key) -> anyhow::Result<Duration> {
+    let http = nginx.client(CUSTOMER)?;
+    let mut times = Vec::new();
+    for _ in 0..TIMED {
+        let began = Instant::now();
+        let answer = http.get(nginx.url("/v1/pets/1")).bearer_auth(&key.text).send().await?;
+        if answer.status() != StatusCode::NOT_FOUND {
+            bail!("the customer got {}", answer.status());
+        }
+        answer.bytes().await?;
+        times.push(began.elapsed());
+    }
+    times.sort_unstable();
+    times.get(TIMED * 99 / 100).copied().context("no request was timed")
+}
+
+/// How long it takes until the proxy ends a connection on which this is sent.
+async fn held_open(address: SocketAddr, sent: Vec<u8>) -> std::io::Result<Duration> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind(SocketAddr::new(HOSTILE, 0))?;
+    let mut connection = socket.connect(address).await?;
+    let began = Instant::now();
+    connection.write_all(&sent).await?;
+    until_closed(&mut connection).await;
+    Ok(began.elapsed())
+}
+
+/// Reads until the connection ends; an error is an end too.
+async fn until_closed(connection: &mut TcpStream) -> Vec<u8> {
+    let mut received = Vec::new();
+    while connection.read_buf(&mut received).await.is_ok_and(|read| read > 0) {}
+    received
+}
+
+async fn hostile_clients(nginx: &Nginx, key: &Key, report: &mut Report) -> anyhow::Result<()> {
+    let quiet = p99(nginx, key).await?;
+    let mut hostile = JoinSet::new();
+    // The beginning of a TLS record that never goes on.
+    let handshake = [0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc];
+    for number in 0..SILENT + HALF_HANDSHAKES {
+        let sent = if number < SILENT { Vec::new() } else { handshake.to_vec() };
+        hostile.spawn(held_open(nginx.address, sent));
+    }
+    // Heads and bodies that arrive byte by byte, and heads of 100 KB.
+    for number in 0..SLOW_HEADS {
+        hostile.spawn(held_open(nginx.plain, slow_request(number % 3)));
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let during = p99(nginx, key).await?;
+    let mut longest = Duration::ZERO;
+    let mut refused = 0;
+    while let Some(ended) = hostile.join_next().await {
+        match ended.context("a hostile client panicked")? {
+            Ok(held) => longest = longest.max(held),
+            Err(_) => refused += 1,
+        }
+    }
+    report.figure(format!(
+        "{SILENT} silent connections, {HALF_HANDSHAKES} half handshakes, {SLOW_HEADS} slow heads, \
+         bodies and heads of 100 KB ({refused} refused)"
+    ));
+    report.figure(format!("p99 of a customer: {quiet:.2?} quiet, {during:.2?} meanwhile"));
+    report.time("p99 meanwhile, 5 times the quiet one", during, 5 * quiet);
+    // A slow body may come after a whole head.
+    report.time("the last of them was ended after", longest, 2 * HEAD_TIMEOUT + TIMER_SLACK);
+    Ok(())
+}
+
+/// What is sent of a request that never becomes whole, or should not be read to its end.
+fn slow_request(kind: usize) -> Vec<u8> {
+    let head = "POST /v1/store/orders HTTP/1.1\r\nHost: a\r\n";
+    match kind {
+        0 => format!("{head}X-Slow: "),
+        1 => format!("{head}Content-Length: 1000\r\n\r\nx"),
+        _ => format!("{head}X-Large: {}", "a".repeat(100_000)),
+    }
+    .into_bytes()
+}
+
+/// What nginx answers itself has the contract's body.
+async fn own_errors(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
+    let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+    let large = "POST /v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n".to_string();
+    for (what, request, code) in [
+        ("a malformed path", get("/%zz"), "invalid_request"),
+        ("a long address", get(&"/a".repeat(4_500)), "uri_too_long"),
+        ("a large body", large, "request_too_large"),
+    ] {
+        let mut connection = TcpStream::connect(nginx.plain).await?;
+        connection.write_all(request.as_bytes()).await?;
+        let answer = String::from_utf8_lossy(&until_closed(&mut connection).await).into_owned();
+        let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+        let error: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
+        report.expect(error.get("code") == Some(&code.into()), || {
+            format!("{what} was answered with {answer}")
+        });
+    }
+    Ok(())
+}
+
+/// The limits see the client's address, whatever it says itself.
+async fn client_addresses(
+    nginx: &Nginx,
+    server: &ServerProcess,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let from = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 99));
+    let request = nginx.client(from)?.get(nginx.url("/v1/store/orders?seen"));
+    let answer = request.header("x-forwarded-for", "192.0.2.1").send().await?;
+    report.expect(answer.status() == 401, || format!("without a key: {}", answer.status()));
+    let began = Instant::now();
+    while !server.log().contains(r#""client":"127.0.0.99""#) {
+        if began.elapsed() > Duration::from_secs(10) {
+            report.expect(false, || format!("the server saw another client: {}", server.log()));
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+/// A list that is under way when the server is stopped arrives whole.
+async fn drains(
+    nginx: &Nginx,
+    server: ServerProcess,
+    key: &Key,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let http = nginx.client(CUSTOMER)?;
+    let mut list = http.get(nginx.url("/v1/store/orders")).bearer_auth(&key.text).send().await?;
+    let expected = list.content_length().and_then(|length| usize::try_from(length).ok());
+    let first = list.chunk().await?.unwrap_or_default();
+    server.signal(Signal::TERM)?;
+    let mut length = first.len();
+    while let Some(chunk) = list.chunk().await? {
+        length += chunk.len();
+    }
+    report.expect(expected == Some(length), || {
+        format!("a list was cut off by the stop: {length} of {expected:?} bytes")
+    });
+    let (status, _) = server.wait()?;
+    report.expect(status.success(), || format!("the server ended with {status}"));
+    let answer = http.get(nginx.url("/v1/store/orders")).bearer_auth(&key.text).send().await?;
+    let (status, error) = (answer.status(), answer.text().await?);
+    report.figure(format!("without a server: {status} {error}"));
+    report.expect(status == 502 && error.contains("service_unavailable"), || {
+        format!("without a server: {status} {error}")
+    });
+    Ok(())
+}
+
+/// A server is killed while it carries a cancellation out: the client is not told that
+/// the order does not exist, and no other server is asked.
+async fn no_delete_is_sent_twice(
+    nginx: &Nginx,
+    first: ServerProcess,
+    stores: [&DataDir; 2],
+    key: &Key,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let mut held = Vec::new();
+    for data in stores {
+        let connection = rusqlite::Connection::open(data.path().join("store.sqlite"))?;
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        held.push(connection);
+    }
+    let http = nginx.client(CUSTOMER)?;
+    let cancels = (1..=8).map(|order| {
+        let url = nginx.url(&format!("/v1/store/orders/{order}"));
+        tokio::spawn(http.delete(url).bearer_auth(&key.text).send())
+    });
+    let cancels: Vec<_> = cancels.collect();
+    // They wait for the stores.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    first.kill()?;
+    drop(held);
+    let mut statuses = Vec::new();
+    for cancel in cancels {
+        statuses.push(cancel.await.context("a client panicked")??.status().as_u16());
+    }
+    statuses.sort_unstable();
+    report.figure(format!("cancels while a server of two is killed: {statuses:?}"));
+    let killed = statuses.iter().filter(|status| **status == 502).count();
+    let done = statuses.iter().filter(|status| **status == 204).count();
+    report.expect(killed > 0 && killed + done == statuses.len(), || {
+        "a cancel of the killed server was answered by the other".to_string()
+    });
+    let [_, second] = stores;
+    let cancelled = second.run_json(&["orders", "list", "--status", "cancelled"])?;
+    let cancelled = cancelled.as_array().map_or(0, Vec::len);
+    report.expect(cancelled == done, || format!("{done} 204s and {cancelled} cancelled orders"));
+    Ok(())
+}

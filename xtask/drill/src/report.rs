@@ -1,0 +1,60 @@
+//! What a drill measured, and what did not hold.
+
+use std::io::Write;
+use std::time::Duration;
+
+/// The figures of a run and its violations.
+#[derive(Debug, Default)]
+pub struct Report {
+    figures: Vec<String>,
+    violations: Vec<String>,
+    /// Times with what they may be, judged at the end, when the longest stall is known.
+    times: Vec<(String, Duration, Duration)>,
+}
+
+impl Report {
+    /// Notes a figure.
+    pub fn figure(&mut self, text: impl Into<String>) {
+        self.figures.push(text.into());
+    }
+
+    /// Notes a time, which must not exceed its bound by more than the machine stalled.
+    pub fn time(&mut self, what: impl Into<String>, taken: Duration, bound: Duration) {
+        self.times.push((what.into(), taken, bound));
+    }
+
+    /// Something that must hold, and what is said if it does not.
+    pub fn expect(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
+        if !holds {
+            self.violations.push(otherwise());
+        }
+    }
+
+    /// Prints everything.
+    pub fn write(&mut self, stall: Duration, out: &mut dyn Write) -> std::io::Result<()> {
+        for (what, taken, bound) in std::mem::take(&mut self.times) {
+            self.figures.push(format!("{what}: {taken:.2?} (at most {bound:?})"));
+            if taken > bound + stall {
+                self.violations.push(format!("{what} took {taken:.2?}, more than {bound:?}"));
+            }
+        }
+        for figure in &self.figures {
+            writeln!(out, "  {figure}")?;
+        }
+        writeln!(out, "  the machine's longest stall: {stall:.2?}")?;
+        for violation in &self.violations {
+            writeln!(out, "violation: {violation}")?;
+        }
+        Ok(())
+    }
+
+    /// The exit status: a violation counts even where the machine stood still only if it
+    /// did not.
+    pub fn exit_code(&self, is_inconclusive: bool) -> u8 {
+        match (is_inconclusive, self.violations.is_empty()) {
+            (true, _) => 3,
+            (false, true) => 0,
+            (false, false) => 1,
+        }
+    }
+}
