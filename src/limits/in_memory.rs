@@ -48,14 +48,17 @@ impl InMemoryLimits {
         LimitsSnapshot { accounts: self.accounts.take_all(), keys: self.keys.take_all() }
     }
 
-    /// Restores what an earlier run counted. Whatever its timestamps, no window
-    /// and no ban lasts longer from `now` than its length.
+    /// Restores what an earlier run counted, and adds it to what this one has
+    /// counted since. Whatever its timestamps, no window and no ban lasts longer
+    /// from `now` than its length.
     pub fn restore(&self, snapshot: LimitsSnapshot, now: Timestamp) {
-        for (account, windows) in snapshot.accounts {
-            self.accounts.restore(account, windows.unwrap_or_default().clamped(now));
+        for (account, saved) in snapshot.accounts {
+            let saved = saved.unwrap_or_default().clamped(now);
+            self.accounts.restore(account, |windows| windows.merged(saved, now));
         }
-        for (key, strikes) in snapshot.keys {
-            self.keys.restore(key, strikes.unwrap_or_default().clamped(now));
+        for (key, saved) in snapshot.keys {
+            let saved = saved.unwrap_or_default().clamped(now);
+            self.keys.restore(key, |strikes| strikes.merged(saved, now));
         }
     }
 

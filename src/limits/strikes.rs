@@ -69,6 +69,30 @@ impl Strikes {
         now < self.closes_at || !self.is_forgiven(now)
     }
 
+    /// These strikes, and those that were counted apart from them before: counts
+    /// add within the same minute, and the later and the longer ban win.
+    pub fn merged(self, before: Strikes, now: Timestamp) -> Strikes {
+        if !before.is_relevant(now) {
+            return self;
+        }
+        let (closes_at, count) = match (now < before.closes_at, now < self.closes_at) {
+            (false, _) => (self.closes_at, self.count),
+            (true, false) => (before.closes_at, before.count),
+            // Of two first 429s, the later is a strike.
+            (true, true) => (
+                before.closes_at.min(self.closes_at),
+                before.count.saturating_add(self.count).saturating_add(1),
+            ),
+        };
+        let banned_until = match (before.ban_seconds, self.ban_seconds) {
+            (_, 0) => before.banned_until,
+            (0, _) => self.banned_until,
+            _ => before.banned_until.max(self.banned_until),
+        };
+        let ban_seconds = before.ban_seconds.max(self.ban_seconds);
+        Strikes { closes_at, count, ban_seconds, banned_until }
+    }
+
     /// The strikes as restored at `now`: no ban ends later than its length allows,
     /// no minute later than in a minute.
     pub fn clamped(self, now: Timestamp) -> Strikes {
@@ -99,6 +123,28 @@ mod tests {
             assert!(strikes.strike(Timestamp::from(Duration::from_secs(9)), 1).is_some());
         }
         assert_eq!(strikes, before);
+    }
+
+    #[test]
+    fn the_later_and_the_longer_ban_win_a_merge() {
+        let at = |seconds| Timestamp::from(Duration::from_secs(seconds));
+        let banned = |until, ban_seconds| Strikes {
+            ban_seconds,
+            banned_until: at(until),
+            ..Strikes::default()
+        };
+        let struck = |closes, count| Strikes { closes_at: at(closes), count, ..Strikes::default() };
+        for (before, since, merged) in [
+            (banned(500, 600), banned(300, 300), banned(500, 600)),
+            (banned(90, 600), banned(300, 300), banned(300, 600)),
+            (banned(500, 600), Strikes::default(), banned(500, 600)),
+            (Strikes::default(), banned(300, 300), banned(300, 300)),
+            (struck(120, 2), struck(150, 3), struck(120, 6)),
+            (struck(99, 2), struck(150, 3), struck(150, 3)),
+            (struck(120, 2), Strikes::default(), struck(120, 2)),
+        ] {
+            assert_eq!(since.merged(before, at(100)), merged, "{before:?} {since:?}");
+        }
     }
 
     #[test]

@@ -164,6 +164,40 @@ async fn without_a_record_counting_goes_on_and_is_written_when_it_can_be() {
 }
 
 #[tokio::test]
+async fn what_was_saved_joins_what_was_counted_before_the_file_could_be_opened() {
+    let captured = CapturedLog::new();
+    let setup = TestSetup::new().with_log(&captured);
+    let [busy, idle] = [(); 2].map(|()| setup.enterprise_key(100, 1_000));
+    let banned = setup.enterprise_key(1, 1_000);
+    let server = setup.serve().await;
+    admitted(&server, &busy, 10).await;
+    admitted(&server, &idle, 20).await;
+    admitted(&server, &banned, 1).await;
+    server.list_with(&banned).await.assert_limited("rate_limit_exceeded");
+    server.list_with(&banned).await.assert_limited("key_banned");
+    server.setup.write_limits();
+    let setup = server.stop().await;
+    setup.close_limits_file();
+
+    let other = Connection::open(limits_file(&setup)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    setup.clock.advance(Duration::from_secs(20));
+    let server = setup.restarted().serve().await;
+    admitted(&server, &busy, 3).await;
+    assert_eq!(server.list_with(&busy).await.rate_limit(), (100, 96, 80), "from zero");
+    server.setup.write_limits();
+    other.execute_batch("ROLLBACK").unwrap();
+    server.setup.write_limits();
+    assert_eq!(captured.lines("ERRO").len(), 1);
+
+    let crashed = server.crash().await;
+    let server = crashed.serve().await;
+    assert_eq!(server.list_with(&busy).await.rate_limit(), (100, 85, 60));
+    assert_eq!(server.list_with(&idle).await.rate_limit(), (100, 79, 60));
+    assert_eq!(server.list_with(&banned).await.assert_limited("key_banned"), 280);
+}
+
+#[tokio::test]
 async fn what_no_longer_matters_leaves_the_record() {
     let setup = TestSetup::new();
     let keys: Vec<_> = (0..5).map(|_| setup.enterprise_key(1, 1_000)).collect();

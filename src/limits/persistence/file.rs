@@ -33,6 +33,9 @@ pub struct LimitsFile {
     offset_nanos: i64,
     /// Wall time minus monotonic time at the last write.
     wall_offset_nanos: Option<i64>,
+    /// Whether what earlier runs saved has been read; until then the file knows
+    /// more than the memory does.
+    is_restored: bool,
     /// Whether the next write must write everything.
     is_incomplete: bool,
     next_cleanup: Timestamp,
@@ -57,11 +60,12 @@ impl LimitsFile {
             database: None,
             offset_nanos: wall_offset_nanos(now),
             wall_offset_nanos: None,
+            is_restored: false,
             is_incomplete: true,
             next_cleanup: Timestamp::from(now.monotonic) + CLEANUP_INTERVAL,
         };
         match file.open_database(now) {
-            Ok((database, saved)) => file.restore(database, saved, now),
+            Ok(database) => file.database = Some(database),
             Err(error) => file.log_unavailable(&error),
         }
         file
@@ -95,7 +99,7 @@ impl LimitsFile {
     fn try_write(&mut self, now: Now) -> Result<(), DatabaseError> {
         let database = match self.database.take() {
             Some(database) => database,
-            None => self.open_database(now)?.0,
+            None => self.open_database(now)?,
         };
         let database = self.database.insert(database);
         let snapshot =
@@ -126,9 +130,10 @@ impl LimitsFile {
         }
     }
 
-    /// Opens the database; a new one if there is none or it is damaged.
-    fn open_database(&self, now: Now) -> Result<(Database, SavedLimits), DatabaseError> {
-        match Database::open(&self.path) {
+    /// Opens the database; a new one if there is none or it is damaged. The first
+    /// time, restores what is saved in it.
+    fn open_database(&mut self, now: Now) -> Result<Database, DatabaseError> {
+        let (database, saved) = match Database::open(&self.path) {
             Err(DatabaseError::Damaged(damage)) => {
                 let renamed = quarantine(&self.path, now.wall.as_secs())
                     .map_err(DatabaseError::NotQuarantined)?;
@@ -138,10 +143,15 @@ impl LimitsFile {
                 Database::open(&self.path)
             }
             other => other,
+        }?;
+        if !self.is_restored {
+            self.restore(saved, now);
+            self.is_restored = true;
         }
+        Ok(database)
     }
 
-    fn restore(&mut self, database: Database, saved: SavedLimits, now: Now) {
+    fn restore(&mut self, saved: SavedLimits, now: Now) {
         if let Some(clock) = saved.clock {
             let elapsed = nanos(now.wall).saturating_sub(clock.wall_nanos).max(0);
             let persistent = clock.persistent_nanos.saturating_add(elapsed);
@@ -151,7 +161,6 @@ impl LimitsFile {
         let monotonic = Timestamp::from(now.monotonic);
         self.limits.restore(saved.limits.shifted(self.offset_nanos.saturating_neg()), monotonic);
         self.limits.remove_expired(monotonic);
-        self.database = Some(database);
     }
 
     fn log_unavailable(&self, error: &DatabaseError) {
