@@ -68,7 +68,7 @@ async fn a_crash_loses_what_was_counted_since_the_last_write() {
 }
 
 #[tokio::test]
-async fn setting_the_wall_clock_over_a_restart_prolongs_no_window() {
+async fn setting_the_wall_clock_over_a_reboot_prolongs_no_window() {
     for (wall, remaining, reset_in) in [
         (NOON - YEAR / 4, 0, 60),
         (NOON + Duration::from_secs(30), 0, 30),
@@ -81,12 +81,68 @@ async fn setting_the_wall_clock_over_a_restart_prolongs_no_window() {
         admitted(&server, &key, 2).await;
         let setup = server.stop().await;
         setup.clock.set_wall(wall);
-        let server = setup.restarted().serve().await;
+        let server = setup.rebooted().serve().await;
         let answer = server.list_with(&key).await;
         assert_eq!(answer.number("x-ratelimit-remaining"), remaining, "{wall:?}");
         let now = store_orders::clock::Clock::now(&*server.setup.clock).wall.as_secs();
         assert_eq!(answer.number("x-ratelimit-reset") - now, reset_in, "{wall:?}");
     }
+}
+
+#[tokio::test]
+async fn setting_the_wall_clock_over_a_restart_changes_no_window() {
+    for wall in [NOON - YEAR / 4, NOON, NOON + Duration::from_secs(60), NOON + YEAR] {
+        let setup = TestSetup::new();
+        let key = setup.enterprise_key(2, 1_000);
+        let server = setup.serve().await;
+        admitted(&server, &key, 2).await;
+        let setup = server.stop().await;
+        setup.clock.set_wall(wall);
+        setup.clock.advance(Duration::from_millis(20_500));
+        let server = setup.restarted().serve().await;
+        let refused = server.list_with(&key).await;
+        assert_eq!(refused.assert_limited("rate_limit_exceeded"), 40, "{wall:?}");
+        assert_eq!(refused.number("x-ratelimit-reset"), wall.as_secs() + 60, "{wall:?}");
+        server.setup.clock.advance(Duration::from_millis(39_500));
+        admitted(&server, &key, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn a_crash_after_the_wall_clock_was_set_back_and_right_opens_no_window() {
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(100, 2);
+    let server = setup.serve().await;
+    admitted(&server, &key, 2).await;
+    server.setup.clock.set_wall(NOON - YEAR / 4);
+    server.setup.write_limits();
+    server.setup.clock.set_wall(NOON);
+    let server = server.crash().await.serve().await;
+    let refused = server.list_with(&key).await;
+    assert_eq!(refused.assert_limited("rate_limit_exceeded"), 86_400);
+}
+
+#[tokio::test]
+async fn a_file_of_the_first_version_is_restored() {
+    let captured = CapturedLog::new();
+    let setup = TestSetup::new().with_log(&captured);
+    let key = setup.enterprise_key(100, 1_000);
+    let server = setup.serve().await;
+    admitted(&server, &key, 10).await;
+    let setup = server.stop().await;
+    setup.close_limits_file();
+    Connection::open(limits_file(&setup))
+        .unwrap()
+        .execute_batch(
+            "ALTER TABLE clock DROP COLUMN boot;
+             ALTER TABLE clock DROP COLUMN since_boot;
+             PRAGMA user_version = 1;",
+        )
+        .unwrap();
+    setup.clock.advance(Duration::from_secs(20));
+    let server = setup.restarted().serve().await;
+    assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));
+    assert_eq!(captured.lines("ERRO").len(), 0);
 }
 
 #[tokio::test]

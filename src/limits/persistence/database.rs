@@ -1,5 +1,6 @@
 //! The SQLite database in the limits file: opened, checked, read, written.
 
+use super::saved_clock::SavedClock;
 use crate::limits::sharded_map::Change;
 use crate::limits::snapshot::LimitsSnapshot;
 use crate::limits::strikes::Strikes;
@@ -7,25 +8,22 @@ use crate::limits::timestamp::Timestamp;
 use crate::limits::window::{AccountWindows, FixedWindow};
 use rusqlite::{
     Connection, ErrorCode, OpenFlags, OptionalExtension, Params, Row, Transaction,
-    TransactionBehavior,
+    TransactionBehavior, params,
 };
 use std::path::Path;
 use std::time::Duration;
 
 /// "lims", in the file's header: tells a limits file from other SQLite files.
 const APPLICATION_ID: i64 = 0x6c69_6d73;
-const SCHEMA_VERSION: i64 = 1;
-const SCHEMA: &str = include_str!("schema.sql");
+
+/// Each brings a file of the version of its position to the next.
+const MIGRATIONS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schema_2.sql")];
+
+/// The newest version.
+const NEWEST: i64 = MIGRATIONS.len() as i64;
 
 /// How long to wait for another process that has locked the file.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(200);
-
-/// Both times at the same instant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SavedClock {
-    pub persistent_nanos: i64,
-    pub wall_nanos: i64,
-}
 
 /// The content of the file.
 #[derive(Debug)]
@@ -88,7 +86,7 @@ impl Database {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         let mut database = Database { connection };
-        database.create_tables()?;
+        database.migrate()?;
         database.check()?;
         // FULL: a crash of the machine, too, may lose at most a second of counting.
         database.connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -97,26 +95,28 @@ impl Database {
         Ok((database, saved))
     }
 
-    /// Creates the tables in a new file.
-    fn create_tables(&mut self) -> Result<(), DatabaseError> {
+    /// Creates the tables in a new file, and brings those of an older version to the
+    /// newest.
+    fn migrate(&mut self) -> Result<(), DatabaseError> {
         let transaction =
             self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let objects: i64 =
             transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
-        if objects == 0 {
-            transaction.execute_batch(SCHEMA)?;
-            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-            transaction.pragma_update(None, "user_version", SCHEMA_VERSION)?;
-            transaction.commit()?;
+        let found = match version_of(&transaction)? {
+            (APPLICATION_ID, version @ 1..NEWEST) => version,
+            _ if objects == 0 => 0,
+            _ => return Ok(()),
+        };
+        for migration in MIGRATIONS.iter().skip(usize::try_from(found).unwrap_or(0)) {
+            transaction.execute_batch(migration)?;
         }
-        Ok(())
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", NEWEST)?;
+        Ok(transaction.commit()?)
     }
 
     fn check(&self) -> Result<(), DatabaseError> {
-        let pragma =
-            |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-        if (pragma("application_id")?, pragma("user_version")?) != (APPLICATION_ID, SCHEMA_VERSION)
-        {
+        if version_of(&self.connection)? != (APPLICATION_ID, NEWEST) {
             return Err(DatabaseError::Damaged("not a limits file of this version".to_string()));
         }
         let result: String =
@@ -127,8 +127,9 @@ impl Database {
     fn read(&self) -> Result<SavedLimits, DatabaseError> {
         let clock = self
             .connection
-            .query_row("SELECT counting, wall FROM clock", [], |row| {
-                Ok(SavedClock { persistent_nanos: row.get(0)?, wall_nanos: row.get(1)? })
+            .query_row("SELECT counting, wall, boot, since_boot FROM clock", [], |row| {
+                let boot = row.get::<_, Option<String>>(2)?.zip(row.get(3)?);
+                Ok(SavedClock { persistent_nanos: row.get(0)?, wall_nanos: row.get(1)?, boot })
             })
             .optional()?;
         let accounts = self.rows(
@@ -164,7 +165,7 @@ impl Database {
     pub fn write(
         &mut self,
         limits: &LimitsSnapshot,
-        clock: SavedClock,
+        clock: &SavedClock,
         replace_all: bool,
     ) -> Result<(), DatabaseError> {
         let transaction =
@@ -194,11 +195,22 @@ impl Database {
                 (key, closes_at.as_nanos(), *count, *ban_seconds, banned_until.as_nanos())
             },
         )?;
+        let (boot, since_boot) =
+            clock.boot.as_ref().map(|(id, since_boot)| (id, since_boot)).unzip();
         transaction
-            .prepare_cached("REPLACE INTO clock (only_row, counting, wall) VALUES (1, ?1, ?2)")?
-            .execute([clock.persistent_nanos, clock.wall_nanos])?;
+            .prepare_cached(
+                "REPLACE INTO clock (only_row, counting, wall, boot, since_boot)
+                 VALUES (1, ?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![clock.persistent_nanos, clock.wall_nanos, boot, since_boot])?;
         Ok(transaction.commit()?)
     }
+}
+
+/// The application and the version of the schema that the file's header names.
+fn version_of(connection: &Connection) -> rusqlite::Result<(i64, i64)> {
+    let pragma = |name| connection.pragma_query_value(None, name, |row| row.get(0));
+    Ok((pragma("application_id")?, pragma("user_version")?))
 }
 
 /// Replaces the rows that have a value and deletes the others.

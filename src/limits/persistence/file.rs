@@ -1,7 +1,8 @@
 //! The limits file: restored at the start, then brought up to date by each write.
 
-use super::database::{Database, DatabaseError, SavedClock, SavedLimits};
+use super::database::{Database, DatabaseError, SavedLimits};
 use super::quarantine::quarantine;
+use super::saved_clock::{SavedClock, nanos};
 use crate::clock::{Clock, Now};
 use crate::limits::in_memory::InMemoryLimits;
 use crate::limits::timestamp::Timestamp;
@@ -18,7 +19,7 @@ pub const FILE_NAME: &str = "limits.sqlite";
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
 /// When the wall clock has moved this far against the monotonic one, it is written
-/// even if nothing was counted.
+/// even if nothing was counted: after a reboot it alone says how much time has passed.
 const MAX_WALL_DRIFT_NANOS: u64 = 100_000_000;
 
 /// The limits, and the file that they are written to.
@@ -111,12 +112,10 @@ impl LimitsFile {
         if snapshot.is_empty() && !has_drifted && !self.is_incomplete {
             return Ok(());
         }
-        let clock = SavedClock {
-            persistent_nanos: nanos(now.monotonic).saturating_add(self.offset_nanos),
-            wall_nanos: nanos(now.wall),
-        };
+        let persistent_nanos = nanos(now.monotonic).saturating_add(self.offset_nanos);
+        let clock = SavedClock::at(persistent_nanos, now, self.clock.boot().as_ref());
         let snapshot = snapshot.shifted(self.offset_nanos).sorted();
-        database.write(&snapshot, clock, self.is_incomplete)?;
+        database.write(&snapshot, &clock, self.is_incomplete)?;
         self.is_incomplete = false;
         self.wall_offset_nanos = Some(wall_offset);
         Ok(())
@@ -153,8 +152,7 @@ impl LimitsFile {
 
     fn restore(&mut self, saved: SavedLimits, now: Now) {
         if let Some(clock) = saved.clock {
-            let elapsed = nanos(now.wall).saturating_sub(clock.wall_nanos).max(0);
-            let persistent = clock.persistent_nanos.saturating_add(elapsed);
+            let persistent = clock.persistent_nanos_at(now, self.clock.boot().as_ref());
             self.offset_nanos = persistent.saturating_sub(nanos(now.monotonic));
             self.is_incomplete = false;
         }
@@ -173,8 +171,4 @@ impl LimitsFile {
 
 fn wall_offset_nanos(now: Now) -> i64 {
     nanos(now.wall).saturating_sub(nanos(now.monotonic))
-}
-
-fn nanos(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -164,8 +164,19 @@ impl TestSetup {
 
     /// As a new process finds it: a monotonic clock from zero, and the limits as
     /// their file has them.
-    pub fn restarted(mut self) -> TestSetup {
-        self.clock = Arc::new(ManualClock::at(self.clock.now().wall));
+    pub fn restarted(self) -> TestSetup {
+        let clock = self.clock.restarted();
+        self.restarted_with(clock)
+    }
+
+    /// The same after a reboot: only the wall clock says how much time has passed.
+    pub fn rebooted(self) -> TestSetup {
+        let clock = self.clock.rebooted();
+        self.restarted_with(clock)
+    }
+
+    fn restarted_with(mut self, clock: ManualClock) -> TestSetup {
+        self.clock = Arc::new(clock);
         self.limits = Arc::new(InMemoryLimits::new(self.keyless_per_minute));
         let (limits, clock) = (self.limits.clone(), self.clock.clone());
         let file = LimitsFile::open(self.directory.path(), limits, clock, self.log.clone());

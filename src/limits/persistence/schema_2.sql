@@ -1,0 +1,6 @@
+-- The schema of version 2. A change of the schema is a new file, never an edit of an older
+-- one.
+
+-- The boot's id at the last write, and the time since the boot; NULL if unknown.
+ALTER TABLE clock ADD COLUMN boot TEXT;
+ALTER TABLE clock ADD COLUMN since_boot INTEGER;
