@@ -126,7 +126,8 @@ impl Both {
     fn process(directory: &TempDir, clock: &Arc<ManualClock>) -> (Arc<InMemoryLimits>, LimitsFile) {
         let limits = Arc::new(InMemoryLimits::new(KEYLESS_PER_MINUTE));
         let log = slog::Logger::root(slog::Discard, slog::o!());
-        let record = LimitsFile::open(directory.path(), limits.clone(), clock.clone(), log);
+        let record =
+            LimitsFile::open(directory.path(), "1".to_string(), limits.clone(), clock.clone(), log);
         (limits, record)
     }
 

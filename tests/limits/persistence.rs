@@ -4,7 +4,9 @@
 use super::windows::admitted;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+use store_orders::store::sqlite::{SqliteStore, back_up, restore};
 use testbed::in_process::{CapturedLog, NOON, TestSetup};
 
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
@@ -20,9 +22,7 @@ fn quarantined(setup: &TestSetup) -> Vec<PathBuf> {
         .map(|file| file.unwrap().path())
         .filter(|path| {
             let name = path.file_name().unwrap().to_str().unwrap();
-            name.starts_with("limits.sqlite.damaged-")
-                && !name.ends_with("wal")
-                && !name.ends_with("shm")
+            name.starts_with("limits.sqlite.") && !name.ends_with("wal") && !name.ends_with("shm")
         })
         .collect();
     quarantined.sort();
@@ -136,6 +136,7 @@ async fn a_file_of_the_first_version_is_restored() {
         .execute_batch(
             "ALTER TABLE clock DROP COLUMN boot;
              ALTER TABLE clock DROP COLUMN since_boot;
+             DROP TABLE store;
              PRAGMA user_version = 1;",
         )
         .unwrap();
@@ -192,6 +193,43 @@ async fn a_damaged_file_is_quarantined_and_the_server_starts() {
         assert_eq!(server.list_with(&key).await.rate_limit(), (100, 98, 60), "{damage}");
         assert_eq!(captured.lines("ERRO").len(), 1, "{damage}");
     }
+}
+
+#[tokio::test]
+async fn a_restored_store_inherits_no_window_and_no_ban() {
+    let captured = CapturedLog::new();
+    let mut setup = TestSetup::new().with_log(&captured);
+    let key = setup.enterprise_key(1, 1_000);
+    let backup = setup.directory.path().join("backup.sqlite");
+    back_up(setup.directory.path(), &backup, &|_, _| ()).unwrap();
+    let banned = setup.enterprise_key(1, 1_000);
+    let server = setup.serve().await;
+    for key in [&key, &banned] {
+        admitted(&server, key, 1).await;
+        server.list_with(key).await.assert_limited("rate_limit_exceeded");
+        server.list_with(key).await.assert_limited("key_banned");
+    }
+    setup = server.stop().await;
+    setup.close_limits_file();
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(setup.directory.path().join(format!("store.sqlite{suffix}")));
+    }
+    restore(&backup, setup.directory.path(), &|_, _| ()).unwrap();
+    setup.store = Arc::new(SqliteStore::open(setup.directory.path()).unwrap());
+    let new = setup.enterprise_key(1, 1_000);
+    let server = setup.restarted().serve().await;
+    for key in [&key, &new] {
+        admitted(&server, key, 1).await;
+    }
+    let quarantined = quarantined(&server.setup);
+    let lines = captured.lines("WARN");
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(lines[0]["msg"], "limits file of another store quarantined");
+    assert_eq!(lines[0]["quarantine"], quarantined[0].to_str().unwrap());
+    assert_eq!((quarantined.len(), rows(&quarantined[0], "keys")), (1, 2));
+    let server = server.stop().await.serve().await;
+    server.list_with(&new).await.assert_limited("rate_limit_exceeded");
+    assert_eq!((captured.lines("WARN").len(), captured.lines("ERRO").len()), (1, 0));
 }
 
 #[tokio::test]

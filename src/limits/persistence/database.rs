@@ -40,11 +40,14 @@ pub enum DatabaseError {
     /// Its content is not what was written.
     #[error("{0}")]
     Damaged(String),
+    /// It counts the requests of another store, whose ids mean other accounts and keys.
+    #[error("the limits file belongs to another store")]
+    OtherStore,
     /// The disk, the permissions or another process prevent it.
     #[error("cannot read or write the limits file")]
     Unavailable(#[source] rusqlite::Error),
-    /// The file is damaged and could not be renamed.
-    #[error("cannot rename the damaged limits file")]
+    /// The file is not to be used and could not be renamed.
+    #[error("cannot rename the limits file")]
     NotQuarantined(#[source] std::io::Error),
 }
 
@@ -79,7 +82,8 @@ pub struct Database {
 
 impl Database {
     /// Opens the file, which is created if missing, checks it and reads all of it.
-    pub fn open(path: &Path) -> Result<(Database, SavedLimits), DatabaseError> {
+    /// `store_id` is the id of the store whose requests it counts.
+    pub fn open(path: &Path, store_id: &str) -> Result<(Database, SavedLimits), DatabaseError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -88,6 +92,7 @@ impl Database {
         let mut database = Database { connection };
         database.migrate()?;
         database.check()?;
+        database.check_store(store_id)?;
         // FULL: a crash of the machine, too, may lose at most a second of counting.
         database.connection.pragma_update(None, "journal_mode", "WAL")?;
         database.connection.pragma_update(None, "synchronous", "FULL")?;
@@ -122,6 +127,14 @@ impl Database {
         let result: String =
             self.connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         if result == "ok" { Ok(()) } else { Err(DatabaseError::Damaged(result)) }
+    }
+
+    /// A file without an id is new, or of a version that had none.
+    fn check_store(&self, store_id: &str) -> Result<(), DatabaseError> {
+        self.connection.execute("INSERT OR IGNORE INTO store VALUES (1, ?1)", [store_id])?;
+        let found: String =
+            self.connection.query_row("SELECT id FROM store", [], |row| row.get(0))?;
+        if found == store_id { Ok(()) } else { Err(DatabaseError::OtherStore) }
     }
 
     fn read(&self) -> Result<SavedLimits, DatabaseError> {

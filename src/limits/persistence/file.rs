@@ -7,7 +7,7 @@ use crate::clock::{Clock, Now};
 use crate::limits::in_memory::InMemoryLimits;
 use crate::limits::timestamp::Timestamp;
 use crate::log::ErrorChain;
-use slog::{Logger, error, info};
+use slog::{Logger, error, info, warn};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +18,8 @@ pub const FILE_NAME: &str = "limits.sqlite";
 /// How often expired windows and bans are removed.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
+const EFFECT_OF_QUARANTINE: &str = "windows and bans start at zero";
+
 /// When the wall clock has moved this far against the monotonic one, it is written
 /// even if nothing was counted: after a reboot it alone says how much time has passed.
 const MAX_WALL_DRIFT_NANOS: u64 = 100_000_000;
@@ -25,6 +27,7 @@ const MAX_WALL_DRIFT_NANOS: u64 = 100_000_000;
 /// The limits, and the file that they are written to.
 pub struct LimitsFile {
     path: PathBuf,
+    store_id: String,
     limits: Arc<InMemoryLimits>,
     clock: Arc<dyn Clock>,
     log: Logger,
@@ -44,10 +47,11 @@ pub struct LimitsFile {
 
 impl LimitsFile {
     /// Opens the file in this directory and restores the limits from it. This never
-    /// fails: a damaged file is quarantined, and without a usable file counting goes
-    /// on in memory. The log reports both.
+    /// fails: a damaged file, or that of a store with another id, is quarantined, and
+    /// without a usable file counting goes on in memory. The log reports it.
     pub fn open(
         directory: &Path,
+        store_id: String,
         limits: Arc<InMemoryLimits>,
         clock: Arc<dyn Clock>,
         log: Logger,
@@ -55,6 +59,7 @@ impl LimitsFile {
         let now = clock.now();
         let mut file = LimitsFile {
             path: directory.join(FILE_NAME),
+            store_id,
             limits,
             clock,
             log,
@@ -132,14 +137,20 @@ impl LimitsFile {
     /// Opens the database; a new one if there is none or it is damaged. The first
     /// time, restores what is saved in it.
     fn open_database(&mut self, now: Now) -> Result<Database, DatabaseError> {
-        let (database, saved) = match Database::open(&self.path) {
+        let (database, saved) = match Database::open(&self.path, &self.store_id) {
             Err(DatabaseError::Damaged(damage)) => {
-                let renamed = quarantine(&self.path, now.wall.as_secs())
-                    .map_err(DatabaseError::NotQuarantined)?;
+                let renamed = self.quarantine("damaged", now)?;
                 error!(self.log, "limits file quarantined"; "file" => %self.path.display(),
                     "quarantine" => %renamed.display(), "error" => damage,
-                    "effect" => "windows and bans start at zero");
-                Database::open(&self.path)
+                    "effect" => EFFECT_OF_QUARANTINE);
+                Database::open(&self.path, &self.store_id)
+            }
+            Err(DatabaseError::OtherStore) => {
+                let renamed = self.quarantine("other-store", now)?;
+                warn!(self.log, "limits file of another store quarantined";
+                    "file" => %self.path.display(), "quarantine" => %renamed.display(),
+                    "effect" => EFFECT_OF_QUARANTINE);
+                Database::open(&self.path, &self.store_id)
             }
             other => other,
         }?;
@@ -148,6 +159,10 @@ impl LimitsFile {
             self.is_restored = true;
         }
         Ok(database)
+    }
+
+    fn quarantine(&self, why: &str, now: Now) -> Result<PathBuf, DatabaseError> {
+        quarantine(&self.path, why, now.wall.as_secs()).map_err(DatabaseError::NotQuarantined)
     }
 
     fn restore(&mut self, saved: SavedLimits, now: Now) {

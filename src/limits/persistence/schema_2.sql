@@ -4,3 +4,9 @@
 -- The boot's id at the last write, and the time since the boot; NULL if unknown.
 ALTER TABLE clock ADD COLUMN boot TEXT;
 ALTER TABLE clock ADD COLUMN since_boot INTEGER;
+
+-- The id of the store whose requests are counted.
+CREATE TABLE store (
+    only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
+    id       TEXT NOT NULL
+) STRICT;

@@ -55,8 +55,13 @@ impl TestSetup {
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         let (clock, log) = (Arc::new(ManualClock::at(NOON)), Logger::root(slog::Discard, o!()));
         let limits = Arc::new(InMemoryLimits::new(1_000));
-        let limits_file =
-            LimitsFile::open(directory.path(), limits.clone(), clock.clone(), log.clone());
+        let limits_file = LimitsFile::open(
+            directory.path(),
+            store.id().unwrap(),
+            limits.clone(),
+            clock.clone(),
+            log.clone(),
+        );
         TestSetup {
             directory,
             store,
@@ -179,7 +184,13 @@ impl TestSetup {
         self.clock = Arc::new(clock);
         self.limits = Arc::new(InMemoryLimits::new(self.keyless_per_minute));
         let (limits, clock) = (self.limits.clone(), self.clock.clone());
-        let file = LimitsFile::open(self.directory.path(), limits, clock, self.log.clone());
+        let file = LimitsFile::open(
+            self.directory.path(),
+            self.store.id().unwrap(),
+            limits,
+            clock,
+            self.log.clone(),
+        );
         self.limits_file = Mutex::new(Some(file));
         self
     }
