@@ -24,6 +24,8 @@ pub struct Identity {
     pub plan: Plan,
     /// The account's limits at this moment.
     pub limits: PlanLimits,
+    /// When a ban of the key was last lifted.
+    pub unbanned_at_ms: i64,
 }
 
 /// Why a request has no identity.
@@ -53,6 +55,7 @@ pub fn authenticate(
         account: key.account,
         plan: key.plan,
         limits: key.limits,
+        unbanned_at_ms: key.unbanned_at_ms,
     });
     found
         .ok_or(Unauthenticated::CannotCheck)?

@@ -12,8 +12,10 @@ mod database;
 mod file;
 mod persister;
 mod quarantine;
+mod report;
 mod saved_clock;
 
 pub use check::check;
 pub use file::LimitsFile;
 pub use persister::LimitsPersister;
+pub use report::LimitsFileReport;

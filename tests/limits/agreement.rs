@@ -201,7 +201,7 @@ impl Both {
 
     fn request(&mut self, account: i64, key: i64) {
         let (now, limits) = (self.clock.now(), self.plans[account as usize]);
-        let request = KeyedRequest { account, key, limits };
+        let request = KeyedRequest { account, key, limits, unbanned_at_ms: 0 };
         let decision = futures::executor::block_on(self.limits.admit(request, now));
         self.last_reset = decision.status().resets_in;
         let expected = self.model.request(account, key, limits, self.wall());
@@ -224,7 +224,7 @@ impl Both {
                 Decision::Admitted(_) => Kind::Admitted,
                 Decision::Limited(_, Window::Minute) => Kind::LimitedByMinute,
                 Decision::Limited(_, Window::Day) => Kind::LimitedByDay,
-                Decision::Banned(_) => Kind::Banned,
+                Decision::Banned { .. } => Kind::Banned,
             },
             limit: figures.limit,
             remaining: figures.remaining,

@@ -137,6 +137,7 @@ async fn a_file_of_the_first_version_is_restored() {
             "ALTER TABLE clock DROP COLUMN boot;
              ALTER TABLE clock DROP COLUMN since_boot;
              DROP TABLE store;
+             ALTER TABLE keys DROP COLUMN unbanned_at;
              PRAGMA user_version = 1;",
         )
         .unwrap();
@@ -222,14 +223,18 @@ async fn a_restored_store_inherits_no_window_and_no_ban() {
         admitted(&server, key, 1).await;
     }
     let quarantined = quarantined(&server.setup);
-    let lines = captured.lines("WARN");
+    let quarantines = || {
+        let lines = captured.lines("WARN").into_iter();
+        let msg = "limits file of another store quarantined";
+        lines.filter(|line| line["msg"] == msg).collect::<Vec<_>>()
+    };
+    let lines = quarantines();
     assert_eq!(lines.len(), 1, "{lines:?}");
-    assert_eq!(lines[0]["msg"], "limits file of another store quarantined");
     assert_eq!(lines[0]["quarantine"], quarantined[0].to_str().unwrap());
     assert_eq!((quarantined.len(), rows(&quarantined[0], "keys")), (1, 2));
     let server = server.stop().await.serve().await;
     server.list_with(&new).await.assert_limited("rate_limit_exceeded");
-    assert_eq!((captured.lines("WARN").len(), captured.lines("ERRO").len()), (1, 0));
+    assert_eq!((quarantines().len(), captured.lines("ERRO").len()), (1, 0));
 }
 
 #[tokio::test]

@@ -34,6 +34,9 @@ pub struct SavedLimits {
     pub limits: LimitsSnapshot,
 }
 
+/// Rows, and the clocks when they were saved; `None` if nothing was saved yet.
+pub type Clocked<T> = Option<(SavedClock, T)>;
+
 /// Why the file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
@@ -100,6 +103,25 @@ impl Database {
         Ok((database, saved))
     }
 
+    /// Opens the file to read it alone. `None` if nothing is counted in it for this
+    /// store: if it is missing, not of this version, or another store's.
+    pub fn open_to_read(path: &Path, store_id: &str) -> Result<Option<Database>, DatabaseError> {
+        if !path.exists() {
+            return Ok(None);
+        }
+        // A reader of a WAL database needs its index, which it may have to create.
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.pragma_update(None, "query_only", true)?;
+        if version_of(&connection)? != (APPLICATION_ID, NEWEST) {
+            return Ok(None);
+        }
+        let found: Option<String> =
+            connection.query_row("SELECT id FROM store", [], |row| row.get(0)).optional()?;
+        Ok((found.as_deref() == Some(store_id)).then_some(Database { connection }))
+    }
+
     /// Creates the tables in a new file, and brings those of an older version to the
     /// newest.
     fn migrate(&mut self) -> Result<(), DatabaseError> {
@@ -138,29 +160,61 @@ impl Database {
     }
 
     fn read(&self) -> Result<SavedLimits, DatabaseError> {
-        let clock = self
+        let accounts = self.rows(
+            "SELECT account, minute_closes, minute_requests, day_closes, day_requests FROM accounts",
+            account_windows,
+        )?;
+        Ok(SavedLimits {
+            clock: self.read_clock()?,
+            limits: LimitsSnapshot { accounts, keys: self.read_strikes()? },
+        })
+    }
+
+    /// The windows of one account.
+    pub fn read_account(&self, account: i64) -> Result<Clocked<AccountWindows>, DatabaseError> {
+        let _snapshot = self.connection.unchecked_transaction()?;
+        let Some(clock) = self.read_clock()? else { return Ok(None) };
+        let windows = self
             .connection
+            .query_row(
+                "SELECT account, minute_closes, minute_requests, day_closes, day_requests
+                 FROM accounts WHERE account = ?1",
+                [account],
+                account_windows,
+            )
+            .optional()?;
+        Ok(Some((clock, windows.unwrap_or_default())))
+    }
+
+    /// The strikes of all keys.
+    pub fn read_keys(&self) -> Result<Clocked<Vec<Change<Strikes>>>, DatabaseError> {
+        let _snapshot = self.connection.unchecked_transaction()?;
+        let Some(clock) = self.read_clock()? else { return Ok(None) };
+        Ok(Some((clock, self.read_strikes()?)))
+    }
+
+    fn read_clock(&self) -> rusqlite::Result<Option<SavedClock>> {
+        self.connection
             .query_row("SELECT counting, wall, boot, since_boot FROM clock", [], |row| {
                 let boot = row.get::<_, Option<String>>(2)?.zip(row.get(3)?);
                 Ok(SavedClock { persistent_nanos: row.get(0)?, wall_nanos: row.get(1)?, boot })
             })
-            .optional()?;
-        let accounts = self.rows(
-            "SELECT account, minute_closes, minute_requests, day_closes, day_requests FROM accounts",
-            |row| Ok(AccountWindows { minute: window(row, 1)?, day: window(row, 3)? }),
-        )?;
-        let keys = self.rows(
-            "SELECT key, strikes_close, strikes, ban_seconds, banned_until FROM keys",
+            .optional()
+    }
+
+    fn read_strikes(&self) -> Result<Vec<Change<Strikes>>, DatabaseError> {
+        self.rows(
+            "SELECT key, strikes_close, strikes, ban_seconds, banned_until, unbanned_at FROM keys",
             |row| {
                 Ok(Strikes {
                     closes_at: timestamp(row, 1)?,
                     count: row.get(2)?,
                     ban_seconds: row.get(3)?,
                     banned_until: timestamp(row, 4)?,
+                    unbanned_at_ms: row.get(5)?,
                 })
             },
-        )?;
-        Ok(SavedLimits { clock, limits: LimitsSnapshot { accounts, keys } })
+        )
     }
 
     fn rows<T>(
@@ -200,12 +254,16 @@ impl Database {
         )?;
         write_rows(
             &transaction,
-            "REPLACE INTO keys (key, strikes_close, strikes, ban_seconds, banned_until)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
+            "REPLACE INTO keys
+                 (key, strikes_close, strikes, ban_seconds, banned_until, unbanned_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             "DELETE FROM keys WHERE key = ?1",
             &limits.keys,
-            |key, Strikes { closes_at, count, ban_seconds, banned_until }| {
-                (key, closes_at.as_nanos(), *count, *ban_seconds, banned_until.as_nanos())
+            |key, strikes| {
+                let Strikes { count, ban_seconds, unbanned_at_ms, .. } = *strikes;
+                let (closes, until) =
+                    (strikes.closes_at.as_nanos(), strikes.banned_until.as_nanos());
+                (key, closes, count, ban_seconds, until, unbanned_at_ms)
             },
         )?;
         let (boot, since_boot) =
@@ -247,6 +305,11 @@ fn write_rows<T, P: Params>(
 
 fn timestamp(row: &Row<'_>, column: usize) -> rusqlite::Result<Timestamp> {
     row.get(column).map(Timestamp::from_nanos)
+}
+
+/// The windows in a row of an account.
+fn account_windows(row: &Row<'_>) -> rusqlite::Result<AccountWindows> {
+    Ok(AccountWindows { minute: window(row, 1)?, day: window(row, 3)? })
 }
 
 /// The window whose closing is in this column and whose requests are in the next.

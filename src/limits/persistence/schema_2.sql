@@ -5,6 +5,9 @@
 ALTER TABLE clock ADD COLUMN boot TEXT;
 ALTER TABLE clock ADD COLUMN since_boot INTEGER;
 
+-- The key's unbanned_at in the store when the latest ban began; 0 for none.
+ALTER TABLE keys ADD COLUMN unbanned_at INTEGER NOT NULL DEFAULT 0;
+
 -- The id of the store whose requests are counted.
 CREATE TABLE store (
     only_row INTEGER PRIMARY KEY CHECK (only_row = 1),
