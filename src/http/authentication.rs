@@ -98,6 +98,9 @@ fn bearer_token(value: &[u8]) -> Option<&[u8]> {
 }
 
 #[cfg(test)]
+mod property_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
