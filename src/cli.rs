@@ -17,6 +17,8 @@ mod printer;
 mod serve;
 mod shell;
 mod table;
+mod timestamp;
+mod usage;
 mod values;
 
 pub use invocation::{Invocation, InvocationError};

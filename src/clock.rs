@@ -1,13 +1,19 @@
 //! The clock: monotonic time for windows and bans, wall time for what is printed.
 //! Tests move it; nothing here sleeps.
 
+mod boot_instant;
+
+pub use boot_instant::Boot;
+
+use boot_instant::BootInstant;
 use parking_lot::Mutex;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A reading of both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
-    /// Since an instant before the server started; never goes back.
+    /// Since an instant before the server started; never goes back, and on Linux
+    /// goes on while the machine is suspended.
     pub monotonic: Duration,
     /// Since the Unix epoch; may be set to any value at any time.
     pub wall: Duration,
@@ -24,18 +30,23 @@ impl Now {
 pub trait Clock: Send + Sync {
     /// Reads both clocks.
     fn now(&self) -> Now;
+
+    /// The boot that this clock belongs to; `None` where the system does not say.
+    fn boot(&self) -> Option<Boot>;
 }
 
 /// The machine's clocks.
 #[derive(Debug)]
 pub struct SystemClock {
-    started: Instant,
+    started: BootInstant,
+    boot: Option<Boot>,
 }
 
 impl SystemClock {
     /// A clock whose monotonic time begins now.
     pub fn start() -> SystemClock {
-        SystemClock { started: Instant::now() }
+        let started = BootInstant::now();
+        SystemClock { started, boot: started.boot() }
     }
 }
 
@@ -46,18 +57,39 @@ impl Clock for SystemClock {
             wall: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
         }
     }
+
+    fn boot(&self) -> Option<Boot> {
+        self.boot.clone()
+    }
 }
 
 /// A clock that a test moves.
 #[derive(Debug)]
 pub struct ManualClock {
     now: Mutex<Now>,
+    boot_number: u32,
+    age_at_start: Duration,
 }
 
 impl ManualClock {
-    /// A clock stopped at this wall time.
+    /// A clock stopped at this wall time, when the machine has just booted.
     pub fn at(wall: Duration) -> ManualClock {
-        ManualClock { now: Mutex::new(Now { monotonic: Duration::ZERO, wall }) }
+        let now = Now { monotonic: Duration::ZERO, wall };
+        ManualClock { now: Mutex::new(now), boot_number: 1, age_at_start: Duration::ZERO }
+    }
+
+    /// The clock of a new process on the same boot.
+    pub fn restarted(&self) -> ManualClock {
+        let Now { monotonic, wall } = self.now();
+        let age_at_start = self.age_at_start + monotonic;
+        ManualClock { boot_number: self.boot_number, age_at_start, ..ManualClock::at(wall) }
+    }
+
+    /// The clock of a new process after the machine has booted again, which took no
+    /// time.
+    pub fn rebooted(&self) -> ManualClock {
+        let boot_number = self.boot_number + 1;
+        ManualClock { boot_number, ..ManualClock::at(self.now().wall) }
     }
 
     /// Advances both clocks.
@@ -76,5 +108,10 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Now {
         *self.now.lock()
+    }
+
+    fn boot(&self) -> Option<Boot> {
+        let id = format!("boot {}", self.boot_number);
+        Some(Boot { id, age_at_start: self.age_at_start })
     }
 }

@@ -162,6 +162,9 @@ fn base62_digit(value: u32) -> u8 {
 }
 
 #[cfg(test)]
+mod property_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -34,5 +34,7 @@ pub mod limits;
 pub mod log;
 pub mod metrics;
 pub mod orders;
+#[cfg(test)]
+mod property_config;
 pub mod server;
 pub mod store;

@@ -5,6 +5,7 @@
 mod addresses;
 mod in_memory;
 mod persistence;
+mod report;
 mod sharded_map;
 mod snapshot;
 mod strikes;
@@ -13,7 +14,8 @@ mod window;
 
 pub use addresses::MAX_ADDRESSES;
 pub use in_memory::InMemoryLimits;
-pub use persistence::{LimitsFile, LimitsPersister, check as check_limits_file};
+pub use persistence::{LimitsFile, LimitsFileReport, LimitsPersister, check as check_limits_file};
+pub use report::{AccountUsage, Ban, LimitsReport, ReportError, WindowUsage};
 
 use crate::clock::Now;
 use async_trait::async_trait;
@@ -31,6 +33,9 @@ pub struct KeyedRequest {
     pub key: i64,
     /// The account's current limits.
     pub limits: PlanLimits,
+    /// Wall time in milliseconds at which the operator last lifted a ban of the key; 0
+    /// if never. A ban that began before this was known is ignored.
+    pub unbanned_at_ms: i64,
 }
 
 /// One of the two windows of an account.
@@ -95,7 +100,12 @@ pub enum Decision {
     /// 429 `rate_limit_exceeded`: this window is exhausted.
     Limited(RateLimitStatus, Window),
     /// 429 `key_banned`.
-    Banned(RateLimitStatus),
+    Banned {
+        /// The end of the ban as the reset.
+        status: RateLimitStatus,
+        /// Whether this request began the ban.
+        begins: bool,
+    },
 }
 
 impl Decision {
@@ -104,7 +114,7 @@ impl Decision {
         match self {
             Decision::Admitted(status)
             | Decision::Limited(status, _)
-            | Decision::Banned(status) => *status,
+            | Decision::Banned { status, .. } => *status,
         }
     }
 }

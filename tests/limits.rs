@@ -6,6 +6,7 @@ mod bans;
 mod crash;
 mod keyless;
 mod model;
+mod operator;
 mod persistence;
 mod plans;
 mod windows;

@@ -21,7 +21,7 @@ fn now(seconds: u64) -> Now {
 }
 
 fn admit(limits: &InMemoryLimits, row: i64, plan: PlanLimits) -> Decision {
-    let request = KeyedRequest { account: row, key: row, limits: plan };
+    let request = KeyedRequest { account: row, key: row, limits: plan, unbanned_at_ms: 0 };
     futures::executor::block_on(limits.admit(request, now(0)))
 }
 
@@ -60,6 +60,7 @@ fn an_active_account_with_its_key_costs_less_than_300_bytes() {
                 expires_at_ms: None,
                 revoked: false,
                 used_at_ms: 0,
+                unbanned_at_ms: 0,
             };
             (Digest(random.random()), key)
         });

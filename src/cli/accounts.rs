@@ -1,9 +1,11 @@
-//! `accounts`: create, set-plan, list.
+//! `accounts`: create, set-plan, show, list.
 
 use super::options::Options;
 use super::printer::Printer;
 use super::table::Column;
+use super::usage::UsageJson;
 use super::values;
+use crate::clock::{Clock, SystemClock};
 use crate::store::Account;
 use crate::store::sqlite::SqliteStore;
 use anyhow::Context;
@@ -38,6 +40,15 @@ Example:
         name: String,
         #[command(flatten)]
         plan: PlanArgs,
+    },
+    /// Show an account and what it has used of its limits
+    #[command(after_help = "\
+Examples:
+  store-orders accounts show acme
+  store-orders accounts show acme --json | jq .usage")]
+    Show {
+        /// The account
+        name: String,
     },
     /// List all accounts
     #[command(after_help = "\
@@ -80,6 +91,7 @@ impl AccountsCommand {
                 store.set_plan(name, plan.plan, plan.own_limits())?;
                 show(&store, name, "changed account", printer)
             }
+            AccountsCommand::Show { name } => show_usage(options, &store, name, printer),
             AccountsCommand::List => list(&store, printer),
         }
     }
@@ -91,17 +103,38 @@ fn show(
     done: &str,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
-    let accounts = store.accounts(Utc::now().timestamp_millis())?;
-    let account = accounts
-        .iter()
-        .find(|account| account.name == name)
-        .with_context(|| format!("{done} {name:?}, but it is not in the store any more"))?;
+    let account = &store
+        .account(name, Utc::now().timestamp_millis())
+        .with_context(|| format!("{done} {name:?}, but it cannot be shown"))?;
     let PlanLimits { per_minute, per_day } = account.limits;
     let plan = account.plan.as_str();
     Ok(printer.show(
         &AccountJson::of(account),
         format_args!("{done} {name:?}: {plan}, {per_minute} requests a minute, {per_day} a day"),
     )?)
+}
+
+fn show_usage(
+    options: &Options,
+    store: &SqliteStore,
+    name: &str,
+    printer: &mut Printer<'_>,
+) -> anyhow::Result<()> {
+    let clock = SystemClock::start();
+    let limits = options.open_limits_report(store, &clock)?;
+    let account = store.account(name, clock.now().wall_ms())?;
+    let now = clock.now();
+    let usage = UsageJson::of(limits.usage(account.id, now)?, account.limits, now);
+    let text = format!(
+        "name       {}\nid         {}\nplan       {}\nkeys       {}\ncreatedAt  {}\n{usage}",
+        account.name,
+        account.id,
+        account.plan.as_str(),
+        account.keys,
+        account.created_at,
+    );
+    let json = ShownAccount { id: account.id, account: AccountJson::of(&account), usage };
+    Ok(printer.show(&json, text)?)
 }
 
 fn list(store: &SqliteStore, printer: &mut Printer<'_>) -> anyhow::Result<()> {
@@ -151,4 +184,15 @@ impl AccountJson<'_> {
             created_at: &account.created_at,
         }
     }
+}
+
+/// An account with what it has used.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ShownAccount<'a> {
+    /// As logs name it.
+    id: i64,
+    #[serde(flatten)]
+    account: AccountJson<'a>,
+    usage: UsageJson,
 }

@@ -1,16 +1,20 @@
-//! `keys`: issue, rotate, revoke, list. The only code that prints a whole key.
+//! `keys`: issue, rotate, revoke, unban, list. The only code that prints a whole key.
 
 use super::options::Options;
 use super::printer::Printer;
 use super::table::Column;
+use super::timestamp::{rfc3339, rfc3339_after};
 use super::values;
+use crate::clock::{Clock, Now, SystemClock};
 use crate::keys::Environment;
+use crate::limits::Ban;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation};
-use chrono::{DateTime, SecondsFormat, Utc};
+use anyhow::Context;
 use clap::Subcommand;
 use serde::Serialize;
 use serde_json::json;
+use std::collections::HashMap;
 use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
@@ -63,7 +67,17 @@ Example:
         #[arg(value_name = "KEY_ID")]
         key_id: String,
     },
-    /// List all keys that were ever issued, by id
+    /// Lift the ban of a key; a running server admits it again within a second
+    #[command(after_help = "\
+Example:
+  store-orders keys list
+  store-orders keys unban key_4fQm0ZxW7yTb")]
+    Unban {
+        /// The id of the key
+        #[arg(value_name = "KEY_ID")]
+        key_id: String,
+    },
+    /// List all keys that were ever issued, by id, with the end of a ban
     #[command(after_help = "\
 Example:
   store-orders keys list --json")]
@@ -73,7 +87,8 @@ Example:
 impl KeysCommand {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         let store = options.open_store()?;
-        let now_ms = Utc::now().timestamp_millis();
+        let clock = SystemClock::start();
+        let now_ms = clock.now().wall_ms();
         match self {
             KeysCommand::Issue { account, environment, expires } => {
                 let new = NewKey { account, environment: *environment, expires_after: *expires };
@@ -87,7 +102,12 @@ impl KeysCommand {
                 store.revoke_key(key_id, now_ms)?;
                 Ok(printer.show(&json!({ "revoked": key_id }), format_args!("revoked {key_id}"))?)
             }
-            KeysCommand::List => list(&store, now_ms, printer),
+            KeysCommand::Unban { key_id } => {
+                store.unban_key(key_id, now_ms)?;
+                Ok(printer
+                    .show(&json!({ "unbanned": key_id }), format_args!("unbanned {key_id}"))?)
+            }
+            KeysCommand::List => list(options, &store, &clock, printer),
         }
     }
 }
@@ -114,7 +134,19 @@ fn show_once(issued: &IssuedKey, printer: &mut Printer<'_>) -> anyhow::Result<()
         .map_err(|source| KeyNotShown { id: id.clone(), source }.into())
 }
 
-fn list(store: &SqliteStore, now_ms: i64, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+/// Lists all keys, also if it cannot be known which are banned; that is an error then.
+fn list(
+    options: &Options,
+    store: &SqliteStore,
+    clock: &SystemClock,
+    printer: &mut Printer<'_>,
+) -> anyhow::Result<()> {
+    let now = clock.now();
+    let bans = options
+        .open_limits_report(store, clock)
+        .and_then(|limits| Ok(limits.bans(now)?))
+        .context("bans are not shown");
+    let banned: HashMap<i64, Ban> = bans.iter().flatten().map(|ban| (ban.key, *ban)).collect();
     let mut listing = printer.listing(vec![
         Column::text("id"),
         Column::text("account"),
@@ -123,14 +155,19 @@ fn list(store: &SqliteStore, now_ms: i64, printer: &mut Printer<'_>) -> anyhow::
         Column::text("issuedAt"),
         Column::text("expiresAt"),
         Column::text("revokedAt"),
+        Column::text("bannedUntil"),
         Column::text("usedAt"),
         Column::text("successor"),
     ]);
     for record in store.key_records()? {
-        let key = KeyJson::of(record, now_ms);
+        let ban = banned.get(&record.row);
+        let ban = ban.filter(|ban| ban.unbanned_at_ms >= record.unbanned_at.unwrap_or(0));
+        let key = KeyJson::of(record, ban, now);
         listing.add(&key, || key.cells())?;
     }
-    Ok(listing.finish()?)
+    listing.finish()?;
+    printer.flush()?;
+    bans.map(|_| ())
 }
 
 /// Whether a key is valid now.
@@ -181,22 +218,25 @@ struct KeyJson {
     #[serde(skip_serializing_if = "Option::is_none")]
     revoked_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    banned_until: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     used_at: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     successor: Option<String>,
 }
 
 impl KeyJson {
-    fn of(key: KeyRecord, now_ms: i64) -> KeyJson {
+    fn of(key: KeyRecord, ban: Option<&Ban>, now: Now) -> KeyJson {
         KeyJson {
-            state: KeyState::of(&key, now_ms),
+            state: KeyState::of(&key, now.wall_ms()),
             id: key.id,
             account: key.account,
             environment: key.environment,
-            issued_at: time(key.issued_at),
-            expires_at: key.expires_at.map(time),
-            revoked_at: key.revoked_at.map(time),
-            used_at: key.used_at.map(time),
+            issued_at: rfc3339(key.issued_at),
+            expires_at: key.expires_at.map(rfc3339),
+            revoked_at: key.revoked_at.map(rfc3339),
+            banned_until: ban.map(|ban| rfc3339_after(now, ban.ends_in)),
+            used_at: key.used_at.map(rfc3339),
             successor: key.successor,
         }
     }
@@ -211,14 +251,9 @@ impl KeyJson {
             self.issued_at.clone(),
             text(&self.expires_at),
             text(&self.revoked_at),
+            text(&self.banned_until),
             text(&self.used_at),
             text(&self.successor),
         ]
     }
-}
-
-/// RFC 3339 in UTC, to the second. A time outside the calendar stays a number.
-fn time(ms: i64) -> String {
-    DateTime::<Utc>::from_timestamp_millis(ms)
-        .map_or_else(|| ms.to_string(), |time| time.to_rfc3339_opts(SecondsFormat::Secs, true))
 }

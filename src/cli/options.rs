@@ -1,6 +1,8 @@
 //! The options of every command.
 
+use crate::clock::{Clock, SystemClock};
 use crate::config::StoreSettings;
+use crate::limits::{LimitsFileReport, LimitsReport};
 use crate::store::sqlite::SqliteStore;
 use clap::Args;
 use std::path::PathBuf;
@@ -29,5 +31,16 @@ impl Options {
             );
         }
         Ok(SqliteStore::open(directory)?)
+    }
+
+    /// Opens what was counted of the requests to this store; `clock` must give the time to
+    /// the report.
+    pub fn open_limits_report(
+        &self,
+        store: &SqliteStore,
+        clock: &SystemClock,
+    ) -> anyhow::Result<Box<dyn LimitsReport>> {
+        let directory = &self.store.data_dir;
+        Ok(Box::new(LimitsFileReport::open(directory, &store.id()?, clock.boot())?))
     }
 }

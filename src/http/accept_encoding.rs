@@ -27,6 +27,9 @@ fn is_zero_weight(parameter: &str) -> bool {
 }
 
 #[cfg(test)]
+mod property_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -24,6 +24,8 @@ pub struct Identity {
     pub plan: Plan,
     /// The account's limits at this moment.
     pub limits: PlanLimits,
+    /// When a ban of the key was last lifted.
+    pub unbanned_at_ms: i64,
 }
 
 /// Why a request has no identity.
@@ -53,6 +55,7 @@ pub fn authenticate(
         account: key.account,
         plan: key.plan,
         limits: key.limits,
+        unbanned_at_ms: key.unbanned_at_ms,
     });
     found
         .ok_or(Unauthenticated::CannotCheck)?
@@ -93,6 +96,9 @@ fn bearer_token(value: &[u8]) -> Option<&[u8]> {
     let key = rest.get(spaces..)?;
     (scheme.eq_ignore_ascii_case(b"Bearer") && spaces > 0 && !key.is_empty()).then_some(key)
 }
+
+#[cfg(test)]
+mod property_tests;
 
 #[cfg(test)]
 mod tests {

@@ -56,6 +56,9 @@ fn address(name: &[u8]) -> Option<IpAddr> {
 }
 
 #[cfg(test)]
+mod property_tests;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

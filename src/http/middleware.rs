@@ -86,7 +86,7 @@ async fn admit(
             ControlFlow::Continue(identity)
         }
         Err(Unauthenticated::Refused { refusal, key_sent }) => {
-            scope.refusal = Some(refusal);
+            scope.refusal = Some(refusal.as_str());
             rate_limit::by_address(scope).await?;
             ControlFlow::Break(unauthorized(key_sent))
         }

@@ -2,10 +2,12 @@
 
 use super::authentication::Identity;
 use super::request_scope::RequestScope;
-use crate::limits::{Decision, KeyedRequest};
+use crate::limits::{Decision, KeyedRequest, RateLimitStatus};
 use dropshot::Body;
 use http::{HeaderValue, Response, header};
+use slog::warn;
 use std::ops::ControlFlow;
+use std::time::UNIX_EPOCH;
 use store_orders_api::answer::error_response;
 use store_orders_api::errors;
 
@@ -14,9 +16,17 @@ pub async fn by_account(
     scope: &mut RequestScope,
     identity: &Identity,
 ) -> ControlFlow<Response<Body>> {
-    let Identity { account, key, limits, plan, .. } = *identity;
-    let request = KeyedRequest { account, key, limits };
+    let Identity { account, key, limits, plan, unbanned_at_ms, .. } = *identity;
+    let request = KeyedRequest { account, key, limits, unbanned_at_ms };
     let decision = scope.server().limits.admit(request, scope.now).await;
+    scope.refusal = match decision {
+        Decision::Admitted(_) => None,
+        Decision::Limited(..) => Some("rate_limited"),
+        Decision::Banned { .. } => Some("banned"),
+    };
+    if let Decision::Banned { status, begins: true } = decision {
+        log_ban(scope, identity, status);
+    }
     scope.server().metrics.rate_limited.count(Some(plan), &decision);
     scope.limit_status = Some(decision.status());
     refusal(decision)
@@ -36,6 +46,14 @@ pub async fn status_by_address(scope: &mut RequestScope) -> Decision {
     decision
 }
 
+fn log_ban(scope: &RequestScope, identity: &Identity, status: RateLimitStatus) {
+    let until = scope.now.wall.saturating_add(status.resets_in);
+    let until = UNIX_EPOCH.checked_add(until).unwrap_or(UNIX_EPOCH);
+    warn!(scope.server().log, "key banned"; "key_id" => &*identity.key_id,
+        "account_id" => identity.account, "seconds" => status.resets_in.as_secs(),
+        "until" => humantime::format_rfc3339_seconds(until).to_string());
+}
+
 fn refusal(decision: Decision) -> ControlFlow<Response<Body>> {
     let seconds = decision.status().retry_after();
     let error = match decision {
@@ -43,7 +61,7 @@ fn refusal(decision: Decision) -> ControlFlow<Response<Body>> {
         Decision::Limited(status, window) => {
             errors::rate_limit_exceeded(status.limit, window.unit(), seconds)
         }
-        Decision::Banned(_) => errors::key_banned(seconds),
+        Decision::Banned { .. } => errors::key_banned(seconds),
     };
     let mut response = error_response(&error);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

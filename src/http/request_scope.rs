@@ -5,7 +5,6 @@ use super::inner_router::{Context, Route};
 use super::responses::without_body;
 use crate::clock::Now;
 use crate::context::ServerContext;
-use crate::key_cache::KeyRefusal;
 use crate::limits::RateLimitStatus;
 use crate::log::RequestLine;
 use crate::metrics::RouteId;
@@ -48,8 +47,8 @@ pub struct RequestScope {
     pub limit_status: Option<RateLimitStatus>,
     /// The id of its valid key.
     pub key_id: Option<Arc<str>>,
-    /// Why its key was refused.
-    pub refusal: Option<KeyRefusal>,
+    /// Why it was refused, for the log: a constant of ours.
+    pub refusal: Option<&'static str>,
     is_deprecated: bool,
     /// Under which route it is counted.
     pub route: RouteId,
@@ -141,7 +140,7 @@ impl RequestScope {
             path: redacted(self.uri.path()),
             status: status.as_u16(),
             key_id: self.key_id.as_deref(),
-            refusal: self.refusal.map(KeyRefusal::as_str),
+            refusal: self.refusal,
             client: self.client,
             latency,
         });

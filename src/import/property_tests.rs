@@ -1,25 +1,13 @@
 //! Generated input: any bytes, valid records in every format, one invalid field.
-//! The seed is fixed; `PROPTEST_RNG_SEED` and `PROPTEST_CASES` set others.
 
 use super::{ParseError, Parsed, Record, parse};
+use crate::property_config::config;
 use crate::store::NewOrder;
 use chrono::{DateTime, Utc};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use proptest::test_runner::RngSeed;
 use serde_json::{Value, json};
 use store_orders_api::types::Pet;
-
-const SEED: u64 = 20_260_615;
-
-fn config() -> ProptestConfig {
-    let config = ProptestConfig::default();
-    let rng_seed = match config.rng_seed {
-        RngSeed::Random => RngSeed::Fixed(SEED),
-        fixed => fixed,
-    };
-    ProptestConfig { rng_seed, failure_persistence: None, ..config }
-}
 
 proptest! {
     #![proptest_config(config())]

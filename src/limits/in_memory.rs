@@ -48,14 +48,17 @@ impl InMemoryLimits {
         LimitsSnapshot { accounts: self.accounts.take_all(), keys: self.keys.take_all() }
     }
 
-    /// Restores what an earlier run counted. Whatever its timestamps, no window
-    /// and no ban lasts longer from `now` than its length.
+    /// Restores what an earlier run counted, and adds it to what this one has
+    /// counted since. Whatever its timestamps, no window and no ban lasts longer
+    /// from `now` than its length.
     pub fn restore(&self, snapshot: LimitsSnapshot, now: Timestamp) {
-        for (account, windows) in snapshot.accounts {
-            self.accounts.restore(account, windows.unwrap_or_default().clamped(now));
+        for (account, saved) in snapshot.accounts {
+            let saved = saved.unwrap_or_default().clamped(now);
+            self.accounts.restore(account, |windows| windows.merged(saved, now));
         }
-        for (key, strikes) in snapshot.keys {
-            self.keys.restore(key, strikes.unwrap_or_default().clamped(now));
+        for (key, saved) in snapshot.keys {
+            let saved = saved.unwrap_or_default().clamped(now);
+            self.keys.restore(key, |strikes| strikes.merged(saved, now));
         }
     }
 
@@ -67,29 +70,31 @@ impl InMemoryLimits {
     }
 
     fn decide(&self, request: KeyedRequest, now: Timestamp) -> Decision {
-        let KeyedRequest { account, key, limits } = request;
+        let KeyedRequest { account, key, limits, unbanned_at_ms } = request;
         // The operator chose a limit of 0; the client is not to blame, so it gets
         // no strikes.
         let is_shut = limits.per_minute == 0 || limits.per_day == 0;
         if !is_shut
             && let Some(strikes) = self.keys.get(key)
-            && let Some(ban) = strikes.ban_at(now, limits.per_minute)
+            && let Some(status) = strikes.ban_at(now, limits.per_minute, unbanned_at_ms)
         {
-            return Decision::Banned(ban);
+            return Decision::Banned { status, begins: false };
         }
         let decision = self.accounts.update(account, |windows| windows.admit(now, limits));
         if is_shut || !matches!(decision, Decision::Limited(..)) {
             return decision;
         }
-        let ban = self.keys.update(key, |strikes| {
+        self.keys.update(key, |strikes| {
             let before = strikes.banned_until;
-            let ban = strikes.strike(now, limits.per_minute);
-            if ban.is_some() && strikes.banned_until != before {
+            let Some(status) = strikes.strike(now, limits.per_minute, unbanned_at_ms) else {
+                return decision;
+            };
+            let begins = strikes.banned_until != before;
+            if begins {
                 self.bans.inc();
             }
-            ban
-        });
-        ban.map_or(decision, Decision::Banned)
+            Decision::Banned { status, begins }
+        })
     }
 }
 

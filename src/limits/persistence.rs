@@ -3,16 +3,19 @@
 //! No request waits for it.
 //!
 //! Its timestamps are in persistent monotonic time: it follows the monotonic clock
-//! while a server runs, and over a restart advances by as much as wall time did,
-//! never back. So setting the wall clock changes nothing while the server runs, and
-//! setting it back over a restart makes nobody wait longer.
+//! while a server runs, and over a restart the clock of the machine's boot, so that
+//! setting the wall clock changes nothing. Over a reboot it advances by as much as
+//! wall time did, never back: a wall clock set back makes nobody wait longer.
 
 mod check;
 mod database;
 mod file;
 mod persister;
 mod quarantine;
+mod report;
+mod saved_clock;
 
 pub use check::check;
 pub use file::LimitsFile;
 pub use persister::LimitsPersister;
+pub use report::LimitsFileReport;

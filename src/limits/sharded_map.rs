@@ -86,9 +86,12 @@ impl<T: Copy + Default + PartialEq> ShardedMap<T> {
         all
     }
 
-    /// Inserts a value that does not count as changed.
-    pub fn restore(&self, row: i64, value: T) {
-        self.shard(row).slots.insert(row, Slot { value, is_changed: false });
+    /// Updates the value of this row, from the default if there is none, without
+    /// counting it as changed.
+    pub fn restore(&self, row: i64, update: impl FnOnce(T) -> T) {
+        let mut shard = self.shard(row);
+        let slot = shard.slots.entry(row).or_default();
+        slot.value = update(slot.value);
     }
 
     /// Removes the values for which this does not hold.

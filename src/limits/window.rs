@@ -64,6 +64,18 @@ impl FixedWindow {
     fn clamped(self, now: Timestamp, window: Window) -> FixedWindow {
         FixedWindow { closes_at: self.closes_at.min(now + window.length()), ..self }
     }
+
+    /// Two counts of one window: the part counted first opened it.
+    fn merged(self, other: FixedWindow, now: Timestamp) -> FixedWindow {
+        match (self.is_open(now), other.is_open(now)) {
+            (_, false) => self,
+            (false, true) => other,
+            (true, true) => FixedWindow {
+                closes_at: self.closes_at.min(other.closes_at),
+                requests: self.requests.saturating_add(other.requests),
+            },
+        }
+    }
 }
 
 /// Both windows of an account.
@@ -111,6 +123,34 @@ impl AccountWindows {
         AccountWindows {
             minute: self.minute.clamped(now, Window::Minute),
             day: self.day.clamped(now, Window::Day),
+        }
+    }
+    /// These windows, and what was counted in them apart.
+    pub fn merged(self, other: AccountWindows, now: Timestamp) -> AccountWindows {
+        AccountWindows {
+            minute: self.minute.merged(other.minute, now),
+            day: self.day.merged(other.day, now),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn counts_add_within_the_same_window_only() {
+        let at = |seconds| Timestamp::from(Duration::from_secs(seconds));
+        let window = |closes, requests| FixedWindow { closes_at: at(closes), requests };
+        for (saved, since, merged) in [
+            (window(50, 7), window(70, 2), window(50, 9)),
+            (window(20, 7), window(70, 2), window(70, 2)),
+            (window(50, 7), FixedWindow::default(), window(50, 7)),
+            (FixedWindow::default(), window(70, 2), window(70, 2)),
+            (window(50, u32::MAX), window(70, 2), window(50, u32::MAX)),
+        ] {
+            assert_eq!(since.merged(saved, at(20)), merged, "{saved:?}");
         }
     }
 }

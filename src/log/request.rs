@@ -33,7 +33,8 @@ pub struct RequestLine<'a> {
     pub status: u16,
     /// `key_…`, if the key was valid.
     pub key_id: Option<&'a str>,
-    /// Why the key was refused: a constant of ours.
+    /// Why the key was refused, or `rate_limited` or `banned` if the key was valid: a
+    /// constant of ours.
     pub refusal: Option<&'static str>,
     /// The client's address, behind any trusted proxy.
     pub client: IpAddr,

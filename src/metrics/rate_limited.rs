@@ -39,7 +39,7 @@ impl RateLimitedRequests {
             Decision::Limited(_, window) => {
                 self.limited.get(plan * WINDOWS.len() + usize::from(*window == Window::Day))
             }
-            Decision::Banned(_) => self.banned.get(plan),
+            Decision::Banned { .. } => self.banned.get(plan),
         };
         if let Some(counter) = counter {
             counter.inc();

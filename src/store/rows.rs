@@ -151,6 +151,9 @@ pub struct KeyRow {
     pub revoked: bool,
     /// Wall time in milliseconds of the last recorded use; 0 if never used.
     pub used_at_ms: i64,
+    /// Wall time in milliseconds at which the operator last lifted a ban; 0 if never. It
+    /// only rises.
+    pub unbanned_at_ms: i64,
 }
 
 /// An order to be imported; its fields have been checked.
@@ -207,6 +210,8 @@ pub struct StoredOrder {
 /// A customer's account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
+    /// Its row in the store, which logs name.
+    pub id: i64,
     /// The name, which is unique.
     pub name: String,
     /// The customer's plan.
@@ -251,6 +256,8 @@ pub struct Rotation<'a> {
 /// A key as the operator sees it. Times are Unix milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyRecord {
+    /// The row of the key in the store.
+    pub row: i64,
     /// `key_…`.
     pub id: String,
     /// The name of its account.
@@ -267,4 +274,6 @@ pub struct KeyRecord {
     pub used_at: Option<i64>,
     /// `key_…` of the key that replaces it.
     pub successor: Option<String>,
+    /// When a ban of it was last lifted.
+    pub unbanned_at: Option<i64>,
 }

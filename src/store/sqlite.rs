@@ -10,7 +10,8 @@
 //! | `orders`, `import`, `accounts`, `keys` | what the operator's commands ask |
 //! | `check`, `backup` | whether a store is sound; backup and restore |
 //! | `versions`, `wal_index` | the versions, and the cheap test for a new commit |
-//! | `schema`, `schema_1.sql` | the tables and their migrations |
+//! | `schema`, `schema_1.sql`, `schema_2.sql` | the tables and their migrations |
+//! | `identity` | the id of a store, and the new one after a restore |
 //! | `connection`, `columns` | connections and transactions; columns that hold words |
 //! | `server_lock`, `directory` | one server per data directory; its files' owner |
 
@@ -20,6 +21,7 @@ mod check;
 mod columns;
 mod connection;
 mod directory;
+mod identity;
 mod import;
 mod keys;
 mod orders;

@@ -53,6 +53,10 @@ fn a_refused_account_is_one_line_and_changes_nothing() {
             &["set-plan", "globex", "--plan", "free"],
             "there is no account \"globex\"; `store-orders accounts list` shows those there are",
         ),
+        (
+            &["show", "globex"],
+            "there is no account \"globex\"; `store-orders accounts list` shows those there are",
+        ),
         (&["create", " ", "--plan", "free"], "an account needs a name"),
     ] {
         assert_eq!(sandbox.run(&[&["accounts"], arguments].concat()).error(), error);
@@ -133,6 +137,10 @@ fn keys_are_rotated_and_revoked() {
         (["rotate", &new], format!("{new} is revoked; issue a new key instead")),
         (
             ["revoke", "key_none"],
+            "there is no key key_none; `store-orders keys list` shows those there are".to_string(),
+        ),
+        (
+            ["unban", "key_none"],
             "there is no key key_none; `store-orders keys list` shows those there are".to_string(),
         ),
     ] {

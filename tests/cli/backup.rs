@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
+use store_orders::store::Store;
 use store_orders::store::sqlite::{SqliteStore, back_up, check, restore};
 use testbed::in_process::TestSetup;
 use testbed::{CliSandbox, WAIT_TIMEOUT};
@@ -121,6 +122,37 @@ fn what_was_backed_up_comes_back() {
     assert!(output.starts_with("restored new\norders    1 pending"), "{output}");
     let orders = sandbox.run(&["orders", "list", "--json", "--data-dir", "new"]).json();
     assert_eq!(orders[0]["id"], 7);
+}
+
+#[test]
+fn a_restored_store_has_its_own_id_and_uses_no_id_of_the_old_one() {
+    let sandbox = backed_up();
+    sandbox.run(&["accounts", "create", "acme", "--plan", "free"]).done();
+    for _ in 0..3 {
+        sandbox.run(&["keys", "issue", "--account", "acme"]).done();
+    }
+    let old = sandbox.store();
+    sandbox.run(&["backup", "with-keys.sqlite"]).done();
+    let mut ids = vec![old.id().unwrap()];
+    for (backup, directory, highest) in [
+        ("with-keys.sqlite", "first", 3),
+        ("with-keys.sqlite", "second", 3),
+        ("backup.sqlite", "none", 0),
+    ] {
+        sandbox.run(&["restore", backup, "--data-dir", directory]).done();
+        sandbox.run(&["check", "--data-dir", directory]).done();
+        let store = SqliteStore::open(&sandbox.path(directory)).unwrap();
+        assert!(!ids.contains(&store.id().unwrap()), "{ids:?}");
+        ids.push(store.id().unwrap());
+        let arguments = ["accounts", "create", "globex", "--plan", "free"];
+        sandbox.run(&[&arguments[..], &["--data-dir", directory]].concat()).done();
+        let arguments = ["keys", "issue", "--account", "globex", "--data-dir", directory];
+        sandbox.run(&arguments).done();
+        let row = store.keys().unwrap().iter().map(|(_, key)| key.row).max().unwrap();
+        assert!(row > highest + 1_000_000, "{row}");
+        let account = store.keys().unwrap().iter().map(|(_, key)| key.account).max().unwrap();
+        assert!(account > 1_000_000, "{account}");
+    }
 }
 
 #[test]

@@ -61,6 +61,13 @@ fn there_has_to_be_a_store() {
 }
 
 #[test]
+fn a_store_without_an_id_is_found() {
+    let sandbox = stocked();
+    spoil(&sandbox, "DELETE FROM identity");
+    assert_eq!(problems(&sandbox), ["identity: 0 rows instead of one"]);
+}
+
+#[test]
 fn a_damaged_page_is_found() {
     let sandbox = stocked();
     damage(&sandbox.path("store-orders-data/store.sqlite"), 20);

@@ -42,8 +42,11 @@ enum Step {
     /// The wall clock alone is moved, in seconds.
     SetWall(i64),
     Record,
-    /// A clean restart; the wall clock has moved by these nanoseconds since.
-    Restart(i64),
+    /// A clean restart after this time; the wall clock alone was moved too, in seconds.
+    Restart(Duration, i64),
+    /// A clean restart after a reboot; the wall clock has moved by these nanoseconds
+    /// since.
+    Reboot(i64),
     /// What was counted since the last record is lost.
     Crash(u32),
 }
@@ -81,7 +84,8 @@ fn any_step() -> impl Strategy<Value = Step> {
         2 => prop_oneof![-years..years, -100..100_i64].prop_map(Step::SetWall),
         1 => Just(Step::Record),
         1 => prop_oneof![-100_000_000_000..100_000_000_000_i64, -200_000_000_000_000..200_000_000_000_000_i64]
-            .prop_map(Step::Restart),
+            .prop_map(Step::Reboot),
+        1 => (any_duration(), -years..years).prop_map(|(down, set)| Step::Restart(down, set)),
         1 => any::<u32>().prop_map(Step::Crash),
     ]
 }
@@ -93,8 +97,8 @@ struct Both {
     limits: Arc<InMemoryLimits>,
     record: LimitsFile,
     model: Model,
-    /// The model and the wall time when it was last recorded.
-    recorded: (Model, Time),
+    /// The model when it was last recorded, and the time that has passed since.
+    recorded: (Model, Duration),
     plans: [PlanLimits; 3],
     last_reset: Duration,
 }
@@ -105,9 +109,8 @@ impl Both {
         let clock = Arc::new(ManualClock::at(NOON + Duration::from_nanos(123_456_789)));
         let (limits, mut record) = Both::process(&directory, &clock);
         record.write();
-        let wall = clock.now().wall.as_nanos() as Time;
         let model = Model::default();
-        let recorded = (model.clone(), wall);
+        let recorded = (model.clone(), Duration::ZERO);
         Both {
             directory,
             clock,
@@ -123,7 +126,8 @@ impl Both {
     fn process(directory: &TempDir, clock: &Arc<ManualClock>) -> (Arc<InMemoryLimits>, LimitsFile) {
         let limits = Arc::new(InMemoryLimits::new(KEYLESS_PER_MINUTE));
         let log = slog::Logger::root(slog::Discard, slog::o!());
-        let record = LimitsFile::open(directory.path(), limits.clone(), clock.clone(), log);
+        let record =
+            LimitsFile::open(directory.path(), "1".to_string(), limits.clone(), clock.clone(), log);
         (limits, record)
     }
 
@@ -143,22 +147,23 @@ impl Both {
                 let reset = self.last_reset.as_nanos() as i64;
                 self.advance(Duration::from_nanos(reset.saturating_add(offset).max(0) as u64));
             }
-            Step::SetWall(by) => {
-                self.move_wall(by.saturating_mul(1_000_000_000));
-                // Between a jump and the next record, half a second later, a
-                // crash may mistake the jump for time that has passed.
-                self.write();
-            }
+            Step::SetWall(by) => self.move_wall(by.saturating_mul(1_000_000_000)),
             Step::Record => self.write(),
-            Step::Restart(passed) => {
-                self.record.finish();
-                self.recorded = (self.model.clone(), self.wall());
-                self.move_wall(passed);
-                self.restart();
+            Step::Restart(down, by) => {
+                self.finish();
+                self.advance(down);
+                self.move_wall(by.saturating_mul(1_000_000_000));
+                self.restart(self.clock.restarted(), self.recorded.1);
             }
-            Step::Crash(passed) => {
-                self.move_wall(passed.into());
-                self.restart();
+            Step::Reboot(passed) => {
+                self.finish();
+                self.move_wall(passed);
+                let passed = Duration::from_nanos(passed.max(0) as u64);
+                self.restart(self.clock.rebooted(), passed);
+            }
+            Step::Crash(down) => {
+                self.advance(Duration::from_nanos(down.into()));
+                self.restart(self.clock.restarted(), self.recorded.1);
             }
         }
     }
@@ -167,6 +172,7 @@ impl Both {
         self.clock.advance(by);
         self.model.advance(by.as_nanos() as Time);
         self.last_reset = self.last_reset.saturating_sub(by);
+        self.recorded.1 += by;
     }
 
     fn move_wall(&self, by: i64) {
@@ -176,21 +182,26 @@ impl Both {
 
     fn write(&mut self) {
         self.record.write();
-        self.recorded = (self.model.clone(), self.wall());
+        self.recorded = (self.model.clone(), Duration::ZERO);
     }
 
-    fn restart(&mut self) {
-        let (model, wall) = self.recorded.clone();
-        self.model = model;
-        self.model.restart(self.wall() - wall);
-        self.clock = Arc::new(ManualClock::at(self.clock.now().wall));
+    fn finish(&mut self) {
+        self.record.finish();
+        self.recorded = (self.model.clone(), Duration::ZERO);
+    }
+
+    /// A new process with this clock, this long after the last record.
+    fn restart(&mut self, clock: ManualClock, passed: Duration) {
+        self.model = self.recorded.0.clone();
+        self.model.restart(passed.as_nanos() as Time);
+        self.clock = Arc::new(clock);
         (self.limits, self.record) = Both::process(&self.directory, &self.clock);
         self.write();
     }
 
     fn request(&mut self, account: i64, key: i64) {
         let (now, limits) = (self.clock.now(), self.plans[account as usize]);
-        let request = KeyedRequest { account, key, limits };
+        let request = KeyedRequest { account, key, limits, unbanned_at_ms: 0 };
         let decision = futures::executor::block_on(self.limits.admit(request, now));
         self.last_reset = decision.status().resets_in;
         let expected = self.model.request(account, key, limits, self.wall());
@@ -213,7 +224,7 @@ impl Both {
                 Decision::Admitted(_) => Kind::Admitted,
                 Decision::Limited(_, Window::Minute) => Kind::LimitedByMinute,
                 Decision::Limited(_, Window::Day) => Kind::LimitedByDay,
-                Decision::Banned(_) => Kind::Banned,
+                Decision::Banned { .. } => Kind::Banned,
             },
             limit: figures.limit,
             remaining: figures.remaining,

@@ -1,10 +1,12 @@
 //! Strikes and bans: what happens to a key that keeps sending after a 429.
 
 use super::windows::admitted;
+use serde_json::json;
 use std::time::Duration;
+use store_orders::clock::Clock;
 use store_orders_api::plans::Plan;
-use testbed::Key;
-use testbed::in_process::{TestServer, TestSetup};
+use testbed::in_process::{CapturedLog, NOON, TestServer, TestSetup};
+use testbed::{Key, wait_a_second_until};
 
 /// Exhausts a key of one request a minute until it is banned; the ban's length.
 async fn ban(server: &TestServer, key: &Key) -> u64 {
@@ -15,6 +17,11 @@ async fn ban(server: &TestServer, key: &Key) -> u64 {
 
 async fn code(server: &TestServer, key: &Key) -> String {
     server.list_with(key).await.json()["code"].as_str().unwrap().to_string()
+}
+
+async fn code_if_refused(server: &TestServer, key: &Key) -> Option<String> {
+    let answer = server.list_with(key).await;
+    (answer.status != 200).then(|| answer.json()["code"].as_str().unwrap().to_string())
 }
 
 #[tokio::test]
@@ -145,4 +152,68 @@ async fn a_new_plan_lifts_no_ban() {
     server.setup.store.set_plan("enterprise-0", Plan::Business, None).unwrap();
     let (answer, _) = super::plans::until_limit(&server, &key, 1_000).await;
     assert_eq!(answer.assert_limited("key_banned"), 300);
+}
+
+#[tokio::test]
+async fn a_ban_is_one_warning_and_request_lines_say_why() {
+    let captured = CapturedLog::new();
+    let setup = TestSetup::new().with_log(&captured);
+    let key = setup.enterprise_key(1, 1_000);
+    let account = setup.store.accounts(0).unwrap()[0].id;
+    let server = setup.serve().await;
+    ban(&server, &key).await;
+    for _ in 0..3 {
+        server.list_with(&key).await.assert_limited("key_banned");
+    }
+    server.send("GET", "/v1/store/orders", &[]).await;
+    let warnings: Vec<_> =
+        captured.lines("WARN").into_iter().filter(|line| line["msg"] == "key banned").collect();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert_eq!(warnings[0]["key_id"], key.id);
+    assert_eq!(warnings[0]["account_id"], account);
+    assert_eq!(warnings[0]["seconds"], 300);
+    assert_eq!(warnings[0]["until"], "2026-06-15T12:05:00Z");
+    let requests = captured.lines("INFO").into_iter().filter(|line| line["msg"] == "request");
+    let refusals: Vec<_> = requests.map(|line| line["refusal"].clone()).collect();
+    let expected = json!([null, "rate_limited", "banned", "banned", "banned", "banned", "no_key"]);
+    assert_eq!(json!(refusals), expected);
+}
+
+#[tokio::test]
+async fn a_lifted_ban_ends_within_a_second_and_does_not_lengthen_the_next() {
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(1, 1_000);
+    let other = setup.enterprise_key(1, 1_000);
+    let server = setup.serve().await;
+    for (lifting, wall) in [NOON, NOON, NOON - Duration::from_secs(86_400)].iter().enumerate() {
+        assert_eq!(ban(&server, &key).await, 300, "lifting {lifting}");
+        server.setup.clock.advance(Duration::from_secs(60));
+        // Also after the wall clock was set back.
+        server.setup.clock.set_wall(*wall);
+        assert_eq!(code(&server, &key).await, "key_banned");
+        server.setup.store.unban_key(&key.id, server.setup.clock.now().wall_ms()).unwrap();
+        wait_a_second_until("the ban is lifted", || async {
+            code_if_refused(&server, &key).await.is_none()
+        })
+        .await;
+        server.setup.clock.advance(Duration::from_secs(60));
+    }
+    assert_eq!(ban(&server, &other).await, 300);
+    server.setup.clock.advance(Duration::from_secs(300));
+    assert_eq!(ban(&server, &other).await, 600, "no other key's ban is forgotten");
+}
+
+#[tokio::test]
+async fn a_ban_is_lifted_while_the_server_is_down() {
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(1, 1_000);
+    let server = setup.serve().await;
+    ban(&server, &key).await;
+    let setup = server.stop().await;
+    setup.clock.advance(Duration::from_secs(60));
+    setup.store.unban_key(&key.id, setup.clock.now().wall_ms()).unwrap();
+    let server = setup.restarted().serve().await;
+    assert_eq!(ban(&server, &key).await, 300);
+    let server = server.stop().await.serve().await;
+    assert_eq!(code(&server, &key).await, "key_banned", "the new ban is not lifted");
 }

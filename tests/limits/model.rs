@@ -66,9 +66,9 @@ impl Model {
         self.now += by;
     }
 
-    /// A new process, this much wall time after the limits were last written.
-    pub fn restart(&mut self, wall_passed: Time) {
-        self.now += wall_passed.max(0);
+    /// A new process, this long after the limits were last written.
+    pub fn restart(&mut self, passed: Time) {
+        self.now += passed;
         self.addresses.clear();
     }
 

@@ -4,7 +4,9 @@
 use super::windows::admitted;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
+use store_orders::store::sqlite::{SqliteStore, back_up, restore};
 use testbed::in_process::{CapturedLog, NOON, TestSetup};
 
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
@@ -20,9 +22,7 @@ fn quarantined(setup: &TestSetup) -> Vec<PathBuf> {
         .map(|file| file.unwrap().path())
         .filter(|path| {
             let name = path.file_name().unwrap().to_str().unwrap();
-            name.starts_with("limits.sqlite.damaged-")
-                && !name.ends_with("wal")
-                && !name.ends_with("shm")
+            name.starts_with("limits.sqlite.") && !name.ends_with("wal") && !name.ends_with("shm")
         })
         .collect();
     quarantined.sort();
@@ -68,7 +68,7 @@ async fn a_crash_loses_what_was_counted_since_the_last_write() {
 }
 
 #[tokio::test]
-async fn setting_the_wall_clock_over_a_restart_prolongs_no_window() {
+async fn setting_the_wall_clock_over_a_reboot_prolongs_no_window() {
     for (wall, remaining, reset_in) in [
         (NOON - YEAR / 4, 0, 60),
         (NOON + Duration::from_secs(30), 0, 30),
@@ -81,12 +81,70 @@ async fn setting_the_wall_clock_over_a_restart_prolongs_no_window() {
         admitted(&server, &key, 2).await;
         let setup = server.stop().await;
         setup.clock.set_wall(wall);
-        let server = setup.restarted().serve().await;
+        let server = setup.rebooted().serve().await;
         let answer = server.list_with(&key).await;
         assert_eq!(answer.number("x-ratelimit-remaining"), remaining, "{wall:?}");
         let now = store_orders::clock::Clock::now(&*server.setup.clock).wall.as_secs();
         assert_eq!(answer.number("x-ratelimit-reset") - now, reset_in, "{wall:?}");
     }
+}
+
+#[tokio::test]
+async fn setting_the_wall_clock_over_a_restart_changes_no_window() {
+    for wall in [NOON - YEAR / 4, NOON, NOON + Duration::from_secs(60), NOON + YEAR] {
+        let setup = TestSetup::new();
+        let key = setup.enterprise_key(2, 1_000);
+        let server = setup.serve().await;
+        admitted(&server, &key, 2).await;
+        let setup = server.stop().await;
+        setup.clock.set_wall(wall);
+        setup.clock.advance(Duration::from_millis(20_500));
+        let server = setup.restarted().serve().await;
+        let refused = server.list_with(&key).await;
+        assert_eq!(refused.assert_limited("rate_limit_exceeded"), 40, "{wall:?}");
+        assert_eq!(refused.number("x-ratelimit-reset"), wall.as_secs() + 60, "{wall:?}");
+        server.setup.clock.advance(Duration::from_millis(39_500));
+        admitted(&server, &key, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn a_crash_after_the_wall_clock_was_set_back_and_right_opens_no_window() {
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(100, 2);
+    let server = setup.serve().await;
+    admitted(&server, &key, 2).await;
+    server.setup.clock.set_wall(NOON - YEAR / 4);
+    server.setup.write_limits();
+    server.setup.clock.set_wall(NOON);
+    let server = server.crash().await.serve().await;
+    let refused = server.list_with(&key).await;
+    assert_eq!(refused.assert_limited("rate_limit_exceeded"), 86_400);
+}
+
+#[tokio::test]
+async fn a_file_of_the_first_version_is_restored() {
+    let captured = CapturedLog::new();
+    let setup = TestSetup::new().with_log(&captured);
+    let key = setup.enterprise_key(100, 1_000);
+    let server = setup.serve().await;
+    admitted(&server, &key, 10).await;
+    let setup = server.stop().await;
+    setup.close_limits_file();
+    Connection::open(limits_file(&setup))
+        .unwrap()
+        .execute_batch(
+            "ALTER TABLE clock DROP COLUMN boot;
+             ALTER TABLE clock DROP COLUMN since_boot;
+             DROP TABLE store;
+             ALTER TABLE keys DROP COLUMN unbanned_at;
+             PRAGMA user_version = 1;",
+        )
+        .unwrap();
+    setup.clock.advance(Duration::from_secs(20));
+    let server = setup.restarted().serve().await;
+    assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));
+    assert_eq!(captured.lines("ERRO").len(), 0);
 }
 
 #[tokio::test]
@@ -139,6 +197,47 @@ async fn a_damaged_file_is_quarantined_and_the_server_starts() {
 }
 
 #[tokio::test]
+async fn a_restored_store_inherits_no_window_and_no_ban() {
+    let captured = CapturedLog::new();
+    let mut setup = TestSetup::new().with_log(&captured);
+    let key = setup.enterprise_key(1, 1_000);
+    let backup = setup.directory.path().join("backup.sqlite");
+    back_up(setup.directory.path(), &backup, &|_, _| ()).unwrap();
+    let banned = setup.enterprise_key(1, 1_000);
+    let server = setup.serve().await;
+    for key in [&key, &banned] {
+        admitted(&server, key, 1).await;
+        server.list_with(key).await.assert_limited("rate_limit_exceeded");
+        server.list_with(key).await.assert_limited("key_banned");
+    }
+    setup = server.stop().await;
+    setup.close_limits_file();
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(setup.directory.path().join(format!("store.sqlite{suffix}")));
+    }
+    restore(&backup, setup.directory.path(), &|_, _| ()).unwrap();
+    setup.store = Arc::new(SqliteStore::open(setup.directory.path()).unwrap());
+    let new = setup.enterprise_key(1, 1_000);
+    let server = setup.restarted().serve().await;
+    for key in [&key, &new] {
+        admitted(&server, key, 1).await;
+    }
+    let quarantined = quarantined(&server.setup);
+    let quarantines = || {
+        let lines = captured.lines("WARN").into_iter();
+        let msg = "limits file of another store quarantined";
+        lines.filter(|line| line["msg"] == msg).collect::<Vec<_>>()
+    };
+    let lines = quarantines();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(lines[0]["quarantine"], quarantined[0].to_str().unwrap());
+    assert_eq!((quarantined.len(), rows(&quarantined[0], "keys")), (1, 2));
+    let server = server.stop().await.serve().await;
+    server.list_with(&new).await.assert_limited("rate_limit_exceeded");
+    assert_eq!((quarantines().len(), captured.lines("ERRO").len()), (1, 0));
+}
+
+#[tokio::test]
 async fn without_a_record_counting_goes_on_and_is_written_when_it_can_be() {
     let captured = CapturedLog::new();
     let setup = TestSetup::new().with_log(&captured);
@@ -161,6 +260,40 @@ async fn without_a_record_counting_goes_on_and_is_written_when_it_can_be() {
     let server = server.crash().await.serve().await;
     assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60), "all but the last");
     assert_eq!(captured.lines("ERRO").len(), 1);
+}
+
+#[tokio::test]
+async fn what_was_saved_joins_what_was_counted_before_the_file_could_be_opened() {
+    let captured = CapturedLog::new();
+    let setup = TestSetup::new().with_log(&captured);
+    let [busy, idle] = [(); 2].map(|()| setup.enterprise_key(100, 1_000));
+    let banned = setup.enterprise_key(1, 1_000);
+    let server = setup.serve().await;
+    admitted(&server, &busy, 10).await;
+    admitted(&server, &idle, 20).await;
+    admitted(&server, &banned, 1).await;
+    server.list_with(&banned).await.assert_limited("rate_limit_exceeded");
+    server.list_with(&banned).await.assert_limited("key_banned");
+    server.setup.write_limits();
+    let setup = server.stop().await;
+    setup.close_limits_file();
+
+    let other = Connection::open(limits_file(&setup)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    setup.clock.advance(Duration::from_secs(20));
+    let server = setup.restarted().serve().await;
+    admitted(&server, &busy, 3).await;
+    assert_eq!(server.list_with(&busy).await.rate_limit(), (100, 96, 80), "from zero");
+    server.setup.write_limits();
+    other.execute_batch("ROLLBACK").unwrap();
+    server.setup.write_limits();
+    assert_eq!(captured.lines("ERRO").len(), 1);
+
+    let crashed = server.crash().await;
+    let server = crashed.serve().await;
+    assert_eq!(server.list_with(&busy).await.rate_limit(), (100, 85, 60));
+    assert_eq!(server.list_with(&idle).await.rate_limit(), (100, 79, 60));
+    assert_eq!(server.list_with(&banned).await.assert_limited("key_banned"), 280);
 }
 
 #[tokio::test]

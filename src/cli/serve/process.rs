@@ -42,7 +42,7 @@ pub fn run(
     let limits = Arc::new(InMemoryLimits::new(config.keyless_per_minute));
     let clock = Arc::new(SystemClock::start());
     let directory = store.path().parent().unwrap_or(Path::new("."));
-    let file = LimitsFile::open(directory, limits.clone(), clock.clone(), log.clone());
+    let file = LimitsFile::open(directory, store.id()?, limits.clone(), clock.clone(), log.clone());
     let persister = LimitsPersister::start(file).map_err(system("cannot start the limits file"))?;
     let log_buffer = Some(Arc::clone(&buffer));
     let dependencies =

@@ -1,12 +1,13 @@
 //! The limits file: restored at the start, then brought up to date by each write.
 
-use super::database::{Database, DatabaseError, SavedClock, SavedLimits};
+use super::database::{Database, DatabaseError, SavedLimits};
 use super::quarantine::quarantine;
+use super::saved_clock::{SavedClock, nanos};
 use crate::clock::{Clock, Now};
 use crate::limits::in_memory::InMemoryLimits;
 use crate::limits::timestamp::Timestamp;
 use crate::log::ErrorChain;
-use slog::{Logger, error, info};
+use slog::{Logger, error, info, warn};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +18,16 @@ pub const FILE_NAME: &str = "limits.sqlite";
 /// How often expired windows and bans are removed.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
+const EFFECT_OF_QUARANTINE: &str = "windows and bans start at zero";
+
 /// When the wall clock has moved this far against the monotonic one, it is written
-/// even if nothing was counted.
+/// even if nothing was counted: after a reboot it alone says how much time has passed.
 const MAX_WALL_DRIFT_NANOS: u64 = 100_000_000;
 
 /// The limits, and the file that they are written to.
 pub struct LimitsFile {
     path: PathBuf,
+    store_id: String,
     limits: Arc<InMemoryLimits>,
     clock: Arc<dyn Clock>,
     log: Logger,
@@ -33,6 +37,9 @@ pub struct LimitsFile {
     offset_nanos: i64,
     /// Wall time minus monotonic time at the last write.
     wall_offset_nanos: Option<i64>,
+    /// Whether what earlier runs saved has been read; until then the file knows
+    /// more than the memory does.
+    is_restored: bool,
     /// Whether the next write must write everything.
     is_incomplete: bool,
     next_cleanup: Timestamp,
@@ -40,10 +47,11 @@ pub struct LimitsFile {
 
 impl LimitsFile {
     /// Opens the file in this directory and restores the limits from it. This never
-    /// fails: a damaged file is quarantined, and without a usable file counting goes
-    /// on in memory. The log reports both.
+    /// fails: a damaged file, or that of a store with another id, is quarantined, and
+    /// without a usable file counting goes on in memory. The log reports it.
     pub fn open(
         directory: &Path,
+        store_id: String,
         limits: Arc<InMemoryLimits>,
         clock: Arc<dyn Clock>,
         log: Logger,
@@ -51,17 +59,19 @@ impl LimitsFile {
         let now = clock.now();
         let mut file = LimitsFile {
             path: directory.join(FILE_NAME),
+            store_id,
             limits,
             clock,
             log,
             database: None,
             offset_nanos: wall_offset_nanos(now),
             wall_offset_nanos: None,
+            is_restored: false,
             is_incomplete: true,
             next_cleanup: Timestamp::from(now.monotonic) + CLEANUP_INTERVAL,
         };
         match file.open_database(now) {
-            Ok((database, saved)) => file.restore(database, saved, now),
+            Ok(database) => file.database = Some(database),
             Err(error) => file.log_unavailable(&error),
         }
         file
@@ -95,7 +105,7 @@ impl LimitsFile {
     fn try_write(&mut self, now: Now) -> Result<(), DatabaseError> {
         let database = match self.database.take() {
             Some(database) => database,
-            None => self.open_database(now)?.0,
+            None => self.open_database(now)?,
         };
         let database = self.database.insert(database);
         let snapshot =
@@ -107,12 +117,10 @@ impl LimitsFile {
         if snapshot.is_empty() && !has_drifted && !self.is_incomplete {
             return Ok(());
         }
-        let clock = SavedClock {
-            persistent_nanos: nanos(now.monotonic).saturating_add(self.offset_nanos),
-            wall_nanos: nanos(now.wall),
-        };
+        let persistent_nanos = nanos(now.monotonic).saturating_add(self.offset_nanos);
+        let clock = SavedClock::at(persistent_nanos, now, self.clock.boot().as_ref());
         let snapshot = snapshot.shifted(self.offset_nanos).sorted();
-        database.write(&snapshot, clock, self.is_incomplete)?;
+        database.write(&snapshot, &clock, self.is_incomplete)?;
         self.is_incomplete = false;
         self.wall_offset_nanos = Some(wall_offset);
         Ok(())
@@ -126,32 +134,46 @@ impl LimitsFile {
         }
     }
 
-    /// Opens the database; a new one if there is none or it is damaged.
-    fn open_database(&self, now: Now) -> Result<(Database, SavedLimits), DatabaseError> {
-        match Database::open(&self.path) {
+    /// Opens the database; a new one if there is none or it is damaged. The first
+    /// time, restores what is saved in it.
+    fn open_database(&mut self, now: Now) -> Result<Database, DatabaseError> {
+        let (database, saved) = match Database::open(&self.path, &self.store_id) {
             Err(DatabaseError::Damaged(damage)) => {
-                let renamed = quarantine(&self.path, now.wall.as_secs())
-                    .map_err(DatabaseError::NotQuarantined)?;
+                let renamed = self.quarantine("damaged", now)?;
                 error!(self.log, "limits file quarantined"; "file" => %self.path.display(),
                     "quarantine" => %renamed.display(), "error" => damage,
-                    "effect" => "windows and bans start at zero");
-                Database::open(&self.path)
+                    "effect" => EFFECT_OF_QUARANTINE);
+                Database::open(&self.path, &self.store_id)
+            }
+            Err(DatabaseError::OtherStore) => {
+                let renamed = self.quarantine("other-store", now)?;
+                warn!(self.log, "limits file of another store quarantined";
+                    "file" => %self.path.display(), "quarantine" => %renamed.display(),
+                    "effect" => EFFECT_OF_QUARANTINE);
+                Database::open(&self.path, &self.store_id)
             }
             other => other,
+        }?;
+        if !self.is_restored {
+            self.restore(saved, now);
+            self.is_restored = true;
         }
+        Ok(database)
     }
 
-    fn restore(&mut self, database: Database, saved: SavedLimits, now: Now) {
+    fn quarantine(&self, why: &str, now: Now) -> Result<PathBuf, DatabaseError> {
+        quarantine(&self.path, why, now.wall.as_secs()).map_err(DatabaseError::NotQuarantined)
+    }
+
+    fn restore(&mut self, saved: SavedLimits, now: Now) {
         if let Some(clock) = saved.clock {
-            let elapsed = nanos(now.wall).saturating_sub(clock.wall_nanos).max(0);
-            let persistent = clock.persistent_nanos.saturating_add(elapsed);
+            let persistent = clock.persistent_nanos_at(now, self.clock.boot().as_ref());
             self.offset_nanos = persistent.saturating_sub(nanos(now.monotonic));
             self.is_incomplete = false;
         }
         let monotonic = Timestamp::from(now.monotonic);
         self.limits.restore(saved.limits.shifted(self.offset_nanos.saturating_neg()), monotonic);
         self.limits.remove_expired(monotonic);
-        self.database = Some(database);
     }
 
     fn log_unavailable(&self, error: &DatabaseError) {
@@ -164,8 +186,4 @@ impl LimitsFile {
 
 fn wall_offset_nanos(now: Now) -> i64 {
     nanos(now.wall).saturating_sub(nanos(now.monotonic))
-}
-
-fn nanos(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -1,18 +1,19 @@
-//! Moves a damaged file out of the way, so that it can be examined.
+//! Moves a file that is not used out of the way, so that it can be examined.
 
 use std::ffi::OsString;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// Renames the file, with SQLite's files next to it, and returns its new name.
-pub fn quarantine(path: &Path, unix_seconds: u64) -> Result<PathBuf, Error> {
+/// Renames the file, with SQLite's files next to it, and returns its new name, which says
+/// why and when.
+pub fn quarantine(path: &Path, why: &str, unix_seconds: u64) -> Result<PathBuf, Error> {
     let renamed = (1..)
         .map(|number| match number {
-            1 => with_suffix(path, &format!(".damaged-{unix_seconds}")),
-            _ => with_suffix(path, &format!(".damaged-{unix_seconds}-{number}")),
+            1 => with_suffix(path, &format!(".{why}-{unix_seconds}")),
+            _ => with_suffix(path, &format!(".{why}-{unix_seconds}-{number}")),
         })
         .find(|name| !name.exists())
-        .unwrap_or_else(|| with_suffix(path, ".damaged"));
+        .unwrap_or_else(|| with_suffix(path, &format!(".{why}")));
     for suffix in ["-wal", "-shm"] {
         match std::fs::rename(with_suffix(path, suffix), with_suffix(&renamed, suffix)) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),

@@ -7,7 +7,7 @@ use super::versions::raise_keys_version;
 use crate::store::rules::{account_exists, check_limits, check_name, no_account};
 use crate::store::{Account, StoreError};
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::utc_text;
 
@@ -61,25 +61,44 @@ impl SqliteStore {
     /// Every account, by name.
     pub fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError> {
         let connection = self.reader.lock();
-        let mut statement = connection.prepare_cached(
-            "SELECT name, plan, per_minute, per_day, created_at,
-                    (SELECT count(*) FROM keys
-                     WHERE account = accounts.id AND revoked_at IS NULL
-                       AND (expires_at IS NULL OR expires_at > ?1))
-             FROM accounts ORDER BY name",
-        )?;
-        let accounts = statement.query_map([now_ms], |row| {
-            let (plan, limits) = plan_and_limits(row, 1)?;
-            Ok(Account {
-                name: row.get(0)?,
-                plan,
-                limits,
-                created_at: row.get(4)?,
-                keys: row.get(5)?,
-            })
-        })?;
-        Ok(accounts.collect::<Result<_, _>>()?)
+        let mut statement =
+            connection.prepare_cached(&format!("{SELECT_ACCOUNTS} ORDER BY name"))?;
+        Ok(statement.query_map([now_ms], account)?.collect::<Result<_, _>>()?)
     }
+
+    /// The account of this name.
+    pub fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError> {
+        let connection = self.reader.lock();
+        connection
+            .query_row(
+                &format!("{SELECT_ACCOUNTS} WHERE name = ?2"),
+                params![now_ms, name],
+                account,
+            )
+            .optional()?
+            .ok_or_else(|| no_account(name))
+    }
+}
+
+/// Selects the columns of [`account`]; `?1` is the time in Unix milliseconds.
+const SELECT_ACCOUNTS: &str = "
+    SELECT name, plan, per_minute, per_day, created_at,
+           (SELECT count(*) FROM keys
+            WHERE account = accounts.id AND revoked_at IS NULL
+              AND (expires_at IS NULL OR expires_at > ?1)),
+           id
+    FROM accounts";
+
+fn account(row: &Row<'_>) -> rusqlite::Result<Account> {
+    let (plan, limits) = plan_and_limits(row, 1)?;
+    Ok(Account {
+        name: row.get(0)?,
+        plan,
+        limits,
+        created_at: row.get(4)?,
+        keys: row.get(5)?,
+        id: row.get(6)?,
+    })
 }
 
 /// The row of the account of this name.

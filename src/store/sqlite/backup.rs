@@ -4,6 +4,8 @@
 use super::check::{examine, open_existing, quick_check};
 use super::connection::doing;
 use super::directory::{FILE_NAME, give_to_owner};
+use super::identity::begin_new_store;
+use super::schema;
 use super::server_lock::{LockError, ServerLock};
 use crate::store::{CheckReport, StoreError};
 use rusqlite::backup::{Backup, StepResult};
@@ -81,7 +83,8 @@ pub fn back_up(
 }
 
 /// Restores a backup as the store of this directory, which must have none, under the
-/// server's lock.
+/// server's lock. It has an id of its own, and goes on with ids of accounts and keys that
+/// the old store has not used.
 pub fn restore(
     file: &Path,
     directory: &Path,
@@ -99,11 +102,13 @@ pub fn restore(
         refuse_existing(&directory.join(format!("{FILE_NAME}{ending}")))?;
     }
     let copy = StagedCopy::create(&path, file)?;
-    let connection = copy.fill(&backup, progress)?;
+    let mut connection = copy.fill(&backup, progress)?;
     let report = examine(&connection);
     if let Some(problem) = report.problems.first() {
         return Err(BackupError::Unsound { path: file.to_path_buf(), problem: problem.clone() });
     }
+    schema::apply_missing(&mut connection)?;
+    begin_new_store(&mut connection)?;
     copy.publish(connection)?;
     Ok(report)
 }

@@ -58,6 +58,7 @@ pub fn examine(connection: &Connection) -> CheckReport {
     check_structure(&mut report, connection);
     check_references(&mut report, connection);
     check_versions(&mut report, connection);
+    check_identity(&mut report, connection);
     check_dates(&mut report, connection);
     report.orders = report.read("orders", count_orders(connection)).unwrap_or_default();
     report.pets = count(&mut report, connection, "pets");
@@ -93,6 +94,17 @@ fn check_versions(report: &mut CheckReport, connection: &Connection) {
         connection.query_row("SELECT coalesce(max(version), 0) FROM orders", [], |row| row.get(0));
     let highest = report.read("orders", highest).unwrap_or(0);
     report.check_versions(&versions, highest);
+}
+
+fn check_identity(report: &mut CheckReport, connection: &Connection) {
+    let found = schema::has_identity(connection).and_then(|has_identity| match has_identity {
+        true => connection.query_row("SELECT count(*) FROM identity", [], |row| row.get(0)),
+        false => Ok(1),
+    });
+    let rows: Option<i64> = report.read("identity", found);
+    if let Some(rows) = rows.filter(|rows| *rows != 1) {
+        report.problems.push(format!("identity: {rows} rows instead of one"));
+    }
 }
 
 fn check_dates(report: &mut CheckReport, connection: &Connection) {

@@ -53,12 +53,28 @@ impl SqliteStore {
         })
     }
 
+    /// Lifts the ban of a key, if it is banned. The moment of lifting rises each time,
+    /// also if the wall clock was set back.
+    pub fn unban_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
+        in_transaction(&mut self.writer.lock(), |transaction| {
+            let changed = transaction.execute(
+                "UPDATE keys SET unbanned_at = max(coalesce(unbanned_at, 0) + 1, ?2)
+                 WHERE id = ?1",
+                params![key_id, now_ms],
+            )?;
+            if changed == 0 {
+                return Err(no_key(key_id));
+            }
+            Ok(raise_keys_version(transaction)?)
+        })
+    }
+
     /// Every key that was ever issued, the oldest first.
     pub fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError> {
         let connection = self.reader.lock();
         let mut statement = connection.prepare_cached(
             "SELECT keys.id, accounts.name, environment, issued_at, expires_at, revoked_at,
-                    used_at, successor
+                    used_at, successor, row, unbanned_at
              FROM keys JOIN accounts ON accounts.id = keys.account ORDER BY row",
         )?;
         let records = statement.query_map([], |row| {
@@ -71,6 +87,8 @@ impl SqliteStore {
                 revoked_at: row.get(5)?,
                 used_at: row.get(6)?,
                 successor: row.get(7)?,
+                row: row.get(8)?,
+                unbanned_at: row.get(9)?,
             })
         })?;
         Ok(records.collect::<Result<_, _>>()?)

@@ -8,7 +8,7 @@ use std::path::Path;
 const APPLICATION_ID: i64 = 0x7374_6f72;
 
 /// Each brings a store of the version of its position to the next.
-const MIGRATIONS: [&str; 1] = [include_str!("schema_1.sql")];
+const MIGRATIONS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schema_2.sql")];
 
 /// The newest version.
 const NEWEST: i64 = MIGRATIONS.len() as i64;
@@ -22,9 +22,11 @@ pub fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreErro
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    if found == NEWEST {
-        return Ok(());
-    }
+    if found == NEWEST { Ok(()) } else { apply_missing(connection) }
+}
+
+/// Applies the missing migrations.
+pub fn apply_missing(connection: &mut Connection) -> Result<(), StoreError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have migrated it since.
     let found: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
@@ -32,8 +34,14 @@ pub fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreErro
         transaction.execute_batch(migration)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", NEWEST)?;
+    transaction.pragma_update(None, "user_version", NEWEST.max(found))?;
     Ok(transaction.commit()?)
+}
+
+/// Whether the store has a table with its id, which the first version had not.
+pub fn has_identity(connection: &Connection) -> rusqlite::Result<bool> {
+    let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok(version >= 2)
 }
 
 /// Refuses a file that is not a store, or is newer than this program.
@@ -68,4 +76,56 @@ fn not_a_store(path: &Path) -> StoreError {
 
 fn newer(path: &Path, found: i64) -> StoreError {
     StoreError::Newer { path: path.to_path_buf(), found, known: NEWEST }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILLED: &str = "
+        UPDATE versions SET orders = 3, keys = 4;
+        INSERT INTO orders VALUES (7, 1, 2, '2026-12-24T09:30:00Z', 0, 'pending', 1, NULL, NULL),
+            (8, 1, 2, NULL, 1, 'cancelled', 3, '2026-12-24T09:30:00Z', 'key_1');
+        INSERT INTO pets VALUES (1, 'Rex');
+        INSERT INTO accounts VALUES (5, 'acme', 'enterprise', 10, 20, '2026-12-24T09:30:00Z');
+        INSERT INTO keys VALUES (6, 'key_1', 5, 'production', zeroblob(32), 1, 2, 3, 4, NULL);";
+
+    /// Every row of a table, as text.
+    fn rows(connection: &Connection, table: &str, columns: usize) -> Vec<String> {
+        let query = format!("SELECT * FROM {table}");
+        let mut statement = connection.prepare(&query).unwrap();
+        let rows = statement.query_map([], |row| {
+            Ok((0..columns).map(|i| format!("{:?} ", row.get_ref(i).unwrap())).collect())
+        });
+        rows.unwrap().map(Result::unwrap).collect()
+    }
+
+    #[test]
+    fn a_store_of_the_first_version_keeps_everything() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.sqlite");
+        let mut connection = Connection::open(&path).unwrap();
+        connection.execute_batch(MIGRATIONS[0]).unwrap();
+        connection.execute_batch(FILLED).unwrap();
+        connection.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+        connection.pragma_update(None, "user_version", 1).unwrap();
+        let tables = [("versions", 3), ("orders", 9), ("pets", 2), ("accounts", 6), ("keys", 10)];
+        let all = |connection: &Connection| tables.map(|(name, n)| rows(connection, name, n));
+        let before = all(&connection);
+        migrate(&mut connection, &path).unwrap();
+        assert_eq!(all(&connection), before);
+        let version: i64 =
+            connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+        assert_eq!(version, NEWEST);
+        // As a new store has it.
+        let schema = |connection: &Connection| rows(connection, "sqlite_schema", 5).len();
+        let mut new = Connection::open_in_memory().unwrap();
+        apply_missing(&mut new).unwrap();
+        assert_eq!(schema(&connection), schema(&new));
+        let id = |connection: &Connection| rows(connection, "identity", 2);
+        let first = id(&connection);
+        assert!(first.len() == 1 && first != id(&new), "{first:?}");
+        migrate(&mut connection, &path).unwrap();
+        assert_eq!(id(&connection), first);
+    }
 }

@@ -64,7 +64,7 @@ impl Store for SqliteStore {
         let mut statement = connection.prepare_cached(
             "SELECT keys.digest, keys.row, keys.id, keys.account, accounts.plan,
                     accounts.per_minute, accounts.per_day, keys.expires_at,
-                    keys.revoked_at IS NOT NULL, keys.used_at
+                    keys.revoked_at IS NOT NULL, keys.used_at, keys.unbanned_at
              FROM keys JOIN accounts ON accounts.id = keys.account",
         )?;
         Ok(statement.query_map([], key_row)?.collect::<Result<_, _>>()?)
@@ -162,6 +162,7 @@ fn key_row(row: &Row<'_>) -> rusqlite::Result<(Digest, KeyRow)> {
         expires_at_ms: row.get(7)?,
         revoked: row.get(8)?,
         used_at_ms: row.get::<_, Option<i64>>(9)?.unwrap_or(0),
+        unbanned_at_ms: row.get::<_, Option<i64>>(10)?.unwrap_or(0),
     };
     Ok((Digest(row.get(0)?), key))
 }

@@ -55,8 +55,13 @@ impl TestSetup {
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         let (clock, log) = (Arc::new(ManualClock::at(NOON)), Logger::root(slog::Discard, o!()));
         let limits = Arc::new(InMemoryLimits::new(1_000));
-        let limits_file =
-            LimitsFile::open(directory.path(), limits.clone(), clock.clone(), log.clone());
+        let limits_file = LimitsFile::open(
+            directory.path(),
+            store.id().unwrap(),
+            limits.clone(),
+            clock.clone(),
+            log.clone(),
+        );
         TestSetup {
             directory,
             store,
@@ -164,11 +169,28 @@ impl TestSetup {
 
     /// As a new process finds it: a monotonic clock from zero, and the limits as
     /// their file has them.
-    pub fn restarted(mut self) -> TestSetup {
-        self.clock = Arc::new(ManualClock::at(self.clock.now().wall));
+    pub fn restarted(self) -> TestSetup {
+        let clock = self.clock.restarted();
+        self.restarted_with(clock)
+    }
+
+    /// The same after a reboot: only the wall clock says how much time has passed.
+    pub fn rebooted(self) -> TestSetup {
+        let clock = self.clock.rebooted();
+        self.restarted_with(clock)
+    }
+
+    fn restarted_with(mut self, clock: ManualClock) -> TestSetup {
+        self.clock = Arc::new(clock);
         self.limits = Arc::new(InMemoryLimits::new(self.keyless_per_minute));
         let (limits, clock) = (self.limits.clone(), self.clock.clone());
-        let file = LimitsFile::open(self.directory.path(), limits, clock, self.log.clone());
+        let file = LimitsFile::open(
+            self.directory.path(),
+            self.store.id().unwrap(),
+            limits,
+            clock,
+            self.log.clone(),
+        );
         self.limits_file = Mutex::new(Some(file));
         self
     }

@@ -1,0 +1,72 @@
+//! What an account has used of its windows, as text and as JSON.
+
+use super::timestamp::rfc3339_after;
+use crate::clock::Now;
+use crate::limits::{AccountUsage, Window};
+use serde::Serialize;
+use std::fmt;
+use store_orders_api::plans::PlanLimits;
+
+/// What an account has used, as programs read it; its text is for people.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct UsageJson {
+    minute: WindowJson,
+    day: WindowJson,
+    /// Seconds since the last count was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    age_seconds: Option<u64>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct WindowJson {
+    used: u32,
+    limit: u32,
+    /// Absent if no window is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resets_at: Option<String>,
+}
+
+impl UsageJson {
+    /// What is used under these limits.
+    pub fn of(usage: AccountUsage, limits: PlanLimits, now: Now) -> UsageJson {
+        let window = |window, limit| {
+            let open = usage.of(window);
+            WindowJson {
+                used: open.map_or(0, |open| open.requests),
+                limit,
+                resets_at: open.map(|open| rfc3339_after(now, open.resets_in)),
+            }
+        };
+        UsageJson {
+            minute: window(Window::Minute, limits.per_minute),
+            day: window(Window::Day, limits.per_day),
+            age_seconds: usage.age.map(|age| age.as_secs()),
+        }
+    }
+}
+
+impl fmt::Display for UsageJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "minute     {}", self.minute)?;
+        writeln!(f, "day        {}", self.day)?;
+        match self.age_seconds {
+            Some(age) => write!(
+                f,
+                "written    {age} s ago; a running server writes new counts within half a second"
+            ),
+            None => f.write_str("written    never"),
+        }
+    }
+}
+
+impl fmt::Display for WindowJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {} used", self.used, self.limit)?;
+        match &self.resets_at {
+            Some(resets_at) => write!(f, ", resets at {resets_at}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Generated keys: valid ones, some with a change, and any bytes, against the form of a
+//! key written down once more.
+
+use super::*;
+use crate::property_config::config;
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+/// CRC-32 bit by bit, as six base-62 digits.
+fn checksum(body: &[u8]) -> String {
+    let mut crc = u32::MAX;
+    for byte in body {
+        crc ^= u32::from(*byte);
+        for _ in 0..8 {
+            crc = if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 };
+        }
+    }
+    let value = !crc;
+    let digit = |power: u32| {
+        let digit = (u64::from(value) / 62_u64.pow(power) % 62) as u8;
+        char::from(match digit {
+            0..10 => b'0' + digit,
+            10..36 => b'A' + digit - 10,
+            _ => b'a' + digit - 36,
+        })
+    };
+    (0..6).rev().map(digit).collect()
+}
+
+/// Whether these bytes are a key of this environment: `sto_live_` or `sto_test_`, 30
+/// letters and digits, and the checksum of all that.
+fn is_key(bytes: &[u8], environment: Environment) -> bool {
+    let Ok(text) = std::str::from_utf8(bytes) else { return false };
+    let prefix = match environment {
+        Environment::Production => "sto_live_",
+        Environment::Staging => "sto_test_",
+    };
+    let Some(rest) = text.strip_prefix(prefix) else { return false };
+    let is_plain = rest.chars().all(|letter| matches!(letter, '0'..='9' | 'A'..='Z' | 'a'..='z'));
+    is_plain && rest.len() == 36 && checksum(&bytes[..39]) == rest[30..]
+}
+
+fn environment() -> impl Strategy<Value = Environment> {
+    prop::sample::select(&Environment::ALL[..])
+}
+
+fn key() -> impl Strategy<Value = (Environment, Vec<u8>)> {
+    let digits = prop::collection::vec(prop::sample::select(&ALPHABET[..]), RANDOM_BYTES);
+    (environment(), digits).prop_map(|(environment, digits)| {
+        let mut key = [environment.prefix().as_bytes(), &digits].concat();
+        key.extend(checksum(&key).bytes());
+        (environment, key)
+    })
+}
+
+/// A change of a key: a byte replaced, inserted or removed, or the case of a letter.
+#[derive(Clone, Debug)]
+enum Change {
+    Replace(u8),
+    Insert(u8),
+    Remove,
+    Case,
+    Truncate,
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let byte = prop_oneof![any::<u8>(), prop::sample::select(&b"0Aaz_\0\n \xff"[..])];
+    prop_oneof![
+        byte.clone().prop_map(Change::Replace),
+        byte.prop_map(Change::Insert),
+        Just(Change::Remove),
+        Just(Change::Case),
+        Just(Change::Truncate),
+    ]
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn a_key_of_the_form_has_its_digest_in_its_environment_alone((environment, key) in key()) {
+        let digest = Digest(Sha256::digest(&key).into());
+        prop_assert!(is_key(&key, environment));
+        for other in Environment::ALL {
+            prop_assert_eq!(digest_of(&key, other), (other == environment).then_some(digest));
+        }
+    }
+
+    #[test]
+    fn changed_keys_and_any_bytes_are_accepted_if_they_have_the_form(
+        (_, key) in key(),
+        changes in prop::collection::vec((change(), any::<Index>()), 0..3),
+        noise in prop::collection::vec(any::<u8>(), 0..60),
+        environment in environment(),
+    ) {
+        let mut changed = key;
+        for (change, at) in changes {
+            let at = at.index(changed.len().max(1)).min(changed.len());
+            match change {
+                Change::Insert(byte) => changed.insert(at, byte),
+                Change::Truncate => changed.truncate(at),
+                _ if changed.is_empty() => {}
+                Change::Replace(byte) => changed[at] = byte,
+                Change::Remove => { changed.remove(at); }
+                Change::Case => changed[at] ^= 0x20,
+            }
+        }
+        // Wrong in nothing but the letters: its checksum is right again.
+        let mut repaired = changed.clone();
+        repaired.truncate(39);
+        repaired.extend(checksum(&repaired).bytes());
+        for bytes in [changed, repaired, noise] {
+            let accepted = digest_of(&bytes, environment).is_some();
+            prop_assert_eq!(accepted, is_key(&bytes, environment), "{:?}", bytes);
+        }
+    }
+
+    #[test]
+    fn no_error_repeats_a_key((_, key) in key(), before in ".{0,9}", after in ".{0,9}") {
+        let key = String::from_utf8(key).unwrap();
+        let written = format!("{before}{key}{after}");
+        prop_assert!(!repeatable(&written).contains(&key[9..]));
+    }
+}

@@ -1,0 +1,63 @@
+//! What a limiter has counted, as the operator's commands show it.
+
+use super::Window;
+use crate::clock::Now;
+use std::error::Error;
+use std::time::Duration;
+
+/// The counts of a limiter, which a command reads beside running servers: those of one
+/// server in its file, or later those that several servers share.
+pub trait LimitsReport {
+    /// What an account, by its row in the store, has used of its windows.
+    fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError>;
+
+    /// The bans that have not ended, lifted ones too.
+    fn bans(&self, now: Now) -> Result<Vec<Ban>, ReportError>;
+}
+
+/// What an account has used of its windows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AccountUsage {
+    /// `None` if no such window is open.
+    pub minute: Option<WindowUsage>,
+    /// `None` if no such window is open.
+    pub day: Option<WindowUsage>,
+    /// The time since these were counted; `None` if nothing was ever counted.
+    pub age: Option<Duration>,
+}
+
+impl AccountUsage {
+    /// What is used of this window.
+    pub fn of(&self, window: Window) -> Option<WindowUsage> {
+        match window {
+            Window::Minute => self.minute,
+            Window::Day => self.day,
+        }
+    }
+}
+
+/// What is used of an open window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowUsage {
+    /// Requests counted in it.
+    pub requests: u32,
+    /// The time until it closes.
+    pub resets_in: Duration,
+}
+
+/// A ban of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ban {
+    /// The key, by its row in the store.
+    pub key: i64,
+    /// The time until it ends.
+    pub ends_in: Duration,
+    /// [`KeyedRequest::unbanned_at_ms`](super::KeyedRequest::unbanned_at_ms) when it
+    /// began: if the key's is later now, the ban is lifted.
+    pub unbanned_at_ms: i64,
+}
+
+/// The counts cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("the request counts cannot be read")]
+pub struct ReportError(#[source] pub Box<dyn Error + Send + Sync>);

@@ -1,0 +1,45 @@
+//! The random id of a store, and a store that begins a new one after a restore.
+
+use super::SqliteStore;
+use super::connection::in_transaction;
+use crate::store::StoreError;
+use rusqlite::Connection;
+
+/// How far ids of accounts and keys jump over a restore. Those that the old store issued
+/// after the backup may stand in logs and counts, and are not used again.
+const ID_GAP: i64 = 1_000_000;
+
+/// Tables and their columns that hold ids which are never used again.
+const IDS: [(&str, &str); 2] = [("accounts", "id"), ("keys", "row")];
+
+impl SqliteStore {
+    /// The store's id: 128 random bits in hex. A restored store has another one.
+    pub fn id(&self) -> Result<String, StoreError> {
+        let connection = self.reader.lock();
+        Ok(connection.query_row("SELECT store_id FROM identity", [], |row| row.get(0))?)
+    }
+}
+
+/// Makes the copy of a store a store of its own: with a new id, and with ids of accounts
+/// and keys that the original has not used.
+pub fn begin_new_store(copy: &mut Connection) -> Result<(), StoreError> {
+    in_transaction(copy, |transaction| {
+        transaction.execute("UPDATE identity SET store_id = lower(hex(randomblob(16)))", [])?;
+        for (table, column) in IDS {
+            let highest: i64 = transaction.query_row(
+                &format!(
+                    "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = ?1), 0),
+                                coalesce((SELECT max({column}) FROM {table}), 0))"
+                ),
+                [table],
+                |row| row.get(0),
+            )?;
+            transaction.execute("DELETE FROM sqlite_sequence WHERE name = ?1", [table])?;
+            transaction.execute(
+                "INSERT INTO sqlite_sequence (name, seq) VALUES (?1, ?2)",
+                (table, highest.saturating_add(ID_GAP)),
+            )?;
+        }
+        Ok(())
+    })
+}

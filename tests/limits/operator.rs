@@ -1,0 +1,97 @@
+//! What the operator's commands show of the limits, beside the real program.
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+use testbed::contract::Tap;
+use testbed::{DataDir, Key, ServerProcess, wait_until};
+
+/// Sends a request; why it was refused, if it was.
+async fn refusal(server: &ServerProcess, key: &Key) -> Option<String> {
+    let tap = Tap::before(server.address().unwrap());
+    let list = reqwest::Client::new().get(format!("{}/store/orders", tap.base_url()));
+    let answer = list.bearer_auth(&key.text).send().await.unwrap();
+    let is_admitted = answer.status() == 200;
+    let body: Value = serde_json::from_slice(&answer.bytes().await.unwrap()).unwrap();
+    (!is_admitted).then(|| body["code"].as_str().unwrap().to_string())
+}
+
+/// The key as `keys list` shows it.
+fn listed(data: &DataDir, key: &Key) -> Value {
+    let keys = data.run_json(&["keys", "list"]).unwrap();
+    keys.as_array().unwrap().iter().find(|listed| listed["id"] == key.id).unwrap().clone()
+}
+
+fn usage(data: &DataDir, account: &str) -> Value {
+    data.run_json(&["accounts", "show", account]).unwrap()["usage"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn bans_are_shown_and_lifted_beside_a_server_and_without_one() {
+    let data = DataDir::temporary().unwrap();
+    let key = data.issue_enterprise_key("acme", 1, 1_000).unwrap();
+    let other = data.issue_enterprise_key("globex", 100, 1_000).unwrap();
+    let unused =
+        json!({ "minute": { "used": 0, "limit": 1 }, "day": { "used": 0, "limit": 1_000 } });
+    assert_eq!(usage(&data, "acme"), unused, "no server has run yet");
+    let server = data.serve(&[]).unwrap();
+    // The minute may end between any two of them.
+    wait_until("the key is banned", || async {
+        refusal(&server, &key).await.as_deref() == Some("key_banned")
+    })
+    .await;
+    wait_until("the ban is shown", || async { listed(&data, &key).get("bannedUntil").is_some() })
+        .await;
+    assert_eq!(refusal(&server, &other).await, None);
+    let until = listed(&data, &key)["bannedUntil"].as_str().unwrap().to_string();
+    let until: chrono::DateTime<chrono::Utc> = until.parse().unwrap();
+    let left = (until - chrono::Utc::now()).num_seconds();
+    assert!((1..=301).contains(&left), "{left}");
+    assert!(listed(&data, &other).get("bannedUntil").is_none());
+    assert!(data.run(&["keys", "list"]).unwrap().contains("bannedUntil"));
+    wait_until("the count is written", || async { usage(&data, "globex")["day"]["used"] == 1 })
+        .await;
+    let shown = usage(&data, "globex");
+    assert_eq!(shown["minute"]["limit"], 100, "{shown}");
+    assert!(shown["day"]["resetsAt"].as_str().unwrap().ends_with('Z'), "{shown}");
+    assert!(shown["ageSeconds"].is_u64(), "{shown}");
+    let text = data.run(&["accounts", "show", "globex"]).unwrap();
+    assert!(text.contains("day        1 of 1000 used, resets at 2"), "{text}");
+
+    server.stop().unwrap();
+    assert!(listed(&data, &key).get("bannedUntil").is_some(), "without a server too");
+    let unbanned = data.run_json(&["keys", "unban", &key.id]).unwrap();
+    assert_eq!(unbanned, json!({ "unbanned": key.id }));
+    assert!(listed(&data, &key).get("bannedUntil").is_none());
+    let server = data.serve(&[]).unwrap();
+    // The minute in which it was banned may not have ended.
+    let refusal = refusal(&server, &key).await;
+    assert!(refusal.is_none_or(|code| code == "rate_limit_exceeded"));
+}
+
+#[test]
+fn keys_are_listed_also_if_the_counts_cannot_be_read() {
+    let data = DataDir::temporary().unwrap();
+    let key = data.issue_enterprise_key("acme", 1, 1_000).unwrap();
+    std::fs::write(data.path().join("limits.sqlite"), "no database".repeat(100)).unwrap();
+    let output = data.command().args(["keys", "list"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stdout).unwrap().contains(&key.id));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.starts_with("error: bans are not shown: "), "{error}");
+    assert!(data.run(&["accounts", "show", "acme"]).is_err());
+}
+
+#[test]
+fn the_counts_of_another_store_are_not_shown() {
+    let data = DataDir::temporary().unwrap();
+    data.issue_enterprise_key("acme", 1, 1_000).unwrap();
+    data.serve(&[]).unwrap().stop().unwrap();
+    let limits = Connection::open(data.path().join("limits.sqlite")).unwrap();
+    let counted = i64::MAX;
+    limits
+        .execute_batch(&format!("INSERT INTO accounts VALUES (1, {counted}, 7, {counted}, 7)"))
+        .unwrap();
+    assert_eq!(usage(&data, "acme")["day"]["used"], 7);
+    limits.execute_batch("UPDATE store SET id = 'another'").unwrap();
+    assert_eq!(usage(&data, "acme")["day"]["used"], 0);
+}
