@@ -3,6 +3,7 @@
 use crate::config::StoreSettings;
 use crate::store::sqlite::SqliteStore;
 use clap::Args;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// The options of every command.
@@ -28,6 +29,11 @@ impl Options {
                 directory.display()
             );
         }
-        Ok(SqliteStore::open(directory)?)
+        Ok(SqliteStore::open_for_command(directory, say_waiting)?)
     }
+}
+
+fn say_waiting() {
+    // If standard error is closed, the wait is as long.
+    let _ = writeln!(anstream::stderr(), "waiting for the server or another command to write");
 }

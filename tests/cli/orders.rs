@@ -84,6 +84,23 @@ fn a_list_can_be_narrowed() {
 }
 
 #[test]
+fn a_command_that_waits_to_write_says_so() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending([1]);
+    let other = sandbox.path("store-orders-data/store.sqlite");
+    let other = rusqlite::Connection::open(other).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut ship = sandbox.command(&["orders", "ship", "1"]);
+    let mut child = ship.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "waiting for the server or another command to write\n");
+    other.execute_batch("ROLLBACK").unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(status_of(&sandbox, "1"), "shipped");
+}
+
+#[test]
 fn a_closed_pipe_ends_it_quietly() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=20_000);

@@ -1,9 +1,9 @@
 //! The data directory: the store's file name in it, and the mode and owner of what is
 //! created.
 
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, fchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
 /// The store's file in the data directory.
@@ -12,6 +12,20 @@ pub const FILE_NAME: &str = "store.sqlite";
 /// Creates the directory, if missing, for its owner alone.
 pub fn create(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+/// Opens a file of the data directory for reading and writing. If missing it is created
+/// for the directory's owner alone, whatever the mode of the directory.
+pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)?;
+    give_to_owner(&file, directory)?;
+    Ok(file)
 }
 
 /// If this is root, gives a new file to the directory's owner: a server that runs as

@@ -13,7 +13,14 @@ use crate::store::{
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
+use std::time::Duration;
 use store_orders_api::types::{Pet, utc_text};
+
+/// How long a batch waits to begin: a cancellation is answered within 5 s.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// The same for other writes, which hold up a batch that comes meanwhile.
+const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Store for SqliteStore {
     fn versions(&self) -> Result<Versions, StoreError> {
@@ -34,7 +41,7 @@ impl Store for SqliteStore {
     }
 
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
-        in_transaction(&mut self.writer.lock(), |transaction| {
+        in_transaction(&mut self.writer.lock_for_server(BATCH_TIMEOUT)?, |transaction| {
             let before = read_versions(transaction)?.orders;
             let cancel = |cancellation| cancel_one(transaction, cancellation, before + 1);
             let outcomes = batch.iter().map(cancel).collect::<rusqlite::Result<Vec<_>>>()?;
@@ -69,7 +76,7 @@ impl Store for SqliteStore {
     }
 
     fn try_write(&self) -> Result<(), StoreError> {
-        in_transaction(&mut self.writer.lock(), |transaction| {
+        in_transaction(&mut self.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
             // SQLite does not write a row that stays the same, but always writes this
             // number in the file's header.
             let id: i64 =
@@ -79,7 +86,7 @@ impl Store for SqliteStore {
     }
 
     fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
-        in_transaction(&mut self.writer.lock(), |transaction| {
+        in_transaction(&mut self.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
             // A cache that was just read again may not know the last recorded use.
             let mut update = transaction.prepare_cached(
                 "UPDATE keys SET used_at = ?2
