@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::context::ServerContext;
 use crate::http::{BuildError, Docs, InnerRouter, Middleware, TrustedProxies};
-use crate::key_cache::KeyCache;
+use crate::key_cache::{KeyCache, KeyRefresh};
 use crate::limits::Limits;
 use crate::log::{LogBuffer, RequestLog};
 use crate::metrics::Metrics;
@@ -55,6 +55,9 @@ pub enum StartError {
     /// The keys could not be read.
     #[error("the keys cannot be read")]
     Keys(#[from] StoreError),
+    /// The threads that keep the keys current could not be started.
+    #[error("the threads that check keys cannot be started")]
+    KeyRefresh(#[source] std::io::Error),
     /// The document could not be emitted.
     #[error("the API document cannot be emitted")]
     Document(#[from] DocumentError),
@@ -89,6 +92,7 @@ pub struct Server {
     admin_context: Arc<AdminContext>,
     certificate: Option<Arc<ReloadableCertificate>>,
     background: Vec<JoinHandle<()>>,
+    _key_refresh: KeyRefresh,
     log: Logger,
     drain_timeout: Duration,
 }
@@ -118,10 +122,9 @@ impl Server {
             .tls(tls.map(ConfigTls::Dynamic))
             .start()
             .map_err(|source| StartError::Listen { address: config.listen, source })?;
-        let mut background =
-            vec![tokio::spawn(Arc::clone(&context.keys).keep_current(log.clone()))];
+        let key_refresh = context.keys.keep_current(&log).map_err(StartError::KeyRefresh)?;
         let reloads = certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
-        background.extend(reloads.map(tokio::spawn));
+        let background = reloads.map(tokio::spawn).collect();
         let admin_context = Arc::new(AdminContext::new(context, log_buffer));
         let admin = admin::listen(config.admin_listen, &admin_context, &log)?;
         let socket = ListeningSocket::prepared(http.local_addr(), config.stalled_after, &log);
@@ -133,6 +136,7 @@ impl Server {
             admin_context,
             certificate,
             background,
+            _key_refresh: key_refresh,
             log,
             drain_timeout,
         };

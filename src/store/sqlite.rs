@@ -54,8 +54,10 @@ pub struct SqliteStore {
     path: PathBuf,
     /// The one connection of this process that writes.
     writer: WriteAccess,
-    /// Long reads: changed orders, all keys.
+    /// Long reads: changed orders.
     scanner: Mutex<Connection>,
+    /// Reads the keys: a revocation must not wait for a long read.
+    keys: Mutex<Connection>,
     /// Reads of single rows.
     reader: Mutex<Connection>,
     /// Reads the versions and nothing else, so that no call holds it for long.
@@ -112,6 +114,7 @@ impl SqliteStore {
         Ok(SqliteStore {
             writer: WriteAccess::new(writer, intent, notice)?,
             scanner: Mutex::new(connect(&path)?),
+            keys: Mutex::new(connect(&path)?),
             reader: Mutex::new(connect(&path)?),
             versions: Mutex::new(VersionChecker::open(&path)?),
             path,

@@ -60,7 +60,7 @@ impl Store for SqliteStore {
     }
 
     fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError> {
-        let connection = self.scanner.lock();
+        let connection = self.keys.lock();
         let mut statement = connection.prepare_cached(
             "SELECT keys.digest, keys.row, keys.id, keys.account, accounts.plan,
                     accounts.per_minute, accounts.per_day, keys.expires_at,
@@ -179,4 +179,32 @@ pub fn count_orders(connection: &Connection) -> rusqlite::Result<OrderCounts> {
             Ok(OrderCounts { pending, shipped, cancelled })
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::NewOrder;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn the_keys_are_read_while_changed_orders_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let (pet_id, quantity, ship_date) = (7, 1, None);
+        let order =
+            NewOrder { id: 1, pet_id, quantity, ship_date, complete: false, shipped: false };
+        store.import_orders(&[order], false, &|| ()).unwrap();
+        std::thread::scope(|scope| {
+            let (read, was_read) = channel();
+            let store = &store;
+            store
+                .for_each_order_since(0, &mut |_| {
+                    let read = read.clone();
+                    scope.spawn(move || read.send(store.keys().unwrap().len()));
+                    assert_eq!(was_read.recv_timeout(Duration::from_secs(60)), Ok(0));
+                })
+                .unwrap();
+        });
+    }
 }
