@@ -152,6 +152,14 @@ mod tests {
         let named = format!("a server (pid {}) has the store", std::process::id());
         assert!(refusal.contains("migration") && refusal.contains(&named), "{refusal}");
         let server = SqliteStore::open(directory.path()).unwrap();
+        let limit = |store: &SqliteStore| -> i64 {
+            store
+                .writer
+                .lock()
+                .query_row("PRAGMA journal_size_limit", [], |row| row.get(0))
+                .unwrap()
+        };
+        assert_eq!(limit(&server), 64 << 20);
         assert_eq!(checkpoints_after(&open().unwrap()), 0);
         assert_eq!(checkpoints_after(&server), 1_000);
         drop(lock);

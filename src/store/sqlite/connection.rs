@@ -38,7 +38,11 @@ pub fn in_transaction<T>(
         transaction.commit()?;
         Ok(result)
     };
-    committed().map_err(doing("written"))
+    let result = committed().map_err(doing("written"));
+    if let Err(error) = &result {
+        writer.failed(error);
+    }
+    result
 }
 
 /// Most statements read; `doing` renames the others.

@@ -7,6 +7,7 @@ use parking_lot::{Mutex, MutexGuard};
 use rusqlite::ffi::SQLITE_BUSY;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How long a command waits for the server and for other commands.
@@ -14,6 +15,10 @@ const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long a command waits before it says so.
 const NOTICE_AFTER: Duration = Duration::from_secs(2);
+
+/// What the write-ahead log is cut back to when it starts again: a long read elsewhere, or
+/// an import, may have made it grow. In bytes.
+const LOG_SIZE_LIMIT: i64 = 64 * 1024 * 1024;
 
 /// Called once by a command that has waited for longer than two seconds to write.
 pub type WaitNotice = fn();
@@ -24,6 +29,8 @@ pub struct WriteAccess {
     connection: Mutex<Connection>,
     intent: IntentLock,
     notice: WaitNotice,
+    /// The last write found no room, and the log was not moved since.
+    lacks_room: AtomicBool,
 }
 
 impl WriteAccess {
@@ -35,7 +42,9 @@ impl WriteAccess {
     ) -> rusqlite::Result<WriteAccess> {
         // The guard waits, not SQLite, whose pauses between attempts grow to 100 ms.
         connection.busy_timeout(Duration::ZERO)?;
-        Ok(WriteAccess { connection: Mutex::new(connection), intent, notice })
+        connection.pragma_update(None, "journal_size_limit", LOG_SIZE_LIMIT)?;
+        let (connection, lacks_room) = (Mutex::new(connection), AtomicBool::new(false));
+        Ok(WriteAccess { connection, intent, notice, lacks_room })
     }
 
     /// The connection for a command.
@@ -71,7 +80,34 @@ impl WriteGuard<'_> {
         if self.is_server { self.begin_for_server() } else { self.begin_for_command() }
     }
 
+    /// Takes note of a write of the server that found no room. The write-ahead log may be
+    /// what fills the disk, before it is so long that SQLite would checkpoint it: the log
+    /// is moved into the store's file before anything more is written to it.
+    pub fn failed(&self, error: &StoreError) {
+        if self.is_server && has_no_room(error) {
+            self.access.lacks_room.store(true, Ordering::Relaxed);
+            // If there is still no room, the next write says so.
+            let _ = self.make_room();
+        }
+    }
+
+    fn make_room(&self) -> rusqlite::Result<()> {
+        if self.access.lacks_room.load(Ordering::Relaxed) {
+            self.checkpoint()?;
+            self.access.lacks_room.store(false, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Moves the write-ahead log into the store's file and empties it. False if another
+    /// process reads or writes, so that part of it stays.
+    pub fn checkpoint(&self) -> rusqlite::Result<bool> {
+        let busy: i64 = self.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+        Ok(busy == 0)
+    }
+
     fn begin_for_server(&self) -> rusqlite::Result<Transaction<'_>> {
+        self.make_room()?;
         let _aside = self.access.intent.step_aside();
         loop {
             match self.try_begin() {
@@ -124,6 +160,13 @@ impl DerefMut for WriteGuard<'_> {
     fn deref_mut(&mut self) -> &mut Connection {
         &mut self.connection
     }
+}
+
+/// A quota or a limit on a file's length is an I/O error to SQLite, not a full disk.
+fn has_no_room(error: &StoreError) -> bool {
+    let StoreError::Engine { source, .. } = error else { return false };
+    let code = source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
+    matches!(code, Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure))
 }
 
 fn is_busy(error: &rusqlite::Error) -> bool {
