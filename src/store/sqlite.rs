@@ -45,8 +45,11 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 use server_lock::NoServer;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use versions::VersionChecker;
 use write_access::WriteAccess;
+
+const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The embedded store.
 #[derive(Debug)]
@@ -119,6 +122,19 @@ impl SqliteStore {
             versions: Mutex::new(VersionChecker::open(&path)?),
             path,
         })
+    }
+
+    /// Moves the write-ahead log into the store's file and empties it, within this time.
+    /// False if another process read or wrote all the while.
+    pub fn checkpoint(&self, timeout: Duration) -> Result<bool, StoreError> {
+        let deadline = Instant::now() + timeout;
+        let writer = self.writer.lock_for_server(timeout)?;
+        let mut done = writer.checkpoint()?;
+        while !done && Instant::now() < deadline {
+            std::thread::sleep(CHECKPOINT_RETRY_INTERVAL);
+            done = writer.checkpoint()?;
+        }
+        Ok(done)
     }
 
     /// The file that holds it.
