@@ -1,6 +1,7 @@
 //! The admin listener: liveness, readiness and metrics. It takes no key and does
 //! not encrypt, so it belongs on an address that only operators reach.
 
+mod batch_age;
 mod orders_gauge;
 mod prometheus;
 
@@ -92,13 +93,13 @@ impl AdminContext {
         }
         let server = Arc::clone(&self.server);
         let check = tokio::task::spawn_blocking(move || {
-            server.store.versions()?;
-            server.orders.check_writes()
+            server.store.versions().map_err(|error| ErrorChain(&error).to_string())?;
+            server.orders.check_writes().map_err(|error| ErrorChain(&error).to_string())
         });
         match tokio::time::timeout(STORE_CHECK_TIMEOUT, check).await {
             Ok(Ok(Ok(()))) if self.server.keys.is_current() => Ok(()),
             Ok(Ok(Ok(()))) => Err("keys cannot be checked".to_string()),
-            Ok(Ok(Err(error))) => Err(ErrorChain(&error).to_string()),
+            Ok(Ok(Err(reason))) => Err(reason),
             Ok(Err(_)) => Err("the store panicked".to_string()),
             Err(_) => Err("the store does not answer".to_string()),
         }

@@ -148,7 +148,7 @@ impl Cli {
         let printer = &mut Printer::new(&mut *out, options.json);
         match &self.command {
             Command::Serve(settings) => {
-                Ok(serve::serve(&options.store.data_dir, settings, effective, out)?)
+                Ok(serve::serve(&options.store.data_dir, settings, effective)?)
             }
             Command::Demo(args) => Ok(demo::demo(args, out)?),
             Command::Orders(command) => command.run(options, printer),

@@ -99,11 +99,21 @@ fn random_text(length: usize) -> String {
     (0..length).map(|_| char::from(base62_digit(random.random_range(0..62_u32)))).collect()
 }
 
-/// What was written where an id or a name belongs, as an error may repeat it: without a
-/// key that was written there by mistake.
-pub fn repeatable(written: &str) -> &str {
-    let holds_key = Environment::ALL.iter().any(|kind| written.contains(kind.prefix()));
-    if holds_key { "(withheld: it looks like a key itself)" } else { written }
+/// A text for the operator, without the keys that were written where something else
+/// belongs: of each, and of a part of one, the prefix stays.
+pub fn without_keys(text: &str) -> String {
+    let mut kept = text.to_string();
+    for prefix in Environment::ALL.map(Environment::prefix) {
+        let mut begin = 0;
+        while let Some(rest) = kept.get(begin..).and_then(|rest| rest.split_once(prefix)) {
+            begin += rest.0.len() + prefix.len();
+            let key = rest.1.chars().take_while(char::is_ascii_alphanumeric).count();
+            if key > 0 {
+                kept.replace_range(begin..begin + key, "...");
+            }
+        }
+    }
+    kept
 }
 
 /// SHA-256 of a whole key.
@@ -165,6 +175,18 @@ mod tests {
                 assert_eq!(digest_of(key.expose().as_bytes(), other), None);
             }
         }
+    }
+
+    #[test]
+    fn a_text_for_the_operator_holds_no_key() {
+        let keys = Environment::ALL.map(|kind| ApiKey::generate(kind).expose().to_string());
+        let text =
+            format!("there is no key \"{}\", nor {}; sto_live_ begins one", keys[0], keys[1]);
+        let expected = "there is no key \"sto_live_...\", nor sto_test_...; sto_live_ begins one";
+        assert_eq!(without_keys(&text), expected);
+        assert_eq!(without_keys(&keys[0][..10]), "sto_live_...");
+        let help = "Keys begin with `sto_live_`.";
+        assert_eq!(without_keys(help), help);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use anstyle::{AnsiColor, Style};
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use store_orders::cli::{self, Invocation, InvocationError};
+use store_orders::keys::without_keys;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -14,8 +15,7 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 fn main() -> ExitCode {
     let mut out = BufWriter::with_capacity(64 * 1024, io::stdout());
     let outcome = match Invocation::read(std::env::args_os()) {
-        // Prints the help that was asked for, or exits with status 2.
-        Err(InvocationError::CommandLine(error)) => error.exit(),
+        Err(InvocationError::CommandLine(error)) => return refuse(&error),
         Err(InvocationError::Settings(error)) => Err(error.into()),
         Ok(invocation) => invocation.run(&mut out).and_then(|()| Ok(out.flush()?)),
     };
@@ -24,9 +24,19 @@ fn main() -> ExitCode {
         // Such as `store-orders orders list | head`.
         Err(error) if cli::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
+            let text = without_keys(&format!("{error:#}"));
             // If standard error is closed too, the exit status is all there is.
-            let _ = writeln!(anstream::stderr(), "{ERROR}error:{ERROR:#} {error:#}");
+            let _ = writeln!(anstream::stderr(), "{ERROR}error:{ERROR:#} {text}");
             cli::exit_code(&error)
         }
     }
+}
+
+/// Prints the help that was asked for, or why the command line is refused.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    let _ = write!(anstream::stderr(), "{}", without_keys(&error.render().ansi().to_string()));
+    ExitCode::from(2)
 }

@@ -11,23 +11,26 @@ mod edit;
 mod gzip;
 mod page;
 mod response;
+mod running_batch;
 mod sizes;
 mod snapshot;
 mod state;
 mod writer;
 
 pub use response::list_response;
+pub use running_batch::RunningBatch;
 pub use snapshot::Snapshot;
 pub use writer::CancelError;
 
 use crate::metrics::Histogram;
-use crate::store::{CancelOutcome, Cancellation, Store, StoreError};
+use crate::store::{CancelOutcome, Store, StoreError};
+use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use sizes::Sizes;
 use slog::Logger;
 use state::{Refresh, State};
 use std::sync::Arc;
-use writer::Writer;
+use writer::{PATIENCE, Writer};
 
 /// A refresh that changes up to this many pages runs on the thread that asked for
 /// the list: each of them is copied once.
@@ -73,7 +76,7 @@ impl OrderList {
         log: &Logger,
     ) -> Result<OrderList, OpenError> {
         let state = Arc::new(Mutex::new(State::open(&*store, Sizes::default())?));
-        let writer = Writer::start(Arc::clone(&store), Arc::clone(&state), batches, log)?;
+        let writer = Writer::start(Arc::clone(&store), Arc::clone(&state), batches, PATIENCE, log)?;
         Ok(OrderList { store, state, refresh_lock: Arc::default(), writer })
     }
 
@@ -102,18 +105,29 @@ impl OrderList {
     }
 
     /// Cancels a pending order: durable, and in no list that begins after this
-    /// returns.
-    pub async fn cancel(&self, cancellation: Cancellation) -> Result<CancelOutcome, CancelError> {
-        self.writer.cancel(cancellation).await
+    /// returns. The row keeps which key asked, and when.
+    pub async fn cancel(
+        &self,
+        order_id: i64,
+        key_id: Arc<str>,
+        at: DateTime<Utc>,
+    ) -> Result<CancelOutcome, CancelError> {
+        self.writer.cancel(order_id, key_id, at).await
     }
 
     /// Whether orders can be cancelled. If the last attempt failed, the store is
     /// asked to write something. Blocks.
-    pub fn check_writes(&self) -> Result<(), StoreError> {
+    pub fn check_writes(&self) -> Result<(), CancelError> {
+        self.writer.check_running()?;
         if self.writer.has_failed() {
-            self.store.try_write()?;
+            self.store.try_write().map_err(|error| CancelError::Store(Arc::new(error)))?;
         }
         Ok(())
+    }
+
+    /// The batch of cancellations under way.
+    pub fn running_batch(&self) -> &RunningBatch {
+        self.writer.running_batch()
     }
 
     /// The snapshot, if it reflects all that the store holds, and the store's version.

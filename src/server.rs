@@ -14,7 +14,7 @@ use crate::key_cache::{KeyCache, KeyRefresh};
 use crate::limits::Limits;
 use crate::log::{LogBuffer, RequestLog};
 use crate::metrics::Metrics;
-use crate::orders::{OpenError, OrderList};
+use crate::orders::{OpenError, OrderList, RunningBatch};
 use crate::store::{Store, StoreError};
 use dropshot::{ConfigDropshot, ConfigTls, HandlerTaskMode, HttpServer, ServerBuilder};
 use listener::ListeningSocket;
@@ -122,12 +122,13 @@ impl Server {
             .tls(tls.map(ConfigTls::Dynamic))
             .start()
             .map_err(|source| StartError::Listen { address: config.listen, source })?;
+        // Before more files and sockets are opened.
+        let socket = ListeningSocket::prepared(http.local_addr(), config.stalled_after, &log);
         let key_refresh = context.keys.keep_current(&log).map_err(StartError::KeyRefresh)?;
         let reloads = certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
         let background = reloads.map(tokio::spawn).collect();
         let admin_context = Arc::new(AdminContext::new(context, log_buffer));
         let admin = admin::listen(config.admin_listen, &admin_context, &log)?;
-        let socket = ListeningSocket::prepared(http.local_addr(), config.stalled_after, &log);
         let drain_timeout = config.drain_timeout();
         let server = Server {
             http,
@@ -176,6 +177,11 @@ impl Server {
     /// The certificate of its TLS listener.
     pub fn certificate(&self) -> Option<&Arc<ReloadableCertificate>> {
         self.certificate.as_ref()
+    }
+
+    /// The batch of cancellations under way.
+    pub fn running_batch(&self) -> &RunningBatch {
+        self.http.app_private().orders.running_batch()
     }
 
     /// Stops accepting, lets requests under way finish for as long as is

@@ -44,7 +44,8 @@ pub trait Store: Send + Sync {
     ) -> Result<i64, StoreError>;
 
     /// Cancels a batch in one transaction, which is durable on return. On an
-    /// error nothing is changed.
+    /// error nothing is changed. Deadlines are looked at once nothing else can write:
+    /// a cancellation past its own is not carried out.
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError>;
 
     /// The pet of this id.

@@ -1,12 +1,14 @@
 //! Running a server: TLS, the admin listener, metrics, stopping, and what happens
 //! when a disk is full, files run out or clients stop reading.
 
+mod abandoned;
 mod admin;
 mod beside_commands;
 mod full_disk;
 mod metrics;
 mod one_per_store;
 mod open_files;
+mod output;
 mod stalled_clients;
 mod stopping;
 mod tls;

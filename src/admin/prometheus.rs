@@ -1,5 +1,6 @@
 //! The registry: every metric with its name and its help, registered once.
 
+use super::batch_age::BatchAge;
 use super::orders_gauge::OrdersGauge;
 use crate::context::ServerContext;
 use crate::log::LogBuffer;
@@ -23,7 +24,11 @@ pub fn registry(
         "The program that runs, and the API that it serves",
         Info::new([("version", env!("CARGO_PKG_VERSION")), ("api_version", API_VERSION)]),
     );
-    registry.register("requests", "Requests that were answered", metrics.requests.clone());
+    registry.register(
+        "requests",
+        "Requests that were answered, or abandoned by their client (499)",
+        metrics.requests.clone(),
+    );
     registry.register_with_unit(
         "request_latency",
         "From a request's arrival to the first byte of its answer",
@@ -45,6 +50,12 @@ pub fn registry(
         "commit_batch_size",
         "Cancellations that one transaction carried out",
         metrics.batches,
+    );
+    registry.register_with_unit(
+        "running_batch_age",
+        "How long the running batch of cancellations has been under way",
+        Unit::Seconds,
+        BatchAge(server.orders.running_batch().clone()),
     );
     registry.register("bans", "Bans of keys that have begun", server.limits.bans().clone());
     registry.register(

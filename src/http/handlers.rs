@@ -5,7 +5,7 @@ use super::accept_encoding::accepts_gzip;
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
 use crate::orders::{CancelError, ListError, list_response};
-use crate::store::{CancelOutcome, Cancellation};
+use crate::store::CancelOutcome;
 use chrono::DateTime;
 use dropshot::RequestContext;
 use slog::error;
@@ -49,15 +49,13 @@ impl StoreOrdersApi for Handlers {
         let server = context.context();
         let order_id = path.order_id.0;
         let at = DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
-        let request = Cancellation { order_id, key_id: key_id.0, at };
-        let error = match server.orders.cancel(request).await {
+        let error = match server.orders.cancel(order_id, key_id.0, at).await {
             Ok(CancelOutcome::Cancelled) => return Ok(Answer::Success(Cancelled)),
             Ok(CancelOutcome::NotFound) => CancelOrderError::NotFound(order_id),
             Ok(CancelOutcome::AlreadyShipped) => CancelOrderError::AlreadyShipped(order_id),
-            Err(error @ CancelError::Store(_)) => {
-                return unavailable(&context, &error, CancelOrderError::Unavailable);
-            }
+            Ok(CancelOutcome::Expired) => CancelOrderError::Unavailable,
             Err(error @ CancelError::NoAnswer) => return Err(failed(&context, &error)),
+            Err(error) => return unavailable(&context, &error, CancelOrderError::Unavailable),
         };
         Ok(Answer::Error(error))
     }

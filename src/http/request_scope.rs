@@ -14,7 +14,7 @@ use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
 use slog::error;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use store_orders_api::answer::error_response;
 use store_orders_api::{errors, headers};
 
@@ -24,9 +24,14 @@ const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
 /// The longest part of a path that is logged, in characters.
 const LOGGED_PATH_CHARS: usize = 200;
 
-/// Paths with an alphanumeric run this long are redacted: it may be a key, or the
-/// part of one that matters. The longest order id has 19 digits.
-const REDACTED_RUN_BYTES: usize = 20;
+/// The status that log and metrics give to a request whose client went away. It is
+/// nginx's, and no client sees it.
+const CLIENT_CLOSED_REQUEST: u16 = 499;
+
+/// Paths with a longer alphanumeric run than the id of a key has are redacted: it may be
+/// part of a key. Order ids, which are digits alone, have up to 19.
+const LONGEST_RUN: usize = 12;
+const LONGEST_NUMBER: usize = 19;
 
 /// A request under way.
 pub struct RequestScope {
@@ -48,6 +53,7 @@ pub struct RequestScope {
     is_deprecated: bool,
     /// Under which route it is counted.
     pub route: RouteId,
+    is_finished: bool,
 }
 
 impl RequestScope {
@@ -67,6 +73,7 @@ impl RequestScope {
             refusal: None,
             is_deprecated: false,
             route: RouteId::UNKNOWN,
+            is_finished: false,
         }
     }
 
@@ -118,15 +125,16 @@ impl RequestScope {
 
     /// Counts and logs the request, and drops the body for HEAD. For responses
     /// outside the limits: no header is set.
-    pub fn finish_unlimited(self, response: Response<Body>) -> Response<Body> {
-        let latency = self.started.elapsed();
-        let status = response.status();
-        self.server.metrics.requests.count(self.route, &self.method, status, latency);
-        self.log(status, latency);
+    pub fn finish_unlimited(mut self, response: Response<Body>) -> Response<Body> {
+        self.is_finished = true;
+        self.record(response.status());
         if self.method == Method::HEAD { without_body(response) } else { response }
     }
 
-    fn log(&self, status: StatusCode, latency: Duration) {
+    /// Counts and logs the request.
+    fn record(&self, status: StatusCode) {
+        let latency = self.started.elapsed();
+        self.server.metrics.requests.count(self.route, &self.method, status, latency);
         self.server.request_log.write(self.now.wall.saturating_add(latency), || RequestLine {
             req_id: &self.request_id,
             method: self.method.as_str(),
@@ -140,15 +148,28 @@ impl RequestScope {
     }
 }
 
+/// A request whose client went away before its response is recorded too: what it asked
+/// for may have been done.
+impl Drop for RequestScope {
+    fn drop(&mut self) {
+        if !self.is_finished
+            && let Ok(status) = StatusCode::from_u16(CLIENT_CLOSED_REQUEST)
+        {
+            self.record(status);
+        }
+    }
+}
+
 /// The path as the log may hold it: short, and without what looks like a key.
 fn redacted(path: &str) -> &str {
     let end = path.char_indices().nth(LOGGED_PATH_CHARS).map_or(path.len(), |(end, _)| end);
     let short = path.get(..end).unwrap_or_default();
-    let mut run = 0;
-    let has_long_run = short.bytes().any(|byte| {
-        run = if byte.is_ascii_alphanumeric() { run + 1 } else { 0 };
-        byte == b'%' || run >= REDACTED_RUN_BYTES
-    });
+    let mut runs = short.split(|letter: char| !letter.is_ascii_alphanumeric());
+    let has_long_run = short.contains('%')
+        || runs.any(|run| {
+            let is_number = run.bytes().all(|byte| byte.is_ascii_digit());
+            run.len() > if is_number { LONGEST_NUMBER } else { LONGEST_RUN }
+        });
     let begins_a_key = short.as_bytes().windows(4).any(|four| four == b"sto_");
     if has_long_run || begins_a_key { "[withheld: it may hold a key]" } else { short }
 }
@@ -163,6 +184,7 @@ mod tests {
         let order = "/v1/store/orders/-9223372036854775808";
         assert_eq!(redacted(order), order);
         assert!(!redacted("/v1/01234567890123456789").contains('9'));
+        assert!(!redacted("/v1/Ab01234567890").contains("Ab"));
         assert!(!redacted("/v1/store/sto_live_abc").contains("sto_"));
         assert!(!redacted("/v1/s%74o_live_abc").contains("_live_"));
         assert_eq!(redacted(&"/é".repeat(500)).chars().count(), 200);

@@ -12,6 +12,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+/// How many connections may wait to be accepted.
+#[cfg(target_os = "linux")]
+const ACCEPT_QUEUE: i32 = 4_096;
+
 /// A duplicate of dropshot's socket.
 #[derive(Debug)]
 pub struct ListeningSocket {
@@ -34,7 +38,10 @@ impl ListeningSocket {
                 "fix" => "run on Linux with /proc mounted");
         });
         let socket = found.ok()?;
-        let options = socket.set_nodelay().and_then(|()| socket.set_stall_timeout(stalled_after));
+        let options = socket
+            .set_nodelay()
+            .and_then(|()| socket.set_stall_timeout(stalled_after))
+            .and_then(|()| socket.lengthen_accept_queue());
         if let Err(error) = options {
             warn!(log, "listening socket options not set"; "error" => %error,
                 "effect" => "long lists may be delayed, and stalled clients are not cut off");
@@ -70,6 +77,13 @@ impl ListeningSocket {
         Ok(())
     }
 
+    /// Lets more connections wait to be accepted than the 128 that mio asks for: of
+    /// 1,000 clients at once, a third had to wait a second and try again. The system
+    /// may have a lower limit (`net.core.somaxconn`).
+    fn lengthen_accept_queue(&self) -> io::Result<()> {
+        Ok(rustix::net::listen(&self.socket, ACCEPT_QUEUE)?)
+    }
+
     /// Refuses new connections, and those that are not accepted yet.
     pub fn close(&self) -> io::Result<()> {
         Ok(rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both)?)
@@ -87,6 +101,10 @@ impl ListeningSocket {
     }
 
     fn set_stall_timeout(&self, _: Duration) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn lengthen_accept_queue(&self) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
@@ -108,17 +126,20 @@ mod linux {
     pub fn find(address: SocketAddr) -> io::Result<FileDescriptor> {
         for entry in std::fs::read_dir("/proc/self/fd")? {
             let entry = entry?;
-            // Only sockets: closing a duplicate of one of SQLite's files would release
-            // its locks (fcntl(2), "Advisory record locking"), and the next command to
-            // exit would delete the WAL that the server still writes to.
             if !is_socket(&entry.path()) {
                 continue;
             }
             let Ok(number) = entry.file_name().to_string_lossy().parse::<RawFd>() else { continue };
-            // It may have been closed meanwhile.
+            // It may have been closed meanwhile, and its number given to another file.
             let Ok(file) = FileDescriptor::dup(&number) else { continue };
-            if listens_at(&file, address) {
-                return Ok(file);
+            match sockopt::socket_acceptconn(&file) {
+                Ok(true) if local_address(&file) == Some(address) => return Ok(file),
+                Ok(_) => {}
+                // Closing a duplicate of one of SQLite's files would release its locks
+                // (fcntl(2), "Advisory record locking"), and the next command to exit
+                // would delete the WAL that the server still writes to. So what is no
+                // socket stays open.
+                Err(_) => std::mem::forget(file),
             }
         }
         Err(io::ErrorKind::NotFound.into())
@@ -130,16 +151,32 @@ mod linux {
             .is_ok_and(|target| target.to_string_lossy().starts_with("socket:"))
     }
 
-    fn listens_at(file: &FileDescriptor, address: SocketAddr) -> bool {
-        let local = || SocketAddr::try_from(getsockname(file).ok()?).ok();
-        sockopt::socket_acceptconn(file).unwrap_or(false) && local() == Some(address)
+    fn local_address(socket: &FileDescriptor) -> Option<SocketAddr> {
+        SocketAddr::try_from(getsockname(socket).ok()?).ok()
     }
 }
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+    use rustix::net::{AddressFamily, SocketType, bind, listen, socket};
     use std::net::{TcpListener, TcpStream};
+
+    #[test]
+    fn more_connections_wait_than_a_short_queue_holds() {
+        let short = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+        bind(&short, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        listen(&short, 1).unwrap();
+        let listener = TcpListener::from(short);
+        let address = listener.local_addr().unwrap();
+        let connect = || TcpStream::connect_timeout(&address, Duration::from_millis(300));
+        let waiting: Vec<_> =
+            std::iter::repeat_with(connect).map_while(Result::ok).take(9).collect();
+        assert!(waiting.len() < 9, "the queue is not short");
+        ListeningSocket::find(address).unwrap().lengthen_accept_queue().unwrap();
+        let more: Vec<_> = (0..100).map(|_| connect().unwrap()).collect();
+        drop((waiting, more));
+    }
 
     #[test]
     fn accepted_connections_inherit_nodelay() {

@@ -83,6 +83,8 @@ pub struct ReloadableCertificate {
 struct SeenVersions {
     loaded: Option<[FileVersion; 2]>,
     last_checked: Option<[FileVersion; 2]>,
+    /// The last attempt could not read a file, and the log says so.
+    is_unreadable: bool,
 }
 
 /// Tells apart the contents of a file, and the targets of a symbolic link, without
@@ -101,7 +103,8 @@ impl ReloadableCertificate {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let version = versions(&files);
         let current = ArcSwap::from_pointee(read(&files, &provider)?);
-        let versions = Mutex::new(SeenVersions { loaded: version, last_checked: version });
+        let seen = SeenVersions { loaded: version, last_checked: version, is_unreadable: false };
+        let versions = Mutex::new(seen);
         Ok(ReloadableCertificate { files, provider, current, versions })
     }
 
@@ -118,13 +121,28 @@ impl ReloadableCertificate {
     /// Reloads the files. If they cannot be used, that is logged and the previous
     /// certificate stays. Blocks.
     pub fn reload(&self, log: &Logger) {
-        self.versions.lock().loaded = versions(&self.files);
-        match read(&self.files, &self.provider) {
+        self.versions.lock().is_unreadable = false;
+        self.try_reload(log);
+    }
+
+    /// A file that cannot be read, because too many are open for instance, is tried
+    /// again at every check, and logged once.
+    fn try_reload(&self, log: &Logger) {
+        let version = versions(&self.files);
+        let pair = read(&self.files, &self.provider);
+        let is_unreadable = matches!(pair, Err(TlsError::Read { .. }));
+        let mut seen = self.versions.lock();
+        let was_unreadable = std::mem::replace(&mut seen.is_unreadable, is_unreadable);
+        if !is_unreadable {
+            seen.loaded = version;
+        }
+        match pair {
             Ok(pair) => {
                 self.current.store(Arc::new(pair));
                 info!(log, "certificate reloaded";
                     "certificate" => %self.files.certificate.display());
             }
+            Err(_) if is_unreadable && was_unreadable => {}
             Err(error) => error!(log, "certificate not reloaded"; "error" => %ErrorChain(&error),
                 "effect" => "the previous certificate stays in use",
                 "fix" => "replace the files with a matching pair"),
@@ -140,7 +158,7 @@ impl ReloadableCertificate {
             let (certificate, log) = (Arc::clone(&self), log.clone());
             let check = tokio::task::spawn_blocking(move || {
                 if certificate.has_changed() {
-                    certificate.reload(&log);
+                    certificate.try_reload(&log);
                 }
             });
             // The panic hook logs a panic; the next check retries.

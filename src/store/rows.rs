@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store_orders_api::plans::{Plan, PlanLimits};
 
 /// How often each half of the store has changed. Every change raises its half's
@@ -93,6 +93,8 @@ pub struct Cancellation {
     pub key_id: Arc<str>,
     /// When it asked.
     pub at: DateTime<Utc>,
+    /// When nobody waits for the outcome any more.
+    pub deadline: Instant,
 }
 
 /// The outcome of a request to cancel.
@@ -104,6 +106,8 @@ pub enum CancelOutcome {
     NotFound,
     /// The order has shipped and is unchanged.
     AlreadyShipped,
+    /// The deadline had passed before the store could write; the order is unchanged.
+    Expired,
 }
 
 /// The outcomes of a batch of cancellations, made in one transaction.

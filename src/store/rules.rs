@@ -3,7 +3,7 @@
 
 use super::StoreError;
 use super::rows::{CancelOutcome, ImportOutcome, Rotation, Status};
-use crate::keys::{Environment, repeatable};
+use crate::keys::{Environment, without_keys};
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 
@@ -87,7 +87,7 @@ pub fn account_exists(name: &str) -> StoreError {
 pub fn no_account(name: &str) -> StoreError {
     refused(format!(
         "there is no account {:?}; `store-orders accounts list` shows those there are",
-        repeatable(name)
+        without_keys(name)
     ))
 }
 
@@ -95,7 +95,7 @@ pub fn no_account(name: &str) -> StoreError {
 pub fn no_key(key_id: &str) -> StoreError {
     refused(format!(
         "there is no key {}; `store-orders keys list` shows those there are",
-        repeatable(key_id)
+        without_keys(key_id)
     ))
 }
 

@@ -106,3 +106,35 @@ fn a_file_that_is_no_store_of_ours_stays_as_it_is() {
     let output = sandbox.run(&["keys", "list", "--data-dir", "text"]).error();
     assert_eq!(output, format!("text/store.sqlite {foreign}"));
 }
+
+#[test]
+fn no_error_repeats_a_key_that_was_given_in_the_wrong_place() {
+    let sandbox = CliSandbox::new();
+    sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
+    let issued = sandbox.run(&["keys", "issue", "--account", "acme", "--json"]).json();
+    let key = issued["key"].as_str().unwrap();
+    let (equals, part) = (format!("--{key}=1"), &key[..20]);
+    let refused = [
+        &["keys", "revoke", key][..],
+        &["keys", "rotate", part],
+        &["keys", "issue", "--account", key],
+        &["accounts", "set-plan", key, "--plan", "free"],
+        &["orders", "import", key],
+        &["orders", "show", key],
+        &["orders", "list", "--status", key],
+        &["check", key],
+        &["check", &equals],
+        &[key],
+        &["check", "--config", key],
+        &["serve", "--listen", key],
+        &["serve", "--tls-cert", key, "--tls-key", key],
+        &["backup", "/nowhere/backup", "--data-dir", key],
+        &["restore", key, "--data-dir", "new"],
+    ];
+    for arguments in refused {
+        let output = sandbox.command(arguments).output().unwrap();
+        let text = [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert!(!output.status.success(), "{} worked", arguments[0]);
+        assert!(!text.concat().contains(&key[9..20]), "{} repeats a key", arguments[0]);
+    }
+}

@@ -2,6 +2,7 @@
 
 use chrono::Utc;
 use serde_json::json;
+use std::time::{Duration, Instant};
 use store_orders::store::{Cancellation, NewOrder, Store};
 use testbed::CliSandbox;
 
@@ -79,7 +80,12 @@ fn of_many_bad_rows_twenty_are_shown() {
 fn an_id_of_the_store_is_taken_unless_passed_over() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([1, 2]);
-    let cancellation = Cancellation { order_id: 2, key_id: "key_x".into(), at: Utc::now() };
+    let cancellation = Cancellation {
+        order_id: 2,
+        key_id: "key_x".into(),
+        at: Utc::now(),
+        deadline: Instant::now() + Duration::from_secs(60),
+    };
     sandbox.store().cancel(&[cancellation]).unwrap();
     let csv = "id,petId,quantity\n3,1,1\n2,9,9\n1,9,9\n";
     let passed_over = "--skip-existing passes over ids that are in the store";

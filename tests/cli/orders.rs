@@ -4,6 +4,7 @@ use chrono::DateTime;
 use serde_json::json;
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 use store_orders::store::{Cancellation, Store};
 use testbed::CliSandbox;
 
@@ -39,7 +40,12 @@ fn an_order_is_shown_whatever_its_status() {
         "id           -3\npetId        1\nquantity     1\ncomplete     false\nstatus       pending\n"
     );
     let at = DateTime::from_timestamp(1_781_524_800, 0).unwrap();
-    let cancellation = Cancellation { order_id: 4, key_id: "key_x".into(), at };
+    let cancellation = Cancellation {
+        order_id: 4,
+        key_id: "key_x".into(),
+        at,
+        deadline: Instant::now() + Duration::from_secs(60),
+    };
     sandbox.store().cancel(&[cancellation]).unwrap();
     assert_eq!(
         sandbox.run(&["orders", "show", "4", "--json"]).json(),

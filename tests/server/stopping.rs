@@ -100,19 +100,25 @@ async fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn systemd_is_told_when_it_is_ready_and_when_it_stops() {
+fn systemd_is_told_when_it_is_ready_that_it_works_and_when_it_stops() {
     let (data, _) = data_with(1);
     let path = data.path().join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_read_timeout(Some(WAIT_TIMEOUT)).unwrap();
-    let server = data.start(data.command().env("NOTIFY_SOCKET", &path), &[]).unwrap();
+    let mut command = data.command();
+    command.env("NOTIFY_SOCKET", &path).env("WATCHDOG_USEC", "20000");
+    let server = data.start(&mut command, &[]).unwrap();
     let received = || {
         let mut text = [0; 100];
         let length = socket.recv(&mut text).unwrap();
         String::from_utf8(text[..length].to_vec()).unwrap()
     };
     assert_eq!(received(), "READY=1\n");
+    for _ in 0..3 {
+        assert_eq!(received(), "WATCHDOG=1\n");
+    }
     server.signal(Signal::TERM).unwrap();
-    assert_eq!(received(), "STOPPING=1\n");
+    let stopping = std::iter::repeat_with(received).find(|text| text != "WATCHDOG=1\n");
+    assert_eq!(stopping.as_deref(), Some("STOPPING=1\n"));
     assert_eq!(server.wait().unwrap().0.code(), Some(0));
 }

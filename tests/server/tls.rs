@@ -141,6 +141,34 @@ async fn sighup_rereads_files_that_look_unchanged() {
     assert_eq!(server.exited().await.0.code(), Some(0));
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_cannot_be_read_for_a_while_are_taken_up_later() {
+    use rustix::process::{Resource, Rlimit, prlimit};
+    let (data, _) = data_with(1);
+    let [old, new] = [(); 2].map(|()| TestCertificate::new());
+    let [certificate, key] = ["cert.pem", "key.pem"].map(|name| data.path().join(name));
+    let files = TlsFiles { certificate: certificate.clone(), key: key.clone() };
+    old.install(&files);
+    let (certificate, key) = (certificate.to_str().unwrap(), key.to_str().unwrap());
+    let server = data.serve(&["--tls-cert", certificate, "--tls-key", key]).unwrap();
+    let port = server.address().unwrap().port();
+    let limit = |limit| prlimit(server.process().pid().ok(), Resource::Nofile, limit).unwrap();
+    // The hard limit stays: only root could raise it again.
+    let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;
+    let before = limit(Rlimit { current: Some(0), maximum });
+    new.install(&files);
+    wait_until("no file can be opened", || async {
+        server.log().contains("certificate not reloaded")
+    })
+    .await;
+    limit(before);
+    wait_until("the new certificate is taken up", || async {
+        shown(port, &[&old, &new]).await == new.der
+    })
+    .await;
+}
+
 #[test]
 fn without_a_pair_there_is_no_start() {
     let sandbox = CliSandbox::new();

@@ -3,6 +3,7 @@
 
 use super::error::ServeError;
 use super::signals::{HangUp, Signals};
+use super::systemd;
 use crate::clock::SystemClock;
 use crate::config::ServerConfig;
 use crate::limits::{InMemoryLimits, LimitsFile, LimitsPersister};
@@ -82,9 +83,11 @@ impl Process {
                     return Err(error);
                 }
             };
-            notify_systemd(&self.log, &[NotifyState::Ready]);
+            systemd::notify(&self.log, NotifyState::Ready);
+            let watchdog = systemd::keep_watchdog(server.running_batch().clone(), self.log.clone());
+            let watchdog = tokio::spawn(watchdog);
             signals.stop(self.hang_up, || reload(&server, &self.log)).await;
-            notify_systemd(&self.log, &[NotifyState::Stopping]);
+            systemd::notify(&self.log, NotifyState::Stopping);
             let deadline = Instant::now() + self.config.stop_within;
             let (log, buffer) = (self.log.clone(), Arc::clone(&self.buffer));
             let stopping = async {
@@ -92,14 +95,16 @@ impl Process {
                 // A panic in it was logged by the hook.
                 let _ = tokio::task::spawn_blocking(move || self.finish(deadline)).await;
             };
-            tokio::select! {
+            let ended = tokio::select! {
                 () = stopping => Ok(()),
                 signal = signals.stop(HangUp::Reloads, || ()) => {
                     warn!(log, "second stop signal: requests in progress are cut off");
                     buffer.flush(LOG_FLUSH_TIMEOUT);
                     Err(ServeError::StoppedAtOnce(signal))
                 }
-            }
+            };
+            watchdog.abort();
+            ended
         })
     }
 
@@ -110,7 +115,10 @@ impl Process {
     ) -> Result<(Server, Signals), ServeError> {
         let signals = Signals::listen().map_err(system("cannot listen for signals"))?;
         let server = Server::start(&self.config, dependencies)?;
-        announce(&server).map_err(system("cannot write to standard output"))?;
+        if let Err(error) = announce(&server) {
+            warn!(self.log, "standard output cannot be written"; "error" => error.to_string(),
+                "effect" => "where the server listens is in this log alone");
+        }
         Ok((server, signals))
     }
 
@@ -166,13 +174,6 @@ fn raise_open_files(log: &Logger) {
     match rlimit::increase_nofile_limit(u64::MAX) {
         Ok(limit) => info!(log, "open-file limit raised"; "limit" => limit),
         Err(error) => warn!(log, "open-file limit not raised"; "error" => error.to_string()),
-    }
-}
-
-/// Does nothing unless systemd started this process with `Type=notify`.
-fn notify_systemd(log: &Logger, state: &[NotifyState<'_>]) {
-    if let Err(error) = sd_notify::notify(state) {
-        warn!(log, "systemd not notified"; "error" => error.to_string());
     }
 }
 

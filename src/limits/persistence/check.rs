@@ -19,11 +19,10 @@ pub fn check(directory: &Path) -> Result<Option<i64>, String> {
     let examine = || {
         let connection = Connection::open_with_flags(&path, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
-        let verdict: String =
-            connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
         let accounts = connection.query_row("SELECT count(*) FROM accounts", [], |row| row.get(0));
         // Under a heading that names the database.
-        match verdict.lines().find(|line| *line != "ok" && !line.starts_with("***")) {
+        match found.lines().find(|line| *line != "ok" && !line.starts_with("***")) {
             Some(problem) => Ok(Err(problem.to_string())),
             None => Ok(Ok(accounts?)),
         }

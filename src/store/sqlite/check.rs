@@ -38,7 +38,7 @@ pub fn open_existing(path: &Path, access: OpenFlags) -> Result<Connection, Store
 /// The first structural problem of a file, if it has one.
 pub fn quick_check(connection: &Connection) -> Option<String> {
     match connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)) {
-        Ok(verdict) => problems_in(&verdict).next().map(ToString::to_string),
+        Ok(found) => problems_in(&found).next().map(ToString::to_string),
         Err(error) => Some(error.to_string()),
     }
 }

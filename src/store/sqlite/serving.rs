@@ -13,7 +13,7 @@ use crate::store::{
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store_orders_api::types::{Pet, utc_text};
 
 /// How long a batch waits to begin: a cancellation is answered within 5 s.
@@ -43,7 +43,13 @@ impl Store for SqliteStore {
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
         in_transaction(&mut self.writer.lock_for_server(BATCH_TIMEOUT)?, |transaction| {
             let before = read_versions(transaction)?.orders;
-            let cancel = |cancellation| cancel_one(transaction, cancellation, before + 1);
+            let writes_from = Instant::now();
+            let cancel = |cancellation: &Cancellation| {
+                if cancellation.deadline <= writes_from {
+                    return Ok(CancelOutcome::Expired);
+                }
+                cancel_one(transaction, cancellation, before + 1)
+            };
             let outcomes = batch.iter().map(cancel).collect::<rusqlite::Result<Vec<_>>>()?;
             if !outcomes.contains(&CancelOutcome::Cancelled) {
                 return Ok(CancelledBatch { outcomes, before, after: before });
@@ -137,7 +143,7 @@ fn cancel_one(
     cancellation: &Cancellation,
     version: i64,
 ) -> rusqlite::Result<CancelOutcome> {
-    let Cancellation { order_id, key_id, at } = cancellation;
+    let Cancellation { order_id, key_id, at, .. } = cancellation;
     let changed = connection
         .prepare_cached(
             "UPDATE orders SET status = 'cancelled', version = ?2, cancelled_at = ?3,

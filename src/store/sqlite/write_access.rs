@@ -188,7 +188,7 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
     use store_orders_api::plans::Plan;
 
     const ORDERS: i64 = 100_000;
@@ -211,7 +211,13 @@ mod tests {
     }
 
     fn cancellation(order_id: i64) -> [Cancellation; 1] {
-        [Cancellation { order_id, key_id: Arc::from("key_test"), at: DateTime::UNIX_EPOCH }]
+        let deadline = Instant::now() + Duration::from_secs(3_600);
+        [Cancellation {
+            order_id,
+            key_id: Arc::from("key_test"),
+            at: DateTime::UNIX_EPOCH,
+            deadline,
+        }]
     }
 
     fn command(directory: &Path) -> SqliteStore {

@@ -1,0 +1,47 @@
+//! Requests whose client goes away before the response.
+
+use super::data_with;
+use rusqlite::Connection;
+use std::io::Write;
+use std::net::TcpStream;
+use testbed::{DataDir, wait_until};
+
+/// Holds every write to the store up.
+fn hold_writes(data: &DataDir) -> Connection {
+    let connection = Connection::open(data.path().join("store.sqlite")).unwrap();
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    connection
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_abandoned_cancel_is_logged_counted_and_carried_out() {
+    let (data, key) = data_with(2);
+    let server = data.serve(&["--admin-listen", "127.0.0.1:0"]).unwrap();
+    let held = hold_writes(&data);
+    let mut client = TcpStream::connect(server.address().unwrap()).unwrap();
+    let bearer = format!("Authorization: Bearer {}", key.text);
+    write!(client, "DELETE /v1/store/orders/1 HTTP/1.1\r\nHost: a\r\n{bearer}\r\n\r\n").unwrap();
+    // It waits for the store when its key is used for the first time.
+    let admin = server.printed_after("operators on ").unwrap().to_string();
+    let metrics =
+        || async { reqwest::get(format!("{admin}/metrics")).await.unwrap().text().await.unwrap() };
+    wait_until("the cancel is under way", || async {
+        let age = "store_orders_running_batch_age_seconds ";
+        metrics().await.lines().any(|line| line.starts_with(age) && !line.ends_with(" 0.0"))
+    })
+    .await;
+    drop(client);
+    wait_until("the request is logged", || async {
+        server.log().contains(r#""path":"/v1/store/orders/1","status":499"#)
+    })
+    .await;
+    let line = r#"route="cancelOrder",method="DELETE",status="499"} 1"#;
+    let counted = metrics().await;
+    assert!(counted.contains(line), "{counted}");
+    held.execute_batch("ROLLBACK").unwrap();
+    wait_until("the order is cancelled", || async {
+        let order = data.run_json(&["orders", "show", "1"]).unwrap();
+        order["status"] == "cancelled"
+    })
+    .await;
+}
