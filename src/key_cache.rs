@@ -361,6 +361,10 @@ mod tests {
             unreachable!()
         }
 
+        fn quick_check(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Option<String>, StoreError> {
+            unreachable!()
+        }
+
         fn try_write(&self) -> Result<(), StoreError> {
             unreachable!()
         }

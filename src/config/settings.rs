@@ -80,6 +80,18 @@ pub struct ServerConfig {
         default_value = "60s"
     )]
     pub stalled_after: Duration,
+    /// Answer 503 at /readyz when the check after the start finds the store damaged
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "STORE_ORDERS_REFUSE_DAMAGED",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        default_value = "false"
+    )]
+    pub refuse_damaged: bool,
     /// How long a stop may take; requests in progress have all of it but one second,
     /// which is left for the last counts and log lines
     #[arg(

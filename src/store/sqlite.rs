@@ -9,6 +9,7 @@
 //! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
 //! | `orders`, `import`, `accounts`, `keys` | what the operator's commands ask |
 //! | `check`, `backup` | whether a store is sound; backup and restore |
+//! | `damage` | whether a store is damaged, while it is served |
 //! | `versions`, `wal_index` | the versions, and the cheap test for a new commit |
 //! | `schema`, `schema_1.sql` | the tables and their migrations |
 //! | `connection`, `columns` | connections and transactions; columns that hold words |
@@ -20,6 +21,7 @@ mod backup;
 mod check;
 mod columns;
 mod connection;
+mod damage;
 mod directory;
 mod import;
 mod intent_lock;

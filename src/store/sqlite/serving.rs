@@ -3,6 +3,7 @@
 use super::SqliteStore;
 use super::columns::plan_and_limits;
 use super::connection::{connect, in_transaction};
+use super::damage::quick_check_until;
 use super::orders::status_of;
 use super::versions::{read_versions, set_orders_version};
 use crate::keys::Digest;
@@ -79,6 +80,13 @@ impl Store for SqliteStore {
     fn count_orders(&self) -> Result<OrderCounts, StoreError> {
         // Its own connection: a list must not wait for this.
         Ok(count_orders(&connect(&self.path)?)?)
+    }
+
+    fn quick_check(
+        &self,
+        gives_up: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<String>, StoreError> {
+        quick_check_until(&connect(&self.path)?, gives_up)
     }
 
     fn try_write(&self) -> Result<(), StoreError> {
