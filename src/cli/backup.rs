@@ -4,6 +4,7 @@ use super::check::{Checked, counts};
 use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::Printer;
+use crate::config::path_parser;
 use crate::store::sqlite::{self, BackupError};
 use clap::Args;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 pub struct BackupArgs {
     /// The file to write; it must not exist
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = path_parser())]
     file: PathBuf,
 }
 
@@ -22,7 +23,7 @@ pub struct BackupArgs {
 #[derive(Args, Debug)]
 pub struct RestoreArgs {
     /// The file that `backup` wrote
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = path_parser())]
     file: PathBuf,
 }
 

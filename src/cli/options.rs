@@ -1,10 +1,11 @@
 //! The options of every command.
 
 use crate::config::StoreSettings;
-use crate::store::sqlite::SqliteStore;
+use crate::store::StoreError;
+use crate::store::sqlite::{SqliteStore, WaitNotice};
 use clap::Args;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The options of every command.
 #[derive(Args, Debug)]
@@ -20,8 +21,20 @@ pub struct Options {
 }
 
 impl Options {
-    /// Opens the store in the data directory.
+    /// Opens the store in the data directory, which must hold one.
     pub fn open_store(&self) -> anyhow::Result<SqliteStore> {
+        self.open(SqliteStore::open_existing)
+    }
+
+    /// Opens the store in the data directory; both are created if missing.
+    pub fn open_or_create_store(&self) -> anyhow::Result<SqliteStore> {
+        self.open(SqliteStore::open_for_command)
+    }
+
+    fn open(
+        &self,
+        open: fn(&Path, WaitNotice) -> Result<SqliteStore, StoreError>,
+    ) -> anyhow::Result<SqliteStore> {
         let directory = &self.store.data_dir;
         if directory.exists() && !directory.is_dir() {
             anyhow::bail!(
@@ -29,7 +42,7 @@ impl Options {
                 directory.display()
             );
         }
-        Ok(SqliteStore::open_for_command(directory, say_waiting)?)
+        Ok(open(directory, say_waiting)?)
     }
 }
 

@@ -41,7 +41,7 @@ pub use write_access::WaitNotice;
 
 use super::StoreError;
 use connection::{connect, doing};
-use directory::FILE_NAME;
+use directory::{FILE_NAME, existing_store, store_file};
 use intent_lock::IntentLock;
 use parking_lot::Mutex;
 use rusqlite::Connection;
@@ -73,10 +73,10 @@ impl SqliteStore {
     /// Opens the store of this directory for the server that has its lock, or for the only
     /// process that uses it. A missing store is created, an older one migrated.
     pub fn open(directory: &Path) -> Result<SqliteStore, StoreError> {
-        create(directory)?;
+        let path = create(directory)?;
         let open = || {
-            let mut writer = connect(&directory.join(FILE_NAME))?;
-            schema::migrate(&mut writer, &directory.join(FILE_NAME))?;
+            let mut writer = connect(&path)?;
+            schema::migrate(&mut writer, &path)?;
             SqliteStore::with(directory, writer, || ())
         };
         open().map_err(doing("opened"))
@@ -89,8 +89,7 @@ impl SqliteStore {
         directory: &Path,
         notice: WaitNotice,
     ) -> Result<SqliteStore, StoreError> {
-        create(directory)?;
-        let path = directory.join(FILE_NAME);
+        let path = create(directory)?;
         let no_server = NoServer::hold(directory);
         let open = || {
             let mut writer = connect(&path)?;
@@ -106,6 +105,12 @@ impl SqliteStore {
             SqliteStore::with(directory, writer, notice)
         };
         open().map_err(doing("opened"))
+    }
+
+    /// The same for a command that needs a store to be there already.
+    pub fn open_existing(directory: &Path, notice: WaitNotice) -> Result<SqliteStore, StoreError> {
+        existing_store(directory)?;
+        SqliteStore::open_for_command(directory, notice)
     }
 
     fn with(
@@ -145,9 +150,11 @@ impl SqliteStore {
     }
 }
 
-fn create(directory: &Path) -> Result<(), StoreError> {
+/// The file of the store in this directory; both are created if missing.
+fn create(directory: &Path) -> Result<PathBuf, StoreError> {
     directory::create(directory)
-        .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })
+        .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
+    store_file(directory)
 }
 
 #[cfg(test)]

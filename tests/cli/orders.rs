@@ -65,6 +65,7 @@ fn an_order_is_shown_whatever_its_status() {
 #[test]
 fn a_list_can_be_narrowed() {
     let sandbox = CliSandbox::new();
+    sandbox.import_pending([]);
     assert_eq!(sandbox.run(&["orders", "list", "--json"]).done(), "[]\n");
     assert_eq!(
         sandbox.run(&["orders", "list"]).done(),

@@ -36,6 +36,7 @@ pub fn run(
     hang_up: HangUp,
     announce: impl FnOnce(&Server) -> std::io::Result<()>,
 ) -> Result<(), ServeError> {
+    create_private_files();
     let buffer = LogBuffer::start(std::io::stderr()).map_err(system("cannot start the log"))?;
     let log = crate::log::logger(&buffer, config.log_level.level());
     log_panics(&log, &buffer);
@@ -166,6 +167,12 @@ fn reload(server: &Server, log: &Logger) {
     };
     let (certificate, log) = (Arc::clone(certificate), log.clone());
     tokio::task::spawn_blocking(move || certificate.reload(&log));
+}
+
+/// From now on every file of this process is created for its owner alone.
+fn create_private_files() {
+    #[cfg(target_os = "linux")]
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
 
 /// Each connection is an open file, and the default limit is often far below the

@@ -3,7 +3,7 @@
 
 use super::check::{examine, open_existing, quick_check};
 use super::connection::doing;
-use super::directory::{FILE_NAME, give_to_owner};
+use super::directory::{FILE_NAME, existing_store, give_to_owner};
 use super::server_lock::{LockError, ServerLock};
 use crate::store::{CheckReport, StoreError};
 use rusqlite::backup::{Backup, StepResult};
@@ -76,7 +76,7 @@ pub fn back_up(
     progress: CopyProgress<'_>,
     interrupted: &AtomicBool,
 ) -> Result<u64, BackupError> {
-    let path = directory.join(FILE_NAME);
+    let path = existing_store(directory)?;
     let store = open_existing(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let copy = StagedCopy::create(file, file)?;
     // Looked at where the copy is longest under way.
