@@ -1,7 +1,7 @@
 //! The admin listener: liveness, readiness and metrics. It takes no key and does
 //! not encrypt, so it belongs on an address that only operators reach.
 
-mod batch_age;
+mod computed_gauge;
 mod orders_gauge;
 mod prometheus;
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The state of a running server.
 pub struct ServerContext {
     /// The list, and cancellation.
-    pub orders: OrderList,
+    pub orders: Arc<OrderList>,
     /// For single rows.
     pub store: Arc<dyn Store>,
     /// The known keys.

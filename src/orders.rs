@@ -9,7 +9,9 @@ mod body;
 mod builder;
 mod edit;
 mod gzip;
+mod memory;
 mod page;
+mod readers;
 mod response;
 mod running_batch;
 mod sizes;
@@ -17,7 +19,6 @@ mod snapshot;
 mod state;
 mod writer;
 
-pub use response::list_response;
 pub use running_batch::RunningBatch;
 pub use snapshot::Snapshot;
 pub use writer::CancelError;
@@ -25,7 +26,13 @@ pub use writer::CancelError;
 use crate::metrics::Histogram;
 use crate::store::{CancelOutcome, Store, StoreError};
 use chrono::{DateTime, Utc};
+use dropshot::Body;
+use http::Response;
+use memory::ListMemory;
 use parking_lot::Mutex;
+use prometheus_client::metrics::counter::Counter;
+use readers::Readers;
+use response::list_response;
 use sizes::Sizes;
 use slog::Logger;
 use state::{Refresh, State};
@@ -64,20 +71,25 @@ pub struct OrderList {
     state: Arc<Mutex<State>>,
     /// Held while the snapshot is brought up to date.
     refresh_lock: Arc<tokio::sync::Mutex<()>>,
+    readers: Arc<Readers>,
     writer: Writer,
 }
 
 impl OrderList {
     /// Reads all orders from the store and starts the writer, which counts in
-    /// `batches` how many cancellations each transaction carries out. Blocks.
+    /// `batches` how many cancellations each transaction carries out. Outdated lists may
+    /// hold this many bytes. Blocks.
     pub fn open(
         store: Arc<dyn Store>,
         batches: Histogram,
+        outdated_bytes: usize,
         log: &Logger,
     ) -> Result<OrderList, OpenError> {
-        let state = Arc::new(Mutex::new(State::open(&*store, Sizes::default())?));
+        let memory = ListMemory::default();
+        let readers = Arc::new(Readers::new(memory.clone(), outdated_bytes, log));
+        let state = Arc::new(Mutex::new(State::open(&*store, Sizes::default(), memory)?));
         let writer = Writer::start(Arc::clone(&store), Arc::clone(&state), batches, PATIENCE, log)?;
-        Ok(OrderList { store, state, refresh_lock: Arc::default(), writer })
+        Ok(OrderList { store, state, refresh_lock: Arc::default(), readers, writer })
     }
 
     /// The list as it stands now.
@@ -102,6 +114,24 @@ impl OrderList {
             refresh.run(&state, &*store)
         };
         tokio::task::spawn_blocking(run).await.map_err(|_| ListError::CutShort)?.map_err(Into::into)
+    }
+
+    /// The list as a response to this account: plain, or gzip where the client accepts
+    /// it.
+    pub fn respond(&self, list: Arc<Snapshot>, account: i64, accepts_gzip: bool) -> Response<Body> {
+        list_response(list, &self.readers, account, accepts_gzip)
+    }
+
+    /// How many bytes lists that are no longer current hold, because clients have not
+    /// read them yet.
+    pub fn outdated_bytes(&self) -> usize {
+        let current = Arc::clone(self.state.lock().snapshot());
+        self.readers.outdated_bytes(&current)
+    }
+
+    /// Counts the lists that were cut off to keep that within its bound.
+    pub fn lists_cut_off(&self) -> &Counter {
+        self.readers.cut_off()
     }
 
     /// Cancels a pending order: durable, and in no list that begins after this

@@ -225,7 +225,12 @@ fn open(
     let metrics = Metrics::new(router.operation_ids().map(ToString::to_string).collect());
     Ok(ServerContext {
         keys: Arc::new(KeyCache::open(Arc::clone(&store))?),
-        orders: OrderList::open(Arc::clone(&store), metrics.batches.clone(), &log)?,
+        orders: Arc::new(OrderList::open(
+            Arc::clone(&store),
+            metrics.batches.clone(),
+            config.outdated_lists_bytes(),
+            &log,
+        )?),
         store,
         limits,
         clock,

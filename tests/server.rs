@@ -9,6 +9,7 @@ mod metrics;
 mod one_per_store;
 mod open_files;
 mod output;
+mod slow_readers;
 mod stalled_clients;
 mod stopping;
 mod tls;

@@ -10,14 +10,19 @@ use dropshot::{
 };
 use std::sync::Arc;
 
-/// `key_…`: the id of the valid key that the request was sent with.
+/// The valid key that the request was sent with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KeyId(pub Arc<str>);
+pub struct CallerKey {
+    /// `key_…`.
+    pub id: Arc<str>,
+    /// The number of its account.
+    pub account: i64,
+}
 
 /// The caller of an operation. `None` if no middleware stands before the handler:
 /// extraction itself must not fail, because dropshot's error would replace ours.
 #[derive(Debug)]
-pub struct Caller(pub Option<KeyId>);
+pub struct Caller(pub Option<CallerKey>);
 
 #[async_trait]
 impl ExclusiveExtractor for Caller {
@@ -25,7 +30,7 @@ impl ExclusiveExtractor for Caller {
         _: &RequestContext<Context>,
         mut request: http::Request<Body>,
     ) -> Result<Self, HttpError> {
-        Ok(Caller(request.extensions_mut().remove::<KeyId>()))
+        Ok(Caller(request.extensions_mut().remove::<CallerKey>()))
     }
 
     fn metadata(_: ApiEndpointBodyContentType) -> ExtractorMetadata {

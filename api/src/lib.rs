@@ -55,6 +55,7 @@ pub trait StoreOrdersApi {
     }]
     async fn list_orders(
         context: RequestContext<Self::Context>,
+        caller: Caller,
     ) -> Result<Answer<Listed, ListOrdersError>, Error>;
 
     /// Cancel an order

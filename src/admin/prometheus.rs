@@ -1,12 +1,13 @@
 //! The registry: every metric with its name and its help, registered once.
 
-use super::batch_age::BatchAge;
+use super::computed_gauge::ComputedGauge;
 use super::orders_gauge::OrdersGauge;
 use crate::context::ServerContext;
 use crate::log::LogBuffer;
 use crate::store_check::StoreCheck;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
+use std::sync::Arc;
 use store_orders_api::document::API_VERSION;
 
 /// The `Content-Type` of the encoded registry.
@@ -58,11 +59,23 @@ pub fn registry(
         "Cancellations that one transaction carried out",
         metrics.batches,
     );
+    let batch = server.orders.running_batch().clone();
     registry.register_with_unit(
         "running_batch_age",
         "How long the running batch of cancellations has been under way",
         Unit::Seconds,
-        BatchAge(server.orders.running_batch().clone()),
+        ComputedGauge(move || batch.age().unwrap_or_default().as_secs_f64()),
+    );
+    let list = Arc::clone(&server.orders);
+    registry.register(
+        "outdated_list_bytes",
+        "Memory that outdated lists hold while clients read them",
+        ComputedGauge(move || list.outdated_bytes() as f64),
+    );
+    registry.register(
+        "lists_cut_off",
+        "Lists that were cut off because outdated lists held too much memory",
+        server.orders.lists_cut_off().clone(),
     );
     registry.register("bans", "Bans of keys that have begun", server.limits.bans().clone());
     registry.register(

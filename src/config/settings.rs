@@ -94,6 +94,10 @@ pub struct ServerConfig {
         default_value = "false"
     )]
     pub refuse_damaged: bool,
+    /// MiB of memory that outdated lists may hold while clients read them slowly; beyond
+    /// it the oldest of the account that holds most is cut off
+    #[arg(long, value_name = "N", env = "STORE_ORDERS_OUTDATED_LISTS_MIB", default_value = "256")]
+    pub outdated_lists_mib: u32,
     /// How long a stop may take; requests in progress have all of it but one second,
     /// which is left for the last counts and log lines
     #[arg(
@@ -136,6 +140,11 @@ impl Default for ServerConfig {
 }
 
 impl ServerConfig {
+    /// How many bytes outdated lists may hold.
+    pub fn outdated_lists_bytes(&self) -> usize {
+        self.outdated_lists_mib as usize * 1024 * 1024
+    }
+
     /// How long requests in progress have to finish when the server stops.
     pub fn drain_timeout(&self) -> Duration {
         self.stop_within - FINAL_FLUSH_RESERVE.min(self.stop_within / 4)

@@ -4,7 +4,7 @@
 use super::accept_encoding::accepts_gzip;
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
-use crate::orders::{CancelError, ListError, list_response};
+use crate::orders::{CancelError, ListError};
 use crate::store::CancelOutcome;
 use chrono::DateTime;
 use dropshot::RequestContext;
@@ -26,7 +26,9 @@ impl StoreOrdersApi for Handlers {
 
     async fn list_orders(
         context: RequestContext<Arc<ServerContext>>,
+        caller: Caller,
     ) -> Result<Answer<Listed, ListOrdersError>, Error> {
+        let Some(key) = caller.0 else { return Err(failed(&context, &NotAuthenticated)) };
         let server = context.context();
         let list = match server.orders.list().await {
             Ok(list) => list,
@@ -36,7 +38,7 @@ impl StoreOrdersApi for Handlers {
             Err(error @ ListError::CutShort) => return Err(failed(&context, &error)),
         };
         let gzip = accepts_gzip(context.request.headers());
-        Ok(Answer::Success(Listed(list_response(list, gzip))))
+        Ok(Answer::Success(Listed(server.orders.respond(list, key.account, gzip))))
     }
 
     async fn cancel_order(
@@ -45,11 +47,11 @@ impl StoreOrdersApi for Handlers {
         caller: Caller,
     ) -> Result<Answer<Cancelled, CancelOrderError>, Error> {
         let Ok(path) = path.0 else { return Ok(Answer::Error(CancelOrderError::InvalidId)) };
-        let Some(key_id) = caller.0 else { return Err(failed(&context, &NotAuthenticated)) };
+        let Some(key) = caller.0 else { return Err(failed(&context, &NotAuthenticated)) };
         let server = context.context();
         let order_id = path.order_id.0;
         let at = DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
-        let error = match server.orders.cancel(order_id, key_id.0, at).await {
+        let error = match server.orders.cancel(order_id, key.id, at).await {
             Ok(CancelOutcome::Cancelled) => return Ok(Answer::Success(Cancelled)),
             Ok(CancelOutcome::NotFound) => CancelOrderError::NotFound(order_id),
             Ok(CancelOutcome::AlreadyShipped) => CancelOrderError::AlreadyShipped(order_id),

@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use store_orders_api::answer::error_response;
-use store_orders_api::caller::KeyId;
+use store_orders_api::caller::CallerKey;
 use store_orders_api::errors;
 
 /// What the steps need beside the server's context.
@@ -60,7 +60,8 @@ impl Middleware {
         let response = match (admit(&mut scope, context.request.headers()).await, route) {
             (ControlFlow::Break(refusal), _) => refusal,
             (ControlFlow::Continue(identity), Route::Found(operation, endpoint)) => {
-                request.extensions_mut().insert(KeyId(identity.key_id));
+                let caller = CallerKey { id: identity.key_id, account: identity.account };
+                request.extensions_mut().insert(caller);
                 let handled = operation.call(context, endpoint, request);
                 // A panic in it becomes a 500.
                 AssertUnwindSafe(handled).catch_unwind().await.unwrap_or_else(|_| scope.panicked())

@@ -1,10 +1,12 @@
 //! A snapshot as the body of a response, plain or as gzip. What it sends is held by
-//! the snapshot, never copied.
+//! the snapshot, never copied unless memory is scarce.
 
 use super::gzip::{self, Checksum};
+use super::memory::ListMemory;
 use super::page::Page;
-use super::snapshot::Snapshot;
-use async_stream::{stream, try_stream};
+use super::readers::{CutOff, Reader};
+use super::snapshot::{Position, Snapshot};
+use async_stream::try_stream;
 use bytes::Bytes;
 use futures::Stream;
 use http_body::{Body, Frame, SizeHint};
@@ -13,58 +15,63 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use tokio::task::JoinError;
 
-/// A page could not be compressed: the thread that did it panicked.
+/// Why a body ended early.
 #[derive(Debug, thiserror::Error)]
-#[error("a page of the list could not be compressed")]
-pub struct CompressionError(#[from] JoinError);
+pub enum BodyError {
+    /// A page could not be compressed: the thread that did it panicked.
+    #[error("a page of the list could not be compressed")]
+    Compression(#[from] JoinError),
+    /// It was read too slowly.
+    #[error(transparent)]
+    CutOff(#[from] CutOff),
+}
 
 /// The whole list, and no more than that.
 pub struct ListBody {
-    pieces: Pin<Box<dyn Stream<Item = Result<Bytes, CompressionError>> + Send + Sync>>,
+    pieces: Pin<Box<dyn Stream<Item = Result<Bytes, BodyError>> + Send + Sync>>,
     /// How many bytes are still to be sent, if that is known.
     left: Option<usize>,
 }
 
 impl ListBody {
     /// The list as it is.
-    pub fn plain(snapshot: Arc<Snapshot>) -> ListBody {
-        let left = Some(snapshot.length());
-        ListBody { pieces: Box::pin(plain_pieces(snapshot)), left }
+    pub fn plain(list: &Snapshot, reader: Arc<Reader>) -> ListBody {
+        ListBody { pieces: Box::pin(plain_pieces(reader)), left: Some(list.length()) }
     }
 
     /// The list as gzip. Its length is known, and stated, if no page has to be
     /// compressed first; otherwise it leaves page by page.
-    pub fn gzip(snapshot: Arc<Snapshot>) -> ListBody {
-        let left = snapshot.gzip_length();
-        ListBody { pieces: Box::pin(gzip_pieces(snapshot)), left }
+    pub fn gzip(list: &Snapshot, reader: Arc<Reader>) -> ListBody {
+        ListBody { pieces: Box::pin(gzip_pieces(reader)), left: list.gzip_length() }
     }
 }
 
 /// Takes turns with other requests, or a fast reader would keep the thread to itself.
-fn plain_pieces(snapshot: Arc<Snapshot>) -> impl Stream<Item = Result<Bytes, CompressionError>> {
-    stream! {
-        let turn = snapshot.sizes().turn_bytes;
-        for part in snapshot.parts() {
-            let mut rest = part.clone();
-            while !rest.is_empty() {
-                yield Ok(rest.split_to(turn.min(rest.len())));
-                // To wake oneself would not do: tokio polls the sockets between only
-                // for this.
-                tokio::task::yield_now().await;
-            }
+fn plain_pieces(reader: Arc<Reader>) -> impl Stream<Item = Result<Bytes, BodyError>> {
+    try_stream! {
+        let mut position = Position::default();
+        while let Some(piece) = reader.next_turn(&mut position)? {
+            yield piece;
+            // To wake oneself would not do: tokio polls the sockets between only
+            // for this.
+            tokio::task::yield_now().await;
         }
     }
 }
 
-fn gzip_pieces(snapshot: Arc<Snapshot>) -> impl Stream<Item = Result<Bytes, CompressionError>> {
+fn gzip_pieces(reader: Arc<Reader>) -> impl Stream<Item = Result<Bytes, BodyError>> {
     try_stream! {
         yield Bytes::from_static(gzip::HEADER);
         let mut checksum = Checksum::default();
-        let (pages, ahead) = (snapshot.pages(), snapshot.sizes().pages_ahead);
-        pages.iter().take(ahead).for_each(compress);
-        for (number, page) in pages.iter().enumerate() {
-            let deflated = Arc::clone(page).deflate().await?;
-            pages.iter().skip(number + ahead).take(1).for_each(compress);
+        let (pages, ahead, memory) = reader.snapshot().map(|list| {
+            (list.pages().len(), list.sizes().pages_ahead, list.memory().clone())
+        })?;
+        for number in 0..pages + ahead {
+            if number < pages {
+                compress(&reader.page(number)?, &memory);
+            }
+            let Some(number) = number.checked_sub(ahead) else { continue };
+            let deflated = reader.page(number)?.deflate(memory.clone()).await?;
             checksum.add(&deflated);
             yield deflated.blocks;
         }
@@ -74,20 +81,20 @@ fn gzip_pieces(snapshot: Arc<Snapshot>) -> impl Stream<Item = Result<Bytes, Comp
 
 /// Starts to compress a page. That goes on if this response is dropped, because
 /// others may wait for the same page.
-fn compress(page: &Arc<Page>) {
+fn compress(page: &Arc<Page>, memory: &ListMemory) {
     if page.deflated().is_none() {
-        tokio::spawn(Arc::clone(page).deflate());
+        tokio::spawn(Arc::clone(page).deflate(memory.clone()));
     }
 }
 
 impl Body for ListBody {
     type Data = Bytes;
-    type Error = CompressionError;
+    type Error = BodyError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, CompressionError>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let piece = ready!(self.pieces.as_mut().poll_next(context));
         if let (Some(left), Some(Ok(bytes))) = (&mut self.left, &piece) {
             *left -= bytes.len();
@@ -106,11 +113,19 @@ impl Body for ListBody {
 
 #[cfg(test)]
 mod tests {
-    use super::super::edit::tests::{SMALL, snapshot, text};
+    use super::super::edit::tests::{SMALL, edited, snapshot, text};
+    use super::super::readers::Readers;
     use super::*;
+    use crate::store::OrderChange;
     use futures::poll;
     use http_body_util::BodyExt;
     use std::io::Read;
+
+    /// Readers of lists that may hold this many bytes.
+    fn readers(list: &Snapshot, bound: usize) -> Arc<Readers> {
+        let log = slog::Logger::root(slog::Discard, slog::o!());
+        Arc::new(Readers::new(list.memory().clone(), bound, &log))
+    }
 
     /// The pieces in which a body leaves, and how often it lets others have their
     /// turn before it has ended.
@@ -133,17 +148,19 @@ mod tests {
     #[tokio::test]
     async fn a_list_takes_turns() {
         let list = Arc::new(snapshot(1_000));
-        let (pieces, pauses) = pieces(ListBody::plain(Arc::clone(&list))).await;
+        let reader = readers(&list, usize::MAX).begin(Arc::clone(&list), 1);
+        let (pieces, pauses) = pieces(ListBody::plain(&list, reader)).await;
         assert_eq!(pieces.concat(), text(&list).as_bytes());
         assert!(pieces.iter().all(|piece| piece.len() <= SMALL.turn_bytes));
-        assert_eq!(pauses, pieces.len() - 1);
+        assert_eq!(pauses + 1, pieces.len());
     }
 
     #[tokio::test]
     async fn a_list_as_gzip_states_its_length_once_it_is_compressed() {
         let list = Arc::new(snapshot(1_000));
+        let readers = readers(&list, usize::MAX);
         for known in [false, true] {
-            let body = ListBody::gzip(Arc::clone(&list));
+            let body = ListBody::gzip(&list, readers.begin(Arc::clone(&list), 1));
             assert_eq!(body.size_hint().exact().is_some(), known);
             let (pieces, _) = pieces(body).await;
             let (file, mut unzipped) = (pieces.concat(), String::new());
@@ -151,5 +168,45 @@ mod tests {
             flate2::read::GzDecoder::new(&file[..]).read_to_string(&mut unzipped).unwrap();
             assert_eq!(unzipped, text(&list));
         }
+    }
+
+    /// The list without some orders of every page.
+    fn changed(list: &Snapshot, round: usize) -> Arc<Snapshot> {
+        Arc::new(edited(list, (0..1_000).skip(round).step_by(50).map(OrderChange::Removed)))
+    }
+
+    #[tokio::test]
+    async fn outdated_lists_hold_no_more_than_they_may() {
+        let first = Arc::new(snapshot(1_000));
+        let memory = first.memory().clone();
+        let bound = 3 * first.length();
+        let readers = readers(&first, bound);
+        let (mut bodies, mut list) = (Vec::new(), first);
+        // Account 1 asks for many lists, account 2 for one; neither reads any.
+        for round in 0..20 {
+            readers.enforce(&list);
+            assert!(readers.outdated_bytes(&list) <= bound, "{}", readers.outdated_bytes(&list));
+            let begin = |account| readers.begin(Arc::clone(&list), account);
+            if round == 0 {
+                bodies.push(ListBody::plain(&list, begin(2)));
+            }
+            bodies.push(if round % 2 == 0 {
+                ListBody::plain(&list, begin(1))
+            } else {
+                ListBody::gzip(&list, begin(1))
+            });
+            list = changed(&list, round);
+        }
+        readers.enforce(&list);
+        assert!(readers.cut_off().get() > 10, "{}", readers.cut_off().get());
+        // The other account's list is complete.
+        let (slow, _) = pieces(bodies.swap_remove(0)).await;
+        assert!(slow.concat().ends_with(b"]"));
+        // The oldest of account 1 is not.
+        let mut cut = bodies.swap_remove(1);
+        let end = cut.frame().await;
+        assert!(matches!(end, Some(Err(BodyError::CutOff(_)))), "{end:?}");
+        drop((bodies, slow, cut));
+        assert_eq!(memory.held(), list.held());
     }
 }

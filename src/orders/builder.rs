@@ -1,9 +1,9 @@
 //! Fills pages one after the other with orders that are encoded already.
 
+use super::memory::ListMemory;
 use super::page::Page;
 use super::sizes::Sizes;
 use super::snapshot::Snapshot;
-use bytes::Bytes;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct PagesBuilder {
     sizes: Sizes,
+    memory: ListMemory,
     pages: Vec<Arc<Page>>,
     bytes: Vec<u8>,
     ids: Vec<i64>,
@@ -19,9 +20,9 @@ pub struct PagesBuilder {
 
 impl PagesBuilder {
     /// No page yet.
-    pub fn new(sizes: Sizes) -> PagesBuilder {
+    pub fn new(sizes: Sizes, memory: ListMemory) -> PagesBuilder {
         let (pages, bytes, ids, ends) = Default::default();
-        PagesBuilder { sizes, pages, bytes, ids, ends }
+        PagesBuilder { sizes, memory, pages, bytes, ids, ends }
     }
 
     /// Adds an order.
@@ -66,9 +67,9 @@ impl PagesBuilder {
         if let Some(last) = self.pages.last_mut()
             && !last.is_last()
         {
-            *last = last.with_bytes(Bytes::from([last.bytes(), &b"]"[..]].concat()));
+            *last = last.with_bytes(self.memory.hold([last.bytes(), &b"]"[..]].concat()));
         }
-        Snapshot::new(self.pages, self.sizes)
+        Snapshot::new(self.pages, self.sizes, self.memory)
     }
 
     /// Makes room for an order, or a run of them, of this length, and separates it
@@ -95,11 +96,11 @@ impl PagesBuilder {
         // A page that is nearly full keeps its buffer, which is at most an eighth
         // larger and need not be copied.
         let bytes = if self.bytes.len() > self.sizes.page_bytes / 8 * 7 {
-            Bytes::from(std::mem::take(&mut self.bytes))
+            std::mem::take(&mut self.bytes)
         } else {
-            Bytes::copy_from_slice(&self.bytes)
+            self.bytes.clone()
         };
-        let page = Page::new(bytes, &self.ids, &self.ends);
+        let page = Page::new(self.memory.hold(bytes), &self.ids, &self.ends);
         self.bytes.clear();
         self.ids.clear();
         self.ends.clear();

@@ -34,7 +34,7 @@ impl<'a> Edit<'a> {
         Edit {
             old: snapshot.pages().iter(),
             open: None,
-            new: PagesBuilder::new(snapshot.sizes()),
+            new: PagesBuilder::new(snapshot.sizes(), snapshot.memory().clone()),
             scratch: Vec::new(),
         }
     }
@@ -104,6 +104,7 @@ fn encode(order: &ListedOrder<'_>, into: &mut Vec<u8>) {
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::orders::memory::ListMemory;
     use crate::orders::sizes::Sizes;
     use rand::{Rng, RngExt, SeedableRng, rngs::StdRng};
     use std::collections::BTreeMap;
@@ -116,7 +117,7 @@ pub mod tests {
     /// A list of this many orders, the first of them 0.
     pub fn snapshot(orders: i64) -> Snapshot {
         let listed = |id| OrderChange::Listed(order(id, 1));
-        edited(&Snapshot::empty(SMALL), (0..orders).map(listed))
+        edited(&Snapshot::empty(SMALL, ListMemory::default()), (0..orders).map(listed))
     }
 
     pub fn edited<'a>(
@@ -175,7 +176,7 @@ pub mod tests {
         for seed in 0..40 {
             let mut random = StdRng::seed_from_u64(seed);
             let mut map: BTreeMap<i64, i32> = BTreeMap::new();
-            let mut snapshot = Snapshot::empty(SMALL);
+            let mut snapshot = Snapshot::empty(SMALL, ListMemory::default());
             for round in 0..12 {
                 let mut changes = random_changes(&mut random, round);
                 if round == 11 {

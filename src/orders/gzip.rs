@@ -5,6 +5,7 @@
 //! with nothing that the next part could refer back to. So a header, the blocks of
 //! any parts, an empty last block, the CRC and the length are a gzip file.
 
+use super::memory::ListMemory;
 use bytes::Bytes;
 use flate2::{Compress, Compression, FlushCompress};
 
@@ -30,7 +31,7 @@ pub struct Deflated {
 
 impl Deflated {
     /// Compresses these bytes.
-    pub fn of(bytes: &[u8]) -> Deflated {
+    pub fn of(bytes: &[u8], memory: &ListMemory) -> Deflated {
         let mut compress = Compress::new(Compression::default(), false);
         // A guess; the loop adds room where it is too low.
         let mut blocks = Vec::with_capacity(bytes.len() / 8 + 1_024);
@@ -45,7 +46,7 @@ impl Deflated {
             blocks.reserve(blocks.capacity());
         }
         Deflated {
-            blocks: Bytes::from(blocks.into_boxed_slice()),
+            blocks: memory.hold(blocks.into_boxed_slice().into_vec()),
             crc: crc32fast::hash(bytes),
             length: bytes.len() as u64,
         }
@@ -86,7 +87,7 @@ mod tests {
         let mut checksum = Checksum::default();
         let mut blocks = 0;
         for part in parts {
-            let part = Deflated::of(part);
+            let part = Deflated::of(part, &ListMemory::default());
             assert!(part.blocks.ends_with(&[0, 0, 0xff, 0xff]));
             file.extend_from_slice(&part.blocks);
             blocks += part.blocks.len();

@@ -1,6 +1,7 @@
 //! A page: a run of encoded orders as they are sent.
 
 use super::gzip::Deflated;
+use super::memory::ListMemory;
 use bytes::Bytes;
 use std::sync::Arc;
 use tokio::sync::OnceCell;
@@ -68,10 +69,10 @@ impl Page {
 
     /// The bytes as a gzip list sends them. The first call compresses them, which
     /// takes milliseconds, on a blocking thread; calls meanwhile wait for it.
-    pub async fn deflate(self: Arc<Page>) -> Result<Deflated, JoinError> {
+    pub async fn deflate(self: Arc<Page>, memory: ListMemory) -> Result<Deflated, JoinError> {
         let compress = || {
             let bytes = self.bytes.clone();
-            tokio::task::spawn_blocking(move || Deflated::of(&bytes))
+            tokio::task::spawn_blocking(move || Deflated::of(&bytes, &memory))
         };
         self.deflated.get_or_try_init(compress).await.cloned()
     }
@@ -87,9 +88,11 @@ mod tests {
     async fn all_who_wait_share_one_compression() {
         let bytes = Bytes::from(b"{},".repeat(100_000));
         let page = Arc::new(Page::new(bytes, &[], &[]));
-        let mut first = Box::pin(Arc::clone(&page).deflate());
+        let mut first = Box::pin(Arc::clone(&page).deflate(ListMemory::default()));
         assert!(first.as_mut().now_or_never().is_none());
-        let others = tokio::spawn(join_all((0..8).map(|_| Arc::clone(&page).deflate())));
+        let others = tokio::spawn(join_all(
+            (0..8).map(|_| Arc::clone(&page).deflate(ListMemory::default())),
+        ));
         tokio::task::yield_now().await;
         // Whoever began it goes away.
         drop(first);

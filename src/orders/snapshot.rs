@@ -4,9 +4,10 @@
 //! with `[`, every other with `,`, and the last ends with `]`.
 
 use super::gzip;
+use super::memory::ListMemory;
 use super::page::Page;
 use super::sizes::Sizes;
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use std::sync::Arc;
 
 /// The array without orders.
@@ -21,11 +22,20 @@ pub struct Snapshot {
     joined: Option<Bytes>,
     length: usize,
     sizes: Sizes,
+    memory: ListMemory,
+}
+
+/// How far a snapshot has been sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Position {
+    part: usize,
+    /// In this part.
+    offset: usize,
 }
 
 impl Snapshot {
     /// The list of these pages.
-    pub fn new(mut pages: Vec<Arc<Page>>, sizes: Sizes) -> Snapshot {
+    pub fn new(mut pages: Vec<Arc<Page>>, sizes: Sizes, memory: ListMemory) -> Snapshot {
         pages.shrink_to_fit();
         let joined = match pages.as_slice() {
             [] => Some(Bytes::from_static(EMPTY)),
@@ -34,12 +44,12 @@ impl Snapshot {
         };
         let of_pages = || pages.iter().map(|page| page.bytes().len()).sum();
         let length = joined.as_ref().map_or_else(of_pages, Bytes::len);
-        Snapshot { pages, joined, length, sizes }
+        Snapshot { pages, joined, length, sizes, memory }
     }
 
     /// The list without orders.
-    pub fn empty(sizes: Sizes) -> Snapshot {
-        Snapshot::new(Vec::new(), sizes)
+    pub fn empty(sizes: Sizes, memory: ListMemory) -> Snapshot {
+        Snapshot::new(Vec::new(), sizes, memory)
     }
 
     /// The pages, in the order of the list.
@@ -49,8 +59,39 @@ impl Snapshot {
 
     /// The array as it is sent: in one buffer if it is joined, or page by page.
     pub fn parts(&self) -> impl Iterator<Item = &Bytes> {
-        let pages = if self.joined.is_some() { &[] } else { self.pages.as_slice() };
-        self.joined.iter().chain(pages.iter().map(|page| page.bytes()))
+        (0..).map_while(|number| self.part(number))
+    }
+
+    fn part(&self, number: usize) -> Option<&Bytes> {
+        match &self.joined {
+            Some(joined) => Some(joined).filter(|_| number == 0),
+            None => self.pages.get(number).map(|page| page.bytes()),
+        }
+    }
+
+    /// What is sent in the turn at this position, which moves behind it; none at the
+    /// end.
+    pub fn next_turn(&self, position: &mut Position) -> Option<Bytes> {
+        let part = self.part(position.part)?;
+        let end = part.len().min(position.offset + self.sizes.turn_bytes);
+        let turn = part.slice(position.offset..end);
+        *position = if end < part.len() {
+            Position { offset: end, ..*position }
+        } else {
+            Position { part: position.part + 1, offset: 0 }
+        };
+        Some(turn)
+    }
+
+    /// Counts the buffers of lists.
+    pub fn memory(&self) -> &ListMemory {
+        &self.memory
+    }
+
+    /// How many bytes its buffers hold, as [`ListMemory`] counts them.
+    pub fn held(&self) -> usize {
+        let deflated = self.pages.iter().filter_map(|page| page.deflated());
+        self.length + deflated.map(|deflated| deflated.blocks.len()).sum::<usize>()
     }
 
     /// The array in one buffer, if it is joined.
@@ -80,13 +121,14 @@ impl Snapshot {
         if self.joined.is_some() || self.length > self.sizes.joined_bytes {
             return None;
         }
-        let mut buffer = BytesMut::with_capacity(self.length);
+        let mut buffer = Vec::with_capacity(self.length);
         self.pages.iter().for_each(|page| buffer.extend_from_slice(page.bytes()));
-        let joined = buffer.freeze();
+        let joined = self.memory.hold(buffer);
         let mut rest = joined.clone();
         let pages = self.pages.iter();
         let pages = pages.map(|page| page.moved_to(rest.split_to(page.bytes().len()))).collect();
-        Some(Snapshot { pages, joined: Some(joined), ..*self })
+        let (joined, memory) = (Some(joined), self.memory.clone());
+        Some(Snapshot { pages, joined, memory, ..*self })
     }
 
     /// In how many pages these ids are, or would be; they ascend.
@@ -106,7 +148,7 @@ mod tests {
 
     #[test]
     fn no_orders_are_an_empty_array() {
-        let empty = Snapshot::empty(SMALL);
+        let empty = Snapshot::empty(SMALL, ListMemory::default());
         assert_eq!(text(&empty), "[]");
         assert_eq!(text(&edited(&empty, [])), "[]");
     }
@@ -115,7 +157,7 @@ mod tests {
     async fn a_joined_list_holds_its_bytes_once() {
         let list = snapshot(200);
         assert!(list.parts().count() > 1);
-        let deflated = Arc::clone(&list.pages()[0]).deflate().await.unwrap();
+        let deflated = Arc::clone(&list.pages()[0]).deflate(ListMemory::default()).await.unwrap();
         let joined = list.joined().unwrap();
         assert_eq!(joined.parts().count(), 1);
         assert_eq!(text(&joined), text(&list));

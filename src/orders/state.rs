@@ -1,6 +1,7 @@
 //! What lists and the writer share: the snapshot, and what it lacks.
 
 use super::edit::Edit;
+use super::memory::ListMemory;
 use super::sizes::Sizes;
 use super::snapshot::Snapshot;
 use crate::store::{OrderChange, Store, StoreError};
@@ -25,8 +26,8 @@ pub struct State {
 
 impl State {
     /// All orders of the store. Blocks.
-    pub fn open(store: &dyn Store, sizes: Sizes) -> Result<State, StoreError> {
-        let (snapshot, version) = read_changes(store, &Snapshot::empty(sizes), 0)?;
+    pub fn open(store: &dyn Store, sizes: Sizes, memory: ListMemory) -> Result<State, StoreError> {
+        let (snapshot, version) = read_changes(store, &Snapshot::empty(sizes, memory), 0)?;
         Ok(State { snapshot, lists: 0, version, removed: Vec::new() })
     }
 
@@ -38,6 +39,11 @@ impl State {
         if self.version == before {
             self.version = after;
         }
+    }
+
+    /// The snapshot, current or not.
+    pub fn snapshot(&self) -> &Arc<Snapshot> {
+        &self.snapshot
     }
 
     /// The snapshot for a list, if it reflects this version of the store and all

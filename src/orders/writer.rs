@@ -222,6 +222,7 @@ fn carry_out(work: &Work, batch: &[Cancellation]) -> Vec<Answer> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::orders::memory::ListMemory;
     use crate::orders::sizes::Sizes;
     use crate::store::NewOrder;
     use crate::store::sqlite::SqliteStore;
@@ -246,7 +247,7 @@ mod tests {
         store.import_orders(&orders, false, &|| ()).unwrap();
         let batches = Histogram::new(&[1, 19, 20]);
         let log = Logger::root(slog::Discard, o!());
-        let state = State::open(&store, Sizes::default()).unwrap();
+        let state = State::open(&store, Sizes::default(), ListMemory::default()).unwrap();
         let (state, shared) = (Arc::new(Mutex::new(state)), Arc::new(store));
         let writer =
             Writer::start(shared, Arc::clone(&state), batches.clone(), PATIENCE, &log).unwrap();

@@ -1,0 +1,121 @@
+//! Clients that ask for many lists and read none, over HTTP/1.1 and HTTP/2.
+
+use bytes::Bytes;
+use h2::client::{ResponseFuture, SendRequest};
+use std::net::SocketAddr;
+use store_orders_client::Client;
+use testbed::contract::Tap;
+use testbed::{DataDir, Key, ServerProcess, WAIT_TIMEOUT, wait_until};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const MIB: f64 = 1_048_576.0;
+
+/// What connections hold of lists that were cut off: of each one chunk over HTTP/2, and
+/// what hyper and the system buffer over HTTP/1.1.
+const IN_CONNECTIONS: f64 = 5.0 * MIB;
+
+/// A list that is asked for and not read.
+async fn unread(address: SocketAddr, key: &Key) -> TcpStream {
+    let mut client = TcpStream::connect(address).await.unwrap();
+    let bearer = format!("Authorization: Bearer {}", key.text);
+    let request = format!("GET /v1/store/orders HTTP/1.1\r\nHost: a\r\n{bearer}\r\n\r\n");
+    client.write_all(request.as_bytes()).await.unwrap();
+    client
+}
+
+/// An HTTP/2 connection whose streams may receive this many bytes.
+async fn with_window(address: SocketAddr, window: u32) -> SendRequest<Bytes> {
+    let client = TcpStream::connect(address).await.unwrap();
+    let mut builder = h2::client::Builder::new();
+    builder.initial_window_size(window);
+    let (sender, connection) = builder.handshake(client).await.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+async fn ask(connection: &SendRequest<Bytes>, key: &Key) -> ResponseFuture {
+    let mut connection = connection.clone().ready().await.unwrap();
+    let request = http::Request::get("http://a/v1/store/orders")
+        .header("authorization", format!("Bearer {}", key.text))
+        .body(())
+        .unwrap();
+    connection.send_request(request, true).unwrap().0
+}
+
+/// A gauge or counter of the server.
+async fn metric(server: &ServerProcess, name: &str) -> f64 {
+    let admin = server.printed_after("operators on ").unwrap();
+    let text = reqwest::get(format!("{admin}/metrics")).await.unwrap().text().await.unwrap();
+    let value = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok();
+    text.lines().find_map(value).unwrap_or_else(|| panic!("no {name} in {text}"))
+}
+
+/// Cancels orders all over the list, so that every page of it changes.
+async fn change_all_pages(client: &Client, round: i64, orders: i64) {
+    let ids = (0..20).map(|place| 1 + round + place * orders / 20);
+    let cancels = ids.map(|id| async move { client.cancel_order(id).await.unwrap() });
+    futures::future::join_all(cancels).await;
+}
+
+async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i64) {
+    let data = DataDir::temporary().unwrap();
+    data.import_pending(1..=orders).unwrap();
+    let [greedy, patient, other] = ["greedy", "patient", "other"]
+        .map(|name| data.issue_enterprise_key(name, 1_000_000, 1_000_000).unwrap());
+    let bound = mib.to_string();
+    let flags = ["--admin-listen", "127.0.0.1:0", "--outdated-lists-mib", &bound];
+    let server = data.serve(&flags).unwrap();
+    let address = server.address().unwrap();
+    let tap = Tap::before(address);
+    let client = Client::connect(tap.base_url(), &other.text).unwrap();
+
+    let mut patient = unread(address, &patient).await;
+    let windows = [with_window(address, 0).await, with_window(address, 1).await];
+    let (mut streams, mut connections) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        for connection in &windows {
+            streams.push(ask(connection, &greedy).await.await.unwrap());
+        }
+        if round < 5 {
+            connections.push(unread(address, &greedy).await);
+        }
+        change_all_pages(&client, round, orders).await;
+        // A fresh list is complete, whoever asks for it.
+        assert_eq!(client.list_orders().await.unwrap().len() as i64, orders - 20 * (round + 1));
+        let held = metric(&server, "store_orders_outdated_list_bytes").await;
+        assert!(held <= f64::from(mib) * MIB + IN_CONNECTIONS, "round {round}: {held} bytes");
+    }
+    assert!(metric(&server, "store_orders_lists_cut_off_total").await > 0.0);
+
+    let mut list = Vec::new();
+    let mut buffer = vec![0; 65_536];
+    while !list.ends_with(b"]") {
+        let read = tokio::time::timeout(WAIT_TIMEOUT, patient.read(&mut buffer));
+        let read = read.await.unwrap().unwrap();
+        assert!(read > 0, "the list of another account was cut off");
+        list.extend_from_slice(&buffer[..read]);
+    }
+    let head = list.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    let list: Vec<serde_json::Value> = serde_json::from_slice(&list[head + 4..]).unwrap();
+    assert_eq!(list.len() as i64, orders);
+
+    drop((streams, connections, windows, patient));
+    // Pages of the current list may be parts of a buffer that an older one was joined to.
+    wait_until("outdated lists are freed", || async {
+        metric(&server, "store_orders_outdated_list_bytes").await <= MIB
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_that_are_joined() {
+    // 0.9 MB.
+    outdated_lists_stay_within_their_bound(15_000, 8, 10).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_that_are_not() {
+    // 6 MB.
+    outdated_lists_stay_within_their_bound(100_000, 32, 8).await;
+}
