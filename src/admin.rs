@@ -8,6 +8,7 @@ mod prometheus;
 use crate::config::AdminListen;
 use crate::context::ServerContext;
 use crate::log::{ErrorChain, LogBuffer};
+use crate::store_check::StoreCheck;
 use dropshot::{
     Body, ConfigDropshot, ErrorStatusCode, HandlerTaskMode, HttpError, HttpResponseOk, HttpServer,
     RequestContext, ServerBuilder,
@@ -46,7 +47,8 @@ pub trait AdminApi {
 
     /// Whether requests should be sent here
     ///
-    /// 503 while the server stops, and while its store cannot be read or written.
+    /// 503 while the server stops, and while its store cannot be read or written. A
+    /// damaged store is named, and is 503 only if the operator chose so.
     #[endpoint { method = GET, path = "/readyz" }]
     async fn readyz(
         context: RequestContext<Self::Context>,
@@ -62,6 +64,9 @@ pub trait AdminApi {
 pub struct State {
     /// `live` or `ready`.
     state: &'static str,
+    /// The damage to the store that was found, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    damaged: Option<String>,
 }
 
 /// The state of the admin listener.
@@ -70,15 +75,24 @@ pub struct AdminContext {
     orders: OrdersGauge,
     metrics: Registry,
     is_stopping: AtomicBool,
+    store_check: StoreCheck,
+    refuses_damaged: bool,
 }
 
 impl AdminContext {
     /// The state of a server that is about to listen; without a log buffer nothing
-    /// is logged.
-    pub fn new(server: Arc<ServerContext>, log_buffer: Option<Arc<LogBuffer>>) -> AdminContext {
+    /// is logged. With `refuses_damaged` a damaged store is not ready.
+    pub fn new(
+        server: Arc<ServerContext>,
+        log_buffer: Option<Arc<LogBuffer>>,
+        store_check: StoreCheck,
+        refuses_damaged: bool,
+    ) -> AdminContext {
         let orders = OrdersGauge::new(Arc::clone(&server.store));
-        let metrics = prometheus::registry(&server, orders.clone(), log_buffer.as_deref());
-        AdminContext { server, orders, metrics, is_stopping: AtomicBool::new(false) }
+        let metrics =
+            prometheus::registry(&server, orders.clone(), &store_check, log_buffer.as_deref());
+        let is_stopping = AtomicBool::new(false);
+        AdminContext { server, orders, metrics, is_stopping, store_check, refuses_damaged }
     }
 
     /// From now on the server is not ready.
@@ -90,6 +104,9 @@ impl AdminContext {
     async fn readiness(&self) -> Result<(), String> {
         if self.is_stopping.load(Ordering::Relaxed) {
             return Err("the server is stopping".to_string());
+        }
+        if let Some(damage) = self.store_check.damage().filter(|_| self.refuses_damaged) {
+            return Err(format!("the store is damaged: {damage}"));
         }
         let server = Arc::clone(&self.server);
         let check = tokio::task::spawn_blocking(move || {
@@ -114,14 +131,17 @@ impl AdminApi for Handlers {
     async fn livez(
         _: RequestContext<Arc<AdminContext>>,
     ) -> Result<HttpResponseOk<State>, HttpError> {
-        Ok(HttpResponseOk(State { state: "live" }))
+        Ok(HttpResponseOk(State { state: "live", damaged: None }))
     }
 
     async fn readyz(
         context: RequestContext<Arc<AdminContext>>,
     ) -> Result<HttpResponseOk<State>, HttpError> {
         match context.context().readiness().await {
-            Ok(()) => Ok(HttpResponseOk(State { state: "ready" })),
+            Ok(()) => {
+                let damaged = context.context().store_check.damage().map(str::to_string);
+                Ok(HttpResponseOk(State { state: "ready", damaged }))
+            }
             Err(reason) => Err(HttpError {
                 status_code: ErrorStatusCode::SERVICE_UNAVAILABLE,
                 error_code: None,

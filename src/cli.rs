@@ -7,6 +7,7 @@ mod check;
 mod config;
 mod demo;
 mod importing;
+mod interrupts;
 mod invocation;
 mod keys;
 mod listing;
@@ -47,7 +48,8 @@ Examples:
   store-orders orders list --status pending --json
 
 Exit status: 0 success, 1 failure (standard error says why), 2 invalid command
-line; 130 or 143 after a second Ctrl-C or SIGTERM, which stops a server at once."
+line; 130 or 143 after Ctrl-C or SIGTERM where that ends a command, and after a second
+one, which stops a server at once."
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -180,6 +182,9 @@ impl Cli {
 
 /// The status to exit with after this error.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
+    if let Some(interrupted) = error.downcast_ref::<interrupts::Interrupted>() {
+        return interrupted.exit_code();
+    }
     error.downcast_ref().map_or(ExitCode::FAILURE, serve::ServeError::exit_code)
 }
 

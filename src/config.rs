@@ -15,4 +15,4 @@ pub use default_file::default_file;
 pub use effective::{EffectiveSettings, Origin, Setting};
 pub use file::{ConfigFile, check_environment};
 pub use invalid::InvalidSettings;
-pub use settings::{AdminListen, LogLevel, ServerConfig, StoreSettings};
+pub use settings::{AdminListen, LogLevel, ServerConfig, StoreSettings, path_parser};

@@ -8,8 +8,11 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use slog::{Logger, info, warn};
 use std::collections::HashMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 /// How often the store is asked whether keys or accounts have changed: a revocation by
@@ -19,8 +22,9 @@ const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 /// Uses of keys recorded in one transaction: few, so that a cancellation does not wait.
 const USES_PER_TRANSACTION: usize = 1_000;
 
-/// How long after the last successful refresh keys can still be checked.
-const STALE_AFTER: Duration = Duration::from_secs(5);
+/// How long after the beginning of the last successful refresh keys can still be checked:
+/// within this time a revocation holds, or no key is accepted.
+const STALE_AFTER: Duration = Duration::from_secs(1);
 
 /// Why a key was refused: for the log, never for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,40 +174,36 @@ impl KeyCache {
         age <= STALE_AFTER.as_millis() as u64
     }
 
-    /// Refreshes the keys and records their uses until the task is dropped. Two loops,
-    /// so that a revocation never waits for a write.
-    pub async fn keep_current(self: Arc<Self>, log: Logger) {
-        futures::join!(
-            self.repeat(KeyCache::refresh, "checking keys against the store", &log),
-            self.repeat(KeyCache::record_uses, "recording uses of keys in the store", &log),
-        );
+    /// Refreshes the keys and records their uses until the result is dropped. Two threads,
+    /// so that a revocation never waits for a write, and none of the runtime's, all of
+    /// which may be compressing lists.
+    pub fn keep_current(self: &Arc<Self>, log: &Logger) -> io::Result<KeyRefresh> {
+        Ok(KeyRefresh {
+            _stop: [
+                self.repeat("keys", KeyCache::refresh, "checking keys against the store", log)?,
+                self.repeat(
+                    "key-uses",
+                    KeyCache::record_uses,
+                    "recording uses of keys in the store",
+                    log,
+                )?,
+            ],
+        })
     }
 
-    /// Repeats a step, and logs when it begins to fail and when it works again.
-    async fn repeat(
+    /// Repeats a step on a thread of this name until the result is dropped.
+    fn repeat(
         self: &Arc<Self>,
+        thread: &str,
         step: fn(&KeyCache) -> Result<(), StoreError>,
         doing: &'static str,
         log: &Logger,
-    ) {
-        let mut tick = tokio::time::interval(REFRESH_INTERVAL);
-        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut fails = false;
-        loop {
-            tick.tick().await;
-            let cache = Arc::clone(self);
-            let failure = match tokio::task::spawn_blocking(move || step(&cache)).await {
-                Ok(Ok(())) => None,
-                Ok(Err(error)) => Some(crate::log::ErrorChain(&error).to_string()),
-                Err(_) => Some("the store panicked".to_string()),
-            };
-            match (&failure, fails) {
-                (Some(error), false) => warn!(log, "{} fails", doing; "error" => error),
-                (None, true) => info!(log, "{} works again", doing),
-                _ => {}
-            }
-            fails = failure.is_some();
-        }
+    ) -> io::Result<Sender<()>> {
+        let (stop, stopped) = channel();
+        let (cache, log) = (Arc::clone(self), log.clone());
+        let run = move || repeat_until(&stopped, || step(&cache), doing, &log);
+        std::thread::Builder::new().name(thread.to_string()).spawn(run)?;
+        Ok(stop)
     }
 
     /// Reads the keys again if the store's version of them has changed.
@@ -217,14 +217,225 @@ impl KeyCache {
     }
 
     /// Records the uses since the last call, in the order of the rows, so that each
-    /// transaction writes few pages.
+    /// transaction writes few pages. After an error they wait for the next call.
     fn record_uses(&self) -> Result<(), StoreError> {
         let mut uses = std::mem::take(&mut *self.uses.lock());
         uses.sort_unstable();
-        uses.chunks(USES_PER_TRANSACTION).try_for_each(|uses| self.store.record_last_used(uses))
+        let mut batches = uses.chunks(USES_PER_TRANSACTION);
+        let recorded = batches.try_for_each(|uses| self.store.record_last_used(uses));
+        if recorded.is_err() {
+            // Only the last use of each key, so that they do not grow without bound.
+            uses.dedup_by(|later, kept| {
+                let is_same = later.0 == kept.0;
+                if is_same {
+                    *kept = *later;
+                }
+                is_same
+            });
+            self.uses.lock().append(&mut uses);
+        }
+        recorded
     }
 
     fn elapsed_ms(&self) -> u64 {
         u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+/// The threads that keep a [`KeyCache`] current. They end soon after this is dropped.
+pub struct KeyRefresh {
+    _stop: [Sender<()>; 2],
+}
+
+/// Repeats a step until the sender is dropped, and logs when it begins to fail and when
+/// it works again.
+fn repeat_until(
+    stopped: &Receiver<()>,
+    step: impl Fn() -> Result<(), StoreError>,
+    doing: &'static str,
+    log: &Logger,
+) {
+    let mut fails = false;
+    loop {
+        let failure = match catch_unwind(AssertUnwindSafe(&step)) {
+            Ok(Ok(())) => None,
+            Ok(Err(error)) => Some(crate::log::ErrorChain(&error).to_string()),
+            Err(_) => Some("the store panicked".to_string()),
+        };
+        match (&failure, fails) {
+            (Some(error), false) => warn!(log, "{} fails", doing; "error" => error),
+            (None, true) => info!(log, "{} works again", doing),
+            _ => {}
+        }
+        fails = failure.is_some();
+        if stopped.recv_timeout(REFRESH_INTERVAL) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{Clock, SystemClock};
+    use crate::keys::ApiKey;
+    use crate::store::sqlite::SqliteStore;
+    use crate::store::{
+        Cancellation, CancelledBatch, NewKey, OrderChange, OrderCounts, Rotation, Versions,
+    };
+    use chrono::DateTime;
+    use std::sync::atomic::{AtomicBool, AtomicUsize};
+    use store_orders_api::plans::Plan;
+    use store_orders_api::types::Pet;
+    use tempfile::TempDir;
+
+    /// A store that counts how often the keys were read, and can be made to fail.
+    struct Watched {
+        store: SqliteStore,
+        reads: AtomicUsize,
+        fails: AtomicBool,
+        /// When the versions were read last, and how long that takes.
+        asked: Mutex<Option<Instant>>,
+        takes: Duration,
+        _directory: TempDir,
+    }
+
+    impl Watched {
+        fn new(takes: Duration) -> Watched {
+            let directory = tempfile::tempdir().unwrap();
+            let store = SqliteStore::open(directory.path()).unwrap();
+            store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();
+            let (reads, fails, asked) = Default::default();
+            Watched { store, reads, fails, asked, takes, _directory: directory }
+        }
+
+        fn issue(&self) -> ApiKey {
+            let environment = Environment::Production;
+            let new = NewKey { account: "acme", environment, expires_after: None };
+            self.store.issue_key(&new, 0).unwrap().key
+        }
+
+        fn failure(&self) -> Result<(), StoreError> {
+            match self.fails.load(Ordering::Relaxed) {
+                true => Err(StoreError::Refused("a test says so".to_string())),
+                false => Ok(()),
+            }
+        }
+    }
+
+    impl Store for Watched {
+        fn versions(&self) -> Result<Versions, StoreError> {
+            self.failure()?;
+            *self.asked.lock() = Some(Instant::now());
+            std::thread::sleep(self.takes);
+            self.store.versions()
+        }
+
+        fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError> {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            self.store.keys()
+        }
+
+        fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
+            self.failure()?;
+            self.store.record_last_used(uses)
+        }
+
+        fn for_each_order_since(
+            &self,
+            _: i64,
+            _: &mut dyn FnMut(OrderChange<'_>),
+        ) -> Result<i64, StoreError> {
+            unreachable!()
+        }
+
+        fn cancel(&self, _: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
+            unreachable!()
+        }
+
+        fn pet(&self, _: i64) -> Result<Option<Pet>, StoreError> {
+            unreachable!()
+        }
+
+        fn count_orders(&self) -> Result<OrderCounts, StoreError> {
+            unreachable!()
+        }
+
+        fn quick_check(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Option<String>, StoreError> {
+            unreachable!()
+        }
+
+        fn try_write(&self) -> Result<(), StoreError> {
+            unreachable!()
+        }
+    }
+
+    /// Whether the cache accepts the key; `None` if it cannot check it.
+    fn accepts(cache: &KeyCache, key: &ApiKey) -> Option<bool> {
+        let now = SystemClock::start().now();
+        let found = cache.find(key.expose().as_bytes(), Environment::Production, now, |_| ());
+        found.map(|found| found.is_ok())
+    }
+
+    #[test]
+    fn a_key_that_was_not_checked_for_a_second_is_refused() {
+        let store = Arc::new(Watched::new(Duration::ZERO));
+        let key = store.issue();
+        let mut cache = KeyCache::open(store.clone()).unwrap();
+        // Opened, and so refreshed, this much earlier.
+        let opened = cache.opened;
+        cache.opened = opened.checked_sub(STALE_AFTER + Duration::from_millis(1)).unwrap();
+        assert_eq!(accepts(&cache, &key), None);
+        store.fails.store(true, Ordering::Relaxed);
+        cache.refresh().unwrap_err();
+        assert_eq!(accepts(&cache, &key), None);
+        store.fails.store(false, Ordering::Relaxed);
+        cache.refresh().unwrap();
+        assert!(cache.is_current());
+        assert_eq!(STALE_AFTER, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn a_refresh_counts_from_when_it_began() {
+        let store = Arc::new(Watched::new(Duration::from_millis(20)));
+        let cache = KeyCache::open(store.clone()).unwrap();
+        cache.refresh().unwrap();
+        let asked = store.asked.lock().unwrap().duration_since(cache.opened).as_millis();
+        assert!(u128::from(cache.refreshed_at_ms.load(Ordering::Relaxed)) <= asked);
+    }
+
+    #[test]
+    fn the_keys_are_read_again_only_after_a_change() {
+        let store = Arc::new(Watched::new(Duration::ZERO));
+        let first = store.issue();
+        let cache = KeyCache::open(store.clone()).unwrap();
+        let refreshed = || {
+            cache.refresh().unwrap();
+            store.reads.load(Ordering::Relaxed)
+        };
+        assert_eq!([refreshed(), refreshed()], [1, 1], "the version is the one that was read");
+        let second = store.issue();
+        assert_eq!([refreshed(), refreshed()], [2, 2]);
+        assert_eq!([&first, &second].map(|key| accepts(&cache, key)), [Some(true); 2]);
+        let key_id = &store.store.key_records().unwrap()[0].id;
+        let rotation = Rotation { key_id, overlap: Duration::ZERO };
+        store.store.rotate_key(rotation, 0).unwrap();
+        assert_eq!(refreshed(), 3);
+        assert_eq!([&first, &second].map(|key| accepts(&cache, key)), [Some(false), Some(true)]);
+    }
+
+    #[test]
+    fn uses_that_could_not_be_recorded_are_recorded_later() {
+        let store = Arc::new(Watched::new(Duration::ZERO));
+        let key = store.issue();
+        let cache = KeyCache::open(store.clone()).unwrap();
+        store.fails.store(true, Ordering::Relaxed);
+        assert_eq!(accepts(&cache, &key), Some(true));
+        cache.uses.lock().push((1, 7));
+        cache.record_uses().unwrap_err();
+        assert_eq!(cache.uses.lock().len(), 1, "one for each key");
+        store.fails.store(false, Ordering::Relaxed);
+        cache.record_uses().unwrap();
+        assert!(store.store.key_records().unwrap()[0].used_at > Some(7));
     }
 }

@@ -12,6 +12,7 @@
 //! | [`context`] | what a request can reach |
 //! | [`orders`] | the list as encoded pages, and the writer of cancellations |
 //! | [`key_cache`] | the known keys, kept current from the store |
+//! | [`store_check`] | whether the store is damaged, found out after the start |
 //! | [`import`] | records from CSV, JSON and NDJSON |
 //! | [`store`] | the `Store` trait and its rows; SQLite behind it |
 //! | [`config`] | settings: flags, environment, file, defaults |
@@ -38,3 +39,4 @@ pub mod orders;
 mod property_config;
 pub mod server;
 pub mod store;
+pub mod store_check;

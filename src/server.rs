@@ -10,12 +10,13 @@ use crate::clock::Clock;
 use crate::config::ServerConfig;
 use crate::context::ServerContext;
 use crate::http::{BuildError, Docs, InnerRouter, Middleware, TrustedProxies};
-use crate::key_cache::KeyCache;
+use crate::key_cache::{KeyCache, KeyRefresh};
 use crate::limits::Limits;
 use crate::log::{LogBuffer, RequestLog};
 use crate::metrics::Metrics;
 use crate::orders::{OpenError, OrderList, RunningBatch};
 use crate::store::{Store, StoreError};
+use crate::store_check::StoreCheck;
 use dropshot::{ConfigDropshot, ConfigTls, HandlerTaskMode, HttpServer, ServerBuilder};
 use listener::ListeningSocket;
 use slog::{Logger, info, warn};
@@ -55,6 +56,9 @@ pub enum StartError {
     /// The keys could not be read.
     #[error("the keys cannot be read")]
     Keys(#[from] StoreError),
+    /// The threads that check the keys and the store could not be started.
+    #[error("the threads that check the keys and the store cannot be started")]
+    Threads(#[source] std::io::Error),
     /// The document could not be emitted.
     #[error("the API document cannot be emitted")]
     Document(#[from] DocumentError),
@@ -89,6 +93,8 @@ pub struct Server {
     admin_context: Arc<AdminContext>,
     certificate: Option<Arc<ReloadableCertificate>>,
     background: Vec<JoinHandle<()>>,
+    _key_refresh: KeyRefresh,
+    store_check: StoreCheck,
     log: Logger,
     drain_timeout: Duration,
 }
@@ -120,11 +126,17 @@ impl Server {
             .map_err(|source| StartError::Listen { address: config.listen, source })?;
         // Before more files and sockets are opened.
         let socket = ListeningSocket::prepared(http.local_addr(), config.stalled_after, &log);
-        let mut background =
-            vec![tokio::spawn(Arc::clone(&context.keys).keep_current(log.clone()))];
+        let key_refresh = context.keys.keep_current(&log).map_err(StartError::Threads)?;
+        let store_check =
+            StoreCheck::start(Arc::clone(&context.store), &log).map_err(StartError::Threads)?;
         let reloads = certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
-        background.extend(reloads.map(tokio::spawn));
-        let admin_context = Arc::new(AdminContext::new(context, log_buffer));
+        let background = reloads.map(tokio::spawn).collect();
+        let admin_context = Arc::new(AdminContext::new(
+            context,
+            log_buffer,
+            store_check.clone(),
+            config.refuse_damaged,
+        ));
         let admin = admin::listen(config.admin_listen, &admin_context, &log)?;
         let drain_timeout = config.drain_timeout();
         let server = Server {
@@ -134,6 +146,8 @@ impl Server {
             admin_context,
             certificate,
             background,
+            _key_refresh: key_refresh,
+            store_check,
             log,
             drain_timeout,
         };
@@ -185,6 +199,7 @@ impl Server {
     pub async fn stop(self) {
         info!(self.log, "stopping");
         self.admin_context.begin_stopping();
+        self.store_check.stop();
         if tokio::time::timeout(self.drain_timeout, drain(self.http, self.socket)).await.is_err() {
             warn!(self.log, "requests under way did not finish in time";
                 "seconds" => self.drain_timeout.as_secs_f64());

@@ -58,6 +58,13 @@ pub trait Store: Send + Sync {
     /// other call.
     fn count_orders(&self) -> Result<OrderCounts, StoreError>;
 
+    /// The first damage to the structure of the store, if there is any. It reads all of it,
+    /// blocks no other call, and ends with an error once `gives_up` returns true.
+    fn quick_check(
+        &self,
+        gives_up: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<String>, StoreError>;
+
     /// Commits a write that changes no row, to test whether writing works.
     fn try_write(&self) -> Result<(), StoreError>;
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 use store_orders::keys::Environment;
 use store_orders_api::plans::Plan;
-use testbed::in_process::TestSetup;
-use testbed::{Key, wait_a_second_until};
+use testbed::in_process::{CapturedLog, Fault, TestSetup};
+use testbed::{Key, wait_a_second_until, wait_until};
 
 const WITHOUT_KEY: &str = "Bearer realm=\"store-orders\"";
 const WITH_KEY: &str = "Bearer realm=\"store-orders\", error=\"invalid_token\"";
@@ -120,4 +120,30 @@ async fn a_revocation_by_another_process_holds_within_a_second() {
         server.list_with(&key).await.status == 401
     })
     .await;
+}
+
+#[tokio::test]
+async fn while_keys_cannot_be_checked_none_is_accepted_and_the_log_says_when() {
+    let log = CapturedLog::new();
+    let mut setup = TestSetup::new().with_log(&log);
+    let key = setup.key(Plan::Business);
+    let store = setup.add_faulty_store();
+    let server = setup.serve().await;
+    // No such path, so that the store is asked for the key alone.
+    let status = async || server.send_with(&key, "GET", "/v1/x").await.status.as_u16();
+    assert_eq!(status().await, 404);
+    let events = |level: &str| {
+        let lines = log.lines(level);
+        let named = lines.iter().filter_map(|line| line["msg"].as_str().map(str::to_string));
+        named.filter(|event| event.starts_with("checking keys")).collect::<Vec<_>>()
+    };
+    for fault in [Fault::Fails, Fault::Panics] {
+        store.set(fault);
+        wait_until("the key is refused", || async { status().await == 503 }).await;
+        store.set(Fault::None);
+        wait_until("the key is accepted", || async { status().await == 404 }).await;
+    }
+    assert_eq!(events("WARN"), ["checking keys against the store fails"; 2]);
+    wait_until("the second one is logged", || async { events("INFO").len() == 2 }).await;
+    assert_eq!(events("INFO"), ["checking keys against the store works again"; 2]);
 }

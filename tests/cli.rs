@@ -4,6 +4,7 @@ mod accounts_and_keys;
 mod backup;
 mod check;
 mod config;
+mod data_directory;
 mod errors;
 mod help;
 mod imports;

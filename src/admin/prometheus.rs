@@ -4,6 +4,7 @@ use super::computed_gauge::ComputedGauge;
 use super::orders_gauge::OrdersGauge;
 use crate::context::ServerContext;
 use crate::log::LogBuffer;
+use crate::store_check::StoreCheck;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use std::sync::Arc;
@@ -16,6 +17,7 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 pub fn registry(
     server: &ServerContext,
     orders: OrdersGauge,
+    store_check: &StoreCheck,
     log_buffer: Option<&LogBuffer>,
 ) -> Registry {
     let mut registry = Registry::with_prefix("store_orders");
@@ -47,6 +49,11 @@ pub fn registry(
         metrics.rate_limited.banned,
     );
     registry.register("orders", "Orders in the store", orders);
+    registry.register(
+        "store_damaged",
+        "1 if the check after the start found the store damaged",
+        store_check.gauge().clone(),
+    );
     registry.register(
         "commit_batch_size",
         "Cancellations that one transaction carried out",

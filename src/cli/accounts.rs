@@ -80,7 +80,10 @@ impl PlanArgs {
 
 impl AccountsCommand {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-        let store = options.open_store()?;
+        let store = match self {
+            AccountsCommand::Create { .. } => options.open_or_create_store()?,
+            _ => options.open_store()?,
+        };
         let now = Utc::now().trunc_subsecs(0);
         match self {
             AccountsCommand::Create { name, plan } => {

@@ -1,9 +1,11 @@
 //! `backup` and `restore`: a snapshot of a live store, and a store from a snapshot.
 
 use super::check::{Checked, counts};
+use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::Printer;
-use crate::store::sqlite;
+use crate::config::path_parser;
+use crate::store::sqlite::{self, BackupError};
 use clap::Args;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -13,7 +15,7 @@ use std::path::PathBuf;
 #[derive(Args, Debug)]
 pub struct BackupArgs {
     /// The file to write; it must not exist
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = path_parser())]
     file: PathBuf,
 }
 
@@ -21,14 +23,21 @@ pub struct BackupArgs {
 #[derive(Args, Debug)]
 pub struct RestoreArgs {
     /// The file that `backup` wrote
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", value_parser = path_parser())]
     file: PathBuf,
 }
 
 impl BackupArgs {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         let directory = &options.store.data_dir;
-        let bytes = with_bar(|progress| sqlite::back_up(directory, &self.file, progress))?;
+        let interrupts = Interrupts::watch()?;
+        let copy = |progress: sqlite::CopyProgress<'_>| {
+            sqlite::back_up(directory, &self.file, progress, interrupts.flag())
+        };
+        let bytes = match with_bar(copy) {
+            Err(BackupError::Interrupted) => return Err(interrupts.into_error()),
+            copied => copied?,
+        };
         let file = self.file.display();
         let text = format!("wrote {file}: {}", HumanBytes(bytes));
         Ok(printer.show(&json!({ "file": file.to_string(), "bytes": bytes }), text)?)

@@ -81,7 +81,7 @@ pub(super) fn import<R: Importable>(
     let mut parsed = parse::<R>(&content).with_context(|| name.clone())?;
     drop(content);
 
-    let store = options.open_store()?;
+    let store = options.open_or_create_store()?;
     let skipped = remove_existing(&store, &mut parsed.rows, args, &mut parsed.bad)?;
     if parsed.bad.count() > 0 {
         return Err(InvalidFile { file: name, bad: parsed.bad }.into());

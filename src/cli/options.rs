@@ -3,9 +3,11 @@
 use crate::clock::{Clock, SystemClock};
 use crate::config::StoreSettings;
 use crate::limits::{LimitsFileReport, LimitsReport};
-use crate::store::sqlite::SqliteStore;
+use crate::store::StoreError;
+use crate::store::sqlite::{SqliteStore, WaitNotice};
 use clap::Args;
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// The options of every command.
 #[derive(Args, Debug)]
@@ -21,8 +23,20 @@ pub struct Options {
 }
 
 impl Options {
-    /// Opens the store in the data directory.
+    /// Opens the store in the data directory, which must hold one.
     pub fn open_store(&self) -> anyhow::Result<SqliteStore> {
+        self.open(SqliteStore::open_existing)
+    }
+
+    /// Opens the store in the data directory; both are created if missing.
+    pub fn open_or_create_store(&self) -> anyhow::Result<SqliteStore> {
+        self.open(SqliteStore::open_for_command)
+    }
+
+    fn open(
+        &self,
+        open: fn(&Path, WaitNotice) -> Result<SqliteStore, StoreError>,
+    ) -> anyhow::Result<SqliteStore> {
         let directory = &self.store.data_dir;
         if directory.exists() && !directory.is_dir() {
             anyhow::bail!(
@@ -30,7 +44,7 @@ impl Options {
                 directory.display()
             );
         }
-        Ok(SqliteStore::open(directory)?)
+        Ok(open(directory, say_waiting)?)
     }
 
     /// Opens what was counted of the requests to this store; `clock` must give the time to
@@ -43,4 +57,9 @@ impl Options {
         let directory = &self.store.data_dir;
         Ok(Box::new(LimitsFileReport::open(directory, &store.id()?, clock.boot())?))
     }
+}
+
+fn say_waiting() {
+    // If standard error is closed, the wait is as long.
+    let _ = writeln!(anstream::stderr(), "waiting for the server or another command to write");
 }

@@ -7,7 +7,7 @@ mod systemd;
 
 pub use error::ServeError;
 pub use process::run;
-pub use signals::HangUp;
+pub use signals::{HangUp, Signals, StopSignal};
 
 use crate::config::{EffectiveSettings, ServerConfig};
 use crate::server::Server;

@@ -1,11 +1,12 @@
 //! The settings: their names, meanings, defaults and types.
 
 use crate::keys::Environment;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches, ValueEnum};
 use ipnet::IpNet;
 use slog::Level;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ pub struct StoreSettings {
         global = true,
         value_name = "DIR",
         env = "STORE_ORDERS_DATA_DIR",
+        value_parser = path_parser(),
         default_value = "./store-orders-data"
     )]
     pub data_dir: PathBuf,
@@ -80,6 +82,18 @@ pub struct ServerConfig {
         default_value = "60s"
     )]
     pub stalled_after: Duration,
+    /// Answer 503 at /readyz when the check after the start finds the store damaged
+    #[arg(
+        long,
+        value_name = "BOOL",
+        env = "STORE_ORDERS_REFUSE_DAMAGED",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        default_value = "false"
+    )]
+    pub refuse_damaged: bool,
     /// MiB of memory that outdated lists may hold while clients read them slowly; beyond
     /// it the oldest of the account that holds most is cut off
     #[arg(long, value_name = "N", env = "STORE_ORDERS_OUTDATED_LISTS_MIB", default_value = "256")]
@@ -198,6 +212,15 @@ impl LogLevel {
             LogLevel::Debug => Some(Level::Debug),
         }
     }
+}
+
+/// Parses the path of a file or directory that SQLite opens. One that begins with `file:`
+/// would be a URI to it: the bundled SQLite is built so, and no flag turns that off.
+pub fn path_parser() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| {
+        let is_uri = path.as_os_str().as_encoded_bytes().starts_with(b"file:");
+        if is_uri { Path::new(".").join(path) } else { path }
+    })
 }
 
 /// A duration such as `20s` or `1m 30s`.

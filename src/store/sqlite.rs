@@ -9,10 +9,12 @@
 //! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
 //! | `orders`, `import`, `accounts`, `keys` | what the operator's commands ask |
 //! | `check`, `backup` | whether a store is sound; backup and restore |
+//! | `damage` | whether a store is damaged, while it is served |
 //! | `versions`, `wal_index` | the versions, and the cheap test for a new commit |
 //! | `schema`, `schema_1.sql`, `schema_2.sql` | the tables and their migrations |
 //! | `identity` | the id of a store, and the new one after a restore |
 //! | `connection`, `columns` | connections and transactions; columns that hold words |
+//! | `write_access`, `intent_lock` | the connection that writes; server and commands take turns |
 //! | `server_lock`, `directory` | one server per data directory; its files' owner |
 
 mod accounts;
@@ -20,9 +22,11 @@ mod backup;
 mod check;
 mod columns;
 mod connection;
+mod damage;
 mod directory;
 mod identity;
 mod import;
+mod intent_lock;
 mod keys;
 mod orders;
 mod schema;
@@ -30,27 +34,37 @@ mod server_lock;
 mod serving;
 mod versions;
 mod wal_index;
+mod write_access;
 
 pub use backup::{BackupError, CopyProgress, back_up, restore};
 pub use check::check;
 pub use server_lock::{LockError, ServerLock};
+pub use write_access::WaitNotice;
 
 use super::StoreError;
 use connection::{connect, doing};
-use directory::FILE_NAME;
+use directory::{FILE_NAME, existing_store, store_file};
+use intent_lock::IntentLock;
 use parking_lot::Mutex;
 use rusqlite::Connection;
+use server_lock::NoServer;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use versions::VersionChecker;
+use write_access::WriteAccess;
+
+const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The embedded store.
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
     /// The one connection of this process that writes.
-    writer: Mutex<Connection>,
-    /// Long reads: changed orders, all keys.
+    writer: WriteAccess,
+    /// Long reads: changed orders.
     scanner: Mutex<Connection>,
+    /// Reads the keys: a revocation must not wait for a long read.
+    keys: Mutex<Connection>,
     /// Reads of single rows.
     reader: Mutex<Connection>,
     /// Reads the versions and nothing else, so that no call holds it for long.
@@ -58,28 +72,124 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store of this directory, creating it if missing, and migrates its
-    /// schema.
+    /// Opens the store of this directory for the server that has its lock, or for the only
+    /// process that uses it. A missing store is created, an older one migrated.
     pub fn open(directory: &Path) -> Result<SqliteStore, StoreError> {
-        directory::create(directory)
-            .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
-        SqliteStore::open_file(directory.join(FILE_NAME)).map_err(doing("opened"))
+        let path = create(directory)?;
+        let open = || {
+            let mut writer = connect(&path)?;
+            schema::migrate(&mut writer, &path)?;
+            SqliteStore::with(directory, writer, || ())
+        };
+        open().map_err(doing("opened"))
     }
 
-    fn open_file(path: PathBuf) -> Result<SqliteStore, StoreError> {
-        let mut writer = connect(&path)?;
-        schema::migrate(&mut writer, &path)?;
+    /// The same for a command, which a server may be running beside: then it leaves the
+    /// schema and the checkpoints to the server. `notice` is called when it has long
+    /// waited to write.
+    pub fn open_for_command(
+        directory: &Path,
+        notice: WaitNotice,
+    ) -> Result<SqliteStore, StoreError> {
+        let path = create(directory)?;
+        let no_server = NoServer::hold(directory);
+        let open = || {
+            let mut writer = connect(&path)?;
+            if let Err(held @ LockError::Held { .. }) = &no_server {
+                if !schema::is_newest(&writer, &path)? {
+                    return Err(StoreError::Refused(format!(
+                        "the store needs a migration, but {held}"
+                    )));
+                }
+                writer.pragma_update(None, "wal_autocheckpoint", 0)?;
+            }
+            schema::migrate(&mut writer, &path)?;
+            SqliteStore::with(directory, writer, notice)
+        };
+        open().map_err(doing("opened"))
+    }
+
+    /// The same for a command that needs a store to be there already.
+    pub fn open_existing(directory: &Path, notice: WaitNotice) -> Result<SqliteStore, StoreError> {
+        existing_store(directory)?;
+        SqliteStore::open_for_command(directory, notice)
+    }
+
+    fn with(
+        directory: &Path,
+        writer: Connection,
+        notice: WaitNotice,
+    ) -> Result<SqliteStore, StoreError> {
+        let path = directory.join(FILE_NAME);
+        let intent = IntentLock::open(directory)
+            .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
         Ok(SqliteStore {
-            writer: Mutex::new(writer),
+            writer: WriteAccess::new(writer, intent, notice)?,
             scanner: Mutex::new(connect(&path)?),
+            keys: Mutex::new(connect(&path)?),
             reader: Mutex::new(connect(&path)?),
             versions: Mutex::new(VersionChecker::open(&path)?),
             path,
         })
     }
 
+    /// Moves the write-ahead log into the store's file and empties it, within this time.
+    /// False if another process read or wrote all the while.
+    pub fn checkpoint(&self, timeout: Duration) -> Result<bool, StoreError> {
+        let deadline = Instant::now() + timeout;
+        let writer = self.writer.lock_for_server(timeout)?;
+        let mut done = writer.checkpoint()?;
+        while !done && Instant::now() < deadline {
+            std::thread::sleep(CHECKPOINT_RETRY_INTERVAL);
+            done = writer.checkpoint()?;
+        }
+        Ok(done)
+    }
+
     /// The file that holds it.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+}
+
+/// The file of the store in this directory; both are created if missing.
+fn create(directory: &Path) -> Result<PathBuf, StoreError> {
+    directory::create(directory)
+        .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
+    store_file(directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beside_a_server_a_command_migrates_nothing_and_leaves_checkpoints_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || SqliteStore::open_for_command(directory.path(), || ());
+        let checkpoints_after = |store: &SqliteStore| -> i64 {
+            store
+                .writer
+                .lock()
+                .query_row("PRAGMA wal_autocheckpoint", [], |row| row.get(0))
+                .unwrap()
+        };
+        let lock = ServerLock::take(directory.path()).unwrap();
+        let refusal = open().unwrap_err().to_string();
+        let named = format!("a server (pid {}) has the store", std::process::id());
+        assert!(refusal.contains("migration") && refusal.contains(&named), "{refusal}");
+        let server = SqliteStore::open(directory.path()).unwrap();
+        let limit = |store: &SqliteStore| -> i64 {
+            store
+                .writer
+                .lock()
+                .query_row("PRAGMA journal_size_limit", [], |row| row.get(0))
+                .unwrap()
+        };
+        assert_eq!(limit(&server), 64 << 20);
+        assert_eq!(checkpoints_after(&open().unwrap()), 0);
+        assert_eq!(checkpoints_after(&server), 1_000);
+        drop(lock);
+        assert_eq!(checkpoints_after(&open().unwrap()), 1_000);
     }
 }

@@ -4,13 +4,14 @@ use super::damage;
 use rusqlite::Connection;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Stdio;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 use store_orders::store::Store;
-use store_orders::store::sqlite::{SqliteStore, back_up, check, restore};
+use store_orders::store::sqlite::{BackupError, SqliteStore, back_up, check, restore};
 use testbed::in_process::TestSetup;
-use testbed::{CliSandbox, WAIT_TIMEOUT};
+use testbed::{ChildProcess, CliSandbox, Signal, WAIT_TIMEOUT};
 
 const ORDERS: i64 = 50_000;
 
@@ -26,7 +27,7 @@ fn cancelled(file: &Path) -> Vec<i64> {
 /// have been cancelled; how many were when it began.
 fn copy_while_cancelled(directory: &Path, file: &Path, done: &AtomicI64) -> i64 {
     let began = AtomicI64::new(0);
-    back_up(directory, file, &|copied, all| {
+    let progress = |copied, all| {
         assert!(copied <= all);
         if began.load(Ordering::SeqCst) == 0 {
             assert!(copied < all, "it is too small to be copied in steps");
@@ -37,8 +38,8 @@ fn copy_while_cancelled(directory: &Path, file: &Path, done: &AtomicI64) -> i64 
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
-    })
-    .unwrap();
+    };
+    back_up(directory, file, &progress, &AtomicBool::new(false)).unwrap();
     began.into_inner()
 }
 
@@ -111,7 +112,7 @@ fn a_backup_is_one_file_of_its_owner_and_overwrites_nothing() {
     let error = sandbox.run(&["backup", "nowhere/backup.sqlite"]).error();
     assert!(error.starts_with("cannot write nowhere/backup.sqlite: No such file"), "{error}");
     let error = sandbox.run(&["backup", "new", "--data-dir", "none"]).error();
-    assert_eq!(error, "there is no store at none/store.sqlite");
+    assert_eq!(error, "there is no store at none/store.sqlite; name it with --data-dir");
     assert!(!sandbox.path("none").exists());
 }
 
@@ -198,4 +199,41 @@ fn what_is_no_sound_store_is_not_restored() {
     let output = sandbox.run(&["restore", "backup.sqlite", "--data-dir", "new"]);
     assert_eq!(output.status, 1, "{}", output.stdout);
     assert_eq!(sandbox.names("new"), ["server.lock"]);
+}
+
+#[test]
+fn an_interrupted_backup_leaves_nothing() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending(1..=ORDERS);
+    let interrupted = AtomicBool::new(false);
+    let progress = |_, _| {
+        assert_eq!(sandbox.names("").len(), 2, "a copy is under way");
+        assert!(!interrupted.swap(true, Ordering::SeqCst), "it went on");
+    };
+    let file = sandbox.path("b.sqlite");
+    let error =
+        back_up(&sandbox.path("store-orders-data"), &file, &progress, &interrupted).unwrap_err();
+    assert!(matches!(error, BackupError::Interrupted), "{error}");
+    assert_eq!(sandbox.names(""), ["store-orders-data"]);
+}
+
+#[test]
+fn a_signal_leaves_a_whole_backup_or_none() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending(1..=ORDERS);
+    for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let mut backup = sandbox.command(&["backup", "b.sqlite"]);
+        let child = backup.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut backup = ChildProcess::new(child, "backup");
+        let copy = |name: &String| name.starts_with(".store-orders-");
+        while backup.is_running() && !sandbox.names("").iter().any(copy) {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        backup.signal(signal).unwrap();
+        match backup.wait().unwrap().code() {
+            Some(0) => std::fs::remove_file(sandbox.path("b.sqlite")).unwrap(),
+            code => assert_eq!(code, Some(status)),
+        }
+        assert_eq!(sandbox.names(""), ["store-orders-data"]);
+    }
 }

@@ -55,8 +55,9 @@ fn the_data_directory_comes_from_the_flag_then_the_environment() {
 fn a_data_directory_that_cannot_be_used_is_one_line() {
     let sandbox = CliSandbox::new();
     sandbox.write("file", "");
+    let create = ["accounts", "create", "acme", "--plan", "pro"];
     let refused =
-        |directory: &str| sandbox.run(&["orders", "list", "--data-dir", directory]).error();
+        |directory: &str| sandbox.run(&[&create[..], &["--data-dir", directory]].concat()).error();
     assert_eq!(
         refused("file"),
         "cannot use the data directory file: it is a file; choose another --data-dir"
@@ -77,7 +78,8 @@ fn a_directory_without_write_permission_is_one_line() {
         println!("skipped: this user may write in any directory, as root does");
         return;
     }
-    let error = sandbox.run(&["orders", "list", "--data-dir", "closed"]).error();
+    let create = ["accounts", "create", "acme", "--plan", "pro", "--data-dir", "closed"];
+    let error = sandbox.run(&create).error();
     assert!(error.starts_with("data directory closed: the store cannot be opened: "), "{error}");
 }
 

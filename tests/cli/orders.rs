@@ -65,6 +65,7 @@ fn an_order_is_shown_whatever_its_status() {
 #[test]
 fn a_list_can_be_narrowed() {
     let sandbox = CliSandbox::new();
+    sandbox.import_pending([]);
     assert_eq!(sandbox.run(&["orders", "list", "--json"]).done(), "[]\n");
     assert_eq!(
         sandbox.run(&["orders", "list"]).done(),
@@ -87,6 +88,23 @@ fn a_list_can_be_narrowed() {
     assert_eq!(ids(&["--limit", "0"]), [0; 0]);
     assert_eq!(ids(&["--status", "cancelled"]), [0; 0]);
     list(&["--status", "gone"]).usage();
+}
+
+#[test]
+fn a_command_that_waits_to_write_says_so() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending([1]);
+    let other = sandbox.path("store-orders-data/store.sqlite");
+    let other = rusqlite::Connection::open(other).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut ship = sandbox.command(&["orders", "ship", "1"]);
+    let mut child = ship.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "waiting for the server or another command to write\n");
+    other.execute_batch("ROLLBACK").unwrap();
+    assert!(child.wait().unwrap().success());
+    assert_eq!(status_of(&sandbox, "1"), "shipped");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::windows::admitted;
 use rusqlite::Connection;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use store_orders::store::sqlite::{SqliteStore, back_up, restore};
 use testbed::in_process::{CapturedLog, NOON, TestSetup};
@@ -202,7 +203,7 @@ async fn a_restored_store_inherits_no_window_and_no_ban() {
     let mut setup = TestSetup::new().with_log(&captured);
     let key = setup.enterprise_key(1, 1_000);
     let backup = setup.directory.path().join("backup.sqlite");
-    back_up(setup.directory.path(), &backup, &|_, _| ()).unwrap();
+    back_up(setup.directory.path(), &backup, &|_, _| (), &AtomicBool::new(false)).unwrap();
     let banned = setup.enterprise_key(1, 1_000);
     let server = setup.serve().await;
     for key in [&key, &banned] {

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::time::Duration;
 use store_orders::config::AdminListen;
 use store_orders_api::plans::Plan;
-use testbed::in_process::{Fault, TestServer, TestSetup};
+use testbed::in_process::{CapturedLog, Fault, TestServer, TestSetup};
 use testbed::{CliSandbox, ServerProcess, wait_until};
 
 /// The status and the body of what the admin listener answers.
@@ -146,4 +146,36 @@ async fn its_requests_are_not_counted() {
         ask(&admin_origin(&server), "/readyz").await;
     }
     assert_eq!(remaining().await, 998);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_damaged_store_is_named_and_refused_if_the_operator_chose_so() {
+    for (damages, refuses, status) in [(false, true, 200), (true, false, 200), (true, true, 503)] {
+        let log = CapturedLog::new();
+        let mut setup = setup().with_log(&log);
+        setup.config.refuse_damaged = refuses;
+        setup.pending(1..=3);
+        if damages {
+            let spoil = "PRAGMA ignore_check_constraints = ON; UPDATE orders SET quantity = 0";
+            let store = rusqlite::Connection::open(setup.store.path()).unwrap();
+            store.execute_batch(spoil).unwrap();
+        }
+        let server = setup.serve().await;
+        let origin = admin_origin(&server);
+        let (level, event) =
+            if damages { ("ERRO", "is damaged") } else { ("INFO", "no damage found") };
+        let logged = || async {
+            let lines = log.lines(level);
+            lines.iter().any(|line| line["msg"].as_str().unwrap().contains(event))
+        };
+        wait_until("the check ends", logged).await;
+        let gauge = format!("store_orders_store_damaged {}\n", i32::from(damages));
+        let shown = || async { ask(&origin, "/metrics").await.1.contains(&gauge) };
+        wait_until("the metrics have it", shown).await;
+        let answered = || async {
+            let (found, body) = ask(&origin, "/readyz").await;
+            found == status && body.contains("CHECK constraint failed in orders") == damages
+        };
+        wait_until("it is ready or not", answered).await;
+    }
 }

@@ -87,3 +87,26 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
     assert_eq!(report.problems, Vec::<String>::new());
     assert_eq!((report.orders.pending, report.orders.cancelled), (90, 10));
 }
+
+/// The log of a store grows to 4 MiB before SQLite checkpoints it by itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_that_fills_the_disk_makes_room_for_itself() {
+    let data = DataDir::temporary().unwrap();
+    data.import_pending(1..=100).unwrap();
+    let key = data.issue_key("acme", "business").unwrap();
+    let server = serve(&data);
+    let caller = Caller::of(&server, &key);
+    limit_files(&server, Some(200_000));
+    let mut refused = 0;
+    for id in 1..=100 {
+        match caller.cancel(id).await.status().as_u16() {
+            503 => {
+                refused += 1;
+                assert_eq!(caller.cancel(id).await.status(), 204, "order {id}");
+            }
+            status => assert_eq!(status, 204, "order {id}"),
+        }
+    }
+    assert!(refused > 0, "the log never reached the limit");
+    assert_eq!(caller.listed().await, Vec::<i64>::new());
+}

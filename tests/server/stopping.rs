@@ -52,6 +52,35 @@ async fn a_client_that_never_reads_delays_the_exit_no_longer_than_allowed() {
     assert_eq!(answer.headers()["x-ratelimit-remaining"], "998");
 }
 
+/// Another connection is open, so that none of the server's is the last one, which SQLite
+/// would have empty the log.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_stop_the_stores_file_alone_is_whole() {
+    let (data, key) = data_with(5);
+    let server = data.serve(&[]).unwrap();
+    let tap = Tap::before(server.address().unwrap());
+    let client = store_orders_client::Client::connect(tap.base_url(), &key.text).unwrap();
+    let open = SqliteStore::open(data.path()).unwrap();
+    for id in 1..=5 {
+        client.cancel_order(id).await.unwrap();
+    }
+    let log = data.path().join("store.sqlite-wal");
+    assert!(log.metadata().unwrap().len() > 0);
+    server.signal(Signal::TERM).unwrap();
+    assert_eq!(server.exited().await.0.code(), Some(0));
+    assert_eq!(log.metadata().unwrap().len(), 0);
+    drop(open);
+
+    // A log that cannot be emptied is one line.
+    let server = data.serve(&[]).unwrap();
+    let reader = rusqlite::Connection::open(data.path().join("store.sqlite")).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM orders").unwrap();
+    data.issue_key("acme-2", "pro").unwrap();
+    server.signal(Signal::TERM).unwrap();
+    let (ended, text) = server.exited().await;
+    assert_eq!((ended.code(), text.matches("write-ahead log not emptied").count()), (Some(0), 1));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_signal_ends_it_at_once() {
     let (data, key) = data_with(MANY_ORDERS);

@@ -7,13 +7,14 @@ use super::systemd;
 use crate::clock::SystemClock;
 use crate::config::ServerConfig;
 use crate::limits::{InMemoryLimits, LimitsFile, LimitsPersister};
-use crate::log::LogBuffer;
+use crate::log::{ErrorChain, LogBuffer};
 use crate::server::{Dependencies, Server};
 use crate::store::sqlite::SqliteStore;
 use sd_notify::NotifyState;
 use slog::{Logger, crit, error, info, warn};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
@@ -23,6 +24,10 @@ const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The part of the time to stop that is left for the log after the limits file.
 const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 
+/// How long the store's write-ahead log may take to be emptied, if there is that much time:
+/// long enough for the checkpoint of a slow disk, which is a few writes.
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// Runs a server on this store until a signal stops it; `announce` prints where it
 /// listens.
 pub fn run(
@@ -31,6 +36,7 @@ pub fn run(
     hang_up: HangUp,
     announce: impl FnOnce(&Server) -> std::io::Result<()>,
 ) -> Result<(), ServeError> {
+    create_private_files();
     let buffer = LogBuffer::start(std::io::stderr()).map_err(system("cannot start the log"))?;
     let log = crate::log::logger(&buffer, config.log_level.level());
     log_panics(&log, &buffer);
@@ -44,10 +50,10 @@ pub fn run(
     let directory = store.path().parent().unwrap_or(Path::new("."));
     let file = LimitsFile::open(directory, store.id()?, limits.clone(), clock.clone(), log.clone());
     let persister = LimitsPersister::start(file).map_err(system("cannot start the limits file"))?;
-    let log_buffer = Some(Arc::clone(&buffer));
+    let (store, log_buffer) = (Arc::new(store), Some(Arc::clone(&buffer)));
     let dependencies =
-        Dependencies { store: Arc::new(store), limits, clock, log: log.clone(), log_buffer };
-    let process = Process { config, hang_up, persister, log, buffer };
+        Dependencies { store: store.clone(), limits, clock, log: log.clone(), log_buffer };
+    let process = Process { config, hang_up, store, persister, log, buffer };
     let result = process.run(&runtime, dependencies, announce);
     // Do not wait for slow clients or a blocked disk.
     runtime.shutdown_background();
@@ -57,6 +63,7 @@ pub fn run(
 struct Process {
     config: ServerConfig,
     hang_up: HangUp,
+    store: Arc<SqliteStore>,
     persister: LimitsPersister,
     log: Logger,
     buffer: Arc<LogBuffer>,
@@ -116,13 +123,35 @@ impl Process {
         Ok((server, signals))
     }
 
-    /// Writes the last counts and log lines, until the deadline at most. Blocks.
+    /// Writes the last counts, the store's write-ahead log and log lines, until the
+    /// deadline at most. Blocks.
     fn finish(self, deadline: Instant) {
         let left = || deadline.saturating_duration_since(Instant::now());
         if !self.persister.finish(left().saturating_sub(LOG_FLUSH_RESERVE)) {
             error!(self.log, "last request counts not saved in time");
         }
+        let timeout = left().saturating_sub(LOG_FLUSH_RESERVE).min(CHECKPOINT_TIMEOUT);
+        if let Err(error) = checkpoint(self.store, timeout) {
+            warn!(self.log, "write-ahead log not emptied"; "error" => error,
+                "effect" => "store.sqlite is whole only together with store.sqlite-wal");
+        }
         self.buffer.flush(left());
+    }
+}
+
+/// Empties the store's write-ahead log, so that `store.sqlite` alone has everything. The
+/// connections are not closed in order, which would do the same.
+fn checkpoint(store: Arc<SqliteStore>, timeout: Duration) -> Result<(), String> {
+    let (sender, outcome) = channel();
+    // A disk may block for longer than there is time.
+    let run = move || sender.send(store.checkpoint(timeout / 2));
+    let thread = std::thread::Builder::new().name("checkpoint".to_string()).spawn(run);
+    thread.map_err(|error| error.to_string())?;
+    match outcome.recv_timeout(timeout) {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err("another process reads or writes the store".to_string()),
+        Ok(Err(error)) => Err(ErrorChain(&error).to_string()),
+        Err(_) => Err("not done in time".to_string()),
     }
 }
 
@@ -138,6 +167,12 @@ fn reload(server: &Server, log: &Logger) {
     };
     let (certificate, log) = (Arc::clone(certificate), log.clone());
     tokio::task::spawn_blocking(move || certificate.reload(&log));
+}
+
+/// From now on every file of this process is created for its owner alone.
+fn create_private_files() {
+    #[cfg(target_os = "linux")]
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
 
 /// Each connection is an open file, and the default limit is often far below the

@@ -3,7 +3,7 @@
 
 use super::check::{examine, open_existing, quick_check};
 use super::connection::doing;
-use super::directory::{FILE_NAME, give_to_owner};
+use super::directory::{FILE_NAME, existing_store, give_to_owner};
 use super::identity::begin_new_store;
 use super::schema;
 use super::server_lock::{LockError, ServerLock};
@@ -14,6 +14,7 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tempfile::{TempDir, TempPath};
 
@@ -49,6 +50,9 @@ pub enum BackupError {
         /// The file.
         path: PathBuf,
     },
+    /// It was interrupted.
+    #[error("interrupted; there is no copy")]
+    Interrupted,
     /// A server is using the store.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -66,18 +70,28 @@ pub enum BackupError {
 }
 
 /// Copies the store of this directory as of one moment, while servers and commands go on,
-/// to a file that only its owner can read. Returns its length in bytes.
+/// to a file that only its owner can read. Returns its length in bytes. Once `interrupted`
+/// is set, what was copied is removed.
 pub fn back_up(
     directory: &Path,
     file: &Path,
     progress: CopyProgress<'_>,
+    interrupted: &AtomicBool,
 ) -> Result<u64, BackupError> {
-    let path = directory.join(FILE_NAME);
+    let path = existing_store(directory)?;
     let store = open_existing(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     let copy = StagedCopy::create(file, file)?;
-    let connection = copy.fill(&store, progress)?;
+    // Looked at where the copy is longest under way.
+    let filled = copy.fill_until(&store, progress, interrupted);
+    if interrupted.load(Ordering::Acquire) {
+        return Err(BackupError::Interrupted);
+    }
+    let connection = filled?;
     if let Some(problem) = quick_check(&connection) {
         return Err(BackupError::Unsound { path, problem });
+    }
+    if interrupted.load(Ordering::Acquire) {
+        return Err(BackupError::Interrupted);
     }
     copy.publish(connection)
 }
@@ -149,9 +163,19 @@ impl StagedCopy {
         source: &Connection,
         progress: CopyProgress<'_>,
     ) -> Result<Connection, StoreError> {
+        self.fill_until(source, progress, &AtomicBool::new(false))
+    }
+
+    /// The same; once `interrupted` is set, the copy is not whole.
+    fn fill_until(
+        &self,
+        source: &Connection,
+        progress: CopyProgress<'_>,
+        interrupted: &AtomicBool,
+    ) -> Result<Connection, StoreError> {
         let filled = || {
             let mut copy = Connection::open(self.path())?;
-            copy_pages(source, &mut copy, progress)?;
+            copy_pages(source, &mut copy, progress, interrupted)?;
             // A single file, which can be moved and read anywhere.
             copy.pragma_update(None, "journal_mode", "DELETE")?;
             Ok(copy)
@@ -184,13 +208,14 @@ fn copy_pages(
     source: &Connection,
     copy: &mut Connection,
     progress: CopyProgress<'_>,
+    interrupted: &AtomicBool,
 ) -> rusqlite::Result<()> {
     // The copy is synced once, when it is whole.
     copy.pragma_update(None, "synchronous", "OFF")?;
     let snapshot = source.unchecked_transaction()?;
     snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     let backup = Backup::new(&snapshot, copy)?;
-    loop {
+    while !interrupted.load(Ordering::Acquire) {
         let step = backup.step(PAGES_PER_STEP)?;
         let now = backup.progress();
         progress((now.pagecount - now.remaining).max(0) as u64, now.pagecount.max(0) as u64);
@@ -200,6 +225,7 @@ fn copy_pages(
             _ => std::thread::sleep(RETRY_AFTER),
         }
     }
+    Ok(())
 }
 
 fn refuse_existing(path: &Path) -> Result<(), BackupError> {

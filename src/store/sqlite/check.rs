@@ -2,7 +2,7 @@
 //! servers keep running.
 
 use super::connection::{connect_with, doing};
-use super::directory::FILE_NAME;
+use super::directory::existing_store;
 use super::schema;
 use super::serving::count_orders;
 use super::versions::{SELECT_VERSIONS, versions_in};
@@ -18,7 +18,7 @@ const DATES: [(&str, &str); 3] =
 /// Examines the store of this directory.
 pub fn check(directory: &Path) -> Result<CheckReport, StoreError> {
     let access = OpenFlags::SQLITE_OPEN_READ_WRITE;
-    Ok(examine(&open_existing(&directory.join(FILE_NAME), access)?))
+    Ok(examine(&open_existing(&existing_store(directory)?, access)?))
 }
 
 /// A connection to an existing store. Unlike a server's it neither creates nor migrates

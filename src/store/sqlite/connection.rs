@@ -1,12 +1,13 @@
 //! Connections to the store's file, transactions on them, and their errors.
 
+use super::write_access::WriteGuard;
 use crate::store::StoreError;
-use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
+use rusqlite::{Connection, OpenFlags, Transaction};
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a writer waits for another one. An import of a million orders holds the
-/// lock for well under this.
+/// How long a connection waits for another one where SQLite itself waits: while a store
+/// is opened and migrated.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The statements that a connection keeps prepared: all that a server uses.
@@ -28,16 +29,20 @@ pub fn connect_with(path: &Path, access: OpenFlags) -> rusqlite::Result<Connecti
 /// Does `work` in one transaction, which waits for the writes of other processes. After
 /// an error nothing is changed.
 pub fn in_transaction<T>(
-    connection: &mut Connection,
+    writer: &mut WriteGuard<'_>,
     work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     let committed = || {
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let transaction = writer.begin()?;
         let result = work(&transaction)?;
         transaction.commit()?;
         Ok(result)
     };
-    committed().map_err(doing("written"))
+    let result = committed().map_err(doing("written"));
+    if let Err(error) = &result {
+        writer.failed(error);
+    }
+    result
 }
 
 /// Most statements read; `doing` renames the others.

@@ -1,10 +1,10 @@
-//! The data directory: the store's file name in it, and the mode and owner of what is
-//! created.
+//! The data directory: the store's file in it, and the mode and owner of what is created.
 
-use std::fs::{DirBuilder, File};
+use crate::store::StoreError;
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, fchown};
-use std::path::Path;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
+use std::path::{Path, PathBuf};
 
 /// The store's file in the data directory.
 pub const FILE_NAME: &str = "store.sqlite";
@@ -12,6 +12,49 @@ pub const FILE_NAME: &str = "store.sqlite";
 /// Creates the directory, if missing, for its owner alone.
 pub fn create(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
+}
+
+/// The store's file in this directory, which must be there.
+pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
+    let path = directory.join(FILE_NAME);
+    if path.exists() {
+        return Ok(path);
+    }
+    Err(StoreError::Refused(format!(
+        "there is no store at {}; name it with --data-dir",
+        path.display()
+    )))
+}
+
+/// The store's file in this directory, which is created if missing, empty and for its
+/// owner alone. SQLite gives its `-wal` and `-shm` files the same mode.
+pub fn store_file(directory: &Path) -> Result<PathBuf, StoreError> {
+    let path = directory.join(FILE_NAME);
+    if path.is_symlink() {
+        return Err(StoreError::Refused(format!(
+            "{} is a symbolic link: the locks and the -wal file of a store have to be in its \
+             directory; name that with --data-dir, or link the directory instead",
+            path.display()
+        )));
+    }
+    match private_file(&path, directory) {
+        Ok(_) => Ok(path),
+        Err(error) => Err(StoreError::Engine { doing: "opened", source: error.into() }),
+    }
+}
+
+/// Opens a file of the data directory for reading and writing. If missing it is created
+/// for the directory's owner alone, whatever the mode of the directory.
+pub fn private_file(path: &Path, directory: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)?;
+    give_to_owner(&file, directory)?;
+    Ok(file)
 }
 
 /// If this is root, gives a new file to the directory's owner: a server that runs as

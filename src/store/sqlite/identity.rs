@@ -1,7 +1,7 @@
 //! The random id of a store, and a store that begins a new one after a restore.
 
 use super::SqliteStore;
-use super::connection::in_transaction;
+use super::connection::doing;
 use crate::store::StoreError;
 use rusqlite::Connection;
 
@@ -21,9 +21,10 @@ impl SqliteStore {
 }
 
 /// Makes the copy of a store a store of its own: with a new id, and with ids of accounts
-/// and keys that the original has not used.
+/// and keys that the original has not used. Nobody else has opened it yet.
 pub fn begin_new_store(copy: &mut Connection) -> Result<(), StoreError> {
-    in_transaction(copy, |transaction| {
+    let mut written = || {
+        let transaction = copy.transaction()?;
         transaction.execute("UPDATE identity SET store_id = lower(hex(randomblob(16)))", [])?;
         for (table, column) in IDS {
             let highest: i64 = transaction.query_row(
@@ -40,6 +41,7 @@ pub fn begin_new_store(copy: &mut Connection) -> Result<(), StoreError> {
                 (table, highest.saturating_add(ID_GAP)),
             )?;
         }
-        Ok(())
-    })
+        Ok(transaction.commit()?)
+    };
+    written().map_err(doing("written"))
 }

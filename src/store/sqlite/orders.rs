@@ -12,6 +12,9 @@ use std::ops::ControlFlow;
 const COLUMNS: &str =
     "id, pet_id, quantity, ship_date, complete, status, cancelled_at, cancelled_by";
 
+/// Orders read at a time: their read takes about a millisecond.
+const PAGE_ORDERS: usize = 1_000;
+
 impl SqliteStore {
     /// Marks all of these orders as shipped, or none: from then on they cannot be
     /// cancelled. One that has shipped already is left as it is.
@@ -39,22 +42,35 @@ impl SqliteStore {
     }
 
     /// Visits every order in ascending order of id, or those of one status, until
-    /// `visit` breaks.
+    /// `visit` breaks. They are read in pages, each as of its own moment, so that a slow
+    /// visitor holds up no checkpoint.
     pub fn for_each_order(
         &self,
         status: Option<Status>,
         visit: &mut dyn FnMut(StoredOrder) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let connection = self.scanner.lock();
-        let mut statement = connection.prepare(&format!(
-            "SELECT {COLUMNS} FROM orders WHERE ?1 IS NULL OR status = ?1 ORDER BY id"
-        ))?;
-        for order in statement.query_map([status.map(Status::as_str)], stored_order)? {
-            if visit(order?).is_break() {
-                break;
+        let mut from = Some(i64::MIN);
+        while let Some(first) = from {
+            let page = self.page(status, first)?;
+            from = page.last().and_then(|order| order.id.checked_add(1));
+            for order in page {
+                if visit(order).is_break() {
+                    return Ok(());
+                }
             }
         }
         Ok(())
+    }
+
+    /// The next orders with this id or a higher one; none after the last.
+    fn page(&self, status: Option<Status>, first: i64) -> Result<Vec<StoredOrder>, StoreError> {
+        let connection = self.scanner.lock();
+        let mut statement = connection.prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM orders WHERE id >= ?1 AND (?2 IS NULL OR status = ?2)
+             ORDER BY id LIMIT {PAGE_ORDERS}"
+        ))?;
+        let orders = statement.query_map((first, status.map(Status::as_str)), stored_order)?;
+        Ok(orders.collect::<Result<_, _>>()?)
     }
 }
 
@@ -77,4 +93,53 @@ fn stored_order(row: &Row<'_>) -> rusqlite::Result<StoredOrder> {
         cancelled_at: row.get(6)?,
         cancelled_by: row.get(7)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::NewOrder;
+    use rusqlite::Connection;
+
+    #[test]
+    fn orders_are_visited_once_in_pages_and_no_read_stays_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let order = |id| NewOrder {
+            id,
+            pet_id: 7,
+            quantity: 1,
+            ship_date: None,
+            complete: false,
+            shipped: id % 2 == 0,
+        };
+        let pages = 3 * PAGE_ORDERS as i64;
+        let ids: Vec<i64> = [i64::MIN, i64::MIN + 1]
+            .into_iter()
+            .chain(1..=pages)
+            .chain([i64::MAX - 1, i64::MAX])
+            .collect();
+        let orders: Vec<_> = ids.iter().copied().map(order).collect();
+        store.import_orders(&orders, false, &|| ()).unwrap();
+        let other = Connection::open(store.path()).unwrap();
+        let visited = |status| {
+            let mut visited = Vec::new();
+            store
+                .for_each_order(status, &mut |order| {
+                    if visited.len() % 500 == 0 {
+                        let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+                        let busy: i64 = other.query_row(checkpoint, [], |row| row.get(0)).unwrap();
+                        assert_eq!(busy, 0, "a read is open");
+                    }
+                    visited.push(order.id);
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
+            visited
+        };
+        assert_eq!(visited(None), ids);
+        let shipped: Vec<i64> = ids.iter().copied().filter(|id| id % 2 == 0).collect();
+        assert_eq!(visited(Some(Status::Shipped)), shipped);
+        assert!(visited(Some(Status::Cancelled)).is_empty());
+    }
 }

@@ -13,6 +13,11 @@ const MIGRATIONS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schem
 /// The newest version.
 const NEWEST: i64 = MIGRATIONS.len() as i64;
 
+/// Whether the store in this file needs no migration.
+pub fn is_newest(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
+    Ok(version_of(connection, path)? == NEWEST)
+}
+
 /// Sets the connection's modes and applies the missing migrations.
 pub fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let found = version_of(connection, path)?;

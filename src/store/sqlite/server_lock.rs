@@ -1,11 +1,17 @@
 //! One server per store: a file in the data directory that the server keeps locked. The
 //! operator's commands do not take the lock: they work while a server runs.
 
-use super::directory::{create, give_to_owner};
-use std::fs::{File, OpenOptions, TryLockError};
+use super::directory::{create, private_file};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a server that starts waits for a command that keeps servers away.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
+
+const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// The file in the data directory. It is never removed: only the lock on it counts, and
 /// the system releases that however its holder ends.
@@ -44,30 +50,17 @@ pub enum LockError {
 impl ServerLock {
     /// Takes the lock of this data directory, which is created if missing.
     pub fn take(directory: &Path) -> Result<ServerLock, LockError> {
-        let path = directory.join(LOCK_FILE_NAME);
-        let open = || {
-            create(directory)?;
-            let file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&path)?;
-            give_to_owner(&file, directory)?;
-            Ok(file)
-        };
-        let failed = |source| LockError::Io { path: path.clone(), source };
-        let mut file = open().map_err(failed)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
-            Err(TryLockError::WouldBlock) => {
-                let holder = holder(&mut file);
-                return Err(LockError::Held { directory: directory.to_path_buf(), holder });
+        let file = open(directory)?;
+        let started = Instant::now();
+        while let Err(error) = file.try_lock() {
+            if started.elapsed() >= COMMAND_TIMEOUT || matches!(error, TryLockError::Error(_)) {
+                return Err(refused(error, file, directory));
             }
+            std::thread::sleep(RETRY_INTERVAL);
         }
         let mut lock = ServerLock { file };
-        lock.write(&format!("pid {}", std::process::id())).map_err(failed)?;
+        lock.write(&format!("pid {}", std::process::id()))
+            .map_err(|source| LockError::Io { path: directory.join(LOCK_FILE_NAME), source })?;
         Ok(lock)
     }
 
@@ -80,6 +73,42 @@ impl ServerLock {
         self.file.set_len(0)?;
         self.file.seek(SeekFrom::Start(0))?;
         self.file.write_all(text.as_bytes())
+    }
+}
+
+/// Keeps servers away from a store while a command changes what a server relies on. Held
+/// by any number of commands, for a moment.
+#[derive(Debug)]
+pub struct NoServer {
+    _file: File,
+}
+
+impl NoServer {
+    /// Keeps servers away from this data directory, which is created if missing, unless a
+    /// server has the store already.
+    pub fn hold(directory: &Path) -> Result<NoServer, LockError> {
+        let file = open(directory)?;
+        match file.try_lock_shared() {
+            Ok(()) => Ok(NoServer { _file: file }),
+            Err(error) => Err(refused(error, file, directory)),
+        }
+    }
+}
+
+fn open(directory: &Path) -> Result<File, LockError> {
+    let path = directory.join(LOCK_FILE_NAME);
+    let opened = create(directory).and_then(|()| private_file(&path, directory));
+    opened.map_err(|source| LockError::Io { path, source })
+}
+
+fn refused(error: TryLockError, mut file: File, directory: &Path) -> LockError {
+    match error {
+        TryLockError::Error(source) => {
+            LockError::Io { path: directory.join(LOCK_FILE_NAME), source }
+        }
+        TryLockError::WouldBlock => {
+            LockError::Held { directory: directory.to_path_buf(), holder: holder(&mut file) }
+        }
     }
 }
 
@@ -104,7 +133,15 @@ mod tests {
         let refusal = ServerLock::take(directory.path()).unwrap_err().to_string();
         let named = format!("(pid {}, 127.0.0.1:8080)", std::process::id());
         assert!(refusal.contains(&named), "{refusal}");
+        let refusal = NoServer::hold(directory.path()).unwrap_err().to_string();
+        assert!(refusal.contains(&named), "{refusal}");
         drop(first);
-        ServerLock::take(directory.path()).unwrap();
+        let commands = [(); 2].map(|()| NoServer::hold(directory.path()).unwrap());
+        let starting = std::thread::spawn({
+            let directory = directory.path().to_path_buf();
+            move || ServerLock::take(&directory)
+        });
+        drop(commands);
+        starting.join().unwrap().unwrap();
     }
 }

@@ -3,6 +3,7 @@
 use super::SqliteStore;
 use super::columns::plan_and_limits;
 use super::connection::{connect, in_transaction};
+use super::damage::quick_check_until;
 use super::orders::status_of;
 use super::versions::{read_versions, set_orders_version};
 use crate::keys::Digest;
@@ -13,8 +14,14 @@ use crate::store::{
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use store_orders_api::types::{Pet, utc_text};
+
+/// How long a batch waits to begin: a cancellation is answered within 5 s.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// The same for other writes, which hold up a batch that comes meanwhile.
+const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Store for SqliteStore {
     fn versions(&self) -> Result<Versions, StoreError> {
@@ -35,7 +42,7 @@ impl Store for SqliteStore {
     }
 
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
-        in_transaction(&mut self.writer.lock(), |transaction| {
+        in_transaction(&mut self.writer.lock_for_server(BATCH_TIMEOUT)?, |transaction| {
             let before = read_versions(transaction)?.orders;
             let writes_from = Instant::now();
             let cancel = |cancellation: &Cancellation| {
@@ -60,7 +67,7 @@ impl Store for SqliteStore {
     }
 
     fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError> {
-        let connection = self.scanner.lock();
+        let connection = self.keys.lock();
         let mut statement = connection.prepare_cached(
             "SELECT keys.digest, keys.row, keys.id, keys.account, accounts.plan,
                     accounts.per_minute, accounts.per_day, keys.expires_at,
@@ -75,8 +82,15 @@ impl Store for SqliteStore {
         Ok(count_orders(&connect(&self.path)?)?)
     }
 
+    fn quick_check(
+        &self,
+        gives_up: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<String>, StoreError> {
+        quick_check_until(&connect(&self.path)?, gives_up)
+    }
+
     fn try_write(&self) -> Result<(), StoreError> {
-        in_transaction(&mut self.writer.lock(), |transaction| {
+        in_transaction(&mut self.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
             // SQLite does not write a row that stays the same, but always writes this
             // number in the file's header.
             let id: i64 =
@@ -86,7 +100,7 @@ impl Store for SqliteStore {
     }
 
     fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
-        in_transaction(&mut self.writer.lock(), |transaction| {
+        in_transaction(&mut self.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
             // A cache that was just read again may not know the last recorded use.
             let mut update = transaction.prepare_cached(
                 "UPDATE keys SET used_at = ?2
@@ -180,4 +194,32 @@ pub fn count_orders(connection: &Connection) -> rusqlite::Result<OrderCounts> {
             Ok(OrderCounts { pending, shipped, cancelled })
         },
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::NewOrder;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn the_keys_are_read_while_changed_orders_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let (pet_id, quantity, ship_date) = (7, 1, None);
+        let order =
+            NewOrder { id: 1, pet_id, quantity, ship_date, complete: false, shipped: false };
+        store.import_orders(&[order], false, &|| ()).unwrap();
+        std::thread::scope(|scope| {
+            let (read, was_read) = channel();
+            let store = &store;
+            store
+                .for_each_order_since(0, &mut |_| {
+                    let read = read.clone();
+                    scope.spawn(move || read.send(store.keys().unwrap().len()));
+                    assert_eq!(was_read.recv_timeout(Duration::from_secs(60)), Ok(0));
+                })
+                .unwrap();
+        });
+    }
 }

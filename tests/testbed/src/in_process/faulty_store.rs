@@ -86,6 +86,13 @@ impl Store for FaultyStore {
         self.store()?.count_orders()
     }
 
+    fn quick_check(
+        &self,
+        gives_up: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<String>, StoreError> {
+        self.store()?.quick_check(gives_up)
+    }
+
     fn try_write(&self) -> Result<(), StoreError> {
         self.store()?.try_write()
     }

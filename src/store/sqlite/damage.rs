@@ -1,0 +1,109 @@
+//! Whether the structure of a store is damaged, found out while it is served.
+
+use crate::store::StoreError;
+use rusqlite::{Connection, ErrorCode};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How often it is asked whether to give up.
+const GIVE_UP_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The first structural problem, if there is one; an error once `gives_up` returns true.
+pub fn quick_check_until(
+    connection: &Connection,
+    gives_up: &(dyn Fn() -> bool + Sync),
+) -> Result<Option<String>, StoreError> {
+    let interrupt = connection.get_interrupt_handle();
+    let (done, is_done) = channel::<()>();
+    let watch = move || {
+        while is_done.recv_timeout(GIVE_UP_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+            if gives_up() {
+                interrupt.interrupt();
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let watching = std::thread::Builder::new().name("check-watch".to_string());
+        watching
+            .spawn_scoped(scope, watch)
+            .map_err(|error| StoreError::Engine { doing: "checked", source: error.into() })?;
+        let found =
+            connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
+        drop(done);
+        outcome(found)
+    })
+}
+
+fn outcome(found: rusqlite::Result<String>) -> Result<Option<String>, StoreError> {
+    match found {
+        Ok(verdict) if verdict == "ok" => Ok(None),
+        // Under a heading that names the database.
+        Ok(verdict) => {
+            let problem = verdict.lines().find(|line| !line.starts_with("***"));
+            Ok(Some(problem.unwrap_or(&verdict).to_string()))
+        }
+        Err(error) => match error.sqlite_error_code() {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                Ok(Some(error.to_string()))
+            }
+            Some(ErrorCode::OperationInterrupted) => {
+                Err(StoreError::Refused("the check took too long and was ended".to_string()))
+            }
+            _ => Err(StoreError::Engine { doing: "checked", source: error.into() }),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::sqlite::SqliteStore;
+    use crate::store::{NewOrder, Store};
+    use std::os::unix::fs::FileExt;
+    use std::path::Path;
+
+    fn store(directory: &Path, orders: i64) -> SqliteStore {
+        let store = SqliteStore::open(directory).unwrap();
+        let order = |id| NewOrder {
+            id,
+            pet_id: 7,
+            quantity: 1,
+            ship_date: None,
+            complete: false,
+            shipped: false,
+        };
+        let orders: Vec<_> = (1..=orders).map(order).collect();
+        store.import_orders(&orders, false, &|| ()).unwrap();
+        store
+    }
+
+    #[test]
+    fn a_torn_page_is_found() {
+        let directory = tempfile::tempdir().unwrap();
+        let (store, path) = (store(directory.path(), 1_000), directory.path().join("store.sqlite"));
+        assert_eq!(store.quick_check(&|| false).unwrap(), None);
+        let leaf: i64 = {
+            let connection = Connection::open(&path).unwrap();
+            let query = "SELECT rootpage FROM sqlite_schema WHERE name = 'orders_by_version'";
+            connection.query_row(query, [], |row| row.get(0)).unwrap()
+        };
+        drop(store);
+        // The first half of the page is that of another one.
+        let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let mut half = [0; 2048];
+        file.read_exact_at(&mut half, 4096).unwrap();
+        file.write_all_at(&half, (leaf as u64 - 1) * 4096).unwrap();
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let damage = store.quick_check(&|| false).unwrap();
+        assert!(damage.is_some_and(|damage| !damage.is_empty()));
+    }
+
+    #[test]
+    fn a_check_that_takes_too_long_is_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        // It takes longer than until the first look, unless the watching thread is late.
+        let store = store(directory.path(), 200_000);
+        let ended = (0..20).find_map(|_| store.quick_check(&|| true).err());
+        assert!(ended.is_some_and(|error| error.to_string().contains("took too long")));
+    }
+}

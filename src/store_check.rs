@@ -1,0 +1,79 @@
+//! The check of the store's structure, in the background after the start: a damaged page
+//! may read as fewer orders, which nobody would notice.
+//!
+//! It is SQLite's `quick_check`, in one read on a connection of its own. In slices it
+//! could not tell a page that is missing from one that is read later. While the read is
+//! open the write-ahead log only grows, so it ends after ten seconds, finished or not:
+//! a million orders take about one (55 MB/s, measured).
+
+use crate::log::ErrorChain;
+use crate::store::Store;
+use prometheus_client::metrics::gauge::Gauge;
+use slog::{Logger, error, info, warn};
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+/// How long the check may hold its read.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A check, under way or finished.
+#[derive(Clone, Debug)]
+pub struct StoreCheck(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    damage: OnceLock<String>,
+    damaged: Gauge,
+    is_stopped: AtomicBool,
+}
+
+impl StoreCheck {
+    /// Starts the check, whose result is logged.
+    pub fn start(store: Arc<dyn Store>, log: &Logger) -> io::Result<StoreCheck> {
+        let check = StoreCheck(Arc::default());
+        let (inner, log) = (Arc::clone(&check.0), log.clone());
+        let run = move || inner.run(&*store, &log);
+        std::thread::Builder::new().name("store-check".to_string()).spawn(run)?;
+        Ok(check)
+    }
+
+    /// Ends the check, so that its read holds up nothing.
+    pub fn stop(&self) {
+        self.0.is_stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// The first damage that was found, if any.
+    pub fn damage(&self) -> Option<&str> {
+        self.0.damage.get().map(String::as_str)
+    }
+
+    /// 1 if the store is damaged, 0 as long as no damage was found.
+    pub fn gauge(&self) -> &Gauge {
+        &self.0.damaged
+    }
+}
+
+impl Inner {
+    fn run(&self, store: &dyn Store, log: &Logger) {
+        let started = Instant::now();
+        let is_stopped = || self.is_stopped.load(Ordering::Relaxed);
+        let checked = store.quick_check(&|| is_stopped() || started.elapsed() >= TIMEOUT);
+        let seconds = started.elapsed().as_secs_f64();
+        match checked {
+            Ok(None) => info!(log, "store checked: no damage found"; "seconds" => seconds),
+            Ok(Some(damage)) => {
+                error!(log, "the store is damaged"; "damage" => &damage,
+                    "effect" => "orders may be missing from the list",
+                    "fix" => "stop the server, run `store-orders check`, and restore a backup");
+                self.damaged.set(1);
+                // Set once, here.
+                let _ = self.damage.set(damage);
+            }
+            Err(_) if is_stopped() => {}
+            Err(error) => warn!(log, "store not checked"; "error" => %ErrorChain(&error),
+                "seconds" => seconds, "fix" => "run `store-orders check`"),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The data directory: what is created in it, with which mode, and what it may be.
+
+use std::os::unix::fs::{PermissionsExt, symlink};
+use testbed::CliSandbox;
+
+#[test]
+fn a_command_that_needs_a_store_creates_none() {
+    let sandbox = CliSandbox::new();
+    for command in [
+        &["orders", "list"][..],
+        &["orders", "show", "1"],
+        &["orders", "ship", "1"],
+        &["accounts", "list"],
+        &["accounts", "set-plan", "acme", "--plan", "pro"],
+        &["keys", "list"],
+        &["keys", "issue", "--account", "acme"],
+        &["keys", "revoke", "key_x"],
+        &["check"],
+        &["backup", "b.sqlite"],
+    ] {
+        assert_eq!(
+            sandbox.run(command).error(),
+            "there is no store at ./store-orders-data/store.sqlite; name it with --data-dir"
+        );
+        assert!(sandbox.names("").is_empty(), "{command:?}: {:?}", sandbox.names(""));
+    }
+}
+
+#[test]
+fn files_are_their_owners_whatever_the_directorys_mode() {
+    let sandbox = CliSandbox::new();
+    std::fs::create_dir(sandbox.path("store-orders-data")).unwrap();
+    let open = PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(sandbox.path("store-orders-data"), open).unwrap();
+    sandbox.import_pending(1..=3);
+    let server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
+    sandbox.run(&["orders", "ship", "1"]).done();
+    let names = sandbox.names("store-orders-data");
+    let expected = [
+        "limits.sqlite",
+        "server.lock",
+        "store.sqlite",
+        "store.sqlite-shm",
+        "store.sqlite-wal",
+        "write-intent.lock",
+    ];
+    assert!(expected.iter().all(|name| names.iter().any(|found| found == name)), "{names:?}");
+    for name in names {
+        let file = sandbox.path("store-orders-data").join(&name);
+        // The server may be removing one.
+        let Ok(metadata) = file.metadata() else { continue };
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o600, "{name}");
+    }
+    drop(server);
+}
+
+#[test]
+fn a_linked_directory_is_used_and_a_linked_store_is_not() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending(1..=3);
+    symlink(sandbox.path("store-orders-data"), sandbox.path("linked")).unwrap();
+    let listed = sandbox.run(&["orders", "list", "--json", "--data-dir", "linked"]).json();
+    assert_eq!(listed.as_array().unwrap().len(), 3);
+    std::fs::create_dir(sandbox.path("other")).unwrap();
+    let store = sandbox.path("store-orders-data/store.sqlite");
+    symlink(store, sandbox.path("other/store.sqlite")).unwrap();
+    let error = sandbox.run(&["orders", "list", "--data-dir", "other"]).error();
+    assert!(error.starts_with("other/store.sqlite is a symbolic link: "), "{error}");
+    assert_eq!(sandbox.names("other"), ["store.sqlite"]);
+}
+
+#[test]
+fn a_path_that_looks_like_a_uri_is_a_path() {
+    let sandbox = CliSandbox::new();
+    let create = ["accounts", "create", "acme", "--plan", "pro", "--data-dir", "file:x"];
+    sandbox.run(&create).done();
+    assert!(sandbox.path("file:x/store.sqlite").exists());
+    std::fs::create_dir(sandbox.path("file:y")).unwrap();
+    sandbox.run(&["backup", "file:y/file:b", "--data-dir", "file:x"]).done();
+    sandbox.run(&["restore", "file:y/file:b", "--data-dir", "file:z"]).done();
+    drop(sandbox.serve(&["--listen", "127.0.0.1:0", "--data-dir", "file:z"]));
+    sandbox.run(&["check", "--data-dir", "file:z"]).done();
+    assert_eq!(sandbox.names(""), ["file:x", "file:y", "file:z", "log"]);
+}
