@@ -276,6 +276,7 @@ mod tests {
         // The first batch is committed, and its writer waits for the state.
         while batches.sum() < 1 {
             assert!(began.elapsed() < Duration::from_secs(30), "the first batch does not end");
+            assert!(first.as_mut().now_or_never().is_none());
             std::thread::sleep(Duration::from_millis(1));
         }
         let mut others = Box::pin(join_all((2..=20).map(|id| cancel(&writer, id))));
