@@ -37,7 +37,7 @@ async fn beside_cancels(
     data.import_pending(1..=ORDERS)?;
     let key = data.issue_enterprise_key("clients", u32::MAX, u32::MAX)?;
     data.run(&["accounts", "create", "acme", "--plan", "pro"])?;
-    let server = data.start(disk.put_under(&mut data.command()), &["--log-level", "warn"])?;
+    let server = data.start(disk.put_under(&mut data.command()), &["--log-level", "warning"])?;
     disk.delay(slower)?;
     let next = Arc::new(AtomicI64::new(1));
     let load = Cancelling::start(CLIENTS, server.base_url(), &key, &next);
@@ -73,8 +73,8 @@ async fn many_commands(program: &Program, report: &mut Report) -> anyhow::Result
     data.import_pending(1..=ORDERS)?;
     let key = data.issue_enterprise_key("clients", u32::MAX, u32::MAX)?;
     data.run(&["accounts", "create", "acme", "--plan", "pro"])?;
-    let server = data.start(disk.put_under(&mut data.command()), &["--log-level", "warn"])?;
-    disk.delay(Duration::from_millis(5))?;
+    let server = data.start(disk.put_under(&mut data.command()), &["--log-level", "warning"])?;
+    disk.delay(Duration::from_millis(20))?;
     let next = Arc::new(AtomicI64::new(1));
     let load = Cancelling::start(CLIENTS, server.base_url(), &key, &next);
     let span = Duration::from_secs(3);
