@@ -7,10 +7,12 @@
 mod canary;
 mod clients;
 mod commands;
+mod connect_burst;
 mod hung_disk;
 mod proxy;
 mod report;
 mod slow_disk;
+mod slow_readers;
 
 use canary::Canary;
 use clap::{Parser, ValueEnum};
@@ -56,10 +58,14 @@ struct Cli {
 enum Drill {
     /// Operators' commands beside a full load of cancellations, on slow disks
     Commands,
+    /// A thousand clients that connect at once
+    ConnectBurst,
     /// A disk that answers no fsync for some seconds
     HungDisk,
     /// Hostile clients before nginx with the configuration of `nginx-conf`
     Proxy,
+    /// A client that asks for long lists and reads none
+    SlowReaders,
 }
 
 fn main() -> ExitCode {
@@ -107,12 +113,15 @@ impl Drill {
         match self {
             Drill::Commands | Drill::HungDisk => slow_disk::check_tools(),
             Drill::Proxy => proxy::check_tools(),
+            Drill::ConnectBurst | Drill::SlowReaders => Ok(()),
         }
     }
 
     async fn run(self, program: &Program, report: &mut Report) -> anyhow::Result<()> {
         match self {
             Drill::Commands => commands::run(program, report).await,
+            Drill::ConnectBurst => connect_burst::run(program, report).await,
+            Drill::SlowReaders => slow_readers::run(program, report).await,
             Drill::HungDisk => hung_disk::run(program, report).await,
             Drill::Proxy => proxy::run(program, report).await,
         }
