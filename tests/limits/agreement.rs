@@ -3,6 +3,7 @@
 
 use super::model::{Kind, Model, Outcome, Time};
 use proptest::prelude::*;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use store_orders::clock::{Clock, ManualClock};
@@ -36,6 +37,8 @@ enum Step {
         account: i64,
         limits: PlanLimits,
     },
+    /// The operator lifts the bans of a key.
+    Unban(i64),
     Advance(Duration),
     /// To these nanoseconds before or after the reset of the last response.
     AdvanceToReset(i64),
@@ -79,6 +82,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         2 => (0..ADDRESSES.len(), 1..5_u32)
             .prop_map(|(address, times)| Step::Keyless { address, times }),
         2 => (0..3_i64, any_limits()).prop_map(|(account, limits)| Step::Plan { account, limits }),
+        1 => (0..3_i64, 0..3_i64).prop_map(|(account, key)| Step::Unban(account * 10 + key)),
         4 => any_duration().prop_map(Step::Advance),
         4 => prop::sample::select(vec![-1_000_000, -1, 0, 1, 1_000_000]).prop_map(Step::AdvanceToReset),
         2 => prop_oneof![-years..years, -100..100_i64].prop_map(Step::SetWall),
@@ -99,6 +103,9 @@ struct Both {
     model: Model,
     /// The model when it was last recorded, and the time that has passed since.
     recorded: (Model, Duration),
+    /// How often the bans of each key were lifted, which the store keeps over a crash.
+    unbanned: HashMap<i64, i64>,
+    unbanned_since_recorded: Vec<i64>,
     plans: [PlanLimits; 3],
     last_reset: Duration,
 }
@@ -118,6 +125,8 @@ impl Both {
             record,
             model,
             recorded,
+            unbanned: HashMap::new(),
+            unbanned_since_recorded: Vec::new(),
             plans,
             last_reset: Duration::ZERO,
         }
@@ -142,6 +151,11 @@ impl Both {
             }
             Step::Keyless { address, times } => (0..times).for_each(|_| self.keyless(address)),
             Step::Plan { account, limits } => self.plans[account as usize] = limits,
+            Step::Unban(key) => {
+                *self.unbanned.entry(key).or_default() += 1;
+                self.unbanned_since_recorded.push(key);
+                self.model.unban(key);
+            }
             Step::Advance(by) => self.advance(by),
             Step::AdvanceToReset(offset) => {
                 let reset = self.last_reset.as_nanos() as i64;
@@ -182,17 +196,23 @@ impl Both {
 
     fn write(&mut self) {
         self.record.write();
-        self.recorded = (self.model.clone(), Duration::ZERO);
+        self.note_recorded();
     }
 
     fn finish(&mut self) {
         self.record.finish();
+        self.note_recorded();
+    }
+
+    fn note_recorded(&mut self) {
         self.recorded = (self.model.clone(), Duration::ZERO);
+        self.unbanned_since_recorded.clear();
     }
 
     /// A new process with this clock, this long after the last record.
     fn restart(&mut self, clock: ManualClock, passed: Duration) {
         self.model = self.recorded.0.clone();
+        self.unbanned_since_recorded.iter().for_each(|key| self.model.unban(*key));
         self.model.restart(passed.as_nanos() as Time);
         self.clock = Arc::new(clock);
         (self.limits, self.record) = Both::process(&self.directory, &self.clock);
@@ -201,7 +221,8 @@ impl Both {
 
     fn request(&mut self, account: i64, key: i64) {
         let (now, limits) = (self.clock.now(), self.plans[account as usize]);
-        let request = KeyedRequest { account, key, limits, unbanned_at_ms: 0 };
+        let unbanned_at_ms = self.unbanned.get(&key).copied().unwrap_or(0);
+        let request = KeyedRequest { account, key, limits, unbanned_at_ms };
         let decision = futures::executor::block_on(self.limits.admit(request, now));
         self.last_reset = decision.status().resets_in;
         let expected = self.model.request(account, key, limits, self.wall());

@@ -72,6 +72,11 @@ impl Model {
         self.addresses.clear();
     }
 
+    /// The operator lifts the bans of a key.
+    pub fn unban(&mut self, key: i64) {
+        self.keys.entry(key).or_default().bans.clear();
+    }
+
     pub fn request(&mut self, account: i64, key: i64, plan: PlanLimits, wall: Time) -> Outcome {
         let now = self.now;
         let minute = self.minutes.entry(account).or_default().at(now, MINUTE);
