@@ -258,12 +258,19 @@ mod tests {
         writer.cancel(id, Arc::from("key_test"), DateTime::UNIX_EPOCH).await
     }
 
-    #[tokio::test]
-    async fn those_that_arrive_together_are_one_batch() {
-        let (writer, batches, _, _directory) = writer();
-        let cancelled = join_all((1..=20).map(|id| cancel(&writer, id))).await;
-        assert!(cancelled.iter().all(|outcome| matches!(outcome, Ok(CancelOutcome::Cancelled))));
-        assert_eq!(batches.counts().nth(2), Some((Some(20), 1)));
+    #[test]
+    fn all_that_have_queued_are_one_batch_up_to_the_largest() {
+        let (queue, mut requests) = mpsc::channel(LONGEST_QUEUE);
+        let deadline = Instant::now() + PATIENCE;
+        for order_id in 0..LARGEST_BATCH as i64 + 20 {
+            let (key_id, at) = (Arc::from("key_test"), DateTime::UNIX_EPOCH);
+            let cancellation = Cancellation { order_id, key_id, at, deadline };
+            queue.try_send((cancellation, oneshot::channel().0)).unwrap();
+        }
+        assert_eq!(next_batch(&mut requests).len(), LARGEST_BATCH);
+        assert_eq!(next_batch(&mut requests).len(), 20);
+        drop(queue);
+        assert!(next_batch(&mut requests).is_empty());
     }
 
     #[tokio::test]
