@@ -8,7 +8,9 @@ mod canary;
 mod clients;
 mod commands;
 mod connect_burst;
+mod failing_disk;
 mod hung_disk;
+mod kills;
 mod proxy;
 mod report;
 mod slow_disk;
@@ -20,8 +22,9 @@ use report::Report;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use testbed::Program;
+use tokio::runtime::Runtime;
 
 /// A run in which the machine itself stood still for longer proves nothing.
 const LONGEST_STALL: Duration = Duration::from_secs(1);
@@ -41,6 +44,7 @@ const ATTEMPTS: u32 = 3;
 Examples:
   cargo xtask drill                      all of them
   cargo xtask drill commands --seed 7    one
+  cargo xtask drill kills --for 10m      with one seed after the other
 
 Exit status: 0 everything held, 1 something did not, 2 a drill could not run, 3 the
 machine stood still for too long for the run to prove anything"
@@ -52,6 +56,9 @@ struct Cli {
     /// Where the random choices begin
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
+    /// Repeat them with one seed after the other for this long, such as 10m
+    #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
+    span: Option<Duration>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -60,6 +67,10 @@ enum Drill {
     Commands,
     /// A thousand clients that connect at once
     ConnectBurst,
+    /// A disk whose fsync fails
+    FailingDisk,
+    /// kill -9 again and again, with commands beside
+    Kills,
     /// A disk that answers no fsync for some seconds
     HungDisk,
     /// Hostile clients before nginx with the configuration of `nginx-conf`
@@ -86,23 +97,15 @@ fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
     drills.iter().try_for_each(|drill| drill.check_tools())?;
     let program = Program::build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let began = Instant::now();
     let mut worst = 0;
-    for drill in drills {
-        let mut code = 3;
-        for _ in 0..ATTEMPTS {
-            writeln!(out, "== {drill:?}, seed {}", cli.seed)?;
-            fastrand::seed(cli.seed);
-            let canary = Canary::start()?;
-            let mut report = Report::default();
-            runtime.block_on(drill.run(&program, &mut report))?;
-            let stall = canary.longest_stall();
-            report.write(stall, out)?;
-            code = report.exit_code(stall > LONGEST_STALL);
-            if code != 3 {
-                break;
-            }
+    for seed in cli.seed.. {
+        for drill in drills {
+            worst = worst.max(drill.attempt(&program, &runtime, seed, out)?);
         }
-        worst = worst.max(code);
+        if cli.span.is_none_or(|span| began.elapsed() >= span) {
+            break;
+        }
     }
     Ok(worst)
 }
@@ -111,10 +114,35 @@ impl Drill {
     /// Fails if a program that the drill needs is missing.
     fn check_tools(self) -> anyhow::Result<()> {
         match self {
-            Drill::Commands | Drill::HungDisk => slow_disk::check_tools(),
+            Drill::Commands | Drill::HungDisk | Drill::FailingDisk => slow_disk::check_tools(),
             Drill::Proxy => proxy::check_tools(),
-            Drill::ConnectBurst | Drill::SlowReaders => Ok(()),
+            Drill::ConnectBurst | Drill::Kills | Drill::SlowReaders => Ok(()),
         }
+    }
+
+    /// Runs it until the machine did not stand still meanwhile; the exit status.
+    fn attempt(
+        self,
+        program: &Program,
+        runtime: &Runtime,
+        seed: u64,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<u8> {
+        let mut code = 3;
+        for _ in 0..ATTEMPTS {
+            writeln!(out, "== {self:?}, seed {seed}")?;
+            fastrand::seed(seed);
+            let canary = Canary::start()?;
+            let mut report = Report::default();
+            runtime.block_on(self.run(program, &mut report))?;
+            let stall = canary.longest_stall();
+            report.write(stall, out)?;
+            code = report.exit_code(stall > LONGEST_STALL);
+            if code != 3 {
+                break;
+            }
+        }
+        Ok(code)
     }
 
     async fn run(self, program: &Program, report: &mut Report) -> anyhow::Result<()> {
@@ -122,6 +150,8 @@ impl Drill {
             Drill::Commands => commands::run(program, report).await,
             Drill::ConnectBurst => connect_burst::run(program, report).await,
             Drill::SlowReaders => slow_readers::run(program, report).await,
+            Drill::FailingDisk => failing_disk::run(program, report).await,
+            Drill::Kills => kills::run(program, report).await,
             Drill::HungDisk => hung_disk::run(program, report).await,
             Drill::Proxy => proxy::run(program, report).await,
         }

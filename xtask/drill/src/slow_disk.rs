@@ -39,8 +39,17 @@ impl SlowDisk {
 
     /// From now on each fsync takes this much longer.
     pub fn delay(&self, by: Duration) -> anyhow::Result<()> {
+        self.set(&by.as_millis().to_string())
+    }
+
+    /// From now on each fsync fails.
+    pub fn fail(&self) -> anyhow::Result<()> {
+        self.set("-1")
+    }
+
+    fn set(&self, milliseconds: &str) -> anyhow::Result<()> {
         let new = self.directory.path().join("new");
-        std::fs::write(&new, by.as_millis().to_string())?;
+        std::fs::write(&new, milliseconds)?;
         Ok(std::fs::rename(new, self.setting())?)
     }
 

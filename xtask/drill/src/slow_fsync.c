@@ -1,6 +1,7 @@
 /* Stands before the C library's fsync and fdatasync (LD_PRELOAD) and makes each take
-   as many milliseconds longer as the file named by DRILL_FSYNC_MS says at that moment.
-   The real call is made first, so durability is what it was. */
+   as many milliseconds longer as the file named by DRILL_FSYNC_MS says at that moment;
+   a negative number makes them fail. Otherwise the real call is made first, so
+   durability is what it was. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -9,8 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static int later(long result) {
-    int error = errno;
+static int sync_later(long call, int of) {
     long milliseconds = 0;
     const char *path = getenv("DRILL_FSYNC_MS");
     FILE *file = path ? fopen(path, "re") : NULL;
@@ -20,6 +20,12 @@ static int later(long result) {
         }
         fclose(file);
     }
+    if (milliseconds < 0) {
+        errno = EIO;
+        return -1;
+    }
+    long result = syscall(call, of);
+    int error = errno;
     struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000};
     while (nanosleep(&left, &left) != 0 && errno == EINTR) {
     }
@@ -27,5 +33,5 @@ static int later(long result) {
     return (int)result;
 }
 
-int fsync(int file) { return later(syscall(SYS_fsync, file)); }
-int fdatasync(int file) { return later(syscall(SYS_fdatasync, file)); }
+int fsync(int file) { return sync_later(SYS_fsync, file); }
+int fdatasync(int file) { return sync_later(SYS_fdatasync, file); }
