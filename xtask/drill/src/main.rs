@@ -6,11 +6,13 @@
 
 mod canary;
 mod clients;
+mod clock;
 mod commands;
 mod connect_burst;
 mod failing_disk;
 mod hung_disk;
 mod kills;
+mod preload;
 mod proxy;
 mod report;
 mod slow_disk;
@@ -63,6 +65,8 @@ struct Cli {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Drill {
+    /// A wall clock that is set, also while the server is down
+    Clock,
     /// Operators' commands beside a full load of cancellations, on slow disks
     Commands,
     /// A thousand clients that connect at once
@@ -114,7 +118,9 @@ impl Drill {
     /// Fails if a program that the drill needs is missing.
     fn check_tools(self) -> anyhow::Result<()> {
         match self {
-            Drill::Commands | Drill::HungDisk | Drill::FailingDisk => slow_disk::check_tools(),
+            Drill::Clock | Drill::Commands | Drill::HungDisk | Drill::FailingDisk => {
+                preload::check_tools()
+            }
             Drill::Proxy => proxy::check_tools(),
             Drill::ConnectBurst | Drill::Kills | Drill::SlowReaders => Ok(()),
         }
@@ -150,6 +156,7 @@ impl Drill {
             Drill::Commands => commands::run(program, report).await,
             Drill::ConnectBurst => connect_burst::run(program, report).await,
             Drill::SlowReaders => slow_readers::run(program, report).await,
+            Drill::Clock => clock::run(program, report).await,
             Drill::FailingDisk => failing_disk::run(program, report).await,
             Drill::Kills => kills::run(program, report).await,
             Drill::HungDisk => hung_disk::run(program, report).await,

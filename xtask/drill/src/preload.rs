@@ -1,0 +1,57 @@
+//! A library that is loaded before the C library and reads a number from a file each time
+//! that one of its functions is called.
+
+use anyhow::{Context, bail};
+use std::path::PathBuf;
+use std::process::Command;
+use tempfile::TempDir;
+
+/// Fails if there is no C compiler.
+pub fn check_tools() -> anyhow::Result<()> {
+    if Command::new("cc").arg("--version").output().is_err() {
+        bail!("a C compiler is missing: apt-get install gcc libc6-dev");
+    }
+    Ok(())
+}
+
+/// The library and its number.
+pub struct Preload {
+    directory: TempDir,
+    library: PathBuf,
+    /// The environment variable that names the file.
+    variable: &'static str,
+}
+
+impl Preload {
+    /// Compiles it; the number is 0.
+    pub fn compile(source: &str, variable: &'static str) -> anyhow::Result<Preload> {
+        let directory = tempfile::tempdir()?;
+        let (file, library) =
+            (directory.path().join("preload.c"), directory.path().join("preload.so"));
+        std::fs::write(&file, source)?;
+        let mut compile = Command::new("cc");
+        compile.args(["-O2", "-shared", "-fPIC", "-o"]).args([&library, &file]).arg("-ldl");
+        if !compile.status().context("cannot run cc")?.success() {
+            bail!("cc could not compile {}", file.display());
+        }
+        let preload = Preload { directory, library, variable };
+        preload.set(0)?;
+        Ok(preload)
+    }
+
+    /// From now on this is the number.
+    pub fn set(&self, number: i64) -> anyhow::Result<()> {
+        let new = self.directory.path().join("new");
+        std::fs::write(&new, number.to_string())?;
+        Ok(std::fs::rename(new, self.file())?)
+    }
+
+    /// Loads it into a process that is about to start.
+    pub fn put_into<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        command.env("LD_PRELOAD", &self.library).env(self.variable, self.file())
+    }
+
+    fn file(&self) -> PathBuf {
+        self.directory.path().join("number")
+    }
+}
