@@ -88,7 +88,7 @@ impl Snapshot {
         &self.memory
     }
 
-    /// How many bytes its buffers hold, as [`ListMemory`] counts them.
+    /// How many bytes its buffers hold, as its memory counts them.
     pub fn held(&self) -> usize {
         let deflated = self.pages.iter().filter_map(|page| page.deflated());
         self.length + deflated.map(|deflated| deflated.blocks.len()).sum::<usize>()

@@ -36,11 +36,11 @@ pub fn quick_check_until(
 
 fn outcome(found: rusqlite::Result<String>) -> Result<Option<String>, StoreError> {
     match found {
-        Ok(verdict) if verdict == "ok" => Ok(None),
+        Ok(found) if found == "ok" => Ok(None),
         // Under a heading that names the database.
-        Ok(verdict) => {
-            let problem = verdict.lines().find(|line| !line.starts_with("***"));
-            Ok(Some(problem.unwrap_or(&verdict).to_string()))
+        Ok(found) => {
+            let problem = found.lines().find(|line| !line.starts_with("***"));
+            Ok(Some(problem.unwrap_or(&found).to_string()))
         }
         Err(error) => match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
