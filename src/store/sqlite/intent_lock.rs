@@ -80,8 +80,15 @@ impl IntentLock {
         SteppedAside(Some(self))
     }
 
+    /// For the server: the next command that waits lets it write first. The result is
+    /// dropped when the server has its transaction, or has given up.
+    pub fn be_next(&self) -> SteppedAside<'_> {
+        self.set(State::ServerNext);
+        SteppedAside(Some(self))
+    }
+
     /// Whether a command holds the lock.
-    fn is_declared(&self) -> bool {
+    pub fn is_declared(&self) -> bool {
         match self.file.try_lock_shared() {
             Ok(()) => {
                 // An error would mean that it is not locked.
