@@ -77,7 +77,17 @@ struct Nginx {
     address: SocketAddr,
     /// The same server block without TLS, for requests that are not whole.
     plain: SocketAddr,
-    _process: ChildProcess,
+    process: Option<ChildProcess>,
+}
+
+/// SIGTERM, because the workers would go on without a master that was killed.
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            // It has ended if it cannot be stopped.
+            let _ = process.stop();
+        }
+    }
 }
 
 impl Nginx {
@@ -123,7 +133,7 @@ impl Nginx {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        Ok(Nginx { address, plain, _process: process })
+        Ok(Nginx { address, plain, process: Some(process) })
     }
 
     fn url(&self, path: &str) -> String {
