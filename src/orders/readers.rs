@@ -88,26 +88,13 @@ impl Readers {
         if outdated <= self.bound {
             return;
         }
-        let readers = self.outdated_readers(current);
-        let mut by_account: HashMap<i64, usize> = HashMap::new();
-        for (reader, length) in &readers {
-            *by_account.entry(reader.account).or_default() += length;
-        }
+        let mut readers = self.outdated_readers(current);
         let mut cut = 0;
-        while self.outdated_bytes(current) > self.bound {
-            let Some((account, held)) = by_account.iter_mut().max_by_key(|(_, held)| **held) else {
-                break;
-            };
-            let mut own = readers.iter().filter(|(reader, _)| reader.account == *account);
-            let Some((reader, length)) = own.find(|(reader, _)| !reader.is_cut_off()) else {
-                *held = 0;
-                if by_account.values().all(|held| *held == 0) {
-                    break;
-                }
-                continue;
-            };
-            *held = held.saturating_sub(*length);
-            reader.cut_off();
+        while self.outdated_bytes(current) > self.bound
+            && let Some(account) = account_that_holds_most(&readers)
+            && let Some(oldest) = readers.iter().position(|(reader, _)| reader.account == account)
+        {
+            readers.remove(oldest).0.cut_off();
             cut += 1;
         }
         self.cut_off.inc_by(cut);
@@ -130,6 +117,15 @@ impl Readers {
     }
 }
 
+/// The account whose lists are the longest together.
+fn account_that_holds_most(readers: &[(Arc<Reader>, usize)]) -> Option<i64> {
+    let mut by_account: HashMap<i64, usize> = HashMap::new();
+    for (reader, length) in readers {
+        *by_account.entry(reader.account).or_default() += length;
+    }
+    by_account.into_iter().max_by_key(|(_, length)| *length).map(|(account, _)| account)
+}
+
 impl Reader {
     /// The list, not to be held over a pause: it can be cut off at any time.
     pub fn snapshot(&self) -> Result<Arc<Snapshot>, CutOff> {
@@ -150,10 +146,6 @@ impl Reader {
     /// A page of the list, which the caller knows to exist.
     pub fn page(&self, number: usize) -> Result<Arc<Page>, CutOff> {
         self.snapshot()?.pages().get(number).map(Arc::clone).ok_or(CutOff)
-    }
-
-    fn is_cut_off(&self) -> bool {
-        self.snapshot.lock().is_none()
     }
 
     fn cut_off(&self) {

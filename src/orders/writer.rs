@@ -235,15 +235,7 @@ mod tests {
     fn writer() -> (Writer, Histogram, Arc<Mutex<State>>, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
-        let order = |id| NewOrder {
-            id,
-            pet_id: 7,
-            quantity: 1,
-            ship_date: None,
-            complete: false,
-            shipped: false,
-        };
-        let orders: Vec<_> = (1..=20).map(order).collect();
+        let orders: Vec<_> = (1..=20).map(NewOrder::pending).collect();
         store.import_orders(&orders, false, &|| ()).unwrap();
         let batches = Histogram::new(&[1, 19, 20]);
         let log = Logger::root(slog::Discard, o!());

@@ -173,6 +173,15 @@ pub struct NewOrder {
     pub shipped: bool,
 }
 
+#[cfg(test)]
+impl NewOrder {
+    /// A pending order of this id, for unit tests.
+    pub fn pending(id: i64) -> NewOrder {
+        let (ship_date, complete, shipped) = (None, false, false);
+        NewOrder { id, pet_id: 7, quantity: 1, ship_date, complete, shipped }
+    }
+}
+
 /// What an import did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImportOutcome {

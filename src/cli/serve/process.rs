@@ -86,7 +86,8 @@ impl Process {
             };
             systemd::notify(&self.log, NotifyState::Ready);
             let watchdog = systemd::keep_watchdog(server.running_batch().clone(), self.log.clone());
-            let watchdog = tokio::spawn(watchdog);
+            // It ends with the runtime.
+            tokio::spawn(watchdog);
             signals.stop(self.hang_up, || reload(&server, &self.log)).await;
             systemd::notify(&self.log, NotifyState::Stopping);
             let deadline = Instant::now() + self.config.stop_within;
@@ -96,16 +97,14 @@ impl Process {
                 // A panic in it was logged by the hook.
                 let _ = tokio::task::spawn_blocking(move || self.finish(deadline)).await;
             };
-            let ended = tokio::select! {
+            tokio::select! {
                 () = stopping => Ok(()),
                 signal = signals.stop(HangUp::Reloads, || ()) => {
                     warn!(log, "second stop signal: requests in progress are cut off");
                     buffer.flush(LOG_FLUSH_TIMEOUT);
                     Err(ServeError::StoppedAtOnce(signal))
                 }
-            };
-            watchdog.abort();
-            ended
+            }
         })
     }
 

@@ -45,7 +45,7 @@ pub fn quick_check(connection: &Connection) -> Option<String> {
 
 /// The problems in a row of one of SQLite's checks: a line each, under a heading that
 /// names the database.
-fn problems_in(row: &str) -> impl Iterator<Item = &str> {
+pub fn problems_in(row: &str) -> impl Iterator<Item = &str> {
     row.lines().filter(|line| *line != "ok" && !line.is_empty() && !line.starts_with("***"))
 }
 

@@ -1,5 +1,6 @@
 //! Whether the structure of a store is damaged, found out while it is served.
 
+use super::check::problems_in;
 use crate::store::StoreError;
 use rusqlite::{Connection, ErrorCode};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -37,11 +38,7 @@ pub fn quick_check_until(
 fn outcome(found: rusqlite::Result<String>) -> Result<Option<String>, StoreError> {
     match found {
         Ok(found) if found == "ok" => Ok(None),
-        // Under a heading that names the database.
-        Ok(found) => {
-            let problem = found.lines().find(|line| !line.starts_with("***"));
-            Ok(Some(problem.unwrap_or(&found).to_string()))
-        }
+        Ok(found) => Ok(Some(problems_in(&found).next().unwrap_or(&found).to_string())),
         Err(error) => match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
                 Ok(Some(error.to_string()))
@@ -64,15 +61,7 @@ mod tests {
 
     fn store(directory: &Path, orders: i64) -> SqliteStore {
         let store = SqliteStore::open(directory).unwrap();
-        let order = |id| NewOrder {
-            id,
-            pet_id: 7,
-            quantity: 1,
-            ship_date: None,
-            complete: false,
-            shipped: false,
-        };
-        let orders: Vec<_> = (1..=orders).map(order).collect();
+        let orders: Vec<_> = (1..=orders).map(NewOrder::pending).collect();
         store.import_orders(&orders, false, &|| ()).unwrap();
         store
     }

@@ -61,13 +61,16 @@ impl IntentLock {
         }
     }
 
-    /// For the server: lets a command that waits write first, for a bounded time. The
-    /// result is dropped when the server has its transaction, or has given up.
-    pub fn step_aside(&self) -> SteppedAside<'_> {
+    /// For the server: lets a command that waits write first, for a bounded time; if
+    /// another one `writes` now, that one has the turn. The result is dropped when the
+    /// server has its transaction, or has given up.
+    pub fn step_aside(&self, writes: impl FnOnce() -> bool) -> SteppedAside<'_> {
         if !self.is_declared() {
             return SteppedAside(None);
         }
-        if self.state() != State::ServerNext {
+        if writes() {
+            self.set(State::ServerNext);
+        } else if self.state() != State::ServerNext {
             self.set(State::ServerWaits);
             let started = Instant::now();
             while self.state() == State::ServerWaits
@@ -80,15 +83,8 @@ impl IntentLock {
         SteppedAside(Some(self))
     }
 
-    /// For the server: the next command that waits lets it write first. The result is
-    /// dropped when the server has its transaction, or has given up.
-    pub fn be_next(&self) -> SteppedAside<'_> {
-        self.set(State::ServerNext);
-        SteppedAside(Some(self))
-    }
-
     /// Whether a command holds the lock.
-    pub fn is_declared(&self) -> bool {
+    fn is_declared(&self) -> bool {
         match self.file.try_lock_shared() {
             Ok(()) => {
                 // An error would mean that it is not locked.
@@ -166,14 +162,14 @@ mod tests {
     fn a_server_steps_aside_for_a_command_but_not_for_ever() {
         let directory = tempfile::tempdir().unwrap();
         let [server, command] = [(); 2].map(|()| IntentLock::open(directory.path()).unwrap());
-        assert!(server.step_aside().0.is_none(), "no command waits");
+        assert!(server.step_aside(|| false).0.is_none(), "no command waits");
         // Stopped, for all that the server knows.
         let intent = command.try_declare().unwrap();
         let started = Instant::now();
-        assert!(server.step_aside().0.is_some());
+        assert!(server.step_aside(|| false).0.is_some());
         assert!(started.elapsed() >= STEP_ASIDE_TIMEOUT);
         drop(intent);
-        assert!(server.step_aside().0.is_none(), "the command ended");
+        assert!(server.step_aside(|| false).0.is_none(), "the command ended");
     }
 
     #[test]
@@ -182,7 +178,7 @@ mod tests {
         let [server, first, second] = [(); 3].map(|()| IntentLock::open(directory.path()).unwrap());
         let intent = first.try_declare().unwrap();
         assert!(second.try_declare().is_none(), "commands queue");
-        let waiting = server.step_aside();
+        let waiting = server.step_aside(|| false);
         // Its wait timed out, but nothing was written since.
         assert!(intent.may_begin());
         server.set(State::ServerWaits);

@@ -105,14 +105,7 @@ mod tests {
     fn orders_are_visited_once_in_pages_and_no_read_stays_open() {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
-        let order = |id| NewOrder {
-            id,
-            pet_id: 7,
-            quantity: 1,
-            ship_date: None,
-            complete: false,
-            shipped: id % 2 == 0,
-        };
+        let order = |id| NewOrder { shipped: id % 2 == 0, ..NewOrder::pending(id) };
         let pages = 3 * PAGE_ORDERS as i64;
         let ids: Vec<i64> = [i64::MIN, i64::MIN + 1]
             .into_iter()

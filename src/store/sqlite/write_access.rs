@@ -108,10 +108,8 @@ impl WriteGuard<'_> {
 
     fn begin_for_server(&self) -> rusqlite::Result<Transaction<'_>> {
         self.make_room()?;
-        let intent = &self.access.intent;
-        // A command that writes now has its turn, and the next one waits.
-        let is_written = intent.is_declared() && self.try_begin().is_err_and(|e| is_busy(&e));
-        let _aside = if is_written { intent.be_next() } else { intent.step_aside() };
+        let writes = || self.try_begin().is_err_and(|error| is_busy(&error));
+        let _aside = self.access.intent.step_aside(writes);
         loop {
             match self.try_begin() {
                 Err(error) if is_busy(&error) && Instant::now() < self.deadline => {}
