@@ -2,6 +2,7 @@
 //! servers keep running.
 
 use super::connection::{connect_with, doing};
+use super::damage::problems_in;
 use super::directory::existing_store;
 use super::schema;
 use super::serving::count_orders;
@@ -41,12 +42,6 @@ pub fn quick_check(connection: &Connection) -> Option<String> {
         Ok(found) => problems_in(&found).next().map(ToString::to_string),
         Err(error) => Some(error.to_string()),
     }
-}
-
-/// The problems in a row of one of SQLite's checks: a line each, under a heading that
-/// names the database.
-pub fn problems_in(row: &str) -> impl Iterator<Item = &str> {
-    row.lines().filter(|line| *line != "ok" && !line.is_empty() && !line.starts_with("***"))
 }
 
 /// Examines a store as of one moment.

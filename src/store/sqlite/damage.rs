@@ -1,6 +1,5 @@
 //! Whether the structure of a store is damaged, found out while it is served.
 
-use super::check::problems_in;
 use crate::store::StoreError;
 use rusqlite::{Connection, ErrorCode};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -33,6 +32,12 @@ pub fn quick_check_until(
         drop(done);
         outcome(found)
     })
+}
+
+/// The problems in a row of one of SQLite's checks: a line each, under a heading that
+/// names the database.
+pub fn problems_in(row: &str) -> impl Iterator<Item = &str> {
+    row.lines().filter(|line| *line != "ok" && !line.is_empty() && !line.starts_with("***"))
 }
 
 fn outcome(found: rusqlite::Result<String>) -> Result<Option<String>, StoreError> {
