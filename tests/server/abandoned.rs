@@ -1,5 +1,6 @@
 //! Requests whose client goes away before the response.
 
+use super::admin::ask;
 use super::data_with;
 use rusqlite::Connection;
 use std::io::Write;
@@ -23,8 +24,7 @@ async fn an_abandoned_cancel_is_logged_counted_and_carried_out() {
     write!(client, "DELETE /v1/store/orders/1 HTTP/1.1\r\nHost: a\r\n{bearer}\r\n\r\n").unwrap();
     // It waits for the store when its key is used for the first time.
     let admin = server.printed_after("operators on ").unwrap().to_string();
-    let metrics =
-        || async { reqwest::get(format!("{admin}/metrics")).await.unwrap().text().await.unwrap() };
+    let metrics = || async { ask(&admin, "/metrics").await.1 };
     wait_until("the cancel is under way", || async {
         let age = "store_orders_running_batch_age_seconds ";
         metrics().await.lines().any(|line| line.starts_with(age) && !line.ends_with(" 0.0"))

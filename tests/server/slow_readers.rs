@@ -1,5 +1,6 @@
 //! Clients that ask for many lists and read none, over HTTP/1.1 and HTTP/2.
 
+use super::admin;
 use bytes::Bytes;
 use h2::client::{ResponseFuture, SendRequest};
 use std::net::SocketAddr;
@@ -45,8 +46,8 @@ async fn ask(connection: &SendRequest<Bytes>, key: &Key) -> ResponseFuture {
 
 /// A gauge or counter of the server.
 async fn metric(server: &ServerProcess, name: &str) -> f64 {
-    let admin = server.printed_after("operators on ").unwrap();
-    let text = reqwest::get(format!("{admin}/metrics")).await.unwrap().text().await.unwrap();
+    let origin = server.printed_after("operators on ").unwrap();
+    let (_, text) = admin::ask(origin, "/metrics").await;
     let value = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok();
     text.lines().find_map(value).unwrap_or_else(|| panic!("no {name} in {text}"))
 }

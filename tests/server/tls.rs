@@ -9,7 +9,7 @@ use testbed::contract::{Observer, SentRequest};
 use testbed::in_process::{
     CapturedLog, TestCertificate, TestServer, TestSetup, client_trusting, observed,
 };
-use testbed::{CliSandbox, Key, Signal, wait_until};
+use testbed::{CliSandbox, DataDir, Key, ServerProcess, Signal, wait_until};
 
 /// The certificate that a new connection is answered with.
 async fn shown(port: u16, certificates: &[&TestCertificate]) -> Vec<u8> {
@@ -32,6 +32,15 @@ async fn serve(
     let files = TlsFiles::of(&setup.config).unwrap();
     let key = setup.pending(1..=50).enterprise_key(1_000_000, 1_000_000);
     (setup.serve().await, files, key)
+}
+
+/// The real program with this certificate in force.
+fn serve_program(data: &DataDir, certificate: &TestCertificate) -> (ServerProcess, TlsFiles) {
+    let [cert, key] = ["cert.pem", "key.pem"].map(|name| data.path().join(name));
+    let files = TlsFiles { certificate: cert.clone(), key: key.clone() };
+    certificate.install(&files);
+    let flags = ["--tls-cert", cert.to_str().unwrap(), "--tls-key", key.to_str().unwrap()];
+    (data.serve(&flags).unwrap(), files)
 }
 
 /// Lists until it is stopped, on one connection or on a new one for each request,
@@ -119,11 +128,7 @@ async fn a_bad_pair_is_rejected_and_the_old_one_stays() {
 async fn sighup_rereads_files_that_look_unchanged() {
     let (data, _) = data_with(1);
     let old = TestCertificate::new();
-    let [certificate, key] = ["cert.pem", "key.pem"].map(|name| data.path().join(name));
-    let files = TlsFiles { certificate: certificate.clone(), key: key.clone() };
-    old.install(&files);
-    let (certificate, key) = (certificate.to_str().unwrap(), key.to_str().unwrap());
-    let server = data.serve(&["--tls-cert", certificate, "--tls-key", key]).unwrap();
+    let (server, files) = serve_program(&data, &old);
     let port = server.address().unwrap().port();
     // Of the same length, in the same files, with the same times.
     let same_length =
@@ -147,11 +152,7 @@ async fn files_that_cannot_be_read_for_a_while_are_taken_up_later() {
     use rustix::process::{Resource, Rlimit, prlimit};
     let (data, _) = data_with(1);
     let [old, new] = [(); 2].map(|()| TestCertificate::new());
-    let [certificate, key] = ["cert.pem", "key.pem"].map(|name| data.path().join(name));
-    let files = TlsFiles { certificate: certificate.clone(), key: key.clone() };
-    old.install(&files);
-    let (certificate, key) = (certificate.to_str().unwrap(), key.to_str().unwrap());
-    let server = data.serve(&["--tls-cert", certificate, "--tls-key", key]).unwrap();
+    let (server, files) = serve_program(&data, &old);
     let port = server.address().unwrap().port();
     let limit = |limit| prlimit(server.process().pid().ok(), Resource::Nofile, limit).unwrap();
     // The hard limit stays: only root could raise it again.

@@ -74,7 +74,7 @@ pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
 }
 
 fn wall_clock() -> anyhow::Result<Preload> {
-    Preload::compile(include_str!("set_clock.c"), "DRILL_CLOCK_S")
+    Preload::compile(include_str!("set_clock.c"))
 }
 
 /// Seconds since 1970 by the real clock.

@@ -1,15 +1,15 @@
 //! Operators' commands beside a full load of cancellations, on disks of several speeds:
 //! none starves, and none starves the cancellations.
 
-use crate::clients::Cancelling;
+use crate::clients::{Cancelling, Seen};
 use crate::report::Report;
 use crate::slow_disk::SlowDisk;
-use anyhow::Context;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::{Duration, Instant};
-use testbed::{DataDir, Program};
+use tempfile::TempDir;
+use testbed::{DataDir, Program, ServerProcess};
 
 const CLIENTS: usize = 16;
 const ORDERS: i64 = 400_000;
@@ -32,19 +32,10 @@ async fn beside_cancels(
     bound: Duration,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let (directory, disk) = (tempfile::tempdir()?, SlowDisk::new()?);
-    let data = DataDir::at(program, &directory.path().join("data"));
-    data.import_pending(1..=ORDERS)?;
-    let key = data.issue_enterprise_key("clients", u32::MAX, u32::MAX)?;
-    data.run(&["accounts", "create", "acme", "--plan", "pro"])?;
-    let server = data.start(disk.put_under(&mut data.command()), &["--log-level", "warning"])?;
-    disk.delay(slower)?;
-    let next = Arc::new(AtomicI64::new(1));
-    let load = Cancelling::start(CLIENTS, server.base_url(), &key, &next);
+    let loaded = LoadedServer::start(program, slower)?;
     let mut slowest = Duration::ZERO;
     for number in 0..COMMANDS {
-        let mut command = disk_command(&data, &disk);
-        command.args(["keys", "issue", "--account", "acme", "--json"]);
+        let mut command = loaded.command();
         let began = Instant::now();
         let output = tokio::task::spawn_blocking(move || command.output()).await??;
         slowest = slowest.max(began.elapsed());
@@ -54,7 +45,7 @@ async fn beside_cancels(
         });
         tokio::time::sleep(Duration::from_millis(fastrand::u64(20..200))).await;
     }
-    let answers = load.stop().await?;
+    let answers = loaded.stop().await?;
     let what = format!("the slowest of {COMMANDS} commands, fsync {slower:?} slower");
     report.time(what, slowest, bound);
     let good = answers.iter().filter(|seen| seen.status.is_some_and(|s| s == 204)).count();
@@ -62,21 +53,12 @@ async fn beside_cancels(
     for seen in answers.iter().filter(|seen| seen.status.is_none_or(|status| status != 204)) {
         report.expect(false, || format!("order {}: {:?}", seen.order, seen.status));
     }
-    disk.delay(Duration::ZERO)?;
-    server.stop()
+    Ok(())
 }
 
 /// Eight commands in a loop leave cancellations at least a quarter of their rate.
 async fn many_commands(program: &Program, report: &mut Report) -> anyhow::Result<()> {
-    let (directory, disk) = (tempfile::tempdir()?, SlowDisk::new()?);
-    let data = DataDir::at(program, &directory.path().join("data"));
-    data.import_pending(1..=ORDERS)?;
-    let key = data.issue_enterprise_key("clients", u32::MAX, u32::MAX)?;
-    data.run(&["accounts", "create", "acme", "--plan", "pro"])?;
-    let server = data.start(disk.put_under(&mut data.command()), &["--log-level", "warning"])?;
-    disk.delay(Duration::from_millis(20))?;
-    let next = Arc::new(AtomicI64::new(1));
-    let load = Cancelling::start(CLIENTS, server.base_url(), &key, &next);
+    let loaded = LoadedServer::start(program, Duration::from_millis(20))?;
     let span = Duration::from_secs(3);
     tokio::time::sleep(Duration::from_millis(500)).await;
     let rate = async |load: &Cancelling| {
@@ -84,17 +66,16 @@ async fn many_commands(program: &Program, report: &mut Report) -> anyhow::Result
         tokio::time::sleep(span).await;
         (load.done() - before) as f64 / began.elapsed().as_secs_f64()
     };
-    let alone = rate(&load).await;
+    let alone = rate(&loaded.load).await;
     let until = Instant::now() + span + Duration::from_millis(500);
     let operators: Vec<_> = (0..8)
         .map(|_| {
-            let (mut command, program) = (disk_command(&data, &disk), data.path().to_path_buf());
-            command.args(["keys", "issue", "--account", "acme", "--json"]);
+            let mut command = loaded.command();
             tokio::task::spawn_blocking(move || {
                 let mut failed = 0;
                 let mut done = 0;
                 while Instant::now() < until {
-                    let ended = command.output().with_context(|| program.display().to_string())?;
+                    let ended = command.output()?;
                     failed += usize::from(!ended.status.success());
                     done += 1;
                 }
@@ -102,13 +83,13 @@ async fn many_commands(program: &Program, report: &mut Report) -> anyhow::Result
             })
         })
         .collect();
-    let beside = rate(&load).await;
+    let beside = rate(&loaded.load).await;
     let (mut done, mut failed) = (0, 0);
     for operator in operators {
         let (own, own_failed) = operator.await??;
         (done, failed) = (done + own, failed + own_failed);
     }
-    load.stop().await?;
+    loaded.stop().await?;
     report.figure(format!(
         "cancels alone {alone:.0}/s, beside 8 commands in a loop {beside:.0}/s; {done} commands, \
          {failed} failed"
@@ -117,13 +98,46 @@ async fn many_commands(program: &Program, report: &mut Report) -> anyhow::Result
         format!("8 commands in a loop left cancels {:.0} % of their rate", 100.0 * beside / alone)
     });
     report.expect(failed == 0, || format!("{failed} of {done} commands in a loop failed"));
-    disk.delay(Duration::ZERO)?;
-    server.stop()
+    Ok(())
 }
 
-/// A command on the same disk.
-fn disk_command(data: &DataDir, disk: &SlowDisk) -> Command {
-    let mut command = data.command();
-    disk.put_under(&mut command);
-    command
+/// A server on a slow disk, with clients that cancel.
+struct LoadedServer {
+    disk: SlowDisk,
+    data: DataDir,
+    server: ServerProcess,
+    load: Cancelling,
+    _directory: TempDir,
+}
+
+impl LoadedServer {
+    fn start(program: &Program, slower: Duration) -> anyhow::Result<LoadedServer> {
+        let (directory, disk) = (tempfile::tempdir()?, SlowDisk::new()?);
+        let data = DataDir::at(program, &directory.path().join("data"));
+        data.import_pending(1..=ORDERS)?;
+        let key = data.issue_enterprise_key("clients", u32::MAX, u32::MAX)?;
+        data.run(&["accounts", "create", "acme", "--plan", "pro"])?;
+        let server =
+            data.start(disk.put_under(&mut data.command()), &["--log-level", "warning"])?;
+        disk.delay(slower)?;
+        let next = Arc::new(AtomicI64::new(1));
+        let load = Cancelling::start(CLIENTS, server.base_url(), &key, &next);
+        Ok(LoadedServer { disk, data, server, load, _directory: directory })
+    }
+
+    /// A command that writes, on the same disk.
+    fn command(&self) -> Command {
+        let mut command = self.data.command();
+        command.args(["keys", "issue", "--account", "acme", "--json"]);
+        self.disk.put_under(&mut command);
+        command
+    }
+
+    /// Ends the load, then the server; what the clients saw.
+    async fn stop(self) -> anyhow::Result<Vec<Seen>> {
+        let answers = self.load.stop().await?;
+        self.disk.delay(Duration::ZERO)?;
+        self.server.stop()?;
+        Ok(answers)
+    }
 }

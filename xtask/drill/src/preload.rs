@@ -18,23 +18,21 @@ pub fn check_tools() -> anyhow::Result<()> {
 pub struct Preload {
     directory: TempDir,
     library: PathBuf,
-    /// The environment variable that names the file.
-    variable: &'static str,
 }
 
 impl Preload {
-    /// Compiles it; the number is 0.
-    pub fn compile(source: &str, variable: &'static str) -> anyhow::Result<Preload> {
+    /// Compiles it, behind the function that reads the number; that is 0.
+    pub fn compile(source: &str) -> anyhow::Result<Preload> {
         let directory = tempfile::tempdir()?;
         let (file, library) =
             (directory.path().join("preload.c"), directory.path().join("preload.so"));
-        std::fs::write(&file, source)?;
+        std::fs::write(&file, [include_str!("preload.c"), source].concat())?;
         let mut compile = Command::new("cc");
-        compile.args(["-O2", "-shared", "-fPIC", "-o"]).args([&library, &file]).arg("-ldl");
+        compile.args(["-O2", "-shared", "-fPIC", "-o"]).args([&library, &file]);
         if !compile.status().context("cannot run cc")?.success() {
             bail!("cc could not compile {}", file.display());
         }
-        let preload = Preload { directory, library, variable };
+        let preload = Preload { directory, library };
         preload.set(0)?;
         Ok(preload)
     }
@@ -48,7 +46,7 @@ impl Preload {
 
     /// Loads it into a process that is about to start.
     pub fn put_into<'a>(&self, command: &'a mut Command) -> &'a mut Command {
-        command.env("LD_PRELOAD", &self.library).env(self.variable, self.file())
+        command.env("LD_PRELOAD", &self.library).env("DRILL_NUMBER", self.file())
     }
 
     fn file(&self) -> PathBuf {

@@ -48,8 +48,7 @@ impl Report {
         Ok(())
     }
 
-    /// The exit status: a violation counts even where the machine stood still only if it
-    /// did not.
+    /// The exit status: 3 if the run is inconclusive, whatever was found.
     pub fn exit_code(&self, is_inconclusive: bool) -> u8 {
         match (is_inconclusive, self.violations.is_empty()) {
             (true, _) => 3,

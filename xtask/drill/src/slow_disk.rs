@@ -10,7 +10,7 @@ pub struct SlowDisk(Preload);
 impl SlowDisk {
     /// As fast as ever at first.
     pub fn new() -> anyhow::Result<SlowDisk> {
-        Ok(SlowDisk(Preload::compile(include_str!("slow_fsync.c"), "DRILL_FSYNC_MS")?))
+        Ok(SlowDisk(Preload::compile(include_str!("slow_fsync.c"))?))
     }
 
     /// From now on each fsync takes this much longer.

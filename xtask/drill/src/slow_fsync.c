@@ -1,25 +1,13 @@
 /* Stands before the C library's fsync and fdatasync (LD_PRELOAD) and makes each take
-   as many milliseconds longer as the file named by DRILL_FSYNC_MS says at that moment;
-   a negative number makes them fail. Otherwise the real call is made first, so
-   durability is what it was. */
-#define _GNU_SOURCE
+   number() milliseconds longer; a negative number makes them fail. Otherwise the real
+   call is made first, so durability is what it was. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 static int sync_later(long call, int of) {
-    long milliseconds = 0;
-    const char *path = getenv("DRILL_FSYNC_MS");
-    FILE *file = path ? fopen(path, "re") : NULL;
-    if (file) {
-        if (fscanf(file, "%ld", &milliseconds) != 1) {
-            milliseconds = 0;
-        }
-        fclose(file);
-    }
+    long milliseconds = number();
     if (milliseconds < 0) {
         errno = EIO;
         return -1;
