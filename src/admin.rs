@@ -110,7 +110,7 @@ impl AdminContext {
         }
         let server = Arc::clone(&self.server);
         let check = tokio::task::spawn_blocking(move || {
-            server.store.versions().map_err(|error| ErrorChain(&error).to_string())?;
+            server.store.check_ready().map_err(|error| ErrorChain(&error).to_string())?;
             server.orders.check_writes().map_err(|error| ErrorChain(&error).to_string())
         });
         match tokio::time::timeout(STORE_CHECK_TIMEOUT, check).await {

@@ -3,8 +3,8 @@
 use crate::clock::{Clock, SystemClock};
 use crate::config::StoreSettings;
 use crate::limits::{LimitsFileReport, LimitsReport};
-use crate::store::StoreError;
 use crate::store::sqlite::{SqliteStore, WaitNotice};
+use crate::store::{OperatorStore, StoreError};
 use clap::Args;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,19 +24,19 @@ pub struct Options {
 
 impl Options {
     /// Opens the store in the data directory, which must hold one.
-    pub fn open_store(&self) -> anyhow::Result<SqliteStore> {
+    pub fn open_store(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
         self.open(SqliteStore::open_existing)
     }
 
     /// Opens the store in the data directory; both are created if missing.
-    pub fn open_or_create_store(&self) -> anyhow::Result<SqliteStore> {
+    pub fn open_or_create_store(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
         self.open(SqliteStore::open_for_command)
     }
 
     fn open(
         &self,
         open: fn(&Path, WaitNotice) -> Result<SqliteStore, StoreError>,
-    ) -> anyhow::Result<SqliteStore> {
+    ) -> anyhow::Result<Box<dyn OperatorStore>> {
         let directory = &self.store.data_dir;
         if directory.exists() && !directory.is_dir() {
             anyhow::bail!(
@@ -44,14 +44,14 @@ impl Options {
                 directory.display()
             );
         }
-        Ok(open(directory, say_waiting)?)
+        Ok(Box::new(open(directory, say_waiting)?))
     }
 
     /// Opens what was counted of the requests to this store; `clock` must give the time to
     /// the report.
     pub fn open_limits_report(
         &self,
-        store: &SqliteStore,
+        store: &dyn OperatorStore,
         clock: &SystemClock,
     ) -> anyhow::Result<Box<dyn LimitsReport>> {
         let directory = &self.store.data_dir;

@@ -1,7 +1,7 @@
 //! The rules that hold on every engine: what a change may do, and what it answers.
 //! An engine adds the SQL.
 
-use super::StoreError;
+use super::error::StoreError;
 use super::rows::{CancelOutcome, ImportOutcome, Rotation, Status};
 use crate::keys::{Environment, without_keys};
 use std::time::Duration;

@@ -7,7 +7,8 @@
 //! | File | Its job |
 //! |---|---|
 //! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
-//! | `orders`, `import`, `accounts`, `keys` | what the operator's commands ask |
+//! | `operating` | the [`OperatorStore`](super::OperatorStore) trait: what the operator's commands ask |
+//! | `orders`, `import`, `accounts`, `keys` | their rows |
 //! | `check`, `backup` | whether a store is sound; backup and restore |
 //! | `damage` | whether a store is damaged, while it is served |
 //! | `versions`, `wal_index` | the versions, and the cheap test for a new commit |
@@ -28,6 +29,7 @@ mod identity;
 mod import;
 mod intent_lock;
 mod keys;
+mod operating;
 mod orders;
 mod schema;
 mod server_lock;

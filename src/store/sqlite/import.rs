@@ -10,33 +10,23 @@ use store_orders_api::types::{Pet, utc_text};
 
 impl SqliteStore {
     /// Which of these orders are in the store already, cancelled ones included.
-    pub fn existing_orders(
-        &self,
-        ids: impl IntoIterator<Item = i64>,
-    ) -> Result<Vec<i64>, StoreError> {
+    pub fn existing_orders(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
         self.existing("SELECT 1 FROM orders WHERE id = ?1", ids)
     }
 
     /// Which of these pets are in the store already.
-    pub fn existing_pets(
-        &self,
-        ids: impl IntoIterator<Item = i64>,
-    ) -> Result<Vec<i64>, StoreError> {
+    pub fn existing_pets(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
         self.existing("SELECT 1 FROM pets WHERE id = ?1", ids)
     }
 
-    fn existing(
-        &self,
-        select: &str,
-        ids: impl IntoIterator<Item = i64>,
-    ) -> Result<Vec<i64>, StoreError> {
+    fn existing(&self, select: &str, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
         let mut connection = self.scanner.lock();
         let transaction = connection.transaction()?;
         let mut statement = transaction.prepare_cached(select)?;
         let mut existing = Vec::new();
         for id in ids {
             if statement.exists([id])? {
-                existing.push(id);
+                existing.push(*id);
             }
         }
         Ok(existing)
