@@ -1,5 +1,6 @@
 //! The settings in force: each one's value and where it came from.
 
+use super::postgres_url::without_passwords;
 use super::settings::{all_settings, is_list, json_value};
 use super::{AdminListen, ConfigFile, InvalidSettings, ServerConfig};
 use clap::parser::ValueSource;
@@ -117,7 +118,8 @@ impl Setting {
     fn of(arg: &Arg, matches: &ArgMatches, file: Option<&ConfigFile>) -> Option<Setting> {
         let key = arg.get_id().as_str();
         let raw = matches.try_get_raw(key).ok()?.into_iter().flatten();
-        let texts: Vec<String> = raw.map(|text| text.to_string_lossy().into_owned()).collect();
+        let texts: Vec<String> =
+            raw.map(|text| without_passwords(&text.to_string_lossy())).collect();
         let mut values: Vec<_> = texts.iter().map(|text| json_value(text)).collect();
         let origin = match matches.value_source(key) {
             Some(ValueSource::CommandLine) => Origin::Flag(arg.get_long()?.to_string()),
