@@ -9,10 +9,12 @@
 //! | `rows` | the rows, plain values on every engine |
 //! | `rules` | what a change may do and what it answers, on every engine |
 //! | `report` | what `check` reports, and the checks that every engine shares |
+//! | `postgres` | the SQL of PostgreSQL, which several servers share |
 //! | `sqlite` | the SQL and the files of the embedded engine |
 
 mod error;
 mod operator;
+pub mod postgres;
 mod report;
 mod rows;
 mod rules;
@@ -20,7 +22,7 @@ mod serving;
 pub mod sqlite;
 
 pub use error::StoreError;
-pub use operator::OperatorStore;
+pub use operator::{OperatorStore, WaitNotice};
 pub use report::CheckReport;
 pub use rows::{
     Account, CancelOutcome, Cancellation, CancelledBatch, ImportOutcome, IssuedKey, KeyRecord,

@@ -3,8 +3,8 @@
 use crate::clock::{Clock, SystemClock};
 use crate::config::StoreSettings;
 use crate::limits::{LimitsFileReport, LimitsReport};
-use crate::store::sqlite::{SqliteStore, WaitNotice};
-use crate::store::{OperatorStore, StoreError};
+use crate::store::sqlite::SqliteStore;
+use crate::store::{OperatorStore, StoreError, WaitNotice};
 use clap::Args;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -10,6 +10,9 @@ use std::ops::ControlFlow;
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 
+/// Called once by a command that has waited for longer than two seconds to write.
+pub type WaitNotice = fn();
+
 /// A store, as one command works on it. Every method blocks; each that writes does all that
 /// it was asked, or nothing.
 pub trait OperatorStore {

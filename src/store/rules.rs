@@ -14,6 +14,12 @@ pub const MAX_OVERLAP: Duration = Duration::from_secs(7 * 86_400);
 /// write a minute.
 pub const MIN_USE_INTERVAL_MS: i64 = 60_000;
 
+/// How long a command waits for servers and other commands that write.
+pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long a command waits before it says so.
+pub const NOTICE_AFTER: Duration = Duration::from_secs(2);
+
 fn refused(why: impl Into<String>) -> StoreError {
     StoreError::Refused(why.into())
 }

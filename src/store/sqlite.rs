@@ -41,9 +41,8 @@ mod write_access;
 pub use backup::{BackupError, CopyProgress, back_up, restore};
 pub use check::check;
 pub use server_lock::{LockError, ServerLock};
-pub use write_access::WaitNotice;
 
-use super::StoreError;
+use super::{StoreError, WaitNotice};
 use connection::{connect, doing};
 use directory::{FILE_NAME, existing_store, store_file};
 use intent_lock::IntentLock;

@@ -1,0 +1,224 @@
+//! What the operator's commands ask of the store in PostgreSQL: each method's statements are
+//! in the file of its rows.
+//!
+//! A change of orders begins with the lock on the one row of `versions`, one of accounts or
+//! keys with its update of `keys_version`: every statement after that sees all that was
+//! committed before (READ COMMITTED), and commits in the order of its version.
+
+mod accounts;
+mod check;
+mod import;
+mod keys;
+mod orders;
+
+use super::columns::value;
+use super::error::{read, written};
+use super::waiting::with_notice;
+use crate::store::rules::COMMAND_TIMEOUT;
+use crate::store::{
+    Account, CheckReport, ImportOutcome, IssuedKey, KeyRecord, NewKey, NewOrder, OperatorStore,
+    Rotation, Status, StoreError, StoredOrder, WaitNotice,
+};
+use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
+use std::ops::ControlFlow;
+use store_orders_api::plans::{Plan, PlanLimits};
+use store_orders_api::types::Pet;
+use tokio::runtime::Runtime;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, Transaction};
+
+/// The store, for one command. Its methods block, and are not called from within a runtime.
+pub struct PostgresCommands {
+    /// Drives the connection, while a method runs.
+    runtime: Runtime,
+    client: Mutex<Client>,
+    notice: WaitNotice,
+}
+
+impl PostgresCommands {
+    /// The store behind this connection, whose task runs on this runtime, a current-thread
+    /// one. `notice` is called when a method has long waited to write.
+    pub fn new(
+        runtime: Runtime,
+        client: Client,
+        notice: WaitNotice,
+    ) -> Result<PostgresCommands, StoreError> {
+        // An import takes as long as it takes; only locks are waited for within a limit.
+        let session = format!(
+            "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+             SET lock_timeout = {}; SET jit = off; SET synchronous_commit = on",
+            COMMAND_TIMEOUT.as_millis()
+        );
+        runtime.block_on(async {
+            client.batch_execute(&session).await.map_err(read)?;
+            super::schema::require_current(&client).await
+        })?;
+        Ok(PostgresCommands { runtime, client: Mutex::new(client), notice })
+    }
+
+    /// Does `work` in one transaction. After an error nothing is changed.
+    fn write<T>(
+        &self,
+        work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut client = self.client.lock();
+        self.runtime.block_on(async {
+            let transaction = client.transaction().await.map_err(written)?;
+            let done = work(&transaction).await;
+            match done {
+                Ok(done) => transaction.commit().await.map_err(written).map(|()| done),
+                Err(error) => {
+                    // The error stands whatever this says: without it the connection's end
+                    // takes the transaction back.
+                    let _ = transaction.rollback().await;
+                    Err(error)
+                }
+            }
+        })
+    }
+
+    /// The same for a change of orders, alone.
+    fn write_orders<T>(
+        &self,
+        work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.write(async |transaction| {
+            lock_orders(transaction, self.notice).await?;
+            work(transaction).await
+        })
+    }
+
+    /// The same for a change of accounts or keys, alone. Servers then read them again.
+    fn write_keys<T>(
+        &self,
+        work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.write(async |transaction| {
+            let raise = "UPDATE keys_version SET version = version + 1";
+            let raised = with_notice(transaction.execute(raise, &[]), self.notice).await;
+            require_one_row("keys_version", raised.map_err(waited)?)?;
+            work(transaction).await
+        })
+    }
+}
+
+/// Waits for the other changes of orders, and keeps them waiting until the transaction ends.
+async fn lock_orders(transaction: &Transaction<'_>, notice: WaitNotice) -> Result<(), StoreError> {
+    let lock = transaction.execute("SELECT FROM versions FOR NO KEY UPDATE", &[]);
+    require_one_row("versions", with_notice(lock, notice).await.map_err(waited)?)
+}
+
+/// Without its row, a table of one row makes nobody wait.
+fn require_one_row(table: &str, rows: u64) -> Result<(), StoreError> {
+    if rows == 1 {
+        return Ok(());
+    }
+    let why = format!("the table {table} has {rows} rows instead of one; see store-orders check");
+    Err(StoreError::Refused(why))
+}
+
+/// The error of a statement that waits for a lock.
+fn waited(error: tokio_postgres::Error) -> StoreError {
+    if error.code() != Some(&SqlState::LOCK_NOT_AVAILABLE) {
+        return written(error);
+    }
+    let source = Box::new(super::PostgresError::other("another process is writing to it"));
+    StoreError::Engine { doing: "written", source }
+}
+
+impl OperatorStore for PostgresCommands {
+    fn id(&self) -> Result<String, StoreError> {
+        let client = self.client.lock();
+        let query = client.query_one("SELECT store_id FROM identity", &[]);
+        value(&self.runtime.block_on(query).map_err(read)?, 0)
+    }
+
+    fn existing_orders(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        self.existing("SELECT id FROM orders WHERE id = ANY($1)", ids)
+    }
+
+    fn existing_pets(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        self.existing("SELECT id FROM pets WHERE id = ANY($1)", ids)
+    }
+
+    fn import_orders(
+        &self,
+        orders: &[NewOrder],
+        skip_existing: bool,
+        progress: &dyn Fn(),
+    ) -> Result<ImportOutcome, StoreError> {
+        self.import_orders(orders, skip_existing, progress)
+    }
+
+    fn import_pets(
+        &self,
+        pets: &[Pet],
+        skip_existing: bool,
+        progress: &dyn Fn(),
+    ) -> Result<ImportOutcome, StoreError> {
+        self.import_pets(pets, skip_existing, progress)
+    }
+
+    fn ship_orders(&self, ids: &[i64]) -> Result<(), StoreError> {
+        self.ship_orders(ids)
+    }
+
+    fn order(&self, id: i64) -> Result<Option<StoredOrder>, StoreError> {
+        self.order(id)
+    }
+
+    fn for_each_order(
+        &self,
+        status: Option<Status>,
+        visit: &mut dyn FnMut(StoredOrder) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.for_each_order(status, visit)
+    }
+
+    fn create_account(
+        &self,
+        name: &str,
+        plan: Plan,
+        own: Option<PlanLimits>,
+        at: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        self.create_account(name, plan, own, at)
+    }
+
+    fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
+        self.set_plan(name, plan, own)
+    }
+
+    fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError> {
+        self.accounts(now_ms)
+    }
+
+    fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError> {
+        self.account(name, now_ms)
+    }
+
+    fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
+        self.issue_key(new, now_ms)
+    }
+
+    fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
+        self.rotate_key(rotation, now_ms)
+    }
+
+    fn revoke_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
+        self.revoke_key(key_id, now_ms)
+    }
+
+    fn unban_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
+        self.unban_key(key_id, now_ms)
+    }
+
+    fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError> {
+        self.key_records()
+    }
+
+    fn check(&self) -> Result<CheckReport, StoreError> {
+        self.examine()
+    }
+}
