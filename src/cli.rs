@@ -156,7 +156,8 @@ impl Cli {
         let printer = &mut Printer::new(&mut *out, options.json);
         match &self.command {
             Command::Serve(settings) => {
-                Ok(serve::serve(&options.store.data_dir, settings, effective)?)
+                let store = &options.store;
+                Ok(serve::serve(&store.location()?, &store.data_dir, settings, effective)?)
             }
             Command::Demo(args) => Ok(demo::demo(args, out)?),
             Command::Orders(command) => command.run(options, printer),

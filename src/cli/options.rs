@@ -1,8 +1,9 @@
 //! The options of every command.
 
 use crate::clock::{Clock, SystemClock};
-use crate::config::StoreSettings;
+use crate::config::{StoreLocation, StoreSettings};
 use crate::limits::{LimitsFileReport, LimitsReport};
+use crate::store::postgres::PostgresCommands;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{OperatorStore, StoreError, WaitNotice};
 use clap::Args;
@@ -23,12 +24,12 @@ pub struct Options {
 }
 
 impl Options {
-    /// Opens the store in the data directory, which must hold one.
+    /// Opens the store, which must exist.
     pub fn open_store(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
         self.open(SqliteStore::open_existing)
     }
 
-    /// Opens the store in the data directory; both are created if missing.
+    /// Opens the store; a data directory and the store in it are created if missing.
     pub fn open_or_create_store(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
         self.open(SqliteStore::open_for_command)
     }
@@ -37,14 +38,19 @@ impl Options {
         &self,
         open: fn(&Path, WaitNotice) -> Result<SqliteStore, StoreError>,
     ) -> anyhow::Result<Box<dyn OperatorStore>> {
-        let directory = &self.store.data_dir;
+        let directory = match &self.store.location()? {
+            StoreLocation::Directory(directory) => directory.clone(),
+            StoreLocation::Postgres(url) => {
+                return Ok(Box::new(PostgresCommands::connect(url, say_waiting)?));
+            }
+        };
         if directory.exists() && !directory.is_dir() {
             anyhow::bail!(
                 "cannot use the data directory {}: it is a file; choose another --data-dir",
                 directory.display()
             );
         }
-        Ok(Box::new(open(directory, say_waiting)?))
+        Ok(Box::new(open(&directory, say_waiting)?))
     }
 
     /// Opens what was counted of the requests to this store; `clock` must give the time to

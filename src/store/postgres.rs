@@ -2,6 +2,13 @@
 //!
 //! | File | Its job |
 //! |---|---|
+//! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
+//! | `sessions`, `session` | four connections to one server; the next ones when it is lost |
+//! | `connecting`, `tls` | a connection to the primary |
+//! | `batch` | a batch of cancellations |
+//! | `checks` | the check of lists |
+//! | `heartbeat`, `replica` | the commits by which a session counts; this server's row |
+//! | `durability` | whether a failover could lose what was acknowledged |
 //! | `operator` | the [`OperatorStore`](super::OperatorStore) trait: what the operator's commands ask |
 //! | `restore` | a store from a backup of the embedded engine |
 //! | `replicas` | the servers that use the store |
@@ -11,12 +18,24 @@
 //! | `waiting` | a command that waits says so |
 //! | `error` | what PostgreSQL answers instead of a result |
 
+mod batch;
+mod checks;
 pub mod columns;
+mod connecting;
 mod copying;
+mod durability;
 pub mod error;
+mod heartbeat;
 pub mod operator;
+mod replica;
 pub mod schema;
+mod serving;
+mod session;
+mod sessions;
+mod tls;
 mod waiting;
 
+pub use connecting::{ConnectError, Connection, connect};
 pub use error::PostgresError;
 pub use operator::PostgresCommands;
+pub use serving::PostgresStore;

@@ -102,3 +102,8 @@ pub fn read(error: tokio_postgres::Error) -> StoreError {
 pub fn written(error: tokio_postgres::Error) -> StoreError {
     engine("written")(error)
 }
+
+/// The error of a store that does not answer.
+pub fn unreachable_because(why: impl Into<String>) -> StoreError {
+    StoreError::Engine { doing: "reached", source: Box::new(PostgresError::other(why)) }
+}

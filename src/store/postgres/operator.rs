@@ -12,8 +12,10 @@ mod keys;
 mod orders;
 
 use super::columns::value;
+use super::connecting::connect;
 use super::error::{read, written};
 use super::waiting::with_notice;
+use crate::config::PostgresUrl;
 use crate::store::rules::COMMAND_TIMEOUT;
 use crate::store::{
     Account, CheckReport, ImportOutcome, IssuedKey, KeyRecord, NewKey, NewOrder, OperatorStore,
@@ -22,6 +24,7 @@ use crate::store::{
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use std::ops::ControlFlow;
+use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tokio::runtime::Runtime;
@@ -36,7 +39,26 @@ pub struct PostgresCommands {
     notice: WaitNotice,
 }
 
+/// How long a command waits for each address of the store's hosts.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
 impl PostgresCommands {
+    /// Connects to the primary of this store. `notice` is called when a method has long
+    /// waited to write.
+    pub fn connect(url: &PostgresUrl, notice: WaitNotice) -> Result<PostgresCommands, StoreError> {
+        let failed = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Engine {
+            doing: "reached",
+            source: error,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| failed(error.into()))?;
+        let connected = runtime.block_on(connect(url, "store-orders command", CONNECT_LIMIT));
+        let (connection, _) = connected.map_err(|error| failed(error.into()))?;
+        PostgresCommands::new(runtime, connection.into_client(), notice)
+    }
+
     /// The store behind this connection, whose task runs on this runtime, a current-thread
     /// one. `notice` is called when a method has long waited to write.
     pub fn new(

@@ -1,0 +1,180 @@
+//! Sessions one after the other: when one ends, the next is opened, and what it finds decides
+//! whether its versions continue those of the one before.
+
+use super::batch::{Batch, Done};
+use super::checks::answer_checks;
+use super::connecting::ServerIdentity;
+use super::durability::warn_if_commits_can_be_lost;
+use super::error::{PostgresError, unreachable_because};
+use super::heartbeat::{beat, keep_beating, register};
+use super::replica::Replica;
+use super::session::{CONFIRMED_FOR, OpenError, Opened, READ_LIMIT, Session, within};
+use crate::config::PostgresUrl;
+use crate::store::{StoreError, Versions};
+use slog::{Logger, info, warn};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::time::{sleep, sleep_until, timeout_at};
+use tokio_postgres::error::SqlState;
+
+/// How long to wait after a failed attempt, and before a batch is sent again.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
+
+/// How long a batch that was not sent yet waits for a session.
+const SESSION_WAIT: Duration = Duration::from_secs(1);
+
+/// What opens sessions.
+pub struct Opener {
+    /// Where the store is.
+    pub url: PostgresUrl,
+    /// This process.
+    pub replica: Arc<Replica>,
+    /// Whether every check of lists is a commit.
+    pub commits_checks: bool,
+    /// Events.
+    pub log: Logger,
+}
+
+/// The session of the moment, or why there is none.
+pub type Current = Result<Arc<Session>, Arc<str>>;
+
+/// What the last session was at.
+struct Last {
+    server: ServerIdentity,
+    store_id: String,
+    history: u64,
+}
+
+impl Opener {
+    /// Opens the first session, and keeps the receiver's value current from then on.
+    pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
+        let mut last = None;
+        let first = self.open(&mut last).await?;
+        warn_if_commits_can_be_lost(&first.background.client, &self.log).await;
+        let (current, receiver) = watch::channel(Ok(Arc::clone(&first)));
+        tokio::spawn(self.keep(first, last, current));
+        Ok(receiver)
+    }
+
+    async fn keep(
+        self,
+        mut session: Arc<Session>,
+        mut last: Option<Last>,
+        current: watch::Sender<Current>,
+    ) {
+        loop {
+            session.ended().await;
+            let why = session.why_ended();
+            warn!(self.log, "store lost"; "server" => %session.server.address, "error" => &why);
+            drop(current.send_replace(Err(why.into())));
+            session = loop {
+                if current.is_closed() {
+                    return;
+                }
+                match self.open(&mut last).await {
+                    Ok(session) => break session,
+                    Err(error) => drop(current.send_replace(Err(error.to_string().into()))),
+                }
+                sleep(RETRY_AFTER).await;
+            };
+            info!(self.log, "store reached again"; "server" => %session.server.address,
+                "timeline" => &session.server.timeline, "history" => session.history);
+            drop(current.send_replace(Ok(Arc::clone(&session))));
+        }
+    }
+
+    async fn open(&self, last: &mut Option<Last>) -> Result<Arc<Session>, OpenError> {
+        let opened = Opened::open(&self.url).await?;
+        let (history, is_continued) = history_of(&opened, last.as_ref(), self.replica.seen());
+        let acknowledges_from = match is_continued {
+            true => opened.at,
+            // Another replica may count on a primary that was replaced until then.
+            false => opened.at + CONFIRMED_FOR,
+        };
+        let store_id = opened.store_id.clone();
+        *last = Some(Last { server: opened.server.clone(), store_id, history });
+        let (session, asked, checker) =
+            within(READ_LIMIT, Session::begin(opened, history, acknowledges_from)).await?;
+        within(READ_LIMIT, register(&session, &self.replica)).await?;
+        within(READ_LIMIT, beat(&session, &self.replica)).await?;
+        let replica = Arc::clone(&self.replica);
+        let checks = answer_checks(
+            Arc::clone(&session),
+            asked,
+            checker,
+            Arc::clone(&replica),
+            self.commits_checks,
+        );
+        tokio::spawn(checks);
+        tokio::spawn(keep_beating(Arc::clone(&session), replica));
+        Ok(session)
+    }
+}
+
+/// The number of the history that was found, and whether the server is at the timeline that
+/// was there before. Another one begins where something acknowledged may be missing.
+fn history_of(opened: &Opened, last: Option<&Last>, seen: Versions) -> (u64, bool) {
+    let Some(last) = last else { return (0, false) };
+    let ServerIdentity { system, timeline, .. } = &opened.server;
+    let is_continued = *system == last.server.system && *timeline == last.server.timeline;
+    let is_behind = opened.versions.orders < seen.orders || opened.versions.keys < seen.keys;
+    let is_same = is_continued && opened.store_id == last.store_id && !is_behind;
+    (last.history + u64::from(!is_same), is_continued)
+}
+
+/// The session of the moment.
+pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, StoreError> {
+    sessions.borrow().clone().map_err(|why| unreachable_because(&*why))
+}
+
+/// The session of the moment, which is waited for until then.
+async fn awaited(
+    sessions: &watch::Receiver<Current>,
+    until: Instant,
+) -> Result<Arc<Session>, StoreError> {
+    let mut sessions = sessions.clone();
+    let is_open =
+        |current: &Current| current.as_ref().is_ok_and(|session| session.require_open().is_ok());
+    if let Ok(Ok(found)) = timeout_at(until.into(), sessions.wait_for(is_open)).await {
+        return found.clone().map_err(|why| unreachable_because(&*why));
+    }
+    let why = sessions.borrow().as_ref().err().cloned();
+    Err(unreachable_because(why.as_deref().unwrap_or("its session ended")))
+}
+
+/// Carries a batch out, in as many sessions as it takes until the deadline. Each attempt has
+/// the batch's id, so that it is carried out once.
+pub async fn carry_out(
+    sessions: &watch::Receiver<Current>,
+    batch: &Batch,
+    deadline: Instant,
+) -> Result<(Done, u64), StoreError> {
+    let mut waits_until = deadline.min(Instant::now() + SESSION_WAIT);
+    loop {
+        let session = awaited(sessions, waits_until).await?;
+        sleep_until(session.acknowledges_from.min(deadline).into()).await;
+        let left = deadline.saturating_duration_since(Instant::now());
+        let error = match session.answer(left, batch.carry_out(&session)).await {
+            Ok(done) => return Ok((done, session.history)),
+            Err(error) => error,
+        };
+        // From now on it may have been carried out.
+        waits_until = deadline;
+        let may_succeed = session.require_open().is_err() || is_transient(&error);
+        if !may_succeed || Instant::now() + RETRY_AFTER >= deadline {
+            return Err(error);
+        }
+        sleep(RETRY_AFTER).await;
+    }
+}
+
+/// Whether the statement may succeed when it is sent again: it waited for a lock.
+fn is_transient(error: &StoreError) -> bool {
+    let StoreError::Engine { source, .. } = error else { return false };
+    let state = source.downcast_ref::<PostgresError>().and_then(|error| error.state.as_ref());
+    state.is_some_and(|state| {
+        [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::QUERY_CANCELED]
+            .contains(state)
+    })
+}
