@@ -68,9 +68,10 @@ impl SqliteStore {
                 "INSERT INTO pets (id, name) VALUES (?1, ?2) ON CONFLICT (id) DO NOTHING",
             )?;
             let (mut stored, mut first_taken) = (0, None);
-            for pet in pets {
+            for (position, pet) in pets.iter().enumerate() {
+                let is_given_before = || pets.iter().take(position).any(|own| own.id == pet.id);
                 match insert.execute((pet.id, &pet.name))? {
-                    0 => first_taken = first_taken.or(Some(pet.id)),
+                    0 if first_taken.is_none() && !is_given_before() => first_taken = Some(pet.id),
                     rows => stored += rows,
                 }
                 progress();
