@@ -44,10 +44,11 @@ impl Installed {
             .unwrap_or_default();
         found.sort_by_key(|bin| major_in(&bin.to_string_lossy()));
         let on_path = std::env::var_os("PATH").unwrap_or_default();
-        let mut all = std::env::split_paths(&on_path).chain(found).filter(|bin| {
+        let has_all = |bin: &PathBuf| {
             ["postgres", "initdb"].iter().all(|program| bin.join(program).is_file())
-        });
-        let bin = all.next_back().with_context(|| format!("PostgreSQL is missing; {FIX}"))?;
+        };
+        let bin = std::env::split_paths(&on_path).chain(found).filter(has_all).last();
+        let bin = bin.with_context(|| format!("PostgreSQL is missing; {FIX}"))?;
         let said = Command::new(bin.join("postgres")).arg("--version").output()?;
         let version = String::from_utf8_lossy(&said.stdout).trim().to_string();
         if major_in(&version) < OLDEST {

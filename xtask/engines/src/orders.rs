@@ -1,0 +1,64 @@
+//! Orders, accounts and keys in PostgreSQL: each case on servers of its own.
+
+mod conformance_suite;
+mod failover;
+mod network;
+mod old_primary;
+mod replicas_agree;
+mod same_order;
+mod slow_standby;
+mod stopped_primary;
+
+use crate::postgres::Installed;
+use clap::ValueEnum;
+use testbed::{Program, Report};
+
+/// What can be tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Case {
+    /// What every engine of the store must do
+    Conformance,
+    /// Three servers on one database, an operator beside
+    Replicas,
+    /// One order cancelled 64 times at once
+    SameOrder,
+    /// kill -9 of the primary under load, its synchronous standby promoted
+    Failover,
+    /// A primary that is suspended, replaced, and goes on
+    OldPrimary,
+    /// A primary that is suspended for seconds
+    StoppedPrimary,
+    /// A standby that confirms nothing, and a wait for it that is cancelled
+    SlowStandby,
+    /// A promoted standby that lacks the last second
+    LostHistory,
+    /// A network that delays, falls silent, swallows answers, resets, and cuts at COMMIT
+    Network,
+}
+
+/// Those that were named, or all.
+pub fn chosen(named: &[Case]) -> &[Case] {
+    if named.is_empty() { Case::value_variants() } else { named }
+}
+
+impl Case {
+    /// Runs it.
+    pub async fn run(
+        self,
+        installed: &Installed,
+        program: &Program,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
+        match self {
+            Case::Conformance => conformance_suite::run(installed, report).await,
+            Case::Replicas => replicas_agree::run(installed, program, report).await,
+            Case::SameOrder => same_order::run(installed, program, report).await,
+            Case::Failover => failover::run(installed, program, report).await,
+            Case::LostHistory => failover::run_asynchronous(installed, program, report).await,
+            Case::OldPrimary => old_primary::run(installed, program, report).await,
+            Case::StoppedPrimary => stopped_primary::run(installed, program, report).await,
+            Case::SlowStandby => slow_standby::run(installed, program, report).await,
+            Case::Network => network::run(installed, program, report).await,
+        }
+    }
+}
