@@ -93,6 +93,13 @@ enum Command {
         arguments: Vec<OsString>,
     },
 
+    /// Try the store on real PostgreSQL servers; `engines --help` says how.
+    #[command(disable_help_flag = true)]
+    Engines {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        arguments: Vec<OsString>,
+    },
+
     /// Test the public pages in a real browser.
     ///
     /// Starts the server and headless Chromium, and goes through /docs, / and
@@ -122,6 +129,9 @@ impl Cli {
             }
             Command::Drill { arguments } => {
                 become_package(&repository, &["--package", "drill"], &arguments)
+            }
+            Command::Engines { arguments } => {
+                become_package(&repository, &["--package", "engines"], &arguments)
             }
             Command::Publish => publish::publish(&repository, out),
             Command::Judge(arguments) => judge::judge(&arguments, &repository, out),

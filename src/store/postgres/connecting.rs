@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::Host;
-use tokio_postgres::error::{Severity, SqlState};
+use tokio_postgres::error::Severity;
 use tokio_postgres::{AsyncMessage, Client, Config, SimpleQueryMessage};
 
 /// What every connection of ours is set to. `jit` made a batch wait for 130 ms.
@@ -133,6 +133,14 @@ pub enum ConnectError {
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsSetupError),
+    /// This server is not taken.
+    #[error("{server}: {why}")]
+    Refused {
+        /// The server.
+        server: String,
+        /// Why.
+        why: String,
+    },
     /// What each host said.
     #[error("{}", .0.join("; "))]
     NoPrimary(Vec<String>),
@@ -165,34 +173,33 @@ pub async fn connect(
     url: &PostgresUrl,
     application: &str,
     limit: Duration,
-) -> Result<(Connection, Target), ConnectError> {
+) -> Result<Connection, ConnectError> {
     let mut refusals = Vec::new();
-    for (host, port) in url.hosts() {
-        for target in targets(url, host, port, limit, &mut refusals).await {
-            match connect_to(url, &target, application, limit).await? {
-                Ok(connection) => return Ok((connection, target)),
-                Err(refusal) if target.mode == TlsMode::Allow && refusal.is_by_authentication => {}
-                Err(refusal) => refusals.push(format!("{target}: {}", refusal.why)),
-            }
+    for target in targets(url, limit, &mut refusals).await {
+        match connect_to(url, &target, application, limit).await {
+            Ok(connection) => return Ok(connection),
+            Err(refusal) => refusals.push(refusal.to_string()),
         }
     }
     Err(ConnectError::NoPrimary(refusals))
 }
 
-/// Connects to this server again.
-pub async fn connect_again(
+/// Every address of every host, in each mode to be tried, in their order. What cannot be
+/// looked up is a refusal.
+pub async fn targets(
     url: &PostgresUrl,
-    target: &Target,
-    application: &str,
     limit: Duration,
-) -> Result<Connection, ConnectError> {
-    connect_to(url, target, application, limit)
-        .await?
-        .map_err(|refusal| ConnectError::NoPrimary(vec![format!("{target}: {}", refusal.why)]))
+    refusals: &mut Vec<String>,
+) -> Vec<Target> {
+    let mut targets = Vec::new();
+    for (host, port) in url.hosts() {
+        targets.extend(targets_of(url, host, port, limit, refusals).await);
+    }
+    targets
 }
 
 /// Each address of a host, in each mode to be tried.
-async fn targets(
+async fn targets_of(
     url: &PostgresUrl,
     host: &Host,
     port: u16,
@@ -236,38 +243,28 @@ fn modes(mode: TlsMode) -> &'static [TlsMode] {
 }
 
 /// Why a server was not taken.
-struct Refusal {
-    why: String,
-    is_by_authentication: bool,
-}
-
-impl Refusal {
-    fn other(why: impl Into<String>) -> Refusal {
-        Refusal { why: why.into(), is_by_authentication: false }
-    }
-}
+struct Refusal(String);
 
 impl From<tokio_postgres::Error> for Refusal {
     fn from(error: tokio_postgres::Error) -> Refusal {
-        let is_by_authentication =
-            error.code().is_some_and(|code| *code == SqlState::INVALID_AUTHORIZATION_SPECIFICATION);
-        let why = match error.as_db_error() {
+        Refusal(match error.as_db_error() {
             Some(refusal) => refusal.message().to_string(),
             None => match error.source() {
                 Some(cause) => format!("{error}: {cause}"),
                 None => error.to_string(),
             },
-        };
-        Refusal { why, is_by_authentication }
+        })
     }
 }
 
-async fn connect_to(
+/// Connects to this server, if it is a primary, within this time.
+pub async fn connect_to(
     url: &PostgresUrl,
     target: &Target,
     application: &str,
     limit: Duration,
-) -> Result<Result<Connection, Refusal>, ConnectError> {
+) -> Result<Connection, ConnectError> {
+    let refused = |why: String| ConnectError::Refused { server: target.to_string(), why };
     let mut config = url.session();
     config.application_name(application).ssl_mode(ssl_mode(target.mode)).port(target.port);
     let address = match (&target.host, target.address) {
@@ -280,14 +277,14 @@ async fn connect_to(
             Address::Tcp(address)
         }
         (Host::Tcp(name), None) => {
-            return Ok(Err(Refusal::other(format!("{name} has no address"))));
+            return Err(refused(format!("{name} has no address")));
         }
     };
     let tls = connector(url.tls(), target.mode)?;
-    Ok(match timeout(limit, begin(config, tls, address)).await {
-        Ok(begun) => begun,
-        Err(_) => Err(Refusal::other(format!("no answer within {} ms", limit.as_millis()))),
-    })
+    match timeout(limit, begin(config, tls, address)).await {
+        Ok(begun) => begun.map_err(|refusal| refused(refusal.0)),
+        Err(_) => Err(refused(format!("no answer within {} ms", limit.as_millis()))),
+    }
 }
 
 async fn begin(
@@ -306,7 +303,7 @@ async fn begin(
     set?;
     let [in_recovery, system, timeline] = first_row(who?)?;
     if in_recovery != "f" {
-        return Err(Refusal::other("it is a standby"));
+        return Err(Refusal("it is a standby".to_string()));
     }
     connection.server.system = system;
     connection.server.timeline = timeline;
@@ -318,7 +315,7 @@ fn first_row<const N: usize>(messages: Vec<SimpleQueryMessage>) -> Result<[Strin
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
     });
-    let row = row.ok_or_else(|| Refusal::other("it does not say which server it is"))?;
+    let row = row.ok_or_else(|| Refusal("it does not say which server it is".to_string()))?;
     let mut columns = [const { String::new() }; N];
     for (number, column) in columns.iter_mut().enumerate() {
         *column = row.try_get(number)?.unwrap_or_default().to_string();

@@ -55,7 +55,7 @@ impl PostgresCommands {
             .build()
             .map_err(|error| failed(error.into()))?;
         let connected = runtime.block_on(connect(url, "store-orders command", CONNECT_LIMIT));
-        let (connection, _) = connected.map_err(|error| failed(error.into()))?;
+        let connection = connected.map_err(|error| failed(error.into()))?;
         PostgresCommands::new(runtime, connection.into_client(), notice)
     }
 

@@ -8,7 +8,7 @@
 
 use super::batch::BatchStatements;
 use super::columns::value;
-use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect, connect_again};
+use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
 use super::error::{PostgresError, read, unreachable_because};
 use super::heartbeat::HeartbeatStatements;
 use super::schema::require_current;
@@ -24,7 +24,7 @@ use tokio::time::timeout;
 use tokio_postgres::{Row, Statement};
 
 /// How long each attempt to connect may take, for each address.
-const CONNECT_LIMIT: Duration = Duration::from_millis(500);
+pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
 
 /// How long a session counts after its last confirmed heartbeat was sent, and so also how
 /// long an older one may still count after another primary was reached.
@@ -90,7 +90,7 @@ pub struct Opened {
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// No primary was reached.
-    #[error("cannot reach the store's primary: {0}")]
+    #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The connections came to different servers.
     #[error("the connections came to different servers")]
@@ -101,11 +101,11 @@ pub enum OpenError {
 }
 
 impl Opened {
-    /// Opens the connections, and refuses a store whose schema does not fit.
-    pub async fn open(url: &PostgresUrl) -> Result<Opened, OpenError> {
-        let (writer, target) = connect(url, "store-orders writer", CONNECT_LIMIT).await?;
+    /// Opens the connections to this server, and refuses a store whose schema does not fit.
+    pub async fn open(url: &PostgresUrl, target: &Target) -> Result<Opened, OpenError> {
+        let writer = connect_to(url, target, "store-orders writer", CONNECT_LIMIT).await?;
         let at = Instant::now();
-        let [checker, reader, background] = others(url, &target).await?;
+        let [checker, reader, background] = others(url, target).await?;
         let connections = [writer, checker, reader, background];
         let [first, rest @ ..] = &connections;
         if rest.iter().any(|other| other.server != first.server) {
@@ -125,7 +125,7 @@ impl Opened {
 }
 
 async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 3], ConnectError> {
-    let again = |role| connect_again(url, target, role, CONNECT_LIMIT);
+    let again = |role| connect_to(url, target, role, CONNECT_LIMIT);
     let (checker, reader, background) = tokio::join!(
         again("store-orders checker"),
         again("store-orders reader"),

@@ -3,13 +3,16 @@
 
 use super::batch::{Batch, Done};
 use super::checks::answer_checks;
-use super::connecting::ServerIdentity;
+use super::connecting::{ConnectError, ServerIdentity, Target, targets};
 use super::durability::warn_if_commits_can_be_lost;
 use super::error::{PostgresError, unreachable_because};
 use super::heartbeat::{beat, keep_beating, register};
 use super::replica::Replica;
-use super::session::{CONFIRMED_FOR, OpenError, Opened, READ_LIMIT, Session, within};
+use super::session::{
+    CONFIRMED_FOR, CONNECT_LIMIT, OpenError, Opened, READ_LIMIT, Session, within,
+};
 use crate::config::PostgresUrl;
+use crate::log::ErrorChain;
 use crate::store::{StoreError, Versions};
 use slog::{Logger, info, warn};
 use std::sync::Arc;
@@ -20,6 +23,9 @@ use tokio_postgres::error::SqlState;
 
 /// How long to wait after a failed attempt, and before a batch is sent again.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
+
+/// How long the first commits of a session may take, before another host is tried.
+const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 
 /// How long a batch that was not sent yet waits for a session.
 const SESSION_WAIT: Duration = Duration::from_secs(1);
@@ -84,20 +90,39 @@ impl Opener {
         }
     }
 
+    /// Opens a session to the first host that is a primary and confirms a commit: one that
+    /// was replaced says that it is the primary too.
     async fn open(&self, last: &mut Option<Last>) -> Result<Arc<Session>, OpenError> {
-        let opened = Opened::open(&self.url).await?;
+        let mut refusals = Vec::new();
+        for target in targets(&self.url, CONNECT_LIMIT, &mut refusals).await {
+            match self.open_at(&target, last).await {
+                Ok(session) => return Ok(session),
+                Err(error @ OpenError::Store(StoreError::Refused(_))) => return Err(error),
+                Err(OpenError::Connect(error)) => refusals.push(error.to_string()),
+                Err(error) => refusals.push(format!("{target}: {}", ErrorChain(&error))),
+            }
+        }
+        Err(ConnectError::NoPrimary(refusals).into())
+    }
+
+    async fn open_at(
+        &self,
+        target: &Target,
+        last: &mut Option<Last>,
+    ) -> Result<Arc<Session>, OpenError> {
+        let opened = Opened::open(&self.url, target).await?;
         let (history, is_continued) = history_of(&opened, last.as_ref(), self.replica.seen());
         let acknowledges_from = match is_continued {
             true => opened.at,
             // Another replica may count on a primary that was replaced until then.
             false => opened.at + CONFIRMED_FOR,
         };
-        let store_id = opened.store_id.clone();
-        *last = Some(Last { server: opened.server.clone(), store_id, history });
+        let (server, store_id) = (opened.server.clone(), opened.store_id.clone());
         let (session, asked, checker) =
             within(READ_LIMIT, Session::begin(opened, history, acknowledges_from)).await?;
-        within(READ_LIMIT, register(&session, &self.replica)).await?;
-        within(READ_LIMIT, beat(&session, &self.replica)).await?;
+        within(CONFIRM_LIMIT, register(&session, &self.replica)).await?;
+        within(CONFIRM_LIMIT, beat(&session, &self.replica)).await?;
+        *last = Some(Last { server, store_id, history });
         let replica = Arc::clone(&self.replica);
         let checks = answer_checks(
             Arc::clone(&session),

@@ -2,6 +2,7 @@
 //!
 //! - [`Program`] is the built program and [`CliSandbox`] a directory to run it in;
 //!   [`DataDir`] is filled with the operator's commands; [`ServerProcess`] serves.
+//! - [`Canary`] and [`Report`]: how long the machine stood still, and what was measured.
 //! - With the feature `in-process`: `TestSetup` and `TestServer` are a store, a
 //!   clock and a server inside the test, and `Tap` holds what goes over the wire
 //!   against the document.
@@ -9,18 +10,22 @@
 //! Without that feature nothing here needs the library, so `xtask` runs while the
 //! server does not compile.
 
+mod canary;
 mod child_process;
 mod cli_sandbox;
 mod command_output;
 mod data_dir;
 mod program;
+mod report;
 mod server_process;
 
+pub use canary::Canary;
 pub use child_process::{ChildProcess, Pid, Signal};
 pub use cli_sandbox::CliSandbox;
 pub use command_output::CommandOutput;
 pub use data_dir::{DataDir, Key};
 pub use program::Program;
+pub use report::Report;
 pub use server_process::ServerProcess;
 
 #[cfg(feature = "in-process")]

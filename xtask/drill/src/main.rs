@@ -4,7 +4,6 @@
 //! `cargo xtask drill` runs this. Each drill starts its own processes, sends traffic to
 //! the loopback alone, prints its figures, and names what did not hold.
 
-mod canary;
 mod clients;
 mod clock;
 mod commands;
@@ -14,18 +13,15 @@ mod hung_disk;
 mod kills;
 mod preload;
 mod proxy;
-mod report;
 mod slow_disk;
 mod slow_readers;
 
-use canary::Canary;
 use clap::{Parser, ValueEnum};
-use report::Report;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use testbed::Program;
+use testbed::{Canary, Program, Report};
 use tokio::runtime::Runtime;
 
 /// A run in which the machine itself stood still for longer proves nothing.

@@ -1,4 +1,4 @@
-//! What a drill measured, and what did not hold.
+//! What a run measured, and what did not hold.
 
 use std::io::Write;
 use std::time::Duration;
