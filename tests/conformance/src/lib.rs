@@ -5,10 +5,12 @@
 //! |---|---|
 //! | `cases` | the cases, by what they are about |
 //! | `listing` | the list and its changes, as a server reads them |
+//! | `postgres` | PostgreSQL as such an engine, and what it alone must do |
 //! | `records` | orders, pets and cancellations to store |
 
 mod cases;
 mod listing;
+pub mod postgres;
 mod records;
 
 use std::sync::Arc;
