@@ -65,7 +65,8 @@ impl Options {
     }
 }
 
-fn say_waiting() {
+/// Says on standard error that the command waits to write.
+pub fn say_waiting() {
     // If standard error is closed, the wait is as long.
     let _ = writeln!(anstream::stderr(), "waiting for the server or another command to write");
 }

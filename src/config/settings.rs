@@ -52,6 +52,14 @@ pub enum StoreLocation {
 }
 
 impl StoreSettings {
+    /// What names the store in an error.
+    pub fn name(&self) -> String {
+        match &self.store {
+            Some(url) => format!("store {url}"),
+            None => format!("data directory {}", self.data_dir.display()),
+        }
+    }
+
     /// Where the store is. Reads the file with the password, if one is named.
     pub fn location(&self) -> Result<StoreLocation, InvalidSettings> {
         let Some(url) = self.store.clone() else {

@@ -12,7 +12,10 @@
 //! | `operator` | the [`OperatorStore`](super::OperatorStore) trait: what the operator's commands ask |
 //! | `restore` | a store from a backup of the embedded engine |
 //! | `replicas` | the servers that use the store |
-//! | `schema`, `schema_1.sql`, `grants` | the tables, their migrations, the rights of a server's role |
+//! | `migrating` | what `migrate` does |
+//! | `schema`, `schema_1.sql` | the tables and their migrations |
+//! | `grants` | the rights of a server's role |
+//! | `command` | the connection of one command |
 //! | `columns` | columns that hold words |
 //! | `copying` | rows written with COPY |
 //! | `waiting` | a command that waits says so |
@@ -21,13 +24,18 @@
 mod batch;
 mod checks;
 pub mod columns;
+mod command;
 mod connecting;
 mod copying;
 mod durability;
 pub mod error;
+mod grants;
 mod heartbeat;
+mod migrating;
 pub mod operator;
 mod replica;
+mod replicas;
+mod restore;
 pub mod schema;
 mod serving;
 mod session;
@@ -37,5 +45,8 @@ mod waiting;
 
 pub use connecting::{ConnectError, Connection, connect};
 pub use error::PostgresError;
+pub use migrating::{migrate, print_grants};
 pub use operator::PostgresCommands;
+pub use replicas::ReplicaRow;
+pub use restore::restore;
 pub use serving::PostgresStore;

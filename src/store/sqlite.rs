@@ -40,7 +40,7 @@ mod write_access;
 
 pub use backup::{BackupError, CopyProgress, back_up, restore};
 pub use check::check;
-pub use server_lock::{LockError, ServerLock};
+pub use server_lock::{LockError, ServerLock, running_server};
 
 use super::{StoreError, WaitNotice};
 use connection::{connect, doing};

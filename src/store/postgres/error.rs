@@ -107,3 +107,12 @@ pub fn written(error: tokio_postgres::Error) -> StoreError {
 pub fn unreachable_because(why: impl Into<String>) -> StoreError {
     StoreError::Engine { doing: "reached", source: Box::new(PostgresError::other(why)) }
 }
+
+/// The error of a statement that waits for a lock.
+pub fn waited(error: tokio_postgres::Error) -> StoreError {
+    if error.code() != Some(&SqlState::LOCK_NOT_AVAILABLE) {
+        return written(error);
+    }
+    let source = Box::new(PostgresError::other("another process is writing to it"));
+    StoreError::Engine { doing: "written", source }
+}

@@ -11,12 +11,14 @@ mod import;
 mod keys;
 mod orders;
 
+pub(super) use import::refuse_nul;
+
 use super::columns::value;
-use super::connecting::connect;
-use super::error::{read, written};
+use super::command::CommandConnection;
+use super::error::{read, waited, written};
+use super::schema::require_current;
 use super::waiting::with_notice;
 use crate::config::PostgresUrl;
-use crate::store::rules::COMMAND_TIMEOUT;
 use crate::store::{
     Account, CheckReport, ImportOutcome, IssuedKey, KeyRecord, NewKey, NewOrder, OperatorStore,
     Rotation, Status, StoreError, StoredOrder, WaitNotice,
@@ -24,11 +26,9 @@ use crate::store::{
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use std::ops::ControlFlow;
-use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tokio::runtime::Runtime;
-use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Transaction};
 
 /// The store, for one command. Its methods block, and are not called from within a runtime.
@@ -39,48 +39,26 @@ pub struct PostgresCommands {
     notice: WaitNotice,
 }
 
-/// How long a command waits for each address of the store's hosts.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-
 impl PostgresCommands {
-    /// Connects to the primary of this store. `notice` is called when a method has long
-    /// waited to write.
+    /// Connects to the primary of this store, which must have the newest schema. `notice` is
+    /// called when a method has long waited to write.
     pub fn connect(url: &PostgresUrl, notice: WaitNotice) -> Result<PostgresCommands, StoreError> {
-        let failed = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Engine {
-            doing: "reached",
-            source: error,
-        };
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| failed(error.into()))?;
-        let connected = runtime.block_on(connect(url, "store-orders command", CONNECT_LIMIT));
-        let connection = connected.map_err(|error| failed(error.into()))?;
-        PostgresCommands::new(runtime, connection.into_client(), notice)
-    }
-
-    /// The store behind this connection, whose task runs on this runtime, a current-thread
-    /// one. `notice` is called when a method has long waited to write.
-    pub fn new(
-        runtime: Runtime,
-        client: Client,
-        notice: WaitNotice,
-    ) -> Result<PostgresCommands, StoreError> {
-        // An import takes as long as it takes; only locks are waited for within a limit.
-        let session = format!(
-            "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
-             SET lock_timeout = {}; SET jit = off; SET synchronous_commit = on",
-            COMMAND_TIMEOUT.as_millis()
-        );
-        runtime.block_on(async {
-            client.batch_execute(&session).await.map_err(read)?;
-            super::schema::require_current(&client).await
-        })?;
+        let CommandConnection { runtime, client } = CommandConnection::open(url)?;
+        runtime.block_on(require_current(&client))?;
         Ok(PostgresCommands { runtime, client: Mutex::new(client), notice })
     }
 
+    /// Does `work`, which reads.
+    pub(super) fn ask<T>(
+        &self,
+        work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let client = self.client.lock();
+        self.runtime.block_on(work(&client))
+    }
+
     /// Does `work` in one transaction. After an error nothing is changed.
-    fn write<T>(
+    pub(super) fn write<T>(
         &self,
         work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -126,7 +104,10 @@ impl PostgresCommands {
 }
 
 /// Waits for the other changes of orders, and keeps them waiting until the transaction ends.
-async fn lock_orders(transaction: &Transaction<'_>, notice: WaitNotice) -> Result<(), StoreError> {
+pub(super) async fn lock_orders(
+    transaction: &Transaction<'_>,
+    notice: WaitNotice,
+) -> Result<(), StoreError> {
     let lock = transaction.execute("SELECT FROM versions FOR NO KEY UPDATE", &[]);
     require_one_row("versions", with_notice(lock, notice).await.map_err(waited)?)
 }
@@ -140,20 +121,11 @@ fn require_one_row(table: &str, rows: u64) -> Result<(), StoreError> {
     Err(StoreError::Refused(why))
 }
 
-/// The error of a statement that waits for a lock.
-fn waited(error: tokio_postgres::Error) -> StoreError {
-    if error.code() != Some(&SqlState::LOCK_NOT_AVAILABLE) {
-        return written(error);
-    }
-    let source = Box::new(super::PostgresError::other("another process is writing to it"));
-    StoreError::Engine { doing: "written", source }
-}
-
 impl OperatorStore for PostgresCommands {
     fn id(&self) -> Result<String, StoreError> {
-        let client = self.client.lock();
-        let query = client.query_one("SELECT store_id FROM identity", &[]);
-        value(&self.runtime.block_on(query).map_err(read)?, 0)
+        let query = "SELECT store_id FROM identity";
+        let row = self.ask(async |client| client.query_one(query, &[]).await.map_err(read))?;
+        value(&row, 0)
     }
 
     fn existing_orders(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {

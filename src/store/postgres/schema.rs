@@ -1,7 +1,7 @@
 //! The schema's versions: what brings a database of each version to the next, and which
 //! programs may use it.
 
-use super::error::{PostgresError, engine, read};
+use super::error::{PostgresError, engine, read, waited};
 use super::waiting::{WaitNotice, with_notice};
 use crate::store::StoreError;
 use semver::Version;
@@ -57,7 +57,7 @@ pub async fn migrate_with(
     notice: WaitNotice,
 ) -> Result<Vec<String>, StoreError> {
     let lock = client.execute("SELECT pg_advisory_lock($1)", &[&SCHEMA_LOCK]);
-    with_notice(lock, notice).await.map_err(engine("migrated"))?;
+    with_notice(lock, notice).await.map_err(waited)?;
     let migrated = apply_missing(client, migrations).await;
     let unlock = client.execute("SELECT pg_advisory_unlock($1)", &[&SCHEMA_LOCK]).await;
     let done = migrated?;

@@ -7,11 +7,13 @@
 //! | `listing` | the list and its changes, as a server reads them |
 //! | `postgres` | PostgreSQL as such an engine, and what it alone must do |
 //! | `records` | orders, pets and cancellations to store |
+//! | `wait` | waiting for what a server does by itself |
 
 mod cases;
 mod listing;
 pub mod postgres;
 mod records;
+mod wait;
 
 use std::sync::Arc;
 use store_orders::store::{OperatorStore, Store};

@@ -59,17 +59,16 @@ impl PostgresCommands {
     /// Every account, by name.
     pub fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError> {
         let query = format!("{SELECT_ACCOUNTS} ORDER BY name");
-        let client = self.client.lock();
-        let rows = self.runtime.block_on(client.query(&query, &[&now_ms])).map_err(read)?;
+        let rows = self.ask(async |client| client.query(&query, &[&now_ms]).await.map_err(read))?;
         rows.iter().map(account).collect()
     }
 
     /// The account of this name.
     pub fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError> {
         let query = format!("{SELECT_ACCOUNTS} WHERE name = $2");
-        let client = self.client.lock();
-        let row = self.runtime.block_on(client.query_opt(&query, &[&now_ms, &name]));
-        row.map_err(read)?.as_ref().map_or_else(|| Err(no_account(name)), account)
+        let row = self
+            .ask(async |client| client.query_opt(&query, &[&now_ms, &name]).await.map_err(read))?;
+        row.as_ref().map_or_else(|| Err(no_account(name)), account)
     }
 }
 

@@ -5,7 +5,7 @@ use super::PostgresCommands;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::read;
 use crate::store::report::{MAX_PROBLEMS, is_date_in_utc};
-use crate::store::{CheckReport, OrderCounts, StoreError, Versions};
+use crate::store::{CheckReport, OrderCounts, StoreError};
 use futures::TryStreamExt;
 use std::pin::pin;
 use tokio_postgres::types::FromSql;
@@ -28,8 +28,8 @@ impl PostgresCommands {
                 .await
                 .map_err(read)?;
             let mut report = CheckReport::default();
-            check_versions(&mut report, &snapshot).await?;
-            for table in ["versions", "identity"] {
+            read_versions(&mut report, &snapshot).await?;
+            for table in ["identity", "versions", "keys_version"] {
                 check_one_row(&mut report, &snapshot, table).await?;
             }
             for (table, column) in DATES {
@@ -44,18 +44,15 @@ impl PostgresCommands {
     }
 }
 
-async fn check_versions(
+async fn read_versions(
     report: &mut CheckReport,
     snapshot: &Transaction<'_>,
 ) -> Result<(), StoreError> {
-    let orders = single(snapshot, "SELECT coalesce(max(version), 0) FROM orders").await?;
-    let rows = snapshot.query("SELECT version FROM keys_version", &[]).await.map_err(read)?;
-    let versions = rows
-        .iter()
-        .map(|row| Ok(Versions { history: 0, orders, keys: value(row, 0)? }))
-        .collect::<Result<Vec<_>, StoreError>>()?;
-    report.check_versions(&versions, orders);
-    report.orders_version = orders;
+    let query = "SELECT coalesce(max(version), 0),
+                        (SELECT coalesce(max(version), 0) FROM keys_version)
+                 FROM orders";
+    let row = snapshot.query_one(query, &[]).await.map_err(read)?;
+    (report.orders_version, report.keys_version) = (value(&row, 0)?, value(&row, 1)?);
     Ok(())
 }
 

@@ -1,10 +1,10 @@
 //! Imports of orders and pets, for the operator's commands.
 
-use super::{PostgresCommands, lock_orders, waited};
+use super::{PostgresCommands, lock_orders};
 use crate::store::postgres::PostgresError;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::copying::Copying;
-use crate::store::postgres::error::{read, written};
+use crate::store::postgres::error::{read, waited, written};
 use crate::store::postgres::schema::IMPORT_LOCK;
 use crate::store::postgres::waiting::with_notice;
 use crate::store::rules::imported;
@@ -28,8 +28,7 @@ const RESERVED_VERSIONS: i64 = 1_000_000_000;
 impl PostgresCommands {
     /// Those of the ids that `select` finds, in their order.
     pub fn existing(&self, select: &str, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
-        let client = self.client.lock();
-        let existing = self.runtime.block_on(async {
+        let existing = self.ask(async |client| {
             let statement = client.prepare(select).await.map_err(read)?;
             let mut existing = HashSet::<i64>::new();
             for ids in ids.chunks(IDS_AT_ONCE) {
@@ -37,7 +36,7 @@ impl PostgresCommands {
                     existing.insert(value(&row, 0)?);
                 }
             }
-            Ok::<_, StoreError>(existing)
+            Ok(existing)
         })?;
         Ok(ids.iter().copied().filter(|id| existing.contains(id)).collect())
     }
@@ -83,13 +82,7 @@ impl PostgresCommands {
         skip_existing: bool,
         progress: &dyn Fn(),
     ) -> Result<ImportOutcome, StoreError> {
-        if let Some(pet) = pets.iter().find(|pet| pet.name.contains('\0')) {
-            return Err(StoreError::Refused(format!(
-                "the name of pet {} has a NUL character, which PostgreSQL does not store; nothing \
-                 was imported",
-                pet.id
-            )));
-        }
+        pets.iter().try_for_each(|pet| refuse_nul(pet.id, &pet.name))?;
         self.write(async |transaction| {
             self.wait_for_imports(transaction).await?;
             stage_pets(transaction, pets, progress).await?;
@@ -227,6 +220,17 @@ async fn first_taken(
         format!("SELECT staged.id FROM staged JOIN {table} USING (id) ORDER BY position LIMIT 1");
     let row = transaction.query_opt(&query, &[]).await.map_err(read)?;
     row.map(|row| value(&row, 0)).transpose()
+}
+
+/// Refuses the one character that PostgreSQL does not store.
+pub fn refuse_nul(pet: i64, name: &str) -> Result<(), StoreError> {
+    if !name.contains('\0') {
+        return Ok(());
+    }
+    Err(StoreError::Refused(format!(
+        "the name of pet {pet} has a NUL character, which PostgreSQL does not store; nothing was \
+         imported"
+    )))
 }
 
 /// Whether an id was in the store already, or twice among those given.

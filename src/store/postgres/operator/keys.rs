@@ -63,8 +63,7 @@ impl PostgresCommands {
         let query = "SELECT keys.id, accounts.name, environment, issued_at, expires_at, revoked_at,
                             used_at, successor, \"row\", unbanned_at
                      FROM keys JOIN accounts ON accounts.id = keys.account ORDER BY \"row\"";
-        let client = self.client.lock();
-        let rows = self.runtime.block_on(client.query(query, &[])).map_err(read)?;
+        let rows = self.ask(async |client| client.query(query, &[]).await.map_err(read))?;
         rows.iter().map(key_record).collect()
     }
 }

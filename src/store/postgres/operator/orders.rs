@@ -44,8 +44,7 @@ impl PostgresCommands {
     /// The order of this id, in any status.
     pub fn order(&self, id: i64) -> Result<Option<StoredOrder>, StoreError> {
         let query = format!("SELECT {COLUMNS} FROM orders WHERE id = $1");
-        let client = self.client.lock();
-        let row = self.runtime.block_on(client.query_opt(&query, &[&id])).map_err(read)?;
+        let row = self.ask(async |client| client.query_opt(&query, &[&id]).await.map_err(read))?;
         row.as_ref().map(stored_order).transpose()
     }
 
@@ -77,10 +76,10 @@ impl PostgresCommands {
              WHERE id >= $1 AND ($2::text IS NULL OR status = $2)
              ORDER BY id LIMIT {PAGE_ORDERS}"
         );
-        let client = self.client.lock();
         let status = status.map(Status::as_str);
-        let rows = self.runtime.block_on(client.query(&query, &[&first, &status]));
-        rows.map_err(read)?.iter().map(stored_order).collect()
+        let rows =
+            self.ask(async |client| client.query(&query, &[&first, &status]).await.map_err(read))?;
+        rows.iter().map(stored_order).collect()
     }
 }
 

@@ -5,8 +5,7 @@ use anyhow::Context;
 use slog::Logger;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use store_orders::store::postgres::schema::migrate;
-use store_orders::store::postgres::{PostgresCommands, PostgresStore};
+use store_orders::store::postgres::{PostgresCommands, PostgresStore, migrate};
 use store_orders::store::{OperatorStore, Store};
 use tokio::runtime::{self, Runtime};
 use tokio_postgres::{Client, NoTls};
@@ -96,14 +95,29 @@ impl Database<'_> {
 
     /// Creates the store, or brings it up to date.
     pub fn migrate(&self) -> anyhow::Result<Vec<String>> {
-        self.with(async |client| Ok(migrate(client, || ()).await?))
+        Ok(migrate(&self.url().parse()?, || ())?)
+    }
+
+    /// A new role without rights. It stays until the server is removed.
+    pub fn new_role(&self) -> anyhow::Result<String> {
+        let role = format!("role_of_{}", self.name);
+        self.execute(&format!("CREATE ROLE {role} LOGIN"))?;
+        Ok(role)
     }
 
     /// The store for a command of this role.
     pub fn commands_of(&self, role: &str) -> anyhow::Result<PostgresCommands> {
-        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        let client = connect(&runtime, &self.url_for(role))?;
-        Ok(PostgresCommands::new(runtime, client, || ())?)
+        Ok(PostgresCommands::connect(&self.url_for(role).parse()?, || ())?)
+    }
+
+    /// The store for a command of the owner.
+    pub fn commands_of_owner(&self) -> anyhow::Result<PostgresCommands> {
+        self.commands_of(&self.server.role)
+    }
+
+    /// The store for a server of the owner.
+    pub fn server_of_owner(&self) -> anyhow::Result<PostgresStore> {
+        self.server_of(&self.server.role)
     }
 
     /// The store for a server of this role.
@@ -125,11 +139,11 @@ impl Drop for Database<'_> {
 
 impl Engine for Database<'_> {
     fn serving(&self) -> anyhow::Result<Arc<dyn Store>> {
-        Ok(Arc::new(self.server_of(&self.server.role)?))
+        Ok(Arc::new(self.server_of_owner()?))
     }
 
     fn commands(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
-        Ok(Box::new(self.commands_of(&self.server.role)?))
+        Ok(Box::new(self.commands_of_owner()?))
     }
 }
 
