@@ -20,16 +20,29 @@ pub async fn run(
     program: &Program,
     report: &mut Report,
 ) -> anyhow::Result<()> {
+    run_with(installed, program, "", report).await
+}
+
+/// The same with this query behind every URL.
+pub async fn run_with(
+    installed: &Installed,
+    program: &Program,
+    query: &str,
+    report: &mut Report,
+) -> anyhow::Result<()> {
     let cluster = Cluster::create(installed)?;
     let Pair { primary: old, standby: new, link: _link } = cluster.pair().await?;
-    let url = url_of([old.port, new.port]);
+    let url = url_of([old.port, new.port]) + query;
+    if !query.is_empty() {
+        super::controls::hide_timelines(&old).await?;
+    }
     let store = StoreUnderTest::create(program, &url, ORDERS).await?;
     let key = store.key("clients").await?;
     // One server stays with the old primary for as long as it can; the other is cut off it
     // at the promotion, and cancels on the new one.
     let stays = store.replica("stays", &url, &[]).await?;
     let relay = Relay::to(old.port).await?;
-    let moves = store.replica("moves", &url_of([new.port, relay.port]), &[]).await?;
+    let moves = store.replica("moves", &(url_of([new.port, relay.port]) + query), &[]).await?;
     for replica in [&stays, &moves] {
         replica.ready(Duration::from_secs(5)).await?;
     }
