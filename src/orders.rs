@@ -174,7 +174,9 @@ impl OrderList {
         let stored = match self.store.check_versions()? {
             VersionCheck::Known(versions) => versions,
             VersionCheck::Awaited(answer) => {
-                answer.await.map_err(|_| ListError::CutShort)?.map_err(ListError::Unchecked)?
+                let lost = || StoreError::Engine { doing: "asked", source: "no answer".into() };
+                let answer = answer.await.unwrap_or_else(|_| Err(Arc::new(lost())));
+                answer.map_err(ListError::Unchecked)?
             }
         };
         let stored = stored.of_orders();

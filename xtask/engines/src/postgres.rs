@@ -1,5 +1,6 @@
 //! PostgreSQL servers: found, started on free ports as children, stopped by their ids.
 
+use crate::relay::Relay;
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::fmt::Write as _;
@@ -108,7 +109,16 @@ impl Cluster {
         }
         let cluster = Cluster { installed: installed.clone(), directory };
         let arguments = [
-            "-D", "template", "-U", USER, "-A", "trust", "--no-sync", "-E", "UTF8", "--no-locale",
+            "-D",
+            "template",
+            "-U",
+            USER,
+            "-A",
+            "trust",
+            "--no-sync",
+            "-E",
+            "UTF8",
+            "--no-locale",
             "--no-instructions",
         ];
         installed.run("initdb", &arguments, cluster.path())?;
@@ -124,27 +134,30 @@ impl Cluster {
     pub async fn primary(&self, name: &str, settings: &[(&str, &str)]) -> anyhow::Result<Postgres> {
         self.copy("template", name)?;
         let server = self.start(name, settings).await?;
-        server.admin("postgres").await?.batch_execute(&format!("CREATE DATABASE {DATABASE}")).await?;
+        server
+            .admin("postgres")
+            .await?
+            .batch_execute(&format!("CREATE DATABASE {DATABASE}"))
+            .await?;
         Ok(server)
     }
 
     /// Starts a new primary and its synchronous standby.
-    pub async fn pair(&self) -> anyhow::Result<(Postgres, Postgres)> {
+    pub async fn pair(&self) -> anyhow::Result<Pair> {
         self.copy("template", "primary")?;
         // A copy of a cluster that was never started is a valid standby.
         self.copy("template", "standby")?;
         let synchronous = [("synchronous_standby_names", "standby"), ("wal_keep_size", "256MB")];
         let primary = self.start("primary", &synchronous).await?;
         std::fs::write(self.path().join("standby/standby.signal"), "")?;
-        let upstream = format!(
-            "host=127.0.0.1 port={} user={USER} application_name=standby",
-            primary.port
-        );
+        let link = Relay::to(primary.port).await?;
+        let upstream =
+            format!("host=127.0.0.1 port={} user={USER} application_name=standby", link.port);
         let standby = self.start("standby", &[("primary_conninfo", &upstream)]).await?;
         primary.wait_for_standby().await?;
         let admin = primary.admin("postgres").await?;
         admin.batch_execute(&format!("CREATE DATABASE {DATABASE}")).await?;
-        Ok((primary, standby))
+        Ok(Pair { primary, standby, link })
     }
 
     fn copy(&self, from: &str, to: &str) -> anyhow::Result<()> {
@@ -188,6 +201,16 @@ impl Cluster {
         server.wait_until_it_answers().await?;
         Ok(server)
     }
+}
+
+/// A primary and its standby.
+pub struct Pair {
+    /// It waits for the standby at each commit.
+    pub primary: Postgres,
+    /// It follows the primary.
+    pub standby: Postgres,
+    /// The network between the two.
+    pub link: Relay,
 }
 
 /// A server. It and its children are killed when it is dropped.

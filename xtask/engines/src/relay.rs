@@ -1,8 +1,6 @@
 //! A TCP relay between a server and its database, with the faults of a network.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -29,7 +27,6 @@ pub enum Fault {
 /// A relay. It ends when this is dropped.
 pub struct Relay {
     fault: watch::Sender<Fault>,
-    target: Arc<AtomicU16>,
     /// Where it listens on the loopback.
     pub port: u16,
     task: tokio::task::JoinHandle<()>,
@@ -47,25 +44,17 @@ impl Relay {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
         let (fault, faults) = watch::channel(Fault::None);
-        let target = Arc::new(AtomicU16::new(target));
-        let of_task = Arc::clone(&target);
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let (faults, target) = (faults.clone(), of_task.load(Ordering::SeqCst));
-                tokio::spawn(relay(client, target, faults));
+                tokio::spawn(relay(client, target, faults.clone()));
             }
         });
-        Ok(Relay { fault, target, port, task })
+        Ok(Relay { fault, port, task })
     }
 
     /// From now on the network does this, also to connections that are open.
     pub fn set(&self, fault: Fault) {
         self.fault.send_replace(fault);
-    }
-
-    /// New connections go to this port.
-    pub fn lead_to(&self, port: u16) {
-        self.target.store(port, Ordering::SeqCst);
     }
 }
 

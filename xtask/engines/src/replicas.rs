@@ -2,9 +2,8 @@
 
 use anyhow::{Context, bail};
 use reqwest::Client;
-use std::path::Path;
 use std::time::{Duration, Instant};
-use testbed::{DataDir, Key, Program, ServerProcess, Signal};
+use testbed::{DataDir, Key, Program, ServerProcess};
 
 /// The store, filled by the operator's commands.
 pub struct StoreUnderTest {
@@ -18,12 +17,15 @@ impl StoreUnderTest {
     /// A new store at this URL, with pending orders from 1 to this one.
     pub async fn create(program: &Program, url: &str, orders: i64) -> anyhow::Result<Self> {
         let store = StoreUnderTest::at(program, url)?;
-        let operator = store.operator(url);
-        blocking(move || {
-            operator.run(&["migrate"])?;
-            operator.import_pending(1..=orders)
-        })
+        let (mut client, connection) = tokio_postgres::connect(
+            &url.replace("postgres://", "postgres://"),
+            tokio_postgres::NoTls,
+        )
         .await?;
+        tokio::spawn(connection);
+        store_orders::store::postgres::schema::migrate(&mut client, || ()).await?;
+        let operator = store.operator(url);
+        blocking(move || operator.import_pending(1..=orders)).await?;
         Ok(store)
     }
 
@@ -58,11 +60,6 @@ impl StoreUnderTest {
         .await?;
         let admin = server.printed_after("operators on ").context("no admin listener")?.to_string();
         Ok(Replica { server, admin, http: Client::new() })
-    }
-
-    /// Where replicas keep what they log and count.
-    pub fn directory(&self) -> &Path {
-        self.directory.path()
     }
 }
 
@@ -105,11 +102,6 @@ impl Replica {
             bail!("a list was answered {}", answer.status());
         }
         Ok(answer.bytes().await?.to_vec())
-    }
-
-    /// Sends a signal to the process.
-    pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
-        self.server.signal(signal)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::replicas::{StoreUnderTest, blocking};
 use anyhow::Context;
-use history::{Cancel, FinalTable, History, IdSet, List};
+use history::{Cancel, FinalTable, History, List, ids_of};
 use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use testbed::{Key, Report};
 use tokio::task::JoinSet;
 
 /// How long each client rests between two requests.
-const REST: Duration = Duration::from_millis(5);
+const REST: Duration = Duration::from_millis(10);
 
 /// A request is answered within this, whatever fails: the server's own 5 s, and the time to
 /// say so.
@@ -148,8 +148,8 @@ impl Shared {
             let ended = nanos(self.clock);
             match answer {
                 Some((StatusCode::OK, body)) => match ids_of(&body) {
-                    Some(ids) => seen.history.lists.push(List { begun, ended, ids }),
-                    None => seen.history.malformed.push("a list is no list".to_string()),
+                    Ok(ids) => seen.history.lists.push(List { begun, ended, ids }),
+                    Err(text) => seen.history.malformed.push(text),
                 },
                 Some((StatusCode::SERVICE_UNAVAILABLE, _)) | None => {}
                 Some((status, _)) => {
@@ -257,13 +257,6 @@ fn table_of(operator: &testbed::DataDir) -> anyhow::Result<FinalTable> {
         of.add(usize::try_from(id)?);
     }
     Ok(table)
-}
-
-/// The ids of a list; none if it is no list.
-fn ids_of(body: &[u8]) -> Option<IdSet> {
-    let orders: Value = serde_json::from_slice(body).ok()?;
-    let id = |order: &Value| usize::try_from(order.get("id")?.as_u64()?).ok();
-    orders.as_array()?.iter().map(id).collect()
 }
 
 fn nanos(clock: Instant) -> u64 {

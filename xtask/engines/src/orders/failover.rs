@@ -2,15 +2,16 @@
 //! every acknowledged cancellation is there; with an asynchronous one some are lost, and all
 //! servers agree on what is left.
 
-use crate::postgres::{Cluster, Installed, Postgres};
+use crate::postgres::{Cluster, Installed, Pair, Postgres};
+use crate::relay::Fault;
 use crate::replicas::{Replica, StoreUnderTest, bases};
 use crate::traffic::{LOAD, Traffic};
 use anyhow::Context;
 use std::time::{Duration, Instant};
-use testbed::{Key, Program, Report, Signal};
+use testbed::{Key, Program, Report};
 
 /// As many as the clients do not exhaust.
-const ORDERS: i64 = 8_000;
+const ORDERS: i64 = 4_000;
 const REPLICAS: usize = 3;
 
 /// How soon after the promotion a cancellation is acknowledged again.
@@ -45,7 +46,9 @@ pub async fn expect_agreement(
     let began = Instant::now();
     for replica in replicas {
         let waited = replica.ready(RECOVERY).await;
-        report.expect(waited.is_ok(), || format!("{:#}", waited.err().unwrap_or_else(|| anyhow::anyhow!("ready"))));
+        report.expect(waited.is_ok(), || {
+            format!("{:#}", waited.err().unwrap_or_else(|| anyhow::anyhow!("ready")))
+        });
     }
     report.time("every server ready", began.elapsed(), RECOVERY);
     let began = Instant::now();
@@ -74,7 +77,7 @@ pub async fn run(
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let cluster = Cluster::create(installed)?;
-    let (primary, standby) = cluster.pair().await?;
+    let Pair { primary, standby, link: _link } = cluster.pair().await?;
     let url = url_of([primary.port, standby.port]);
     let store = StoreUnderTest::create(program, &url, ORDERS).await?;
     let key = store.key("clients").await?;
@@ -99,7 +102,7 @@ pub async fn run_asynchronous(
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let cluster = Cluster::create(installed)?;
-    let (primary, standby) = cluster.pair().await?;
+    let Pair { primary, standby, link } = cluster.pair().await?;
     let url = url_of([primary.port, standby.port]);
     let store = StoreUnderTest::create(program, &url, ORDERS).await?;
     let key = store.key("clients").await?;
@@ -108,13 +111,14 @@ pub async fn run_asynchronous(
     admin.batch_execute("SELECT pg_reload_conf()").await?;
     let replicas = replicas(&store, REPLICAS).await?;
     let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    standby.signal_all(Signal::STOP)?;
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    // What is sent from now on never arrives.
+    link.set(Fault::Silent);
+    tokio::time::sleep(Duration::from_secs(2)).await;
     let seen = traffic.stop().await?;
     let before = seen.acknowledged.len();
     primary.kill()?;
-    standby.signal_all(Signal::CONT)?;
+    link.set(Fault::Reset);
     standby.promote().await?;
     // Versions are used again by now, for other orders.
     let after = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);

@@ -9,7 +9,7 @@ use crate::traffic::{LOAD, Traffic};
 use std::time::Duration;
 use testbed::{Program, Report};
 
-const ORDERS: i64 = 16_000;
+const ORDERS: i64 = 8_000;
 
 const FAULTS: [(Fault, Duration); 6] = [
     (Fault::Delay(Duration::from_millis(50)), Duration::from_secs(2)),

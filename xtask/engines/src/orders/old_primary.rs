@@ -2,14 +2,14 @@
 //! second: it still answers reads. No list shows what it still believes.
 
 use super::failover::{expect_agreement, url_of};
-use crate::postgres::{Cluster, Installed};
+use crate::postgres::{Cluster, Installed, Pair};
 use crate::relay::{Fault, Relay};
 use crate::replicas::{StoreUnderTest, bases};
 use crate::traffic::{Load, Traffic};
 use std::time::{Duration, Instant};
 use testbed::{Program, Report, Signal};
 
-const ORDERS: i64 = 8_000;
+const ORDERS: i64 = 4_000;
 
 /// How long the old primary is suspended.
 const SUSPENDED: Duration = Duration::from_millis(400);
@@ -21,7 +21,7 @@ pub async fn run(
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let cluster = Cluster::create(installed)?;
-    let (old, new) = cluster.pair().await?;
+    let Pair { primary: old, standby: new, link: _link } = cluster.pair().await?;
     let url = url_of([old.port, new.port]);
     let store = StoreUnderTest::create(program, &url, ORDERS).await?;
     let key = store.key("clients").await?;

@@ -9,7 +9,7 @@ use reqwest::Client;
 use std::time::{Duration, Instant};
 use testbed::{Program, Report};
 
-const ORDERS: i64 = 8_000;
+const ORDERS: i64 = 4_000;
 
 /// Within this a revoked key is refused everywhere.
 const REVOKED_WITHIN: Duration = Duration::from_secs(1);

@@ -3,13 +3,13 @@
 //! every order that was acknowledged.
 
 use super::failover::{expect_agreement, replicas, url_of};
-use crate::postgres::{Cluster, Installed};
+use crate::postgres::{Cluster, Installed, Pair};
 use crate::replicas::{StoreUnderTest, bases};
 use crate::traffic::{LOAD, Traffic};
 use std::time::Duration;
 use testbed::{Program, Report, Signal};
 
-const ORDERS: i64 = 8_000;
+const ORDERS: i64 = 4_000;
 
 /// Runs it.
 pub async fn run(
@@ -18,7 +18,7 @@ pub async fn run(
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let cluster = Cluster::create(installed)?;
-    let (primary, standby) = cluster.pair().await?;
+    let Pair { primary, standby, link: _link } = cluster.pair().await?;
     let url = url_of([primary.port, standby.port]);
     let store = StoreUnderTest::create(program, &url, ORDERS).await?;
     let key = store.key("clients").await?;

@@ -9,7 +9,7 @@ use anyhow::Context;
 use std::time::Duration;
 use testbed::{Program, Report, Signal};
 
-const ORDERS: i64 = 8_000;
+const ORDERS: i64 = 4_000;
 
 /// Longer than any deadline.
 const SUSPENDED: Duration = Duration::from_secs(8);
