@@ -10,7 +10,7 @@ mod listing_orders;
 mod pets;
 mod shipping;
 
-use crate::Case;
+use crate::engine::Case;
 
 /// A case for each of these functions, named after it.
 macro_rules! cases {

@@ -1,6 +1,6 @@
 //! Accounts and their plans.
 
-use crate::Engine;
+use crate::engine::Engine;
 use crate::records::{NOW_MS, now, refusal};
 use anyhow::ensure;
 use std::time::Duration;

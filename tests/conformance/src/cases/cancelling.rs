@@ -1,6 +1,6 @@
 //! Batches of cancellations.
 
-use crate::Engine;
+use crate::engine::Engine;
 use crate::listing::{changed_ids, list, versions};
 use crate::records::{cancel, cancellation, import, shipped};
 use anyhow::{Context, ensure};

@@ -1,6 +1,6 @@
 //! Versions: what a server that reads the changes since the version it knows is told.
 
-use crate::Engine;
+use crate::engine::Engine;
 use crate::listing::{Follower, changed_ids, list, versions};
 use crate::records::{cancel, import, pending};
 use anyhow::ensure;

@@ -1,6 +1,6 @@
 //! A new store, and what `check` and readiness say of one.
 
-use crate::Engine;
+use crate::engine::Engine;
 use crate::listing::{list, versions};
 use crate::records::{NOW_MS, cancel, import, now};
 use anyhow::ensure;

@@ -1,6 +1,6 @@
 //! Imports of orders: all or nothing, and no id twice.
 
-use crate::Engine;
+use crate::engine::Engine;
 use crate::listing::{list, stored, versions};
 use crate::records::{cancel, import, pending, refusal, shipped};
 use anyhow::ensure;

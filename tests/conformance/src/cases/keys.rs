@@ -1,6 +1,6 @@
 //! Keys: issued, rotated, revoked, unbanned, used.
 
-use crate::Engine;
+use crate::engine::Engine;
 use crate::listing::versions;
 use crate::records::{NOW_MS, import, now, refusal};
 use anyhow::{Context, ensure};

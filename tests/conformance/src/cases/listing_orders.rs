@@ -1,6 +1,6 @@
 //! Lists, byte for byte.
 
-use crate::Engine;
+use crate::engine::Engine;
 use crate::listing::{list, stored, stored_lines};
 use crate::records::{cancel, import, pending};
 use anyhow::{Context, ensure};

@@ -1,6 +1,6 @@
 //! Pets: imported and found.
 
-use crate::Engine;
+use crate::engine::Engine;
 use crate::records::refusal;
 use anyhow::ensure;
 use std::cell::Cell;

@@ -1,6 +1,6 @@
 //! Orders marked as shipped.
 
-use crate::Engine;
+use crate::engine::Engine;
 use crate::listing::{list, stored, versions};
 use crate::records::{cancel, import, refusal};
 use anyhow::ensure;

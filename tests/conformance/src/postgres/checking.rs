@@ -1,7 +1,7 @@
 //! What `check` finds in a store that somebody else changed.
 
-use super::PostgresUnderTest;
-use crate::Engine;
+use super::database::PostgresUnderTest;
+use crate::engine::Engine;
 use crate::records::{import, now, refusal};
 use anyhow::ensure;
 use store_orders_api::plans::Plan;

@@ -1,6 +1,6 @@
 //! A new database of the server under test, and connections to it.
 
-use crate::Engine;
+use crate::engine::Engine;
 use anyhow::Context;
 use slog::Logger;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! The rights of a server's role.
 
-use super::PostgresUnderTest;
-use crate::Engine;
+use super::database::PostgresUnderTest;
+use crate::engine::Engine;
 use crate::listing::list;
 use crate::records::{NOW_MS, cancel, import, now, refusal};
 use anyhow::{Context, ensure};

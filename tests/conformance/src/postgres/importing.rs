@@ -1,7 +1,7 @@
 //! Imports beside servers, and imports that fail.
 
-use super::PostgresUnderTest;
-use crate::Engine;
+use super::database::PostgresUnderTest;
+use crate::engine::Engine;
 use crate::listing::{list, versions};
 use crate::records::{cancel, import, pending, refusal};
 use anyhow::ensure;

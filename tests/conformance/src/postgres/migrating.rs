@@ -1,9 +1,10 @@
 //! Migrations, and which programs may use a database.
 
-use super::{Database, PostgresUnderTest};
+use super::database::{Database, PostgresUnderTest};
+use crate::engine::Engine;
 use crate::listing::list;
 use crate::records::{cancel, import, refusal};
-use crate::{Engine, wait};
+use crate::wait;
 use anyhow::ensure;
 use store_orders::store::postgres::schema::{
     MIGRATIONS, Migration, migrate_with, require_current_with, this_program,

@@ -1,7 +1,8 @@
 //! The servers that `status` names.
 
-use super::PostgresUnderTest;
-use crate::{Engine, wait};
+use super::database::PostgresUnderTest;
+use crate::engine::Engine;
+use crate::wait;
 use anyhow::ensure;
 use std::time::Duration;
 

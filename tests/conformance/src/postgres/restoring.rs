@@ -1,7 +1,7 @@
 //! A backup of the embedded store, restored into PostgreSQL.
 
-use super::PostgresUnderTest;
-use crate::Engine;
+use super::database::PostgresUnderTest;
+use crate::engine::Engine;
 use crate::listing::{list, stored_lines};
 use crate::records::{NOW_MS, cancel, import, now, pending, refusal};
 use anyhow::ensure;
