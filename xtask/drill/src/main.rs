@@ -10,6 +10,7 @@ mod clock;
 mod commands;
 mod connect_burst;
 mod failing_disk;
+mod full_disk;
 mod hung_disk;
 mod kills;
 mod preload;
@@ -17,6 +18,7 @@ mod proxy;
 mod report;
 mod slow_disk;
 mod slow_readers;
+mod small_disk;
 
 use canary::Canary;
 use clap::{Parser, ValueEnum};
@@ -73,6 +75,8 @@ enum Drill {
     ConnectBurst,
     /// A disk whose fsync fails
     FailingDisk,
+    /// A disk that is really full: a tmpfs, for which it needs root or sudo
+    FullDisk,
     /// kill -9 again and again, with commands beside
     Kills,
     /// A disk that answers no fsync for some seconds
@@ -121,6 +125,7 @@ impl Drill {
             Drill::Clock | Drill::Commands | Drill::HungDisk | Drill::FailingDisk => {
                 preload::check_tools()
             }
+            Drill::FullDisk => small_disk::check_tools(),
             Drill::Proxy => proxy::check_tools(),
             Drill::ConnectBurst | Drill::Kills | Drill::SlowReaders => Ok(()),
         }
@@ -158,6 +163,7 @@ impl Drill {
             Drill::SlowReaders => slow_readers::run(program, report).await,
             Drill::Clock => clock::run(program, report).await,
             Drill::FailingDisk => failing_disk::run(program, report).await,
+            Drill::FullDisk => full_disk::run(program, report).await,
             Drill::Kills => kills::run(program, report).await,
             Drill::HungDisk => hung_disk::run(program, report).await,
             Drill::Proxy => proxy::run(program, report).await,
