@@ -318,8 +318,15 @@ impl Commands {
     }
 
     /// The ids of the issued keys, and the failures.
-    async fn stop(self) -> anyhow::Result<(Vec<String>, Vec<Output>)> {
+    async fn stop(mut self) -> anyhow::Result<(Vec<String>, Vec<Output>)> {
         self.stop.store(true, Ordering::Relaxed);
-        self.ended.await.context("the commands panicked")?
+        (&mut self.ended).await.context("the commands panicked")?
+    }
+}
+
+/// The runtime waits for its blocking threads, also after a drill that ended early.
+impl Drop for Commands {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
     }
 }

@@ -38,7 +38,8 @@ impl SmallDisk {
         let mounted = mount.output().context("cannot run mount")?;
         if !mounted.status.success() {
             let error = String::from_utf8_lossy(&mounted.stderr).into_owned();
-            bail!("no tmpfs can be mounted, which needs root or sudo: {}", error.trim());
+            let why = error.lines().next().unwrap_or_default();
+            bail!("no tmpfs can be mounted, which needs root or sudo: {why}");
         }
         Ok(SmallDisk { path, _directory: directory })
     }
