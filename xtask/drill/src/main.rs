@@ -16,6 +16,7 @@ mod kills;
 mod preload;
 mod proxy;
 mod report;
+mod requests;
 mod slow_disk;
 mod slow_readers;
 mod small_disk;
@@ -83,6 +84,8 @@ enum Drill {
     HungDisk,
     /// Hostile clients before nginx with the configuration of `nginx-conf`
     Proxy,
+    /// Generated requests, odd and broken ones too, beside a client that behaves
+    Requests,
     /// A client that asks for long lists and reads none
     SlowReaders,
 }
@@ -127,7 +130,7 @@ impl Drill {
             }
             Drill::FullDisk => small_disk::check_tools(),
             Drill::Proxy => proxy::check_tools(),
-            Drill::ConnectBurst | Drill::Kills | Drill::SlowReaders => Ok(()),
+            Drill::ConnectBurst | Drill::Kills | Drill::Requests | Drill::SlowReaders => Ok(()),
         }
     }
 
@@ -167,6 +170,7 @@ impl Drill {
             Drill::Kills => kills::run(program, report).await,
             Drill::HungDisk => hung_disk::run(program, report).await,
             Drill::Proxy => proxy::run(program, report).await,
+            Drill::Requests => requests::run(program, report).await,
         }
     }
 }
