@@ -18,6 +18,7 @@ mod data_dir;
 mod program;
 mod report;
 mod server_process;
+mod small_disk;
 
 pub use canary::Canary;
 pub use child_process::{ChildProcess, Pid, Signal};
@@ -27,6 +28,7 @@ pub use data_dir::{DataDir, Key};
 pub use program::Program;
 pub use report::Report;
 pub use server_process::ServerProcess;
+pub use small_disk::{Full, SmallDisk};
 
 #[cfg(feature = "in-process")]
 #[expect(

@@ -4,8 +4,9 @@ use crate::relay::Relay;
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::fmt::Write as _;
+use std::fs::Permissions;
 use std::net::TcpListener;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -59,6 +60,15 @@ impl Installed {
         Ok(Installed { bin, account, version })
     }
 
+    /// Makes a private file readable by the servers alone.
+    pub fn own(&self, file: &Path) -> anyhow::Result<()> {
+        std::fs::set_permissions(file, Permissions::from_mode(0o600))?;
+        if let Some((user, group)) = self.account {
+            chown(file, Some(user), Some(group))?;
+        }
+        Ok(())
+    }
+
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.bin.join(program));
         if let Some((user, group)) = self.account {
@@ -103,7 +113,12 @@ pub struct Cluster {
 impl Cluster {
     /// A new, empty one.
     pub fn create(installed: &Installed) -> anyhow::Result<Cluster> {
-        let directory = tempfile::Builder::new().prefix("engines-").tempdir()?;
+        Cluster::create_in(installed, &std::env::temp_dir())
+    }
+
+    /// The same below this directory.
+    pub fn create_in(installed: &Installed, parent: &Path) -> anyhow::Result<Cluster> {
+        let directory = tempfile::Builder::new().prefix("engines-").tempdir_in(parent)?;
         if let Some((user, group)) = installed.account {
             chown(directory.path(), Some(user), Some(group))?;
         }

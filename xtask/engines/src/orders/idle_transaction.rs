@@ -42,7 +42,8 @@ pub async fn run(
     cancel(replica, &key, &next, ROUND).await?;
     let before = cancel(replica, &key, &next, ROUND).await?;
     let idle = primary.admin(DATABASE).await?;
-    idle.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM orders").await?;
+    idle.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM orders")
+        .await?;
     let beside = cancel(replica, &key, &next, BESIDE - ROUND).await?;
     let last = cancel(replica, &key, &next, ROUND).await?;
     idle.batch_execute("COMMIT").await?;

@@ -46,7 +46,11 @@ pub async fn run(
         ("a wrong password", of(&wrong, DATABASE), &["password authentication failed"]),
         ("no password", of("guarded", DATABASE), &["password"]),
         ("no such database", of(USER, "nothing"), &["\"nothing\" does not exist"]),
-        ("a missing grant", of("stranger", DATABASE), &["permission denied", "migrate --print-grants"]),
+        (
+            "a missing grant",
+            of("stranger", DATABASE),
+            &["permission denied", "migrate --print-grants"],
+        ),
         ("an empty database", of(USER, "empty"), &["no store", "store-orders migrate"]),
         ("a database of another program", of(USER, "foreigners"), &["no store"]),
         ("nobody listens", closed, &["127.0.0.1:1", "refused"]),

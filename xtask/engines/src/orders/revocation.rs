@@ -32,7 +32,8 @@ pub async fn run(
     let base = bases.first().context("there are replicas")?;
     // No list, so that the answer depends on the key alone.
     let url = format!("{base}/pets/1");
-    let status = async |key: &str| anyhow::Ok(http.get(&url).bearer_auth(key).send().await?.status());
+    let status =
+        async |key: &str| anyhow::Ok(http.get(&url).bearer_auth(key).send().await?.status());
     report.expect(status(&leaked.text).await? == 404, || "a new key is refused".to_string());
     relay.set(Fault::Silent);
     let operator = store.operator(&store.url);
