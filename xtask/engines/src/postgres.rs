@@ -162,15 +162,16 @@ impl Cluster {
         self.copy("template", "primary")?;
         // A copy of a cluster that was never started is a valid standby.
         self.copy("template", "standby")?;
-        let synchronous = [("synchronous_standby_names", "standby"), ("wal_keep_size", "256MB")];
-        let primary = self.start("primary", &synchronous).await?;
+        let primary = self.start("primary", &[]).await?;
         std::fs::write(self.path().join("standby/standby.signal"), "")?;
         let link = Relay::to(primary.port).await?;
         let upstream =
             format!("host=127.0.0.1 port={} user={USER} application_name=standby", link.port);
         let standby = self.start("standby", &[("primary_conninfo", &upstream)]).await?;
-        primary.wait_for_standby().await?;
         let admin = primary.admin("postgres").await?;
+        // Not on its command line, which nothing could change later.
+        primary.set("synchronous_standby_names", "standby").await?;
+        primary.wait_for_standby().await?;
         admin.batch_execute(&format!("CREATE DATABASE {DATABASE}")).await?;
         Ok(Pair { primary, standby, link })
     }
@@ -266,6 +267,13 @@ impl Postgres {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Ok(())
+    }
+
+    /// Changes a setting of the running server.
+    pub async fn set(&self, setting: &str, value: &str) -> anyhow::Result<()> {
+        let admin = self.admin("postgres").await?;
+        admin.batch_execute(&format!("ALTER SYSTEM SET {setting} = '{value}'")).await?;
+        Ok(admin.batch_execute("SELECT pg_reload_conf()").await?)
     }
 
     /// Waits until the standby confirms commits.

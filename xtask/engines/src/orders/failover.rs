@@ -106,9 +106,7 @@ pub async fn run_asynchronous(
     let url = url_of([primary.port, standby.port]);
     let store = StoreUnderTest::create(program, &url, ORDERS).await?;
     let key = store.key("clients").await?;
-    let admin = primary.admin("postgres").await?;
-    admin.batch_execute("ALTER SYSTEM SET synchronous_standby_names = ''").await?;
-    admin.batch_execute("SELECT pg_reload_conf()").await?;
+    primary.set("synchronous_standby_names", "").await?;
     let replicas = replicas(&store, REPLICAS).await?;
     let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
     tokio::time::sleep(Duration::from_secs(2)).await;

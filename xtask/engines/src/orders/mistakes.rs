@@ -15,7 +15,7 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let cluster = Cluster::create(installed)?;
     // Three connections are kept for the superuser.
-    let primary = cluster.primary("primary", &[("max_connections", "6")]).await?;
+    let primary = cluster.primary("primary", &[("max_connections", "12")]).await?;
     let store = StoreUnderTest::create(program, &primary.url(), 10).await?;
     let admin = primary.admin(DATABASE).await?;
     let roles = format!(
@@ -61,9 +61,15 @@ pub async fn run(
     // The superuser may have the last connections, others not.
     let owner = primary.admin(DATABASE).await?;
     owner.batch_execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO stranger").await?;
+    let mut taken = Vec::new();
+    for _ in 0..6 {
+        taken.push(primary.admin(DATABASE).await?);
+    }
     let few = of("stranger", DATABASE);
     let words = ["remaining connection slots", "too many"];
-    expect_one_of(&store, "too few connections", &few, &words, report).await
+    expect_one_of(&store, "too few connections", &few, &words, report).await?;
+    drop(taken);
+    Ok(())
 }
 
 async fn expect_refusal(

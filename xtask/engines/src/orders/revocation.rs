@@ -43,12 +43,17 @@ pub async fn run(
         Ok(Instant::now())
     })
     .await?;
-    for key in [&leaked, &good] {
-        while status(&key.text).await? != 503 && revoked.elapsed() < 5 * STALE_AFTER {
-            tokio::time::sleep(Duration::from_millis(5)).await;
+    // A request that was let in before waits for its pet: what counts is when it was sent.
+    let mut last_let_in = Duration::ZERO;
+    while revoked.elapsed() < 3 * STALE_AFTER {
+        let sent = revoked.elapsed();
+        let (one, other) = tokio::join!(status(&leaked.text), status(&good.text));
+        if one? != 503 || other? != 503 {
+            last_let_in = sent;
         }
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    report.time("every key refused without the database", revoked.elapsed(), STALE_AFTER);
+    report.time("last key let in without the database", last_let_in, STALE_AFTER);
     for _ in 0..100 {
         for key in [&leaked, &good] {
             let status = status(&key.text).await?;
