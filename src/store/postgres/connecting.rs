@@ -4,11 +4,10 @@
 //! tokio-postgres' own list of hosts waited 12 s for a primary that was stopped
 //! (SIGSTOP), so each host is a connection attempt of ours.
 
-use super::error::unreachable_because;
+use super::error::{PostgresError, unreachable_because};
 use super::tls::{TlsSetupError, connector, ssl_mode};
 use crate::config::{PostgresUrl, TlsMode};
 use crate::store::StoreError;
-use std::error::Error;
 use std::fmt;
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -50,22 +49,14 @@ impl Connection {
     pub fn close(&self) {
         self.driver.0.abort();
     }
-
-    /// What sends statements, alone: the socket is closed when it is dropped.
-    pub fn into_client(mut self) -> Client {
-        self.driver.1 = false;
-        self.client
-    }
 }
 
-/// The task that moves a connection's messages, and whether it ends when this is dropped.
-struct Driver(JoinHandle<()>, bool);
+/// The task that moves a connection's messages. It ends when this is dropped.
+struct Driver(JoinHandle<()>);
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        if self.1 {
-            self.0.abort();
-        }
+        self.0.abort();
     }
 }
 
@@ -247,13 +238,7 @@ struct Refusal(String);
 
 impl From<tokio_postgres::Error> for Refusal {
     fn from(error: tokio_postgres::Error) -> Refusal {
-        Refusal(match error.as_db_error() {
-            Some(refusal) => refusal.message().to_string(),
-            None => match error.source() {
-                Some(cause) => format!("{error}: {cause}"),
-                None => error.to_string(),
-            },
-        })
+        Refusal(PostgresError::from(error).with_advice())
     }
 }
 
@@ -294,7 +279,7 @@ async fn begin(
 ) -> Result<Connection, Refusal> {
     let (client, connection) = config.connect(tls).await?;
     let link = Arc::new(Link::default());
-    let driver = Driver(tokio::spawn(drive(connection, Arc::clone(&link))), true);
+    let driver = Driver(tokio::spawn(drive(connection, Arc::clone(&link))));
     // From here on the socket is closed if the rest fails.
     let server = ServerIdentity { address, system: String::new(), timeline: String::new() };
     let mut connection = Connection { client, server, link, driver };

@@ -20,6 +20,14 @@ impl PostgresError {
     pub fn other(text: impl Into<String>) -> PostgresError {
         PostgresError { state: None, text: text.into() }
     }
+
+    /// The error, and what the operator can do about it where that is known.
+    pub fn with_advice(&self) -> String {
+        match advice(self) {
+            Some(advice) => format!("{self}; {advice}"),
+            None => self.to_string(),
+        }
+    }
 }
 
 impl From<tokio_postgres::Error> for PostgresError {
@@ -61,7 +69,7 @@ pub fn engine(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> StoreErr
     move |error| {
         let error = PostgresError::from(error);
         match advice(&error) {
-            Some(advice) => StoreError::Refused(format!("PostgreSQL says: {error}; {advice}")),
+            Some(_) => StoreError::Refused(format!("PostgreSQL says: {}", error.with_advice())),
             None => StoreError::Engine { doing, source: Box::new(error) },
         }
     }

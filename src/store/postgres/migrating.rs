@@ -9,12 +9,12 @@ use crate::store::{StoreError, WaitNotice};
 /// Creates the store, or brings its tables up to date. Returns a line for each thing that was
 /// done.
 pub fn migrate(url: &PostgresUrl, notice: WaitNotice) -> Result<Vec<String>, StoreError> {
-    let CommandConnection { runtime, mut client } = CommandConnection::open(url)?;
-    runtime.block_on(schema::migrate(&mut client, notice))
+    let CommandConnection { runtime, mut connection } = CommandConnection::open(url)?;
+    runtime.block_on(schema::migrate(&mut connection.client, notice))
 }
 
 /// The statements that let this role serve the store. Nothing is changed.
 pub fn print_grants(url: &PostgresUrl, role: &str) -> Result<String, StoreError> {
-    let CommandConnection { runtime, client } = CommandConnection::open(url)?;
-    runtime.block_on(grants::grants(&client, role))
+    let CommandConnection { runtime, connection } = CommandConnection::open(url)?;
+    runtime.block_on(grants::grants(&connection.client, role))
 }

@@ -15,7 +15,8 @@ pub(super) use import::refuse_nul;
 
 use super::columns::value;
 use super::command::CommandConnection;
-use super::error::{read, waited, written};
+use super::connecting::Connection;
+use super::error::{engine, read, waited, written};
 use super::schema::require_current;
 use super::waiting::with_notice;
 use crate::config::PostgresUrl;
@@ -35,7 +36,7 @@ use tokio_postgres::{Client, Transaction};
 pub struct PostgresCommands {
     /// Drives the connection, while a method runs.
     runtime: Runtime,
-    client: Mutex<Client>,
+    connection: Mutex<Connection>,
     notice: WaitNotice,
 }
 
@@ -43,9 +44,9 @@ impl PostgresCommands {
     /// Connects to the primary of this store, which must have the newest schema. `notice` is
     /// called when a method has long waited to write.
     pub fn connect(url: &PostgresUrl, notice: WaitNotice) -> Result<PostgresCommands, StoreError> {
-        let CommandConnection { runtime, client } = CommandConnection::open(url)?;
-        runtime.block_on(require_current(&client))?;
-        Ok(PostgresCommands { runtime, client: Mutex::new(client), notice })
+        let CommandConnection { runtime, connection } = CommandConnection::open(url)?;
+        runtime.block_on(require_current(&connection.client))?;
+        Ok(PostgresCommands { runtime, connection: Mutex::new(connection), notice })
     }
 
     /// Does `work`, which reads.
@@ -53,8 +54,8 @@ impl PostgresCommands {
         &self,
         work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let client = self.client.lock();
-        self.runtime.block_on(work(&client))
+        let connection = self.connection.lock();
+        self.runtime.block_on(work(&connection.client))
     }
 
     /// Does `work` in one transaction. After an error nothing is changed.
@@ -62,12 +63,16 @@ impl PostgresCommands {
         &self,
         work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let mut client = self.client.lock();
+        let mut connection = self.connection.lock();
+        let Connection { client, link, .. } = &mut *connection;
         self.runtime.block_on(async {
             let transaction = client.transaction().await.map_err(written)?;
-            let done = work(&transaction).await;
-            match done {
-                Ok(done) => transaction.commit().await.map_err(written).map(|()| done),
+            match work(&transaction).await {
+                Ok(done) => {
+                    let warnings = link.warnings();
+                    transaction.commit().await.map_err(uncertain)?;
+                    if link.warnings() == warnings { Ok(done) } else { Err(unconfirmed()) }
+                }
                 Err(error) => {
                     // The error stands whatever this says: without it the connection's end
                     // takes the transaction back.
@@ -101,6 +106,21 @@ impl PostgresCommands {
             work(transaction).await
         })
     }
+}
+
+/// The error of a COMMIT. Without an answer it may have been carried out.
+fn uncertain(error: tokio_postgres::Error) -> StoreError {
+    match error.code() {
+        Some(_) => written(error),
+        None => engine("asked whether the change was made")(error),
+    }
+}
+
+/// A warning came with the COMMIT: it no longer waited for the synchronous standby.
+fn unconfirmed() -> StoreError {
+    StoreError::Refused(
+        "the change was made, but no standby has confirmed it: a failover can lose it".to_string(),
+    )
 }
 
 /// Waits for the other changes of orders, and keeps them waiting until the transaction ends.

@@ -47,6 +47,8 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         migrating::a_migration_that_asks_for_a_newer_program_makes_a_server_unready,
         granting::the_printed_grants_let_a_role_serve_and_no_more,
         granting::a_role_without_grants_is_told_what_to_do,
+        granting::a_role_that_does_not_exist_is_told_what_to_do,
+        granting::a_database_that_does_not_exist_is_named,
         checking::check_finds_what_is_wrong,
         checking::without_its_row_a_lock_is_refused,
         importing::a_long_import_holds_up_no_cancellation,

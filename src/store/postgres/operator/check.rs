@@ -18,9 +18,10 @@ const DATES: [(&str, &str); 3] =
 impl PostgresCommands {
     /// Examines the store as of one moment.
     pub fn examine(&self) -> Result<CheckReport, StoreError> {
-        let mut client = self.client.lock();
+        let mut connection = self.connection.lock();
         self.runtime.block_on(async {
-            let snapshot = client
+            let snapshot = connection
+                .client
                 .build_transaction()
                 .isolation_level(IsolationLevel::RepeatableRead)
                 .read_only(true)

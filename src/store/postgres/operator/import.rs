@@ -133,7 +133,8 @@ impl PostgresCommands {
     /// import stands whatever comes of it.
     fn analyze(&self, orders: usize) {
         if orders > LOCKED_ORDERS {
-            let _ = self.runtime.block_on(self.client.lock().batch_execute("ANALYZE orders"));
+            let _ = self
+                .ask(async |client| client.batch_execute("ANALYZE orders").await.map_err(written));
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::listing::list;
 use crate::records::{NOW_MS, cancel, import, now, refusal};
 use anyhow::{Context, ensure};
 use store_orders::keys::Environment;
-use store_orders::store::postgres::print_grants;
+use store_orders::store::postgres::{PostgresCommands, print_grants};
 use store_orders::store::{CancelOutcome, NewKey, Store};
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
@@ -68,5 +68,24 @@ pub fn a_role_without_grants_is_told_what_to_do(server: &PostgresUnderTest) -> a
         ensure!(refused.contains("migrate --print-grants ROLE"), "{refused}");
         ensure!(!refused.contains('\n'), "{refused}");
     }
+    Ok(())
+}
+
+pub fn a_database_that_does_not_exist_is_named(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let url = server.new_store()?.url().replace("/store_", "/no_store_");
+    let error = PostgresCommands::connect(&url.parse()?, || ()).err().context("it exists")?;
+    let text = format!("{:#}", anyhow::Error::new(error));
+    ensure!(text.contains("no_store_") && text.contains("createdb"), "{text}");
+    ensure!(!text.contains('\n'), "{text}");
+    Ok(())
+}
+
+pub fn a_role_that_does_not_exist_is_told_what_to_do(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let error = database.commands_of("nobody_at_all").err().context("it exists")?;
+    let text = format!("{error:#}");
+    ensure!(text.contains("nobody_at_all") && text.contains("fix: the user"), "{text}");
     Ok(())
 }
