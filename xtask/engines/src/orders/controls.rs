@@ -2,8 +2,8 @@
 //! nothing, the drills prove nothing.
 
 use super::failover::replicas;
-use super::old_primary;
-use crate::postgres::{Cluster, Installed, Postgres};
+use super::old_primary::{self, Timelines};
+use crate::postgres::{Cluster, Installed};
 use crate::replicas::{StoreUnderTest, bases};
 use crate::traffic::{Load, Traffic};
 use std::time::Duration;
@@ -23,21 +23,6 @@ const SEQUENCE: &str = "
             RETURN NEW;
         END $$;
     CREATE TRIGGER drawn BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION draw();";
-
-/// Functions of the same names, found before the system's, that tell every server the same.
-const NO_TIMELINES: &str = "
-    CREATE SCHEMA hidden;
-    CREATE FUNCTION hidden.pg_walfile_name(pg_lsn) RETURNS text
-        LANGUAGE sql AS 'SELECT ''000000010000000000000001''';";
-
-/// Finds the functions of [`NO_TIMELINES`].
-const HIDDEN: &str = "?options=-c%20search_path%3Dhidden%2Cpublic%2Cpg_catalog";
-
-/// Has [`HIDDEN`] find something.
-pub async fn hide_timelines(primary: &Postgres) -> anyhow::Result<()> {
-    let admin = primary.admin(crate::postgres::DATABASE).await?;
-    Ok(admin.batch_execute(NO_TIMELINES).await?)
-}
 
 /// Versions from a sequence: servers miss what others cancelled.
 pub async fn sequence(
@@ -70,7 +55,7 @@ pub async fn timeline(
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let mut found = Report::default();
-    old_primary::run_with(installed, program, HIDDEN, &mut found).await?;
+    old_primary::run_with(installed, program, Timelines::Hidden, &mut found).await?;
     expect_found(&found, report);
     Ok(())
 }

@@ -2,7 +2,7 @@
 //! second: it still answers reads. No list shows what it still believes.
 
 use super::failover::{expect_agreement, url_of};
-use crate::postgres::{Cluster, Installed, Pair};
+use crate::postgres::{Cluster, DATABASE, Installed, Pair};
 use crate::relay::{Fault, Relay};
 use crate::replicas::{StoreUnderTest, bases};
 use crate::traffic::{Load, Traffic};
@@ -14,27 +14,49 @@ const ORDERS: i64 = 4_000;
 /// How long the old primary is suspended.
 const SUSPENDED: Duration = Duration::from_millis(400);
 
+/// Whether servers see the timelines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timelines {
+    /// As they are.
+    Shown,
+    /// All are the same to them: a control, which the clients must notice.
+    Hidden,
+}
+
+/// Functions of the same names, found before the system's, that tell every server the same.
+const NO_TIMELINES: &str = "
+    CREATE SCHEMA hidden;
+    CREATE FUNCTION hidden.pg_walfile_name(pg_lsn) RETURNS text
+        LANGUAGE sql AS 'SELECT ''000000010000000000000001''';";
+
+/// Finds the functions of [`NO_TIMELINES`].
+const HIDDEN: &str = "?options=-c%20search_path%3Dhidden%2Cpublic%2Cpg_catalog";
+
 /// Runs it.
 pub async fn run(
     installed: &Installed,
     program: &Program,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    run_with(installed, program, "", report).await
+    run_with(installed, program, Timelines::Shown, report).await
 }
 
-/// The same with this query behind every URL.
+/// The same with timelines that servers see or not.
 pub async fn run_with(
     installed: &Installed,
     program: &Program,
-    query: &str,
+    timelines: Timelines,
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let cluster = Cluster::create(installed)?;
     let Pair { primary: old, standby: new, link: _link } = cluster.pair().await?;
+    let query = match timelines {
+        Timelines::Shown => "",
+        Timelines::Hidden => HIDDEN,
+    };
     let url = url_of([old.port, new.port]) + query;
-    if !query.is_empty() {
-        super::controls::hide_timelines(&old).await?;
+    if timelines == Timelines::Hidden {
+        old.admin(DATABASE).await?.batch_execute(NO_TIMELINES).await?;
     }
     let store = StoreUnderTest::create(program, &url, ORDERS).await?;
     let key = store.key("clients").await?;
