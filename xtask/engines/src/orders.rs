@@ -16,8 +16,8 @@ mod slow_standby;
 mod stopped_primary;
 mod tls;
 
-use crate::postgres::Installed;
 use clap::ValueEnum;
+use testbed::postgres::Installed;
 use testbed::{Program, Report};
 
 /// What can be tried.

@@ -3,10 +3,10 @@
 
 use super::failover::replicas;
 use super::old_primary::{self, Timelines};
-use crate::postgres::{Cluster, Installed};
 use crate::replicas::{StoreUnderTest, bases};
 use crate::traffic::{Load, Traffic};
 use std::time::Duration;
+use testbed::postgres::{Cluster, Installed};
 use testbed::{Program, Report};
 
 const ORDERS: i64 = 4_000;
@@ -34,7 +34,7 @@ pub async fn sequence(
     let primary = cluster.primary("primary", &[]).await?;
     let store = StoreUnderTest::create(program, &primary.url(), ORDERS).await?;
     let key = store.key("clients").await?;
-    let admin = primary.admin(crate::postgres::DATABASE).await?;
+    let admin = primary.admin(testbed::postgres::DATABASE).await?;
     admin.batch_execute(SEQUENCE).await?;
     let replicas = replicas(&store, 3).await?;
     let load = Load { writers: 12, listers: 3 };

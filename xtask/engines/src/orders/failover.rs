@@ -2,12 +2,12 @@
 //! every acknowledged cancellation is there; with an asynchronous one some are lost, and all
 //! servers agree on what is left.
 
-use crate::postgres::{Cluster, Installed, Pair, Postgres};
-use crate::relay::Fault;
 use crate::replicas::{Replica, StoreUnderTest, bases};
 use crate::traffic::{LOAD, Traffic};
 use anyhow::Context;
 use std::time::{Duration, Instant};
+use testbed::postgres::{Cluster, Installed, Pair, Postgres};
+use testbed::relay::Fault;
 use testbed::{Key, Program, Report};
 
 /// As many as the clients do not exhaust.

@@ -2,11 +2,11 @@
 //! on, and service is whole when there is room.
 
 use super::failover::{expect_agreement, replicas};
-use crate::postgres::{Cluster, Installed};
 use crate::replicas::{StoreUnderTest, bases};
 use crate::traffic::{LOAD, Traffic};
 use anyhow::Context;
 use std::time::Duration;
+use testbed::postgres::{Cluster, Installed};
 use testbed::{Program, Report, SmallDisk};
 
 const ORDERS: i64 = 4_000;
@@ -33,7 +33,7 @@ pub async fn run(
     let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
     tokio::time::sleep(Duration::from_secs(1)).await;
     disk.fill(0)?;
-    let admin = primary.admin(crate::postgres::DATABASE).await?;
+    let admin = primary.admin(testbed::postgres::DATABASE).await?;
     // A file of its own can no longer be made larger.
     let grown = admin.batch_execute("CREATE TABLE large AS SELECT generate_series(1, 1000000)");
     report.expect(grown.await.is_err(), || "the disk is not full".to_string());

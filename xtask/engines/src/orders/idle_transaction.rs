@@ -2,13 +2,13 @@
 //! cancelled: nothing may become slower by it.
 
 use super::failover::replicas;
-use crate::postgres::{Cluster, DATABASE, Installed};
 use crate::replicas::{Replica, StoreUnderTest};
 use anyhow::Context;
 use reqwest::Client;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
+use testbed::postgres::{Cluster, DATABASE, Installed};
 use testbed::{Key, Program, Report};
 use tokio::task::JoinSet;
 

@@ -1,7 +1,7 @@
 //! What an operator gets wrong: each has one clear line, and no password in it.
 
-use crate::postgres::{Cluster, DATABASE, Installed, Postgres, USER};
 use crate::replicas::{StoreUnderTest, blocking};
+use testbed::postgres::{Cluster, DATABASE, Installed, Postgres, USER};
 use testbed::{Program, Report};
 
 /// Never shown.

@@ -2,11 +2,11 @@
 //! second: it still answers reads. No list shows what it still believes.
 
 use super::failover::{expect_agreement, url_of};
-use crate::postgres::{Cluster, DATABASE, Installed, Pair};
-use crate::relay::{Fault, Relay};
 use crate::replicas::{StoreUnderTest, bases};
 use crate::traffic::{Load, Traffic};
 use std::time::{Duration, Instant};
+use testbed::postgres::{Cluster, DATABASE, Installed, Pair};
+use testbed::relay::{Fault, Relay};
 use testbed::{Program, Report, Signal};
 
 const ORDERS: i64 = 4_000;

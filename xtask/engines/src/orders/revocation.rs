@@ -2,12 +2,12 @@
 //! within a second, because it cannot check any.
 
 use super::failover::expect_agreement;
-use crate::postgres::{Cluster, Installed, Postgres};
-use crate::relay::{Fault, Relay};
 use crate::replicas::{StoreUnderTest, bases, blocking};
 use anyhow::Context;
 use reqwest::Client;
 use std::time::{Duration, Instant};
+use testbed::postgres::{Cluster, Installed, Postgres};
+use testbed::relay::{Fault, Relay};
 use testbed::{Program, Report};
 
 /// How long a server accepts a key after it last looked at the keys.

@@ -2,10 +2,10 @@
 //! a newer program, after which they are not ready and no new one starts.
 
 use super::failover::{expect_agreement, replicas};
-use crate::postgres::{Cluster, DATABASE, Installed};
 use crate::replicas::StoreUnderTest;
 use std::time::{Duration, Instant};
 use store_orders::store::postgres::schema::{MIGRATIONS, Migration, migrate_with};
+use testbed::postgres::{Cluster, DATABASE, Installed};
 use testbed::{Program, Report};
 
 /// This program goes on after it.

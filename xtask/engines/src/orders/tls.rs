@@ -1,12 +1,12 @@
 //! Connections with TLS: which certificate each `sslmode` takes.
 
-use crate::postgres::{Cluster, Installed};
 use crate::replicas::blocking;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use store_orders::config::PostgresUrl;
 use store_orders::store::postgres::PostgresCommands;
 use store_orders::store::{OperatorStore, postgres};
 use testbed::Report;
+use testbed::postgres::{Cluster, Installed};
 
 /// The name in the server's certificate, which is not where it listens.
 const OTHER_NAME: &str = "db.example.com";

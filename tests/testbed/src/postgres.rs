@@ -1,5 +1,6 @@
 //! PostgreSQL servers: found, started on free ports as children, stopped by their ids.
 
+use crate::child_process::ChildProcess;
 use crate::relay::Relay;
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
@@ -12,7 +13,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use testbed::ChildProcess;
 use tokio_postgres::{Client, NoTls};
 
 /// The oldest PostgreSQL that is tried.
@@ -67,6 +67,11 @@ impl Installed {
             chown(file, Some(user), Some(group))?;
         }
         Ok(())
+    }
+
+    /// A client program, run as whoever runs this one.
+    pub fn client(&self, program: &str) -> Command {
+        Command::new(self.bin.join(program))
     }
 
     fn command(&self, program: &str) -> Command {
