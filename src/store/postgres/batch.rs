@@ -86,15 +86,12 @@ impl Batch {
         committed.map_err(written)?;
         link.require_no_warning_since(warnings)?;
         let version = updated.first().map(|row| value(row, 0)).transpose()?;
-        Ok(Done { outcomes: self.outcomes(&selected)?, version })
+        Ok(Done { outcomes: self.outcomes(&found_in(&selected)?), version })
     }
 
-    fn outcomes(&self, rows: &[Row]) -> Result<Vec<CancelOutcome>, StoreError> {
-        let mut found = HashMap::with_capacity(rows.len());
-        for row in rows {
-            let (status, is_ours): (Status, bool) = (parsed(row, 1)?, value(row, 2)?);
-            found.insert(value::<i64>(row, 0)?, (status, is_ours));
-        }
+    /// Each cancellation's, by what the store holds after the batch: the status of each
+    /// order, and whether this batch cancelled it.
+    fn outcomes(&self, found: &HashMap<i64, (Status, bool)>) -> Vec<CancelOutcome> {
         let outcome = |owner: &Option<(i64, bool)>| match owner {
             None => CancelOutcome::Expired,
             Some((id, is_first)) => match found.get(id) {
@@ -102,11 +99,53 @@ impl Batch {
                 found => not_cancelled(found.map(|(status, _)| *status)),
             },
         };
-        Ok(self.owners.iter().map(outcome).collect())
+        self.owners.iter().map(outcome).collect()
     }
 
     /// What each has when all have expired.
     pub fn expired(&self) -> Vec<CancelOutcome> {
         vec![CancelOutcome::Expired; self.owners.len()]
+    }
+}
+
+fn found_in(rows: &[Row]) -> Result<HashMap<i64, (Status, bool)>, StoreError> {
+    rows.iter().map(|row| Ok((value(row, 0)?, (parsed(row, 1)?, value(row, 2)?)))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::DateTime;
+    use std::time::Duration;
+
+    #[test]
+    fn the_first_request_for_an_order_owns_the_outcome() {
+        let now = Instant::now();
+        let of = |order_id: i64, left: Duration| Cancellation {
+            order_id,
+            key_id: Arc::from(format!("key_{order_id}")),
+            at: DateTime::UNIX_EPOCH,
+            deadline: now + left,
+        };
+        let (soon, over) = (Duration::from_secs(1), Duration::ZERO);
+        let asked = [of(7, soon), of(8, soon), of(7, soon), of(9, over), of(8, soon), of(6, soon)];
+        let batch = Batch::of(&asked, now);
+        assert_eq!(batch.orders, [7, 8, 6]);
+        assert_eq!((batch.keys.len(), batch.times.len()), (3, 3));
+        // The order 8 had shipped, and 6 was cancelled by another batch.
+        let found = [
+            (7, (Status::Cancelled, true)),
+            (8, (Status::Shipped, false)),
+            (6, (Status::Cancelled, false)),
+        ];
+        use CancelOutcome::{AlreadyShipped, Cancelled, Expired, NotFound};
+        let expected = [Cancelled, AlreadyShipped, NotFound, Expired, AlreadyShipped, NotFound];
+        // Also when it is sent again, and finds what it did.
+        for _ in 0..2 {
+            assert_eq!(batch.outcomes(&found.into_iter().collect()), expected);
+        }
+        assert_eq!(batch.outcomes(&HashMap::new())[..3], [NotFound; 3]);
+        assert!(Batch::of(&asked[3..4], now).is_empty());
+        assert_ne!(batch.id, Batch::of(&asked, now).id);
     }
 }

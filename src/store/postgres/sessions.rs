@@ -111,7 +111,8 @@ impl Opener {
         last: &mut Option<Last>,
     ) -> Result<Arc<Session>, OpenError> {
         let opened = Opened::open(&self.url, target).await?;
-        let (history, is_continued) = history_of(&opened, last.as_ref(), self.replica.seen());
+        let found = (&opened.server, &*opened.store_id, opened.versions);
+        let (history, is_continued) = history_of(found, last.as_ref(), self.replica.seen());
         let acknowledges_from = match is_continued {
             true => opened.at,
             // Another replica may count on a primary that was replaced until then.
@@ -139,12 +140,16 @@ impl Opener {
 
 /// The number of the history that was found, and whether the server is at the timeline that
 /// was there before. Another one begins where something acknowledged may be missing.
-fn history_of(opened: &Opened, last: Option<&Last>, seen: Versions) -> (u64, bool) {
+fn history_of(
+    (server, store_id, versions): (&ServerIdentity, &str, Versions),
+    last: Option<&Last>,
+    seen: Versions,
+) -> (u64, bool) {
     let Some(last) = last else { return (0, false) };
-    let ServerIdentity { system, timeline, .. } = &opened.server;
+    let ServerIdentity { system, timeline, .. } = server;
     let is_continued = *system == last.server.system && *timeline == last.server.timeline;
-    let is_behind = opened.versions.orders < seen.orders || opened.versions.keys < seen.keys;
-    let is_same = is_continued && opened.store_id == last.store_id && !is_behind;
+    let is_behind = versions.orders < seen.orders || versions.keys < seen.keys;
+    let is_same = is_continued && store_id == last.store_id && !is_behind;
     (last.history + u64::from(!is_same), is_continued)
 }
 
@@ -202,4 +207,36 @@ fn is_transient(error: &StoreError) -> bool {
         [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::QUERY_CANCELED]
             .contains(state)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::postgres::connecting::Address;
+
+    fn server(system: &str, timeline: &str, port: u16) -> ServerIdentity {
+        let address = Address::Tcp(([127, 0, 0, 1], port).into());
+        ServerIdentity { address, system: system.to_string(), timeline: timeline.to_string() }
+    }
+
+    #[test]
+    fn a_history_goes_on_only_where_nothing_can_be_missing() {
+        let at = |orders, keys| Versions { history: 4, orders, keys };
+        let last = Last { server: server("s", "1", 1), store_id: "a".to_string(), history: 4 };
+        let found = |server: &ServerIdentity, store: &str, versions| {
+            history_of((server, store, versions), Some(&last), at(7, 3))
+        };
+        let same = server("s", "1", 1);
+        assert_eq!(found(&same, "a", at(7, 3)), (4, true));
+        assert_eq!(found(&same, "a", at(9, 5)), (4, true));
+        // The same cluster behind another address.
+        assert_eq!(found(&server("s", "1", 2), "a", at(7, 3)), (4, true));
+        assert_eq!(found(&same, "a", at(6, 3)), (5, true), "orders went back");
+        assert_eq!(found(&same, "a", at(7, 2)), (5, true), "keys went back");
+        assert_eq!(found(&same, "b", at(7, 3)), (5, true), "another store");
+        assert_eq!(found(&server("s", "2", 1), "a", at(9, 5)), (5, false), "a promotion");
+        assert_eq!(found(&server("t", "1", 1), "a", at(9, 5)), (5, false), "another cluster");
+        let first = history_of((&same, "a", at(7, 3)), None, Versions::default());
+        assert_eq!(first, (0, false));
+    }
 }
