@@ -455,4 +455,39 @@ mod tests {
         cache.record_uses().unwrap();
         assert!(store.store.key_records().unwrap()[0].used_at > Some(7));
     }
+
+    /// A drain that keeps the messages.
+    struct Messages(Arc<std::sync::Mutex<Vec<String>>>);
+
+    impl slog::Drain for Messages {
+        type Ok = ();
+        type Err = slog::Never;
+
+        fn log(&self, record: &slog::Record<'_>, _: &slog::OwnedKVList) -> Result<(), slog::Never> {
+            let message = format!("{} {}", record.level().as_short_str(), record.msg());
+            self.0.lock().unwrap().push(message);
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_step_that_begins_to_fail_and_works_again_is_logged_once_each() {
+        let messages = Arc::default();
+        let log = Logger::root(Messages(Arc::clone(&messages)), slog::o!());
+        let (stop, stopped) = channel();
+        let stop = Mutex::new(Some(stop));
+        let attempts = AtomicUsize::new(0);
+        let step = || match attempts.fetch_add(1, Ordering::Relaxed) {
+            0 => Ok(()),
+            1 => Err(StoreError::Refused("a test says so".to_string())),
+            2 => panic!("a store that panics fails too"),
+            _ => {
+                stop.lock().take();
+                Ok(())
+            }
+        };
+        repeat_until(&stopped, step, "a step", &log);
+        assert_eq!(attempts.into_inner(), 4, "it goes on until it is stopped");
+        assert_eq!(*messages.lock().unwrap(), ["WARN a step fails", "INFO a step works again"]);
+    }
 }

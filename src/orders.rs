@@ -148,6 +148,13 @@ impl OrderList {
         self.writer.cancel(order_id, key_id, at).await
     }
 
+    /// Has the list read what it lacks, though nobody asks for it. Needs a runtime around it.
+    pub fn begin_refresh(self: &Arc<Self>) {
+        let orders = Arc::clone(self);
+        // A failure shows at the next request for a list.
+        tokio::spawn(async move { drop(orders.list().await) });
+    }
+
     /// The version of the store that the list reflects.
     pub fn version(&self) -> OrdersVersion {
         self.state.lock().version()

@@ -42,7 +42,7 @@ pub fn serve(
             Ok(ServedStore::Sqlite(Arc::new(SqliteStore::open(directory)?)))
         }
         StoreLocation::Postgres(url) => {
-            let store = PostgresStore::open(runtime, url.clone(), confirms, log.clone())?;
+            let store = PostgresStore::open(runtime, (**url).clone(), confirms, log.clone())?;
             Ok(ServedStore::Postgres(Arc::new(store), data_dir.to_path_buf()))
         }
     };

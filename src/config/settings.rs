@@ -48,7 +48,7 @@ pub enum StoreLocation {
     /// In this directory, in the embedded store.
     Directory(PathBuf),
     /// In PostgreSQL.
-    Postgres(PostgresUrl),
+    Postgres(Box<PostgresUrl>),
 }
 
 impl StoreSettings {
@@ -75,10 +75,11 @@ impl StoreSettings {
             })?),
         };
         let password = password.as_deref().map(|text| text.trim_end_matches(['\r', '\n']));
-        Ok(StoreLocation::Postgres(match password {
+        let url = match password {
             Some(password) => url.or_password(password),
             None => url,
-        }))
+        };
+        Ok(StoreLocation::Postgres(Box::new(url)))
     }
 }
 

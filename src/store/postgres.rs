@@ -5,6 +5,7 @@
 //! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
 //! | `sessions`, `session` | four connections to one server; the next ones when it is lost |
 //! | `connecting`, `tls` | a connection to the primary |
+//! | `statements` | the prepared statements of a session |
 //! | `batch` | a batch of cancellations |
 //! | `checks` | the check of lists |
 //! | `heartbeat`, `replica` | the commits by which a session counts; this server's row |
@@ -42,6 +43,7 @@ pub mod schema;
 mod serving;
 mod session;
 mod sessions;
+mod statements;
 mod tls;
 mod waiting;
 

@@ -137,6 +137,11 @@ impl Process {
             error!(self.log, "last request counts not saved in time");
         }
         let timeout = left().saturating_sub(LOG_FLUSH_RESERVE).min(CHECKPOINT_TIMEOUT);
+        if let ServedStore::Postgres(store, _) = &self.store
+            && let Err(error) = store.leave(timeout)
+        {
+            info!(self.log, "still among the store's servers"; "error" => %ErrorChain(&error));
+        }
         if let ServedStore::Sqlite(store) = self.store
             && let Err(error) = checkpoint(store, timeout)
         {

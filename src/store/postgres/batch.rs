@@ -7,56 +7,15 @@
 use super::columns::{parsed, value};
 use super::error::written;
 use super::session::Session;
+use super::statements::BatchStatements;
 use crate::store::rules::not_cancelled;
 use crate::store::{CancelOutcome, Cancellation, Status, StoreError};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 use store_orders_api::types::utc_text;
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error, Row, Statement};
-
-const LOCK: &str = "SELECT FROM versions FOR NO KEY UPDATE";
-
-/// READ COMMITTED: its snapshot is taken after the lock.
-const UPDATE: &str = "
-    UPDATE orders o
-    SET status = 'cancelled', version = v.version, cancelled_at = a.at, cancelled_by = a.key,
-        cancelled_in = $4
-    FROM unnest($1::bigint[], $2::text[], $3::text[]) a (id, key, at),
-         (SELECT coalesce(max(version), 0) + 1 AS version FROM orders) v
-    WHERE o.id = a.id AND o.status = 'pending'
-    RETURNING o.version";
-
-const SELECT: &str = "
-    SELECT id, status, cancelled_in IS NOT DISTINCT FROM $2 FROM orders WHERE id = ANY($1)";
-
-/// The transaction's statements, prepared: only those are sent without waiting for the
-/// answer to the one before.
-pub struct BatchStatements {
-    begin: Statement,
-    lock: Statement,
-    update: Statement,
-    select: Statement,
-    commit: Statement,
-}
-
-impl BatchStatements {
-    /// Prepares them on the writer's connection.
-    pub async fn prepare(client: &Client) -> Result<BatchStatements, Error> {
-        // A wait for a lock ends before the callers do, also where nobody hears it end.
-        let settings = "SET lock_timeout = '4s'; SET statement_timeout = '10s';
-                        SET idle_in_transaction_session_timeout = '10s'";
-        client.batch_execute(settings).await?;
-        Ok(BatchStatements {
-            begin: client.prepare("BEGIN").await?,
-            lock: client.prepare(LOCK).await?,
-            update: client.prepare(UPDATE).await?,
-            select: client.prepare(SELECT).await?,
-            commit: client.prepare("COMMIT").await?,
-        })
-    }
-}
 
 /// Cancellations that are carried out together. Of those for the same order the first owns
 /// the outcome.

@@ -6,12 +6,12 @@ use super::error::{read, unreachable_because, written};
 use super::replica::Replica;
 use super::schema::require_current;
 use super::session::{READ_LIMIT, Session};
+use super::statements::HeartbeatStatements;
 use crate::store::StoreError;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error, Statement};
 
 /// How often a heartbeat is sent.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -22,26 +22,6 @@ const SCHEMA_EVERY: u32 = 4;
 /// How many pass between two updates of the replica's row, each of which leaves a dead row:
 /// 10 s.
 const ROW_EVERY: u32 = 40;
-
-/// The heartbeat's statements, prepared.
-pub struct HeartbeatStatements {
-    begin: Statement,
-    lock: Statement,
-    commit: Statement,
-}
-
-impl HeartbeatStatements {
-    /// Prepares them on the background's connection.
-    pub async fn prepare(client: &Client) -> Result<HeartbeatStatements, Error> {
-        client.batch_execute("SET lock_timeout = '1s'; SET statement_timeout = '5s'").await?;
-        let lock = "SELECT FROM replicas WHERE id = $1 FOR NO KEY UPDATE";
-        Ok(HeartbeatStatements {
-            begin: client.prepare("BEGIN").await?,
-            lock: client.prepare(lock).await?,
-            commit: client.prepare("COMMIT").await?,
-        })
-    }
-}
 
 /// Commits a write that changes nothing, and has the session count for a second more.
 pub async fn beat(session: &Session, replica: &Replica) -> Result<(), StoreError> {
@@ -82,12 +62,22 @@ pub async fn register(session: &Session, replica: &Replica) -> Result<(), StoreE
     Ok(())
 }
 
-/// Sends heartbeats until the session ends.
+/// Removes the replica's row.
+pub async fn deregister(session: &Session, replica: &Replica) -> Result<(), StoreError> {
+    let client = &session.background.client;
+    let remove = "DELETE FROM replicas WHERE id = $1";
+    client.execute(remove, &[&replica.id()]).await.map_err(written).map(drop)
+}
+
+/// Sends heartbeats until the session or the server ends.
 pub async fn keep_beating(session: Arc<Session>, replica: Arc<Replica>) {
     let mut ticks = interval(INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for number in 0_u32.. {
         ticks.tick().await;
+        if replica.has_left() {
+            return;
+        }
         // A late answer ends the session, and with it this loop.
         let beaten = session.answer(READ_LIMIT, beat(&session, &replica)).await;
         if session.require_open().is_err() {

@@ -16,6 +16,7 @@ struct State {
     address: String,
     list_version: i64,
     seen: Versions,
+    has_left: bool,
 }
 
 impl Default for Replica {
@@ -34,6 +35,16 @@ impl Replica {
     /// Where it listens, once it does.
     pub fn set_address(&self, address: String) {
         self.state.lock().address = address;
+    }
+
+    /// It stops: its row is to be removed.
+    pub fn leave(&self) {
+        self.state.lock().has_left = true;
+    }
+
+    /// Whether it stops.
+    pub fn has_left(&self) -> bool {
+        self.state.lock().has_left
     }
 
     /// Its list reflects this version of the orders.

@@ -4,7 +4,7 @@ use super::batch::{Batch, Done};
 use super::columns::{plan_and_limits, value};
 use super::connecting::Connection;
 use super::error::{read, unreachable_because, written};
-use super::heartbeat::beat;
+use super::heartbeat::{beat, deregister};
 use super::replica::Replica;
 use super::session::{OpenError, READ_LIMIT, Session, versions_in, within};
 use super::sessions::{Current, Opener, carry_out, current};
@@ -17,7 +17,7 @@ use crate::store::{
 use futures::{StreamExt, pin_mut};
 use slog::Logger;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use store_orders_api::types::Pet;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
@@ -62,6 +62,14 @@ impl PostgresStore {
     /// Tells the operator, through the store, where this server listens.
     pub fn announce(&self, address: String) {
         self.replica.set_address(address);
+    }
+
+    /// Removes this server from those that the store shows to the operator, within this
+    /// time. It serves no list afterwards.
+    pub fn leave(&self, timeout: Duration) -> Result<(), StoreError> {
+        let session = current(&self.sessions)?;
+        self.replica.leave();
+        self.wait(session.answer(timeout, deregister(&session, &self.replica)))
     }
 
     fn wait<T>(&self, asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {

@@ -6,12 +6,11 @@
 //! after the *sending* of its last confirmed heartbeat: a commit, which a replaced primary
 //! with a synchronous standby cannot confirm.
 
-use super::batch::BatchStatements;
 use super::columns::value;
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
 use super::error::{PostgresError, read, unreachable_because};
-use super::heartbeat::HeartbeatStatements;
 use super::schema::require_current;
+use super::statements::{BatchStatements, HeartbeatStatements};
 use crate::config::PostgresUrl;
 use crate::store::{StoreError, Versions};
 use parking_lot::Mutex;

@@ -51,6 +51,11 @@ impl DataDir {
         Ok(DataDir { program, path, store: None, _temporary: Some(directory) })
     }
 
+    /// The store, if it is not in the directory.
+    pub fn store(&self) -> Option<&str> {
+        self.store.as_deref()
+    }
+
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.path

@@ -7,7 +7,9 @@
 //!   clock and a server inside the test, and `Tap` holds what goes over the wire
 //!   against the document.
 //!
-//! Without that feature nothing here needs the library, so `xtask` runs while the
+//! - With the feature `postgres`: database servers, and a relay before them that fails.
+//!
+//! Without those features nothing here needs the library, so `xtask` runs while the
 //! server does not compile.
 
 mod canary;
@@ -18,6 +20,7 @@ mod data_dir;
 mod program;
 mod report;
 mod server_process;
+mod small_disk;
 
 pub use canary::Canary;
 pub use child_process::{ChildProcess, Pid, Signal};
@@ -27,6 +30,7 @@ pub use data_dir::{DataDir, Key};
 pub use program::Program;
 pub use report::Report;
 pub use server_process::ServerProcess;
+pub use small_disk::{Full, SmallDisk};
 
 #[cfg(feature = "in-process")]
 #[expect(
@@ -45,6 +49,10 @@ pub mod contract;
     reason = "a test that cannot go on says so by panicking"
 )]
 pub mod in_process;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(feature = "postgres")]
+pub mod relay;
 #[cfg(feature = "in-process")]
 mod wait;
 

@@ -30,6 +30,11 @@ impl Report {
         }
     }
 
+    /// What did not hold so far, apart from times.
+    pub fn violations(&self) -> &[String] {
+        &self.violations
+    }
+
     /// Prints everything.
     pub fn write(&mut self, stall: Duration, out: &mut dyn Write) -> std::io::Result<()> {
         for (what, taken, bound) in std::mem::take(&mut self.times) {

@@ -1,6 +1,7 @@
 //! Clients that cancel one order after another.
 
 use anyhow::Context;
+use reqwest::header::RETRY_AFTER;
 use reqwest::{Client, StatusCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
@@ -15,6 +16,8 @@ pub struct Seen {
     pub order: i64,
     /// `None` if the connection ended without an answer.
     pub status: Option<StatusCode>,
+    /// Whether the answer says when to try again.
+    pub has_retry_after: bool,
     pub took: Duration,
 }
 
@@ -22,8 +25,10 @@ pub struct Seen {
 pub async fn cancel(http: &Client, base: &str, key: &Key, order: i64) -> Seen {
     let began = Instant::now();
     let request = http.delete(format!("{base}/store/orders/{order}")).bearer_auth(&key.text);
-    let status = request.send().await.ok().map(|answer| answer.status());
-    Seen { order, status, took: began.elapsed() }
+    let answer = request.send().await.ok();
+    let status = answer.as_ref().map(reqwest::Response::status);
+    let has_retry_after = answer.is_some_and(|answer| answer.headers().contains_key(RETRY_AFTER));
+    Seen { order, status, has_retry_after, took: began.elapsed() }
 }
 
 /// Several clients that cancel the orders 1, 2, 3 … until they are stopped.

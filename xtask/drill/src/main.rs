@@ -9,10 +9,12 @@ mod clock;
 mod commands;
 mod connect_burst;
 mod failing_disk;
+mod full_disk;
 mod hung_disk;
 mod kills;
 mod preload;
 mod proxy;
+mod requests;
 mod slow_disk;
 mod slow_readers;
 
@@ -21,7 +23,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use testbed::{Canary, Program, Report};
+use testbed::{Canary, Program, Report, SmallDisk};
 use tokio::runtime::Runtime;
 
 /// A run in which the machine itself stood still for longer proves nothing.
@@ -69,12 +71,16 @@ enum Drill {
     ConnectBurst,
     /// A disk whose fsync fails
     FailingDisk,
+    /// A disk that is really full: a tmpfs, for which it needs root or sudo
+    FullDisk,
     /// kill -9 again and again, with commands beside
     Kills,
     /// A disk that answers no fsync for some seconds
     HungDisk,
     /// Hostile clients before nginx with the configuration of `nginx-conf`
     Proxy,
+    /// Generated requests, odd and broken ones too, beside a client that behaves
+    Requests,
     /// A client that asks for long lists and reads none
     SlowReaders,
 }
@@ -117,8 +123,9 @@ impl Drill {
             Drill::Clock | Drill::Commands | Drill::HungDisk | Drill::FailingDisk => {
                 preload::check_tools()
             }
+            Drill::FullDisk => SmallDisk::mount(1).map(drop),
             Drill::Proxy => proxy::check_tools(),
-            Drill::ConnectBurst | Drill::Kills | Drill::SlowReaders => Ok(()),
+            Drill::ConnectBurst | Drill::Kills | Drill::Requests | Drill::SlowReaders => Ok(()),
         }
     }
 
@@ -154,9 +161,11 @@ impl Drill {
             Drill::SlowReaders => slow_readers::run(program, report).await,
             Drill::Clock => clock::run(program, report).await,
             Drill::FailingDisk => failing_disk::run(program, report).await,
+            Drill::FullDisk => full_disk::run(program, report).await,
             Drill::Kills => kills::run(program, report).await,
             Drill::HungDisk => hung_disk::run(program, report).await,
             Drill::Proxy => proxy::run(program, report).await,
+            Drill::Requests => requests::run(program, report).await,
         }
     }
 }

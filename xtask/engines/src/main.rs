@@ -6,17 +6,15 @@
 
 mod install;
 mod orders;
-mod postgres;
-mod relay;
 mod replicas;
 mod traffic;
 
 use clap::{Args, Parser, Subcommand};
-use postgres::Installed;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
+use testbed::postgres::Installed;
 use testbed::{Canary, Program, Report};
 
 /// A run in which the machine itself stood still for longer proves nothing.

@@ -1,16 +1,23 @@
 //! Orders, accounts and keys in PostgreSQL: each case on servers of its own.
 
 mod conformance_suite;
+mod controls;
 mod failover;
+mod full_disk;
+mod idle_transaction;
+mod mistakes;
 mod network;
 mod old_primary;
 mod replicas_agree;
+mod revocation;
 mod same_order;
+mod schema_change;
 mod slow_standby;
 mod stopped_primary;
+mod tls;
 
-use crate::postgres::Installed;
 use clap::ValueEnum;
+use testbed::postgres::Installed;
 use testbed::{Program, Report};
 
 /// What can be tried.
@@ -32,6 +39,22 @@ pub enum Case {
     SlowStandby,
     /// A promoted standby that lacks the last second
     LostHistory,
+    /// A key revoked while a server has lost the database
+    Revocation,
+    /// The schema changed while servers run
+    SchemaChange,
+    /// A transaction that stays open while orders are cancelled
+    IdleTransaction,
+    /// A database whose disk is full
+    FullDisk,
+    /// Wrong passwords, missing grants, other databases
+    Mistakes,
+    /// Connections with TLS, in every mode
+    Tls,
+    /// Versions from a sequence: the clients must notice
+    SequenceControl,
+    /// Timelines that are not compared: the clients must notice
+    TimelineControl,
     /// A network that delays, falls silent, swallows answers, resets, and cuts at COMMIT
     Network,
 }
@@ -58,6 +81,14 @@ impl Case {
             Case::OldPrimary => old_primary::run(installed, program, report).await,
             Case::StoppedPrimary => stopped_primary::run(installed, program, report).await,
             Case::SlowStandby => slow_standby::run(installed, program, report).await,
+            Case::Revocation => revocation::run(installed, program, report).await,
+            Case::SchemaChange => schema_change::run(installed, program, report).await,
+            Case::IdleTransaction => idle_transaction::run(installed, program, report).await,
+            Case::FullDisk => full_disk::run(installed, program, report).await,
+            Case::Mistakes => mistakes::run(installed, program, report).await,
+            Case::Tls => tls::run(installed, report).await,
+            Case::SequenceControl => controls::sequence(installed, program, report).await,
+            Case::TimelineControl => controls::timeline(installed, program, report).await,
             Case::Network => network::run(installed, program, report).await,
         }
     }

@@ -17,15 +17,12 @@ impl StoreUnderTest {
     /// A new store at this URL, with pending orders from 1 to this one.
     pub async fn create(program: &Program, url: &str, orders: i64) -> anyhow::Result<Self> {
         let store = StoreUnderTest::at(program, url)?;
-        let (mut client, connection) = tokio_postgres::connect(
-            &url.replace("postgres://", "postgres://"),
-            tokio_postgres::NoTls,
-        )
-        .await?;
-        tokio::spawn(connection);
-        store_orders::store::postgres::schema::migrate(&mut client, || ()).await?;
         let operator = store.operator(url);
-        blocking(move || operator.import_pending(1..=orders)).await?;
+        blocking(move || {
+            operator.run(&["migrate"])?;
+            operator.import_pending(1..=orders)
+        })
+        .await?;
         Ok(store)
     }
 

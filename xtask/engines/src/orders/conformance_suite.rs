@@ -1,11 +1,11 @@
 //! The cases that hold on every engine, and those of PostgreSQL alone.
 
-use crate::postgres::{Cluster, Installed, USER};
 use crate::replicas::blocking;
 use anyhow::anyhow;
 use conformance::cases;
 use conformance::postgres::{PostgresUnderTest, postgres_cases};
 use testbed::Report;
+use testbed::postgres::{Cluster, Installed, USER};
 
 /// Runs every case, each on a database of its own.
 pub async fn run(installed: &Installed, report: &mut Report) -> anyhow::Result<()> {

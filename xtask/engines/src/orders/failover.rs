@@ -2,12 +2,12 @@
 //! every acknowledged cancellation is there; with an asynchronous one some are lost, and all
 //! servers agree on what is left.
 
-use crate::postgres::{Cluster, Installed, Pair, Postgres};
-use crate::relay::Fault;
 use crate::replicas::{Replica, StoreUnderTest, bases};
 use crate::traffic::{LOAD, Traffic};
 use anyhow::Context;
 use std::time::{Duration, Instant};
+use testbed::postgres::{Cluster, Installed, Pair, Postgres};
+use testbed::relay::Fault;
 use testbed::{Key, Program, Report};
 
 /// As many as the clients do not exhaust.
@@ -106,9 +106,7 @@ pub async fn run_asynchronous(
     let url = url_of([primary.port, standby.port]);
     let store = StoreUnderTest::create(program, &url, ORDERS).await?;
     let key = store.key("clients").await?;
-    let admin = primary.admin("postgres").await?;
-    admin.batch_execute("ALTER SYSTEM SET synchronous_standby_names = ''").await?;
-    admin.batch_execute("SELECT pg_reload_conf()").await?;
+    primary.set("synchronous_standby_names", "").await?;
     let replicas = replicas(&store, REPLICAS).await?;
     let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
     tokio::time::sleep(Duration::from_secs(2)).await;

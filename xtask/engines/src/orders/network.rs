@@ -2,11 +2,11 @@
 //! a COMMIT is answered: every request is answered in time, and no order is cancelled twice.
 
 use super::failover::expect_agreement;
-use crate::postgres::{Cluster, Installed, Postgres};
-use crate::relay::{Fault, Relay};
 use crate::replicas::{StoreUnderTest, bases};
 use crate::traffic::{LOAD, Traffic};
 use std::time::Duration;
+use testbed::postgres::{Cluster, Installed, Postgres};
+use testbed::relay::{Fault, Relay};
 use testbed::{Program, Report};
 
 const ORDERS: i64 = 8_000;

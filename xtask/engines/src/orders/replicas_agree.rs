@@ -2,11 +2,11 @@
 //! what the operator imports, ships and revokes holds on all.
 
 use super::failover::{expect_agreement, replicas};
-use crate::postgres::{Cluster, Installed};
 use crate::replicas::{StoreUnderTest, bases, blocking};
 use crate::traffic::{LOAD, Traffic};
 use reqwest::Client;
 use std::time::{Duration, Instant};
+use testbed::postgres::{Cluster, Installed};
 use testbed::{Program, Report};
 
 const ORDERS: i64 = 4_000;

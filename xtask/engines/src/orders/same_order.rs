@@ -1,10 +1,10 @@
 //! One order, cancelled 64 times at once through one server, again and again: exactly one
 //! 204, whatever batches they come into.
 
-use crate::postgres::{Cluster, Installed};
 use crate::replicas::StoreUnderTest;
 use futures::future::join_all;
 use reqwest::Client;
+use testbed::postgres::{Cluster, Installed};
 use testbed::{Program, Report};
 
 const ROUNDS: i64 = 40;

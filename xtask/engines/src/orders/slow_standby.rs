@@ -3,10 +3,10 @@
 //! every order that was acknowledged.
 
 use super::failover::{expect_agreement, replicas, url_of};
-use crate::postgres::{Cluster, Installed, Pair};
 use crate::replicas::{StoreUnderTest, bases};
 use crate::traffic::{LOAD, Traffic};
 use std::time::Duration;
+use testbed::postgres::{Cluster, Installed, Pair};
 use testbed::{Program, Report, Signal};
 
 const ORDERS: i64 = 4_000;

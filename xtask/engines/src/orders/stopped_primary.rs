@@ -2,11 +2,11 @@
 //! and service is whole when it goes on.
 
 use super::failover::{expect_agreement, replicas};
-use crate::postgres::{Cluster, Installed};
 use crate::replicas::{StoreUnderTest, bases};
 use crate::traffic::{LOAD, Traffic};
 use anyhow::Context;
 use std::time::Duration;
+use testbed::postgres::{Cluster, Installed};
 use testbed::{Program, Report, Signal};
 
 const ORDERS: i64 = 4_000;

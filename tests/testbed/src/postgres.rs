@@ -1,17 +1,18 @@
 //! PostgreSQL servers: found, started on free ports as children, stopped by their ids.
 
+use crate::child_process::ChildProcess;
 use crate::relay::Relay;
 use anyhow::{Context, bail};
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::fmt::Write as _;
+use std::fs::Permissions;
 use std::net::TcpListener;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use testbed::ChildProcess;
 use tokio_postgres::{Client, NoTls};
 
 /// The oldest PostgreSQL that is tried.
@@ -59,6 +60,20 @@ impl Installed {
         Ok(Installed { bin, account, version })
     }
 
+    /// Makes a private file readable by the servers alone.
+    pub fn own(&self, file: &Path) -> anyhow::Result<()> {
+        std::fs::set_permissions(file, Permissions::from_mode(0o600))?;
+        if let Some((user, group)) = self.account {
+            chown(file, Some(user), Some(group))?;
+        }
+        Ok(())
+    }
+
+    /// A client program, run as whoever runs this one.
+    pub fn client(&self, program: &str) -> Command {
+        Command::new(self.bin.join(program))
+    }
+
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.bin.join(program));
         if let Some((user, group)) = self.account {
@@ -103,7 +118,12 @@ pub struct Cluster {
 impl Cluster {
     /// A new, empty one.
     pub fn create(installed: &Installed) -> anyhow::Result<Cluster> {
-        let directory = tempfile::Builder::new().prefix("engines-").tempdir()?;
+        Cluster::create_in(installed, &std::env::temp_dir())
+    }
+
+    /// The same below this directory.
+    pub fn create_in(installed: &Installed, parent: &Path) -> anyhow::Result<Cluster> {
+        let directory = tempfile::Builder::new().prefix("engines-").tempdir_in(parent)?;
         if let Some((user, group)) = installed.account {
             chown(directory.path(), Some(user), Some(group))?;
         }
@@ -147,15 +167,16 @@ impl Cluster {
         self.copy("template", "primary")?;
         // A copy of a cluster that was never started is a valid standby.
         self.copy("template", "standby")?;
-        let synchronous = [("synchronous_standby_names", "standby"), ("wal_keep_size", "256MB")];
-        let primary = self.start("primary", &synchronous).await?;
+        let primary = self.start("primary", &[]).await?;
         std::fs::write(self.path().join("standby/standby.signal"), "")?;
         let link = Relay::to(primary.port).await?;
         let upstream =
             format!("host=127.0.0.1 port={} user={USER} application_name=standby", link.port);
         let standby = self.start("standby", &[("primary_conninfo", &upstream)]).await?;
-        primary.wait_for_standby().await?;
         let admin = primary.admin("postgres").await?;
+        // Not on its command line, which nothing could change later.
+        primary.set("synchronous_standby_names", "standby").await?;
+        primary.wait_for_standby().await?;
         admin.batch_execute(&format!("CREATE DATABASE {DATABASE}")).await?;
         Ok(Pair { primary, standby, link })
     }
@@ -251,6 +272,13 @@ impl Postgres {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Ok(())
+    }
+
+    /// Changes a setting of the running server.
+    pub async fn set(&self, setting: &str, value: &str) -> anyhow::Result<()> {
+        let admin = self.admin("postgres").await?;
+        admin.batch_execute(&format!("ALTER SYSTEM SET {setting} = '{value}'")).await?;
+        Ok(admin.batch_execute("SELECT pg_reload_conf()").await?)
     }
 
     /// Waits until the standby confirms commits.

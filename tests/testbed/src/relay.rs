@@ -98,8 +98,9 @@ async fn forward(
             Fault::Silent | Fault::NoAnswers => {
                 // What came meanwhile is delivered late, as TCP does after an outage.
                 let over = |fault: &Fault| !matches!(fault, Fault::Silent | Fault::NoAnswers);
-                if faults.wait_for(over).await.is_err() {
-                    return;
+                match faults.wait_for(over).await {
+                    Ok(fault) if *fault != Fault::Reset => {}
+                    _ => return,
                 }
             }
         }

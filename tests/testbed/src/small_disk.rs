@@ -1,0 +1,136 @@
+//! A small disk of its own: a tmpfs, which can really be full.
+
+use anyhow::{Context, bail};
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// How often a disk that is kept full is filled up again.
+const REFILL_INTERVAL: Duration = Duration::from_millis(5);
+
+/// The disk. It is unmounted when this is dropped.
+pub struct SmallDisk {
+    path: PathBuf,
+    /// What is written beside the disk, such as a server's log, is never full.
+    _directory: TempDir,
+}
+
+impl SmallDisk {
+    /// A disk of this many KiB.
+    pub fn mount(kib: u64) -> anyhow::Result<SmallDisk> {
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("data");
+        std::fs::create_dir(&path)?;
+        let options = format!("size={kib}k,mode=0777");
+        let mut mount = as_root("mount");
+        mount.args(["-t", "tmpfs", "-o", &options, "drill"]).arg(&path);
+        let mounted = mount.output().context("cannot run mount")?;
+        if !mounted.status.success() {
+            let error = String::from_utf8_lossy(&mounted.stderr).into_owned();
+            let why = error.lines().next().unwrap_or_default();
+            bail!("no tmpfs can be mounted, which needs root or sudo: {why}");
+        }
+        Ok(SmallDisk { path, _directory: directory })
+    }
+
+    /// Where it is mounted.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Fills it, but for this many KiB.
+    pub fn fill(&self, spare_kib: usize) -> anyhow::Result<()> {
+        let spare = self.path().join("spare");
+        std::fs::write(&spare, vec![0; spare_kib * 1024])?;
+        fill(&mut File::create(self.ballast())?)?;
+        Ok(std::fs::remove_file(spare)?)
+    }
+
+    /// Fills it, and keeps it full while the result lives.
+    pub fn keep_full(&self) -> anyhow::Result<Full> {
+        let mut ballast = File::create(self.ballast())?;
+        fill(&mut ballast)?;
+        let ends = Arc::new(AtomicBool::new(false));
+        let stop = Arc::clone(&ends);
+        let refill = move || {
+            while !stop.load(Ordering::Relaxed) {
+                // An error would show as a disk that is not full.
+                let _ = fill(&mut ballast);
+                std::thread::sleep(REFILL_INTERVAL);
+            }
+        };
+        let thread = std::thread::Builder::new().name("fill".to_string()).spawn(refill)?;
+        Ok(Full { ends, ballast: self.ballast(), thread: Some(thread) })
+    }
+
+    /// Makes room again.
+    pub fn make_room(&self) -> anyhow::Result<()> {
+        Ok(std::fs::remove_file(self.ballast())?)
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.path().join("ballast")
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily, because a process that still ends may hold a file open.
+        let unmounted = as_root("umount").arg("--lazy").arg(self.path()).status();
+        if !unmounted.is_ok_and(|status| status.success()) {
+            let _ = writeln!(anstream::stderr(), "still mounted: {}", self.path().display());
+        }
+    }
+}
+
+/// A disk that stays full until this is dropped, which makes room.
+pub struct Full {
+    ends: Arc<AtomicBool>,
+    ballast: PathBuf,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Full {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // It does not panic.
+            let _ = thread.join();
+        }
+        if let Err(error) = std::fs::remove_file(&self.ballast) {
+            let _ = writeln!(anstream::stderr(), "{}: {error}", self.ballast.display());
+        }
+    }
+}
+
+/// A command that only root may run.
+fn as_root(program: &str) -> Command {
+    if rustix::process::geteuid().is_root() {
+        return Command::new(program);
+    }
+    let mut sudo = Command::new("sudo");
+    sudo.args(["--non-interactive", program]);
+    sudo
+}
+
+/// Writes until there is no room.
+fn fill(ballast: &mut File) -> std::io::Result<()> {
+    // The last pages take no large write.
+    for block in [64 * 1024, 4 * 1024] {
+        let block = vec![0; block];
+        loop {
+            match ballast.write_all(&block) {
+                Ok(()) => {}
+                Err(error) if error.kind() == ErrorKind::StorageFull => break,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(())
+}
