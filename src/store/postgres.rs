@@ -12,6 +12,7 @@
 //! | `durability` | whether a failover could lose what was acknowledged |
 //! | `operator` | the [`OperatorStore`](super::OperatorStore) trait: what the operator's commands ask |
 //! | `restore` | a store from a backup of the embedded engine |
+//! | `identity` | another id for a store that goes on from an earlier state |
 //! | `replicas` | the servers that use the store |
 //! | `migrating` | what `migrate` does |
 //! | `schema`, `schema_1.sql` | the tables and their migrations |
@@ -32,6 +33,7 @@ mod durability;
 pub mod error;
 mod grants;
 mod heartbeat;
+mod identity;
 mod migrating;
 pub mod operator;
 mod replica;
@@ -47,6 +49,7 @@ mod waiting;
 
 pub use connecting::{ConnectError, Connection, connect};
 pub use error::PostgresError;
+pub use identity::begin_new_store;
 pub use migrating::{migrate, print_grants};
 pub use operator::PostgresCommands;
 pub use replicas::ReplicaRow;

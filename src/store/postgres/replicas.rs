@@ -7,6 +7,9 @@ use crate::store::StoreError;
 use std::time::Duration;
 use tokio_postgres::Row;
 
+/// A server that was heard since may still use the store: each is heard every 10 s.
+const HEARD_WITHIN: Duration = Duration::from_secs(30);
+
 /// A server that uses the store, or did until a while ago.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplicaRow {
@@ -35,6 +38,21 @@ impl PostgresCommands {
             FROM replicas ORDER BY heard_at DESC, id";
         let rows = self.ask(async |client| client.query(query, &[]).await.map_err(read))?;
         rows.iter().map(replica).collect()
+    }
+
+    /// Refuses a store that a server may use.
+    pub(super) fn require_unserved(&self) -> Result<(), StoreError> {
+        let heard = self.replicas()?;
+        match heard.iter().find(|replica| replica.heard_ago < HEARD_WITHIN) {
+            None => Ok(()),
+            Some(replica) => Err(StoreError::Refused(format!(
+                "the server {} ({}) uses the database; stop all servers, and try again {} s after \
+                 the last one ended",
+                replica.id,
+                replica.address,
+                HEARD_WITHIN.as_secs()
+            ))),
+        }
     }
 
     /// The version that the last change gave to its orders.

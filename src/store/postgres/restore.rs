@@ -4,23 +4,16 @@ use super::PostgresCommands;
 use super::columns::value;
 use super::copying::Copying;
 use super::error::{read, waited, written};
+use super::identity::{IDS, set_last_id, set_store_id};
 use super::operator::{lock_orders, refuse_nul};
-use super::replicas::ReplicaRow;
 use super::schema::{IMPORT_LOCK, SCHEMA_LOCK};
 use crate::store::sqlite::{self, BackupError, CopyProgress, SqliteStore};
 use crate::store::{CheckReport, StoreError};
 use rusqlite::types::FromSql;
 use rusqlite::{Connection, Row};
 use std::path::Path;
-use std::time::Duration;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::Type;
-
-/// A server that was heard since may still use the database.
-const HEARD_WITHIN: Duration = Duration::from_secs(30);
-
-/// Tables and their columns that hold ids which are never used again.
-const IDS: [(&str, &str); 2] = [("accounts", "id"), ("keys", "row")];
 
 /// Restores a backup of the embedded store into this one, which must be empty and served by
 /// nobody. It has an id of its own, and goes on with ids of accounts and keys that the old
@@ -30,10 +23,7 @@ pub fn restore(
     commands: &PostgresCommands,
     progress: CopyProgress<'_>,
 ) -> Result<CheckReport, BackupError> {
-    let heard = commands.replicas()?;
-    if let Some(replica) = heard.iter().find(|replica| replica.heard_ago < HEARD_WITHIN) {
-        return Err(in_use(replica).into());
-    }
+    commands.require_unserved()?;
     commands.ask(async |client| require_empty(client).await)?;
     // The embedded engine's own restore checks it, brings it to the newest schema, and makes
     // it a store of its own.
@@ -56,16 +46,6 @@ pub fn restore(
         copy_numbers(transaction, &backup).await
     })?;
     Ok(commands.examine()?)
-}
-
-fn in_use(replica: &ReplicaRow) -> StoreError {
-    StoreError::Refused(format!(
-        "the server {} ({}) uses the database; stop all servers, and restore {} s after the last \
-         one ended",
-        replica.id,
-        replica.address,
-        HEARD_WITHIN.as_secs()
-    ))
 }
 
 async fn require_empty(client: &impl tokio_postgres::GenericClient) -> Result<(), StoreError> {
@@ -170,8 +150,7 @@ async fn copy_numbers(
     backup: &Connection,
 ) -> Result<(), StoreError> {
     let id: String = backup.query_row("SELECT store_id FROM identity", [], |row| row.get(0))?;
-    let update = "UPDATE identity SET store_id = $1";
-    transaction.execute(update, &[&id]).await.map_err(written)?;
+    set_store_id(transaction, &id).await?;
     // A server that has seen the empty store reads the keys again.
     let keys: i64 = backup.query_row("SELECT keys FROM versions", [], |row| row.get(0))?;
     let update = "UPDATE keys_version SET version = greatest(version, $1) + 1";
@@ -182,8 +161,7 @@ async fn copy_numbers(
             [table],
             |row| row.get(0),
         )?;
-        let set = "SELECT setval(pg_get_serial_sequence($1, $2), $3)";
-        transaction.execute(set, &[&table, &column, &last]).await.map_err(written)?;
+        set_last_id(transaction, table, column, last).await?;
     }
     Ok(())
 }

@@ -59,6 +59,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         restoring::a_store_that_is_not_empty_is_not_overwritten,
         restoring::what_is_no_backup_changes_nothing,
         restoring::a_database_that_a_server_uses_is_not_restored,
+        restoring::a_recovered_store_becomes_a_store_of_its_own,
         replicas::a_server_is_named_with_its_program_and_address,
     ]
 }

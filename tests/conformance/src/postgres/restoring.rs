@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use store_orders::keys::Environment;
-use store_orders::store::postgres::restore;
+use store_orders::store::postgres::{begin_new_store, restore};
 use store_orders::store::sqlite::{SqliteStore, back_up};
 use store_orders::store::{NewKey, NewOrder, OperatorStore, Rotation, Store};
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -129,5 +129,29 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     ensure!(refused.contains("the server f00 (10.0.0.1:80) uses the database"), "{refused}");
     database.execute("UPDATE replicas SET heard_at = now() - interval '31 s'")?;
     restore(&file, &commands, &|_, _| ())?;
+    Ok(())
+}
+
+pub fn a_recovered_store_becomes_a_store_of_its_own(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let commands = database.commands_of_owner()?;
+    for name in ["acme", "globex"] {
+        commands.create_account(name, Plan::Free, None, now())?;
+    }
+    let before = (commands.id()?, commands.account("globex", NOW_MS)?.id);
+    let id = begin_new_store(&commands)?;
+    ensure!(id.len() == 32 && id != before.0 && commands.id()? == id, "{id}");
+    commands.create_account("next", Plan::Free, None, now())?;
+    ensure!(commands.account("globex", NOW_MS)?.id == before.1);
+    ensure!(commands.account("next", NOW_MS)?.id > before.1 + ID_GAP);
+    ensure!(begin_new_store(&commands)? != id);
+    database.execute(
+        "INSERT INTO replicas (id, program, address, list_version)
+         VALUES ('f00', '1.0.0', '10.0.0.1:80', 0)",
+    )?;
+    let refused = refusal(begin_new_store(&commands))?;
+    ensure!(refused.contains("the server f00 (10.0.0.1:80) uses the database"), "{refused}");
     Ok(())
 }
