@@ -69,7 +69,7 @@ pub fn engine(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> StoreErr
     move |error| {
         let error = PostgresError::from(error);
         match advice(&error) {
-            Some(_) => StoreError::Refused(format!("PostgreSQL says: {}", error.with_advice())),
+            Some(_) => StoreError::Refused(format!("the database says: {}", error.with_advice())),
             None => StoreError::Engine { doing, source: Box::new(error) },
         }
     }

@@ -95,7 +95,7 @@ async fn apply(client: &mut Client, migration: &Migration, version: i32) -> Resu
         Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
             let error = PostgresError::from(error);
             refused(format!(
-                "PostgreSQL says: {error}; fix: migrate as the owner of the tables, or GRANT \
+                "the database says: {error}; fix: migrate as the owner of the tables, or GRANT \
                  USAGE, CREATE ON SCHEMA to this role first"
             ))
         }

@@ -161,7 +161,8 @@ impl Store for PostgresStore {
                             keys.revoked_at IS NOT NULL, keys.used_at, keys.unbanned_at
                      FROM keys JOIN accounts ON accounts.id = keys.account";
         let asked = async { session.background.client.query(query, &[]).await.map_err(read) };
-        let rows = self.wait(session.answer(READ_LIMIT, asked))?;
+        // All keys: it may take longer than other answers.
+        let rows = self.wait(session.answer(5 * READ_LIMIT, asked))?;
         rows.iter().map(key_row).collect()
     }
 

@@ -7,7 +7,7 @@
 //! with a synchronous standby cannot confirm.
 
 use super::columns::value;
-use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
+use super::connecting::{ConnectError, Connection, Link, ServerIdentity, Target, connect_to};
 use super::error::{PostgresError, read, unreachable_because};
 use super::schema::require_current;
 use super::statements::{BatchStatements, HeartbeatStatements};
@@ -56,6 +56,7 @@ pub struct Session {
     pub batch: BatchStatements,
     /// Pets and changed orders, one reader at a time.
     pub reader: tokio::sync::Mutex<Connection>,
+    reader_link: Arc<Link>,
     /// Keys, their uses, heartbeats.
     pub background: Connection,
     /// Its statements.
@@ -154,6 +155,7 @@ impl Session {
             acknowledges_from,
             writer,
             batch,
+            reader_link: Arc::clone(&reader.link),
             reader: tokio::sync::Mutex::new(reader),
             background,
             heartbeat,
@@ -218,6 +220,7 @@ impl Session {
         tokio::select! {
             () = self.ended.notified() => {}
             () = self.writer.link.closed() => self.end(&"the writer's connection was closed"),
+            () = self.reader_link.closed() => self.end(&"the reader's connection was closed"),
             () = self.background.link.closed() => {
                 self.end(&"the background's connection was closed");
             }

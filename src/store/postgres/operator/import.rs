@@ -229,7 +229,7 @@ pub fn refuse_nul(pet: i64, name: &str) -> Result<(), StoreError> {
         return Ok(());
     }
     Err(StoreError::Refused(format!(
-        "the name of pet {pet} has a NUL character, which PostgreSQL does not store; nothing was \
+        "the name of pet {pet} has a NUL character, which the database does not store; nothing was \
          imported"
     )))
 }
