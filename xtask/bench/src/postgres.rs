@@ -167,13 +167,14 @@ impl Bench {
     /// PostgreSQL's own rate of transactions.
     fn pgbench(&self, script: &Path) -> anyhow::Result<Sample> {
         let mut command = self.client("pgbench");
-        command.args(["-n", "-M", "prepared", "-c", "64", "-j", "1", "-T", "1", "-f"]);
+        command.args(["-n", "-M", "prepared", "-c", "64", "-j", "1", "-T", "3", "-f"]);
         let output = command.arg(script).arg(DATABASE).output()?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let rate = said.lines().find_map(|line| line.strip_prefix("tps = ")?.split(' ').next());
-        let rate: f64 = rate
-            .and_then(|rate| rate.parse().ok())
-            .with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+        let rate: f64 = rate.and_then(|rate| rate.parse().ok()).with_context(|| {
+            let why = String::from_utf8_lossy(&output.stderr);
+            format!("pgbench printed no rate: {said} {why}")
+        })?;
         Ok(Sample { rate, ..Sample::counted(1, 1.0) })
     }
 

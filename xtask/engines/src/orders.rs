@@ -13,6 +13,7 @@ mod revocation;
 mod same_order;
 mod schema_change;
 mod slow_standby;
+mod stopped_host;
 mod stopped_primary;
 mod tls;
 
@@ -35,6 +36,8 @@ pub enum Case {
     OldPrimary,
     /// A primary that is suspended for seconds
     StoppedPrimary,
+    /// A suspended host before the primary in the URL
+    StoppedHost,
     /// A standby that confirms nothing, and a wait for it that is cancelled
     SlowStandby,
     /// A promoted standby that lacks the last second
@@ -80,6 +83,7 @@ impl Case {
             Case::LostHistory => failover::run_asynchronous(installed, program, report).await,
             Case::OldPrimary => old_primary::run(installed, program, report).await,
             Case::StoppedPrimary => stopped_primary::run(installed, program, report).await,
+            Case::StoppedHost => stopped_host::run(installed, program, report).await,
             Case::SlowStandby => slow_standby::run(installed, program, report).await,
             Case::Revocation => revocation::run(installed, program, report).await,
             Case::SchemaChange => schema_change::run(installed, program, report).await,
