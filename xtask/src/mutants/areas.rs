@@ -32,6 +32,7 @@ pub const AREAS: &[Area] = &[
             "authentication",
             "server::metrics",
             "cli::accounts_and_keys",
+            "cli::check",
         ])],
     },
     Area {
@@ -100,6 +101,7 @@ pub const AREAS: &[Area] = &[
             "server::one_per_store",
             "server::full_disk",
             "server::admin",
+            "server::metrics",
         ])],
     },
     Area {
