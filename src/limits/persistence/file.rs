@@ -211,7 +211,7 @@ mod tests {
         // Changes with each commit of another connection.
         let version =
             || -> i64 { other.pragma_query_value(None, "data_version", |row| row.get(0)).unwrap() };
-        let mut writes = |file: &mut LimitsFile| {
+        let writes = |file: &mut LimitsFile| {
             let before = version();
             file.write();
             version() != before
