@@ -490,4 +490,19 @@ mod tests {
         assert_eq!(attempts.into_inner(), 4, "it goes on until it is stopped");
         assert_eq!(*messages.lock().unwrap(), ["WARN a step fails", "INFO a step works again"]);
     }
+
+    #[test]
+    fn each_refusal_has_a_reason_of_its_own_in_the_log() {
+        use KeyRefusal::{Expired, Malformed, NoKey, Revoked, SeveralHeaders, Unknown};
+        let refusals = [NoKey, SeveralHeaders, Malformed, Unknown, Revoked, Expired];
+        let reasons = [
+            "no_key",
+            "several_authorization_headers",
+            "malformed_key",
+            "unknown_key",
+            "revoked_key",
+            "expired_key",
+        ];
+        assert_eq!(refusals.map(KeyRefusal::as_str), reasons);
+    }
 }

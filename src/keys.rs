@@ -217,6 +217,6 @@ mod tests {
     fn debug_shows_no_key() {
         let key = ApiKey::generate(Environment::Staging);
         let shown = format!("{key:?} {:?}", key.digest());
-        assert!(!shown.contains(key.expose()) && !shown.contains("sto_test_"), "{shown}");
+        assert_eq!(shown, "ApiKey(..) Digest(..)");
     }
 }

@@ -132,3 +132,20 @@ pub trait Limits: Send + Sync {
     /// Counts the bans that have begun since the start.
     fn bans(&self) -> &Counter;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_are_rounded_up() {
+        for (millis, seconds) in [(0, 0), (1, 1), (999, 1), (1_000, 1), (1_001, 2)] {
+            assert_eq!(seconds_rounded_up(Duration::from_millis(millis)), seconds, "{millis} ms");
+        }
+    }
+
+    #[test]
+    fn windows_are_named_by_their_unit() {
+        assert_eq!([Window::Minute, Window::Day].map(Window::unit), ["minute", "day"]);
+    }
+}

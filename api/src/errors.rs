@@ -215,3 +215,14 @@ pub fn service_unavailable() -> Error {
             .to_string(),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_shown_with_its_status_and_code() {
+        let shown = not_found().to_string();
+        assert!(shown.starts_with("404 not_found: ") && shown.len() > 20, "{shown}");
+    }
+}

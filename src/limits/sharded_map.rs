@@ -116,3 +116,53 @@ impl<T: Copy + Default + PartialEq> ShardedMap<T> {
         self.shards[index].lock()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorted(mut changes: Vec<Change<u32>>) -> Vec<Change<u32>> {
+        changes.sort_unstable();
+        changes
+    }
+
+    #[test]
+    fn each_changed_row_is_taken_once() {
+        let map: ShardedMap<u32> = ShardedMap::new();
+        for row in [1, 2, 2, 65] {
+            map.update(row, |value| *value += 1);
+        }
+        map.update(3, |_| ());
+        let changes = sorted(map.take_changes());
+        assert_eq!(changes, [(1, Some(1)), (2, Some(2)), (65, Some(1))]);
+        assert_eq!(map.take_changes(), []);
+        map.update(2, |_| ());
+        assert_eq!(map.take_changes(), [], "the same value is no change");
+        map.update(2, |value| *value = 7);
+        assert_eq!(map.take_changes(), [(2, Some(7))]);
+    }
+
+    #[test]
+    fn all_are_taken_and_none_counts_as_changed_afterwards() {
+        let map: ShardedMap<u32> = ShardedMap::new();
+        map.update(1, |value| *value = 7);
+        map.restore(2, |value| value + 8);
+        assert_eq!(sorted(map.take_all()), [(1, Some(7)), (2, Some(8))]);
+        assert_eq!(map.take_changes(), []);
+        map.update(1, |value| *value = 9);
+        assert_eq!(map.take_changes(), [(1, Some(9))]);
+    }
+
+    #[test]
+    fn a_row_that_does_not_stay_is_one_change() {
+        let map: ShardedMap<u32> = ShardedMap::new();
+        for row in 1..=3 {
+            map.update(row, |value| *value = row as u32);
+        }
+        map.take_changes();
+        map.update(2, |value| *value = 20);
+        map.retain(|value| value == 3);
+        assert_eq!(sorted(map.take_changes()), [(1, None), (2, None)]);
+        assert_eq!([1, 2, 3].map(|row| map.get(row)), [None, None, Some(3)]);
+    }
+}

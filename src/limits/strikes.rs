@@ -155,6 +155,7 @@ mod tests {
         assert!(strikes.ban_at(now, 1, 0).is_some());
         assert_eq!(strikes.ban_at(now, 1, 1), None);
         assert_eq!(strikes.strike(now, 1, 1), None);
+        assert_eq!(strikes.ban_at(now, 1, 1), None, "a first 429 brings no ban back");
         let ban = strikes.strike(now, 1, 1);
         assert_eq!(ban.map(|ban| ban.resets_in), Some(Duration::from_secs(300)));
         // A server that has not heard of the lifting yet.
@@ -202,5 +203,17 @@ mod tests {
         assert_eq!(clamped.banned_until, now + Duration::from_secs(600));
         let absurd = Strikes { ban_seconds: u32::MAX, ..strikes }.clamped(now);
         assert_eq!(absurd.banned_until, now + Duration::from_secs(3_600));
+    }
+
+    #[test]
+    fn each_ban_is_twice_as_long_as_the_last() {
+        let mut now = Timestamp::from(Duration::from_secs(10));
+        let mut strikes = Strikes::default();
+        for seconds in [300, 600, 1_200, 2_400, 3_600, 3_600] {
+            assert_eq!(strikes.strike(now, 1, 0), None);
+            let ban = strikes.strike(now, 1, 0);
+            assert_eq!(ban.map(|ban| ban.resets_in), Some(Duration::from_secs(seconds)));
+            now = strikes.banned_until;
+        }
     }
 }

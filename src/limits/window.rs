@@ -153,4 +153,37 @@ mod tests {
             assert_eq!(since.merged(saved, at(20)), merged, "{saved:?}");
         }
     }
+
+    #[test]
+    fn restored_windows_are_clamped_to_their_lengths() {
+        let at = |seconds| Timestamp::from(Duration::from_secs(seconds));
+        let window = |closes, requests| FixedWindow { closes_at: at(closes), requests };
+        let saved = AccountWindows { minute: window(9_000_000, 3), day: window(9_000_000, 4) };
+        let clamped = AccountWindows { minute: window(160, 3), day: window(86_500, 4) };
+        assert_eq!(saved.clamped(at(100)), clamped);
+        assert_eq!(clamped.clamped(at(100)), clamped);
+        assert!(clamped.is_open(at(200)), "the day is open");
+        assert!(!clamped.is_open(at(86_500)));
+    }
+
+    #[test]
+    fn windows_merge_each_with_its_own() {
+        let at = |seconds| Timestamp::from(Duration::from_secs(seconds));
+        let window = |closes, requests| FixedWindow { closes_at: at(closes), requests };
+        let one = AccountWindows { minute: window(50, 1), day: window(500, 10) };
+        let other = AccountWindows { minute: window(60, 2), day: window(600, 20) };
+        let both = AccountWindows { minute: window(50, 3), day: window(500, 30) };
+        assert_eq!(one.merged(other, at(20)), both);
+    }
+
+    #[test]
+    fn a_limit_of_0_resets_in_a_whole_window_and_any_other_when_its_window_closes() {
+        let now = Timestamp::from(Duration::from_secs(10));
+        let window = FixedWindow { closes_at: now + Duration::from_secs(7), requests: 5 };
+        let resets_in = |limit| {
+            let exhausted = window.exhausted(now, Window::Minute, limit);
+            exhausted.map(|(status, _)| status.resets_in.as_secs())
+        };
+        assert_eq!([0, 5, 6].map(resets_in), [Some(60), Some(7), None]);
+    }
 }

@@ -160,3 +160,31 @@ impl Drop for Reader {
         self.all.under_way.lock().readers.remove(&self.number);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::edit::tests::snapshot;
+    use super::*;
+
+    #[test]
+    fn turns_are_copies_once_half_of_the_bound_is_held() {
+        let list = Arc::new(snapshot(200));
+        let memory = list.memory().clone();
+        let readers =
+            Arc::new(Readers::new(memory.clone(), 1_000, &Logger::root(slog::Discard, slog::o!())));
+        let reader = readers.begin(Arc::clone(&list), 1);
+        let page = list.pages()[0].bytes().as_ptr_range();
+        let is_copy = || {
+            let turn = reader.next_turn(&mut Position::default()).unwrap().unwrap();
+            assert!(list.pages()[0].bytes().starts_with(&turn));
+            !page.contains(&turn.as_ptr())
+        };
+        for (outdated, scarce) in [(499, false), (500, true)] {
+            let _held = memory.hold(vec![0; outdated]);
+            readers.enforce(&list);
+            assert_eq!(readers.outdated_bytes(&list), outdated);
+            assert_eq!((readers.is_scarce(), is_copy()), (scarce, scarce), "{outdated} bytes");
+        }
+        assert_eq!(readers.cut_off().get(), 0);
+    }
+}

@@ -176,6 +176,16 @@ mod tests {
     }
 
     #[test]
+    fn a_list_of_just_the_length_is_joined() {
+        let mut list = snapshot(200);
+        list.sizes.joined_bytes = list.length();
+        let joined = list.joined().unwrap();
+        assert_eq!(joined.joined_bytes().map(|bytes| bytes.len()), Some(list.length()));
+        list.sizes.joined_bytes -= 1;
+        assert!(list.joined().is_none());
+    }
+
+    #[test]
     fn a_long_list_is_not_joined() {
         assert!(snapshot(200).joined().is_some());
         assert!(snapshot(1_000).joined().is_none());

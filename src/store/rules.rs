@@ -62,9 +62,16 @@ pub fn imported(
     }))
 }
 
-/// An account needs a name.
+/// An account needs a name, which lists, errors and backups show: no key, and no part of
+/// one.
 pub fn check_name(name: &str) -> Result<(), StoreError> {
-    if name.trim().is_empty() { Err(refused("an account needs a name")) } else { Ok(()) }
+    if name.trim().is_empty() {
+        return Err(refused("an account needs a name"));
+    }
+    if without_keys(name) != name {
+        return Err(refused("the name of an account must not hold an API key"));
+    }
+    Ok(())
 }
 
 /// Enterprise's limits are agreed for each account; every other plan has its own.

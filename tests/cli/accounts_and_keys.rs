@@ -34,6 +34,21 @@ fn accounts_have_plans() {
 }
 
 #[test]
+fn no_account_is_named_after_a_key() {
+    let sandbox = CliSandbox::new();
+    sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
+    let issued = sandbox.run(&["keys", "issue", "--account", "acme", "--json"]).json();
+    let key = issued["key"].as_str().unwrap();
+    for name in [key.to_string(), format!("the one of {key}!"), key[..20].to_string()] {
+        let error = sandbox.run(&["accounts", "create", &name, "--plan", "free"]).error();
+        assert_eq!(error, "the name of an account must not hold an API key");
+    }
+    assert_eq!(sandbox.listed(&["accounts"]).len(), 1);
+    // What a key begins with is no secret.
+    sandbox.run(&["accounts", "create", "users of sto_live_", "--plan", "free"]).done();
+}
+
+#[test]
 fn a_refused_account_is_one_line_and_changes_nothing() {
     let sandbox = CliSandbox::new();
     sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();

@@ -221,7 +221,7 @@ fn an_interrupted_backup_leaves_nothing() {
 fn a_signal_leaves_a_whole_backup_or_none() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending(1..=ORDERS);
-    for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+    for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
         let mut backup = sandbox.command(&["backup", "b.sqlite"]);
         let child = backup.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let mut backup = ChildProcess::new(child, "backup");
@@ -235,5 +235,37 @@ fn a_signal_leaves_a_whole_backup_or_none() {
             code => assert_eq!(code, Some(status)),
         }
         assert_eq!(sandbox.names(""), ["store-orders-data"]);
+    }
+}
+
+/// SIGTERM ends a restore at once. What it had copied stays in a directory that no server
+/// takes for a store.
+#[test]
+fn a_signal_leaves_a_whole_restored_store_or_none() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending(1..=ORDERS);
+    sandbox.run(&["backup", "b.sqlite"]).done();
+    for (number, waits) in ["copying", "copied"].iter().enumerate() {
+        let directory = format!("new-{number}");
+        let restored = sandbox.path(&directory).join("store.sqlite");
+        let mut restore = sandbox.command(&["restore", "b.sqlite", "--data-dir", &directory]);
+        let child = restore.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut restore = ChildProcess::new(child, "restore");
+        let is_there = |name: &String| name.starts_with(".store-orders-");
+        let copies =
+            || sandbox.path(&directory).exists() && sandbox.names(&directory).iter().any(is_there);
+        while restore.is_running() && !copies() {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        while *waits == "copied" && restore.is_running() && !restored.exists() {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+        restore.signal(Signal::TERM).unwrap();
+        restore.wait().unwrap();
+        if !restored.exists() {
+            sandbox.run(&["restore", "b.sqlite", "--data-dir", &directory]).done();
+        }
+        let report = check(&sandbox.path(&directory)).unwrap();
+        assert_eq!((report.problems.len(), report.orders.pending), (0, ORDERS));
     }
 }

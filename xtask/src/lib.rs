@@ -18,6 +18,7 @@ pub mod generate;
 pub mod imports;
 pub mod judge;
 pub mod line_diff;
+pub mod mutants;
 pub mod outcome;
 pub mod panics;
 pub mod publish;

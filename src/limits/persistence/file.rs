@@ -187,3 +187,49 @@ impl LimitsFile {
 fn wall_offset_nanos(now: Now) -> i64 {
     nanos(now.wall).saturating_sub(nanos(now.monotonic))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::limits::{KeyedRequest, Limits};
+    use futures::FutureExt;
+    use rusqlite::Connection;
+    use slog::{Discard, o};
+    use store_orders_api::plans::PlanLimits;
+
+    #[test]
+    fn only_what_has_changed_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::at(Duration::from_secs(1_000_000)));
+        let limits = Arc::new(InMemoryLimits::new(10));
+        let (id, log) = ("a store".to_string(), Logger::root(Discard, o!()));
+        let mut file =
+            LimitsFile::open(directory.path(), id, Arc::clone(&limits), clock.clone(), log);
+        file.write();
+        let other = Connection::open(directory.path().join(FILE_NAME)).unwrap();
+        // Changes with each commit of another connection.
+        let version =
+            || -> i64 { other.pragma_query_value(None, "data_version", |row| row.get(0)).unwrap() };
+        let writes = |file: &mut LimitsFile| {
+            let before = version();
+            file.write();
+            version() != before
+        };
+        assert!(!writes(&mut file), "nothing has changed");
+        let plan = PlanLimits { per_minute: 1, per_day: 10 };
+        let request = KeyedRequest { account: 1, key: 1, limits: plan, unbanned_at_ms: 0 };
+        // The first is counted; the second changes the strikes of the key alone.
+        for _ in 0..2 {
+            limits.admit(request, clock.now()).now_or_never().unwrap();
+            assert!(writes(&mut file));
+            assert!(!writes(&mut file));
+        }
+        let drifted = |nanos: u64| clock.now().wall + Duration::from_nanos(nanos);
+        clock.set_wall(drifted(MAX_WALL_DRIFT_NANOS));
+        assert!(!writes(&mut file), "a clock that is adjusted a little");
+        clock.set_wall(drifted(1));
+        assert!(writes(&mut file), "a clock that was set");
+        assert!(!writes(&mut file));
+    }
+}

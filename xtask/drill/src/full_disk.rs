@@ -124,6 +124,11 @@ fn judge_command(what: &str, output: &Output, report: &mut Report) {
     });
 }
 
+/// A backup, or the copy that becomes one.
+fn is_of_backup(name: &str) -> bool {
+    name == "b.sqlite" || name.starts_with(".store-orders-")
+}
+
 /// Cancels until one is carried out; how long that took, and every answer.
 async fn heal(http: &Client, base: &str, key: &Key, order: i64) -> (Duration, Seen) {
     let began = Instant::now();
@@ -152,8 +157,6 @@ async fn full_before_the_first_cancel(
     report.expect(refused == seen.len(), || "a cancel found room on a full disk".to_string());
     let listed = store.listed(&server).await?;
     report.expect(listed == ORDERS as usize, || format!("a list shows {listed} orders"));
-    let files = || -> anyhow::Result<usize> { Ok(std::fs::read_dir(store.disk.path())?.count()) };
-    let before = files()?;
     for arguments in [
         &["keys", "issue", "--account", "acme"][..],
         &["accounts", "create", "other", "--plan", "free"],
@@ -164,8 +167,9 @@ async fn full_before_the_first_cancel(
         command.args(arguments).current_dir(store.disk.path());
         judge_command(&arguments.join(" "), &command.output()?, report);
     }
-    let after = files()?;
-    report.expect(after == before, || format!("commands left {after} files of {before}"));
+    let left = std::fs::read_dir(store.disk.path())?.flatten().map(|entry| entry.file_name());
+    let left: Vec<_> = left.filter(|name| is_of_backup(&name.to_string_lossy())).collect();
+    report.expect(left.is_empty(), || format!("the backup left {left:?}"));
 
     drop(full);
     let (took, first) = heal(&http, &base, key, 1).await;
@@ -238,25 +242,17 @@ async fn log_fills_the_disk(program: &Program, report: &mut Report) -> anyhow::R
     let server = store.serve()?;
     store.disk.fill(LOG_KIB)?;
     let (http, base) = (Client::new(), server.base_url().to_string());
-    let (mut seen, mut made_room) = (Vec::new(), 0);
+    let mut seen = Vec::new();
     for order in 1..=500 {
         seen.push(cancel(&http, &base, &store.key, order).await);
-        if seen.last().is_some_and(|seen| seen.status == Some(StatusCode::NO_CONTENT)) {
-            continue;
-        }
-        // The log was moved into the store's file, unless that must grow for it.
-        seen.push(cancel(&http, &base, &store.key, order).await);
         if seen.last().is_some_and(|seen| seen.status != Some(StatusCode::NO_CONTENT)) {
+            // Meanwhile the log was moved into the store's file, if that need not grow.
+            seen.push(cancel(&http, &base, &store.key, order).await);
             break;
         }
-        made_room += 1;
     }
     let refused = judge_answers("the log fills the disk", &seen, report).len();
-    report.figure(format!(
-        "the log fills {LOG_KIB} KiB: {refused} of {} cancels refused; {made_room} times the log \
-         made room for itself",
-        seen.len()
-    ));
+    report.figure(format!("the log fills {LOG_KIB} KiB after {} cancels", seen.len() - refused));
     report.expect(refused > 0, || "the log never filled the disk".to_string());
     let listed = store.listed(&server).await?;
     let cancelled = seen.len() - refused;

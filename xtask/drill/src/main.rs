@@ -1,5 +1,5 @@
-//! Whether the server holds what it promises when its surroundings fail: a slow or hung
-//! disk, hostile clients before a proxy.
+//! Whether the server holds what it promises when its surroundings fail: a slow, hung or
+//! full disk, broken requests, hostile clients before a proxy.
 //!
 //! `cargo xtask drill` runs this. Each drill starts its own processes, sends traffic to
 //! the loopback alone, prints its figures, and names what did not hold.
@@ -32,10 +32,10 @@ const LONGEST_STALL: Duration = Duration::from_secs(1);
 /// How often a run that proves nothing is repeated.
 const ATTEMPTS: u32 = 3;
 
-/// Try the server with a slow disk, a hung disk, and hostile clients.
+/// Try the server with a slow, a hung and a full disk, and with hostile clients.
 ///
-/// Needs a C compiler, because a slow disk is a library before the C library's fsync,
-/// and nginx for the proxy.
+/// Needs a C compiler, because a slow disk is a library before the C library's fsync, nginx
+/// for the proxy, and root or sudo to mount a tmpfs that can be full.
 #[derive(Debug, Parser)]
 #[command(
     name = "drill",

@@ -66,11 +66,13 @@ pub fn whole_answers(mut received: &[u8], sent: Sent) -> Result<Vec<Answer>, Str
     Ok(answers)
 }
 
+type BodyAndRest<'a> = (Vec<u8>, &'a [u8]);
+
 /// The body and what follows it; `None` if it is not whole.
 fn body<'a>(
     mut rest: &'a [u8],
     headers: &BTreeMap<String, String>,
-) -> Result<Option<(Vec<u8>, &'a [u8])>, String> {
+) -> Result<Option<BodyAndRest<'a>>, String> {
     if let Some(length) = headers.get("content-length") {
         let length: usize = length.parse().map_err(|_| format!("Content-Length: {length}"))?;
         return Ok(rest.split_at_checked(length).map(|(body, rest)| (body.to_vec(), rest)));
