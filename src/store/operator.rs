@@ -50,13 +50,34 @@ pub trait OperatorStore {
     /// The order of this id, in any status.
     fn order(&self, id: i64) -> Result<Option<StoredOrder>, StoreError>;
 
+    /// The next orders with this id or a higher one, or those of one status, in ascending
+    /// order of id: a page of them, and none after the last.
+    fn orders_from(
+        &self,
+        first: i64,
+        status: Option<Status>,
+    ) -> Result<Vec<StoredOrder>, StoreError>;
+
     /// Visits every order in ascending order of id, or those of one status, until `visit`
-    /// breaks. They are read in pages, each as of its own moment.
+    /// breaks. They are read in pages, each as of its own moment, so that a slow visitor
+    /// holds up neither a checkpoint nor the removal of old rows.
     fn for_each_order(
         &self,
         status: Option<Status>,
         visit: &mut dyn FnMut(StoredOrder) -> ControlFlow<()>,
-    ) -> Result<(), StoreError>;
+    ) -> Result<(), StoreError> {
+        let mut from = Some(i64::MIN);
+        while let Some(first) = from {
+            let page = self.orders_from(first, status)?;
+            from = page.last().and_then(|order| order.id.checked_add(1));
+            for order in page {
+                if visit(order).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
 
     /// Creates an account. `own` are the limits of an Enterprise account, and of no other.
     fn create_account(

@@ -26,7 +26,6 @@ use crate::store::{
 };
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
-use std::ops::ControlFlow;
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tokio::runtime::Runtime;
@@ -182,12 +181,12 @@ impl OperatorStore for PostgresCommands {
         self.order(id)
     }
 
-    fn for_each_order(
+    fn orders_from(
         &self,
+        first: i64,
         status: Option<Status>,
-        visit: &mut dyn FnMut(StoredOrder) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.for_each_order(status, visit)
+    ) -> Result<Vec<StoredOrder>, StoreError> {
+        self.orders_from(first, status)
     }
 
     fn create_account(

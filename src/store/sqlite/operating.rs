@@ -9,7 +9,6 @@ use crate::store::{
     Rotation, Status, StoreError, StoredOrder,
 };
 use chrono::{DateTime, Utc};
-use std::ops::ControlFlow;
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 
@@ -52,12 +51,12 @@ impl OperatorStore for SqliteStore {
         self.order(id)
     }
 
-    fn for_each_order(
+    fn orders_from(
         &self,
+        first: i64,
         status: Option<Status>,
-        visit: &mut dyn FnMut(StoredOrder) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.for_each_order(status, visit)
+    ) -> Result<Vec<StoredOrder>, StoreError> {
+        self.orders_from(first, status)
     }
 
     fn create_account(

@@ -7,7 +7,6 @@ use super::versions::{read_versions, set_orders_version};
 use crate::store::rules::can_ship;
 use crate::store::{Status, StoreError, StoredOrder};
 use rusqlite::{Connection, OptionalExtension, Row};
-use std::ops::ControlFlow;
 
 const COLUMNS: &str =
     "id, pet_id, quantity, ship_date, complete, status, cancelled_at, cancelled_by";
@@ -41,29 +40,12 @@ impl SqliteStore {
         Ok(statement.query_row([id], stored_order).optional()?)
     }
 
-    /// Visits every order in ascending order of id, or those of one status, until
-    /// `visit` breaks. They are read in pages, each as of its own moment, so that a slow
-    /// visitor holds up no checkpoint.
-    pub fn for_each_order(
-        &self,
-        status: Option<Status>,
-        visit: &mut dyn FnMut(StoredOrder) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        let mut from = Some(i64::MIN);
-        while let Some(first) = from {
-            let page = self.page(status, first)?;
-            from = page.last().and_then(|order| order.id.checked_add(1));
-            for order in page {
-                if visit(order).is_break() {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// The next orders with this id or a higher one; none after the last.
-    fn page(&self, status: Option<Status>, first: i64) -> Result<Vec<StoredOrder>, StoreError> {
+    pub fn orders_from(
+        &self,
+        first: i64,
+        status: Option<Status>,
+    ) -> Result<Vec<StoredOrder>, StoreError> {
         let connection = self.scanner.lock();
         let mut statement = connection.prepare_cached(&format!(
             "SELECT {COLUMNS} FROM orders WHERE id >= ?1 AND (?2 IS NULL OR status = ?2)
@@ -98,8 +80,9 @@ fn stored_order(row: &Row<'_>) -> rusqlite::Result<StoredOrder> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::NewOrder;
+    use crate::store::{NewOrder, OperatorStore};
     use rusqlite::Connection;
+    use std::ops::ControlFlow;
 
     #[test]
     fn orders_are_visited_once_in_pages_and_no_read_stays_open() {

@@ -2,7 +2,8 @@
 //!
 //! - [`Program`] is the built program and [`CliSandbox`] a directory to run it in;
 //!   [`DataDir`] is filled with the operator's commands; [`ServerProcess`] serves.
-//! - [`Canary`] and [`Report`]: how long the machine stood still, and what was measured.
+//! - [`until_conclusive`] and [`Report`]: what was measured while the machine did not stand
+//!   still.
 //! - With the feature `in-process`: `TestSetup` and `TestServer` are a store, a
 //!   clock and a server inside the test, and `Tap` holds what goes over the wire
 //!   against the document.
@@ -12,6 +13,7 @@
 //! Without those features nothing here needs the library, so `xtask` runs while the
 //! server does not compile.
 
+mod attempts;
 mod canary;
 mod child_process;
 mod cli_sandbox;
@@ -22,7 +24,7 @@ mod report;
 mod server_process;
 mod small_disk;
 
-pub use canary::Canary;
+pub use attempts::until_conclusive;
 pub use child_process::{ChildProcess, Pid, Signal};
 pub use cli_sandbox::CliSandbox;
 pub use command_output::CommandOutput;

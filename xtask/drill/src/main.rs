@@ -23,14 +23,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use testbed::{Canary, Program, Report, SmallDisk};
+use testbed::{Program, Report, SmallDisk, until_conclusive};
 use tokio::runtime::Runtime;
-
-/// A run in which the machine itself stood still for longer proves nothing.
-const LONGEST_STALL: Duration = Duration::from_secs(1);
-
-/// How often a run that proves nothing is repeated.
-const ATTEMPTS: u32 = 3;
 
 /// Try the server with a slow, a hung and a full disk, and with hostile clients.
 ///
@@ -137,21 +131,11 @@ impl Drill {
         seed: u64,
         out: &mut dyn Write,
     ) -> anyhow::Result<u8> {
-        let mut code = 3;
-        for _ in 0..ATTEMPTS {
-            writeln!(out, "== {self:?}, seed {seed}")?;
+        writeln!(out, "== {self:?}, seed {seed}")?;
+        until_conclusive(out, |report| {
             fastrand::seed(seed);
-            let canary = Canary::start()?;
-            let mut report = Report::default();
-            runtime.block_on(self.run(program, &mut report))?;
-            let stall = canary.longest_stall();
-            report.write(stall, out)?;
-            code = report.exit_code(stall > LONGEST_STALL);
-            if code != 3 {
-                break;
-            }
-        }
-        Ok(code)
+            runtime.block_on(self.run(program, report))
+        })
     }
 
     async fn run(self, program: &Program, report: &mut Report) -> anyhow::Result<()> {

@@ -13,15 +13,8 @@ use clap::{Args, Parser, Subcommand};
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 use testbed::postgres::Installed;
-use testbed::{Canary, Program, Report};
-
-/// A run in which the machine itself stood still for longer proves nothing.
-const LONGEST_STALL: Duration = Duration::from_secs(1);
-
-/// How often a run that proves nothing is repeated.
-const ATTEMPTS: u32 = 3;
+use testbed::{Program, until_conclusive};
 
 /// Try Store Orders on real database servers.
 #[derive(Debug, Parser)]
@@ -56,9 +49,6 @@ struct OrdersArgs {
     /// Only these
     #[arg(value_enum, value_name = "CASE")]
     cases: Vec<orders::Case>,
-    /// Where the random choices begin
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
 }
 
 fn main() -> ExitCode {
@@ -92,20 +82,10 @@ fn try_orders(arguments: &OrdersArgs, out: &mut dyn Write) -> anyhow::Result<u8>
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut worst = 0;
     for case in orders::chosen(&arguments.cases) {
-        let mut code = 3;
-        for _ in 0..ATTEMPTS {
-            writeln!(out, "== {case:?}")?;
-            fastrand::seed(arguments.seed);
-            let canary = Canary::start()?;
-            let mut report = Report::default();
-            runtime.block_on(case.run(&installed, &program, &mut report))?;
-            let stall = canary.longest_stall();
-            report.write(stall, out)?;
-            code = report.exit_code(stall > LONGEST_STALL);
-            if code != 3 {
-                break;
-            }
-        }
+        writeln!(out, "== {case:?}")?;
+        let code = until_conclusive(out, |report| {
+            runtime.block_on(case.run(&installed, &program, report))
+        })?;
         worst = worst.max(code);
     }
     Ok(worst)

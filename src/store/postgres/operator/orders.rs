@@ -6,7 +6,6 @@ use crate::store::postgres::error::{read, written};
 use crate::store::rules::can_ship;
 use crate::store::{Status, StoreError, StoredOrder};
 use std::collections::HashMap;
-use std::ops::ControlFlow;
 use tokio_postgres::Row;
 
 const COLUMNS: &str =
@@ -48,29 +47,12 @@ impl PostgresCommands {
         row.as_ref().map(stored_order).transpose()
     }
 
-    /// Visits every order in ascending order of id, or those of one status, until
-    /// `visit` breaks. They are read in pages, each as of its own moment, so that a slow
-    /// visitor keeps no old rows from being removed.
-    pub fn for_each_order(
-        &self,
-        status: Option<Status>,
-        visit: &mut dyn FnMut(StoredOrder) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        let mut from = Some(i64::MIN);
-        while let Some(first) = from {
-            let page = self.page(status, first)?;
-            from = page.last().and_then(|order| order.id.checked_add(1));
-            for order in page {
-                if visit(order).is_break() {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// The next orders with this id or a higher one; none after the last.
-    fn page(&self, status: Option<Status>, first: i64) -> Result<Vec<StoredOrder>, StoreError> {
+    pub fn orders_from(
+        &self,
+        first: i64,
+        status: Option<Status>,
+    ) -> Result<Vec<StoredOrder>, StoreError> {
         let query = format!(
             "SELECT {COLUMNS} FROM orders
              WHERE id >= $1 AND ($2::text IS NULL OR status = $2)
