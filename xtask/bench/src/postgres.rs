@@ -12,7 +12,7 @@ use crate::table::{Figure, Row, Target};
 use anyhow::{Context, bail};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use testbed::DataDir;
 use testbed::postgres::{Cluster, DATABASE, Installed, Postgres, USER};
 use tokio::runtime::Runtime;
@@ -20,6 +20,9 @@ use tokio::runtime::Runtime;
 const ORDERS: i64 = 1_000_000;
 const CLIENTS: usize = 64;
 const REPLICAS: usize = 3;
+
+/// When a new server acknowledges a cancellation at the latest.
+const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 
 /// The settings of a machine with some memory; the others are PostgreSQL's own.
 const SETTINGS: [(&str, &str); 2] = [("shared_buffers", "512MB"), ("max_wal_size", "4GB")];
@@ -141,6 +144,8 @@ impl Bench {
         let servers = (0..REPLICAS)
             .map(|_| store.beside(setup)?.serve(&[]))
             .collect::<anyhow::Result<Vec<_>>>()?;
+        // A new server acknowledges no cancellation within its first second.
+        std::thread::sleep(FIRST_ACKNOWLEDGED_AFTER);
         let work = cancelling(&store.key, 1, ORDERS);
         let one = servers.first().context("there are servers")?;
         let turns = [
