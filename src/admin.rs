@@ -110,8 +110,14 @@ impl AdminContext {
         }
         let server = Arc::clone(&self.server);
         let check = tokio::task::spawn_blocking(move || {
-            server.store.versions().map_err(|error| ErrorChain(&error).to_string())?;
-            server.orders.check_writes().map_err(|error| ErrorChain(&error).to_string())
+            let reason = |error: &dyn std::error::Error| ErrorChain(error).to_string();
+            server.store.check_ready().map_err(|error| reason(&error))?;
+            let stored = server.store.poll_versions().map_err(|error| reason(&error))?;
+            if stored.versions.history != server.orders.version().history {
+                server.orders.begin_refresh();
+                return Err("the list is being read anew".to_string());
+            }
+            server.orders.check_writes().map_err(|error| reason(&error))
         });
         match tokio::time::timeout(STORE_CHECK_TIMEOUT, check).await {
             Ok(Ok(Ok(()))) if self.server.keys.is_current() => Ok(()),

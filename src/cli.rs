@@ -11,12 +11,14 @@ mod interrupts;
 mod invocation;
 mod keys;
 mod listing;
+mod migrate;
 mod options;
 mod orders;
 mod pets;
 mod printer;
 mod serve;
 mod shell;
+mod status;
 mod table;
 mod timestamp;
 mod usage;
@@ -108,6 +110,21 @@ Examples:
   store-orders check
   store-orders check --json")]
     Check,
+    /// Show which servers use the store
+    #[command(after_help = "\
+Examples:
+  store-orders status
+  store-orders status --store postgres://store@db.example.com/store --json")]
+    Status,
+    /// Create the tables of a store in PostgreSQL, or bring them up to date
+    ///
+    /// Servers keep running, unless they are too old for the new tables; those become
+    /// unready and say so.
+    #[command(after_help = "\
+Examples:
+  store-orders migrate --store postgres://owner@db.example.com/store
+  store-orders migrate --print-grants store --store postgres://owner@db.example.com/store")]
+    Migrate(migrate::MigrateArgs),
     /// Print, check and show settings
     #[command(subcommand)]
     Config(config::ConfigCommand),
@@ -143,10 +160,8 @@ Example:
 impl Cli {
     fn run(&self, effective: &EffectiveSettings, out: &mut dyn Write) -> anyhow::Result<()> {
         self.dispatch(effective, out).map_err(|error| match error.downcast_ref() {
-            // SQLite's errors do not always name the file.
-            Some(StoreError::Engine { .. }) => {
-                error.context(format!("data directory {}", self.options.store.data_dir.display()))
-            }
+            // An engine's errors do not always name the store.
+            Some(StoreError::Engine { .. }) => error.context(self.options.store.name()),
             _ => error,
         })
     }
@@ -156,7 +171,8 @@ impl Cli {
         let printer = &mut Printer::new(&mut *out, options.json);
         match &self.command {
             Command::Serve(settings) => {
-                Ok(serve::serve(&options.store.data_dir, settings, effective)?)
+                let store = &options.store;
+                Ok(serve::serve(&store.location()?, &store.data_dir, settings, effective)?)
             }
             Command::Demo(args) => Ok(demo::demo(args, out)?),
             Command::Orders(command) => command.run(options, printer),
@@ -166,6 +182,8 @@ impl Cli {
             Command::Backup(args) => args.run(options, printer),
             Command::Restore(args) => args.run(options, printer),
             Command::Check => check::check(options, printer),
+            Command::Status => status::status(options, printer),
+            Command::Migrate(args) => args.run(options, printer),
             Command::Config(command) => command.run(options, effective, printer),
             Command::SystemdUnit => Ok(out.write_all(SYSTEMD_UNIT.as_bytes())?),
             Command::NginxConf => Ok(out.write_all(NGINX_CONF.as_bytes())?),

@@ -9,10 +9,14 @@ mod default_file;
 mod effective;
 mod file;
 mod invalid;
+mod postgres_url;
 mod settings;
 
 pub use default_file::default_file;
 pub use effective::{EffectiveSettings, Origin, Setting};
 pub use file::{ConfigFile, check_environment};
 pub use invalid::InvalidSettings;
-pub use settings::{AdminListen, LogLevel, ServerConfig, StoreSettings, path_parser};
+pub use postgres_url::{InvalidUrl, PostgresTls, PostgresUrl, TlsMode, without_passwords};
+pub use settings::{
+    AdminListen, LimitsPlace, LogLevel, ServerConfig, StoreLocation, StoreSettings, path_parser,
+};

@@ -3,7 +3,7 @@
 
 use crate::clock::Now;
 use crate::keys::{Digest, Environment, digest_of};
-use crate::store::{KeyRow, MIN_USE_INTERVAL_MS, Store, StoreError, is_expired};
+use crate::store::{KeyRow, MIN_USE_INTERVAL_MS, Store, StoreError, Versions, is_expired};
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use slog::{Logger, info, warn};
@@ -60,7 +60,7 @@ impl KeyRefusal {
 /// Every key that was ever issued, by its digest, as of one version of the store.
 #[derive(Debug)]
 pub struct KnownKeys {
-    version: i64,
+    versions: Versions,
     keys: HashMap<Digest, KnownKey>,
 }
 
@@ -72,17 +72,23 @@ struct KnownKey {
 }
 
 impl KnownKeys {
-    /// The keys of this version.
-    pub fn new(version: i64, rows: impl IntoIterator<Item = (Digest, KeyRow)>) -> KnownKeys {
+    /// The keys as of these versions.
+    pub fn new(versions: Versions, rows: impl IntoIterator<Item = (Digest, KeyRow)>) -> KnownKeys {
         let known = |row: KeyRow| KnownKey { used_at_ms: row.used_at_ms.into(), row };
         let keys = rows.into_iter().map(|(digest, row)| (digest, known(row))).collect();
-        KnownKeys { version, keys }
+        KnownKeys { versions, keys }
     }
 
-    /// Reads the version before the keys, so that a change in between is read again.
+    /// Reads the versions before the keys, so that a change in between is read again.
     fn read(store: &dyn Store) -> Result<KnownKeys, StoreError> {
-        let version = store.versions()?.keys;
-        Ok(KnownKeys::new(version, store.keys()?))
+        let versions = store.poll_versions()?.versions;
+        Ok(KnownKeys::new(versions, store.keys()?))
+    }
+
+    /// Whether the keys are those of these versions.
+    fn are_of(&self, versions: Versions) -> bool {
+        let of_keys = |versions: Versions| (versions.history, versions.keys);
+        of_keys(self.versions) == of_keys(versions)
     }
 
     /// How many there are.
@@ -208,11 +214,12 @@ impl KeyCache {
 
     /// Reads the keys again if the store's version of them has changed.
     fn refresh(&self) -> Result<(), StoreError> {
-        let began_at_ms = self.elapsed_ms();
-        if self.store.versions()?.keys != self.keys.load().version {
+        let polled = self.store.poll_versions()?;
+        if !self.keys.load().are_of(polled.versions) {
             self.keys.store(Arc::new(KnownKeys::read(&*self.store)?));
         }
-        self.refreshed_at_ms.store(began_at_ms, Ordering::Relaxed);
+        let as_of = polled.as_of.saturating_duration_since(self.opened);
+        self.refreshed_at_ms.store(milliseconds(as_of), Ordering::Relaxed);
         Ok(())
     }
 
@@ -238,8 +245,12 @@ impl KeyCache {
     }
 
     fn elapsed_ms(&self) -> u64 {
-        u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(u64::MAX)
+        milliseconds(self.opened.elapsed())
     }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The threads that keep a [`KeyCache`] current. They end soon after this is dropped.
@@ -281,7 +292,8 @@ mod tests {
     use crate::keys::ApiKey;
     use crate::store::sqlite::SqliteStore;
     use crate::store::{
-        Cancellation, CancelledBatch, NewKey, OrderChange, OrderCounts, Rotation, Versions,
+        Cancellation, CancelledBatch, NewKey, OrderChange, OrderCounts, OrdersVersion,
+        PolledVersions, Rotation, Structure, VersionCheck,
     };
     use chrono::DateTime;
     use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -324,11 +336,16 @@ mod tests {
     }
 
     impl Store for Watched {
-        fn versions(&self) -> Result<Versions, StoreError> {
+        fn check_versions(&self) -> Result<VersionCheck, StoreError> {
+            unreachable!()
+        }
+
+        fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
             self.failure()?;
+            let polled = self.store.poll_versions();
             *self.asked.lock() = Some(Instant::now());
             std::thread::sleep(self.takes);
-            self.store.versions()
+            polled
         }
 
         fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError> {
@@ -343,9 +360,9 @@ mod tests {
 
         fn for_each_order_since(
             &self,
-            _: i64,
+            _: OrdersVersion,
             _: &mut dyn FnMut(OrderChange<'_>),
-        ) -> Result<i64, StoreError> {
+        ) -> Result<OrdersVersion, StoreError> {
             unreachable!()
         }
 
@@ -361,7 +378,7 @@ mod tests {
             unreachable!()
         }
 
-        fn quick_check(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Option<String>, StoreError> {
+        fn quick_check(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError> {
             unreachable!()
         }
 

@@ -5,6 +5,7 @@ use anstyle::{AnsiColor, Style};
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use store_orders::cli::{self, Invocation, InvocationError};
+use store_orders::config::without_passwords;
 use store_orders::keys::without_keys;
 
 #[global_allocator]
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
         // Such as `store-orders orders list | head`.
         Err(error) if cli::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let text = without_keys(&format!("{error:#}"));
+            let text = without_secrets(&format!("{error:#}"));
             // If standard error is closed too, the exit status is all there is.
             let _ = writeln!(anstream::stderr(), "{ERROR}error:{ERROR:#} {text}");
             cli::exit_code(&error)
@@ -37,6 +38,11 @@ fn refuse(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         error.exit();
     }
-    let _ = write!(anstream::stderr(), "{}", without_keys(&error.render().ansi().to_string()));
+    let _ = write!(anstream::stderr(), "{}", without_secrets(&error.render().ansi().to_string()));
     ExitCode::from(2)
+}
+
+/// What a person may read: neither keys nor passwords that were given in the wrong place.
+fn without_secrets(text: &str) -> String {
+    without_passwords(&without_keys(text))
 }

@@ -24,7 +24,7 @@ pub use snapshot::Snapshot;
 pub use writer::CancelError;
 
 use crate::metrics::Histogram;
-use crate::store::{CancelOutcome, Store, StoreError};
+use crate::store::{CancelOutcome, OrdersVersion, Store, StoreError, VersionCheck};
 use chrono::{DateTime, Utc};
 use dropshot::Body;
 use http::Response;
@@ -49,6 +49,9 @@ pub enum ListError {
     /// The store could not be read.
     #[error("the list cannot be brought up to date")]
     Store(#[from] StoreError),
+    /// The store could not say whether the list is current.
+    #[error("the list cannot be checked")]
+    Unchecked(#[source] Arc<StoreError>),
     /// The store panicked.
     #[error("bringing the list up to date was cut short")]
     CutShort,
@@ -94,13 +97,13 @@ impl OrderList {
 
     /// The list as it stands now.
     pub async fn list(&self) -> Result<Arc<Snapshot>, ListError> {
-        if let Some(snapshot) = self.current()?.0 {
+        if let Some(snapshot) = self.current().await?.0 {
             return Ok(snapshot);
         }
         let refreshing = Arc::clone(&self.refresh_lock).lock_owned().await;
         // The refresh before may have read all that this list needs. The store is
         // asked again, because that refresh may have begun before this list did.
-        let (current, stored) = self.current()?;
+        let (current, stored) = self.current().await?;
         if let Some(snapshot) = current {
             return Ok(snapshot);
         }
@@ -145,6 +148,18 @@ impl OrderList {
         self.writer.cancel(order_id, key_id, at).await
     }
 
+    /// Has the list read what it lacks, though nobody asks for it. Needs a runtime around it.
+    pub fn begin_refresh(self: &Arc<Self>) {
+        let orders = Arc::clone(self);
+        // A failure shows at the next request for a list.
+        tokio::spawn(async move { drop(orders.list().await) });
+    }
+
+    /// The version of the store that the list reflects.
+    pub fn version(&self) -> OrdersVersion {
+        self.state.lock().version()
+    }
+
     /// Whether orders can be cancelled. If the last attempt failed, the store is
     /// asked to write something. Blocks.
     pub fn check_writes(&self) -> Result<(), CancelError> {
@@ -161,9 +176,17 @@ impl OrderList {
     }
 
     /// The snapshot, if it reflects all that the store holds, and the store's version.
-    fn current(&self) -> Result<(Option<Arc<Snapshot>>, i64), StoreError> {
+    async fn current(&self) -> Result<(Option<Arc<Snapshot>>, OrdersVersion), ListError> {
         // Asked before the snapshot is taken: it may only be newer.
-        let stored = self.store.versions()?.orders;
+        let stored = match self.store.check_versions()? {
+            VersionCheck::Known(versions) => versions,
+            VersionCheck::Awaited(answer) => {
+                let lost = || StoreError::Engine { doing: "asked", source: "no answer".into() };
+                let answer = answer.await.unwrap_or_else(|_| Err(Arc::new(lost())));
+                answer.map_err(ListError::Unchecked)?
+            }
+        };
+        let stored = stored.of_orders();
         Ok((self.state.lock().current(stored), stored))
     }
 }

@@ -7,7 +7,7 @@
 //! a million orders take about one (55 MB/s, measured).
 
 use crate::log::ErrorChain;
-use crate::store::Store;
+use crate::store::{Store, Structure};
 use prometheus_client::metrics::gauge::Gauge;
 use slog::{Logger, error, info, warn};
 use std::io;
@@ -62,8 +62,11 @@ impl Inner {
         let checked = store.quick_check(&|| is_stopped() || started.elapsed() >= TIMEOUT);
         let seconds = started.elapsed().as_secs_f64();
         match checked {
-            Ok(None) => info!(log, "store checked: no damage found"; "seconds" => seconds),
-            Ok(Some(damage)) => {
+            Ok(Structure::CheckedByEngine) => {}
+            Ok(Structure::Sound) => {
+                info!(log, "store checked: no damage found"; "seconds" => seconds);
+            }
+            Ok(Structure::Damaged(damage)) => {
                 error!(log, "the store is damaged"; "damage" => &damage,
                     "effect" => "orders may be missing from the list",
                     "fix" => "stop the server, run `store-orders check`, and restore a backup");

@@ -9,6 +9,7 @@ mod errors;
 mod help;
 mod imports;
 mod orders;
+mod status;
 
 use std::path::Path;
 

@@ -10,7 +10,7 @@ use store_orders::clock::Now;
 use store_orders::key_cache::KnownKeys;
 use store_orders::keys::Digest;
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, MAX_ADDRESSES};
-use store_orders::store::KeyRow;
+use store_orders::store::{KeyRow, Versions};
 use store_orders_api::plans::{Plan, PlanLimits};
 
 const ACCOUNTS: i64 = 100_000;
@@ -64,7 +64,7 @@ fn an_active_account_with_its_key_costs_less_than_300_bytes() {
             };
             (Digest(random.random()), key)
         });
-        KnownKeys::new(1, rows)
+        KnownKeys::new(Versions::default(), rows)
     });
     assert_eq!(known.len() as i64, ACCOUNTS);
     println!("bytes each: windows {windows}, strikes {strikes}, key {key}");

@@ -3,7 +3,7 @@
 //! Counting reads every row: 0.1 s for a million, measured. So a scrape counts
 //! them only if an order has changed, and for at most a hundredth of the time.
 
-use crate::store::{OrderCounts, Status, Store, StoreError};
+use crate::store::{OrderCounts, OrdersVersion, Status, Store, StoreError};
 use parking_lot::Mutex;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
@@ -30,7 +30,7 @@ struct Inner {
 struct Latest {
     counts: Option<OrderCounts>,
     /// The version of the orders that was counted, or an older one.
-    version: i64,
+    version: Option<OrdersVersion>,
     not_before: Option<Instant>,
 }
 
@@ -55,14 +55,14 @@ impl Inner {
     fn refresh(&self) -> Result<(), StoreError> {
         let Some(_counting) = self.counting.try_lock() else { return Ok(()) };
         let (version, started, latest) =
-            (self.store.versions()?.orders, Instant::now(), *self.latest.lock());
+            (self.store.poll_versions()?.versions.of_orders(), Instant::now(), *self.latest.lock());
         let pauses = latest.not_before.is_some_and(|instant| started < instant);
-        if pauses || (latest.counts.is_some() && latest.version == version) {
+        if pauses || (latest.counts.is_some() && latest.version == Some(version)) {
             return Ok(());
         }
         let counts = Some(self.store.count_orders()?);
         let not_before = Some(started + started.elapsed() * PAUSE_FACTOR);
-        *self.latest.lock() = Latest { counts, version, not_before };
+        *self.latest.lock() = Latest { counts, version: Some(version), not_before };
         Ok(())
     }
 }

@@ -6,8 +6,7 @@ use super::table::Column;
 use super::usage::UsageJson;
 use super::values;
 use crate::clock::{Clock, SystemClock};
-use crate::store::Account;
-use crate::store::sqlite::SqliteStore;
+use crate::store::{Account, OperatorStore};
 use anyhow::Context;
 use chrono::{SubsecRound, Utc};
 use clap::{Args, Subcommand};
@@ -88,20 +87,20 @@ impl AccountsCommand {
         match self {
             AccountsCommand::Create { name, plan } => {
                 store.create_account(name, plan.plan, plan.own_limits(), now)?;
-                show(&store, name, "created account", printer)
+                show(&*store, name, "created account", printer)
             }
             AccountsCommand::SetPlan { name, plan } => {
                 store.set_plan(name, plan.plan, plan.own_limits())?;
-                show(&store, name, "changed account", printer)
+                show(&*store, name, "changed account", printer)
             }
-            AccountsCommand::Show { name } => show_usage(options, &store, name, printer),
-            AccountsCommand::List => list(&store, printer),
+            AccountsCommand::Show { name } => show_usage(options, &*store, name, printer),
+            AccountsCommand::List => list(&*store, printer),
         }
     }
 }
 
 fn show(
-    store: &SqliteStore,
+    store: &dyn OperatorStore,
     name: &str,
     done: &str,
     printer: &mut Printer<'_>,
@@ -119,7 +118,7 @@ fn show(
 
 fn show_usage(
     options: &Options,
-    store: &SqliteStore,
+    store: &dyn OperatorStore,
     name: &str,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
@@ -140,7 +139,7 @@ fn show_usage(
     Ok(printer.show(&json, text)?)
 }
 
-fn list(store: &SqliteStore, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+fn list(store: &dyn OperatorStore, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let mut listing = printer.listing(vec![
         Column::text("name"),
         Column::text("plan"),

@@ -2,9 +2,10 @@
 
 use super::check::{Checked, counts};
 use super::interrupts::Interrupts;
-use super::options::Options;
+use super::options::{Options, say_waiting};
 use super::printer::Printer;
-use crate::config::path_parser;
+use crate::config::{StoreLocation, path_parser};
+use crate::store::postgres::{self, PostgresCommands};
 use crate::store::sqlite::{self, BackupError};
 use clap::Args;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
@@ -29,10 +30,15 @@ pub struct RestoreArgs {
 
 impl BackupArgs {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-        let directory = &options.store.data_dir;
+        let StoreLocation::Directory(directory) = options.store.location()? else {
+            anyhow::bail!(
+                "a store in PostgreSQL is backed up with its own tools: pg_dump for a copy, a base \
+                 backup and archived WAL (pg_basebackup, archive_command) for point-in-time recovery"
+            );
+        };
         let interrupts = Interrupts::watch()?;
         let copy = |progress: sqlite::CopyProgress<'_>| {
-            sqlite::back_up(directory, &self.file, progress, interrupts.flag())
+            sqlite::back_up(&directory, &self.file, progress, interrupts.flag())
         };
         let bytes = match with_bar(copy) {
             Err(BackupError::Interrupted) => return Err(interrupts.into_error()),
@@ -46,10 +52,21 @@ impl BackupArgs {
 
 impl RestoreArgs {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-        let directory = &options.store.data_dir;
-        let store = with_bar(|progress| sqlite::restore(&self.file, directory, progress))?;
+        let (name, store) = match options.store.location()? {
+            StoreLocation::Directory(directory) => {
+                let restored =
+                    with_bar(|progress| sqlite::restore(&self.file, &directory, progress));
+                (directory.display().to_string(), restored?)
+            }
+            StoreLocation::Postgres(url) => {
+                let commands = PostgresCommands::connect(&url, say_waiting)?;
+                let restored =
+                    with_bar(|progress| postgres::restore(&self.file, &commands, progress));
+                (url.to_string(), restored?)
+            }
+        };
         let restored = Checked { store, counted_accounts: None };
-        let text = format!("restored {}\n{}", directory.display(), counts(&restored));
+        let text = format!("restored {name}\n{}", counts(&restored));
         Ok(printer.show(&restored, text)?)
     }
 }

@@ -1,9 +1,11 @@
 //! `check`: the integrity of a store and of its limits' file, and their contents.
 
-use super::options::Options;
+use super::options::{Options, say_waiting};
 use super::printer::Printer;
+use crate::config::StoreLocation;
 use crate::limits::check_limits_file;
-use crate::store::{CheckReport, sqlite};
+use crate::store::postgres::PostgresCommands;
+use crate::store::{CheckReport, OperatorStore, sqlite};
 use serde::Serialize;
 
 /// What the store and the limits' file hold, and what is wrong with them.
@@ -18,13 +20,20 @@ pub(super) struct Checked {
 
 /// Shows the counts and all problems; any problem makes the command fail.
 pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-    let directory = &options.store.data_dir;
-    let mut checked = Checked { store: sqlite::check(directory)?, counted_accounts: None };
-    match check_limits_file(directory) {
+    let (name, store) = match options.store.location()? {
+        StoreLocation::Directory(directory) => {
+            (directory.display().to_string(), sqlite::check(&directory)?)
+        }
+        StoreLocation::Postgres(url) => {
+            (url.to_string(), PostgresCommands::connect(&url, say_waiting)?.check()?)
+        }
+    };
+    let mut checked = Checked { store, counted_accounts: None };
+    match check_limits_file(&options.store.data_dir) {
         Ok(accounts) => checked.counted_accounts = accounts,
         Err(problem) => checked.store.problems.push(problem),
     }
-    let (name, problems) = (directory.display(), &checked.store.problems);
+    let problems = &checked.store.problems;
     if problems.is_empty() {
         return Ok(printer.show(&checked, format!("{name}: sound\n{}", counts(&checked)))?);
     }

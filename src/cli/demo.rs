@@ -1,6 +1,6 @@
 //! `demo`: the whole service in one command, with sample data.
 
-use super::serve::{HangUp, ServeError, run};
+use super::serve::{HangUp, ServeError, ServedStore, run};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{AdminListen, LogLevel, ServerConfig};
 use crate::keys::Environment;
@@ -10,6 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
@@ -46,10 +47,16 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
         stop_within: STOP_WITHIN,
         ..ServerConfig::default()
     };
-    run(store, config, HangUp::Stops, |server| {
-        introduce(out, server.address(), &issued)?;
-        out.flush()
-    })
+    let store = ServedStore::Sqlite(Arc::new(store));
+    run(
+        |_, _| Ok(store),
+        config,
+        HangUp::Stops,
+        |server| {
+            introduce(out, server.address(), &issued)?;
+            out.flush()
+        },
+    )
 }
 
 /// Imports orders and pets, creates a Pro account and issues a key for it.

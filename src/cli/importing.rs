@@ -4,8 +4,7 @@
 use super::options::Options;
 use super::printer::Printer;
 use crate::import::{BadRow, BadRows, ParsedRow, Problem, Record, parse};
-use crate::store::sqlite::SqliteStore;
-use crate::store::{ImportOutcome, NewOrder, StoreError};
+use crate::store::{ImportOutcome, NewOrder, OperatorStore, StoreError};
 use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -29,11 +28,11 @@ pub struct ImportArgs {
 /// A record that the store holds.
 pub trait Importable: Record {
     /// Which of these ids are in the store, in the order given.
-    fn existing(store: &SqliteStore, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
+    fn existing(store: &dyn OperatorStore, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
 
     /// Stores all records, or none.
     fn import(
-        store: &SqliteStore,
+        store: &dyn OperatorStore,
         records: &[Self],
         skip_existing: bool,
         progress: &dyn Fn(),
@@ -41,12 +40,12 @@ pub trait Importable: Record {
 }
 
 impl Importable for NewOrder {
-    fn existing(store: &SqliteStore, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
-        store.existing_orders(ids.iter().copied())
+    fn existing(store: &dyn OperatorStore, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        store.existing_orders(ids)
     }
 
     fn import(
-        store: &SqliteStore,
+        store: &dyn OperatorStore,
         records: &[NewOrder],
         skip_existing: bool,
         progress: &dyn Fn(),
@@ -56,12 +55,12 @@ impl Importable for NewOrder {
 }
 
 impl Importable for Pet {
-    fn existing(store: &SqliteStore, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
-        store.existing_pets(ids.iter().copied())
+    fn existing(store: &dyn OperatorStore, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        store.existing_pets(ids)
     }
 
     fn import(
-        store: &SqliteStore,
+        store: &dyn OperatorStore,
         records: &[Pet],
         skip_existing: bool,
         progress: &dyn Fn(),
@@ -82,12 +81,12 @@ pub(super) fn import<R: Importable>(
     drop(content);
 
     let store = options.open_or_create_store()?;
-    let skipped = remove_existing(&store, &mut parsed.rows, args, &mut parsed.bad)?;
+    let skipped = remove_existing(&*store, &mut parsed.rows, args, &mut parsed.bad)?;
     if parsed.bad.count() > 0 {
         return Err(InvalidFile { file: name, bad: parsed.bad }.into());
     }
     let records: Vec<R> = parsed.rows.into_iter().map(|row| row.record).collect();
-    let mut outcome = store_all(&store, &records, args.skip_existing)?;
+    let mut outcome = store_all(&*store, &records, args.skip_existing)?;
     outcome.skipped += skipped;
     report::<R>(outcome, printer)
 }
@@ -108,7 +107,7 @@ fn content_of(file: &Path) -> std::io::Result<Vec<u8>> {
 /// Removes the rows whose id is in the store, and returns their number. They are
 /// bad rows unless --skip-existing is set.
 fn remove_existing<R: Importable>(
-    store: &SqliteStore,
+    store: &dyn OperatorStore,
     rows: &mut Vec<ParsedRow<R>>,
     args: &ImportArgs,
     bad: &mut BadRows,
@@ -130,7 +129,7 @@ fn remove_existing<R: Importable>(
 /// The store is locked meanwhile, so another thread draws the progress bar: a
 /// stalled terminal must not block it.
 fn store_all<R: Importable>(
-    store: &SqliteStore,
+    store: &dyn OperatorStore,
     records: &[R],
     skip_existing: bool,
 ) -> Result<ImportOutcome, StoreError> {

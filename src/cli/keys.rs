@@ -8,8 +8,7 @@ use super::values;
 use crate::clock::{Clock, Now, SystemClock};
 use crate::keys::Environment;
 use crate::limits::Ban;
-use crate::store::sqlite::SqliteStore;
-use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation};
+use crate::store::{IssuedKey, KeyRecord, NewKey, OperatorStore, Rotation};
 use anyhow::Context;
 use clap::Subcommand;
 use serde::Serialize;
@@ -107,7 +106,7 @@ impl KeysCommand {
                 Ok(printer
                     .show(&json!({ "unbanned": key_id }), format_args!("unbanned {key_id}"))?)
             }
-            KeysCommand::List => list(options, &store, &clock, printer),
+            KeysCommand::List => list(options, &*store, &clock, printer),
         }
     }
 }
@@ -137,7 +136,7 @@ fn show_once(issued: &IssuedKey, printer: &mut Printer<'_>) -> anyhow::Result<()
 /// Lists all keys, also if it cannot be known which are banned; that is an error then.
 fn list(
     options: &Options,
-    store: &SqliteStore,
+    store: &dyn OperatorStore,
     clock: &SystemClock,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {

@@ -1,10 +1,11 @@
 //! The options of every command.
 
 use crate::clock::{Clock, SystemClock};
-use crate::config::StoreSettings;
+use crate::config::{StoreLocation, StoreSettings};
 use crate::limits::{LimitsFileReport, LimitsReport};
-use crate::store::StoreError;
-use crate::store::sqlite::{SqliteStore, WaitNotice};
+use crate::store::postgres::PostgresCommands;
+use crate::store::sqlite::SqliteStore;
+use crate::store::{OperatorStore, StoreError, WaitNotice};
 use clap::Args;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,35 +24,40 @@ pub struct Options {
 }
 
 impl Options {
-    /// Opens the store in the data directory, which must hold one.
-    pub fn open_store(&self) -> anyhow::Result<SqliteStore> {
+    /// Opens the store, which must exist.
+    pub fn open_store(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
         self.open(SqliteStore::open_existing)
     }
 
-    /// Opens the store in the data directory; both are created if missing.
-    pub fn open_or_create_store(&self) -> anyhow::Result<SqliteStore> {
+    /// Opens the store; a data directory and the store in it are created if missing.
+    pub fn open_or_create_store(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
         self.open(SqliteStore::open_for_command)
     }
 
     fn open(
         &self,
         open: fn(&Path, WaitNotice) -> Result<SqliteStore, StoreError>,
-    ) -> anyhow::Result<SqliteStore> {
-        let directory = &self.store.data_dir;
+    ) -> anyhow::Result<Box<dyn OperatorStore>> {
+        let directory = match &self.store.location()? {
+            StoreLocation::Directory(directory) => directory.clone(),
+            StoreLocation::Postgres(url) => {
+                return Ok(Box::new(PostgresCommands::connect(url, say_waiting)?));
+            }
+        };
         if directory.exists() && !directory.is_dir() {
             anyhow::bail!(
                 "cannot use the data directory {}: it is a file; choose another --data-dir",
                 directory.display()
             );
         }
-        Ok(open(directory, say_waiting)?)
+        Ok(Box::new(open(&directory, say_waiting)?))
     }
 
     /// Opens what was counted of the requests to this store; `clock` must give the time to
     /// the report.
     pub fn open_limits_report(
         &self,
-        store: &SqliteStore,
+        store: &dyn OperatorStore,
         clock: &SystemClock,
     ) -> anyhow::Result<Box<dyn LimitsReport>> {
         let directory = &self.store.data_dir;
@@ -59,7 +65,8 @@ impl Options {
     }
 }
 
-fn say_waiting() {
+/// Says on standard error that the command waits to write.
+pub fn say_waiting() {
     // If standard error is closed, the wait is as long.
     let _ = writeln!(anstream::stderr(), "waiting for the server or another command to write");
 }

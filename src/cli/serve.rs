@@ -2,34 +2,51 @@
 
 mod error;
 mod process;
+mod served_store;
 mod signals;
 mod systemd;
 
 pub use error::ServeError;
 pub use process::run;
+pub use served_store::ServedStore;
 pub use signals::{HangUp, Signals, StopSignal};
 
-use crate::config::{EffectiveSettings, ServerConfig};
+use crate::config::{EffectiveSettings, ServerConfig, StoreLocation};
 use crate::server::Server;
+use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::{ServerLock, SqliteStore};
+use slog::Logger;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::Arc;
+use tokio::runtime::Handle;
 
-/// Serves the store in this directory until a signal stops it.
+/// Serves this store until a signal stops it. The data directory is locked in any case: it
+/// holds the store, or this server's counts of requests.
 pub fn serve(
+    location: &StoreLocation,
     data_dir: &Path,
     config: &ServerConfig,
     effective: &EffectiveSettings,
 ) -> Result<(), ServeError> {
     let mut lock = ServerLock::take(data_dir)?;
-    let store = SqliteStore::open(data_dir)?;
     let mut config = config.clone();
     if effective.is_default("admin_listen") {
         config.admin_listen = config.admin_listen.if_free();
     }
-    run(store, config, HangUp::Reloads, |server| {
+    let confirms = config.confirm_lists;
+    let open = |runtime: &Handle, log: &Logger| match location {
+        StoreLocation::Directory(directory) => {
+            Ok(ServedStore::Sqlite(Arc::new(SqliteStore::open(directory)?)))
+        }
+        StoreLocation::Postgres(url) => {
+            let store = PostgresStore::open(runtime, (**url).clone(), confirms, log.clone())?;
+            Ok(ServedStore::Postgres(Arc::new(store), data_dir.to_path_buf()))
+        }
+    };
+    run(open, config, HangUp::Reloads, |server| {
         lock.record_address(server.address())?;
         announce(server)
     })

@@ -1,5 +1,6 @@
 //! The settings in force: each one's value and where it came from.
 
+use super::postgres_url::without_passwords;
 use super::settings::{all_settings, is_list, json_value};
 use super::{AdminListen, ConfigFile, InvalidSettings, ServerConfig};
 use clap::parser::ValueSource;
@@ -81,6 +82,7 @@ impl EffectiveSettings {
 
     /// Refuses settings that are valid one by one, but not together.
     pub fn check(&self, config: &ServerConfig) -> Result<(), InvalidSettings> {
+        let in_postgres = self.0.iter().any(|one| one.key == "store" && !one.value.is_null());
         let problem = match (&config.tls_cert, &config.tls_key, config.admin_listen) {
             (Some(_), None, _) => Some(("tls_cert", "a certificate needs its tls_key")),
             (None, Some(_), _) => Some(("tls_key", "a key needs its tls_cert")),
@@ -89,6 +91,16 @@ impl EffectiveSettings {
             {
                 Some(("admin_listen", "the same address as listen; choose another port"))
             }
+            _ if in_postgres && config.limits.is_none() => Some((
+                "limits",
+                "replicas that share a store do not share limits; local lets each grant every \
+                 account its whole plan",
+            )),
+            _ if in_postgres && self.is_default("data_dir") => Some((
+                "data_dir",
+                "with a store in PostgreSQL and local limits, name the directory where this \
+                 replica keeps its counts",
+            )),
             _ => None,
         };
         let problem = problem.map(|(key, why)| format!("{}: {why}", self.location_of(key)));
@@ -117,7 +129,8 @@ impl Setting {
     fn of(arg: &Arg, matches: &ArgMatches, file: Option<&ConfigFile>) -> Option<Setting> {
         let key = arg.get_id().as_str();
         let raw = matches.try_get_raw(key).ok()?.into_iter().flatten();
-        let texts: Vec<String> = raw.map(|text| text.to_string_lossy().into_owned()).collect();
+        let texts: Vec<String> =
+            raw.map(|text| without_passwords(&text.to_string_lossy())).collect();
         let mut values: Vec<_> = texts.iter().map(|text| json_value(text)).collect();
         let origin = match matches.value_source(key) {
             Some(ValueSource::CommandLine) => Origin::Flag(arg.get_long()?.to_string()),

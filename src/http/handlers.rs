@@ -32,7 +32,7 @@ impl StoreOrdersApi for Handlers {
         let server = context.context();
         let list = match server.orders.list().await {
             Ok(list) => list,
-            Err(error @ ListError::Store(_)) => {
+            Err(error @ (ListError::Store(_) | ListError::Unchecked(_))) => {
                 return unavailable(&context, &error, ListOrdersError::Unavailable);
             }
             Err(error @ ListError::CutShort) => return Err(failed(&context, &error)),

@@ -52,6 +52,11 @@ impl Snapshot {
         Snapshot::new(Vec::new(), sizes, memory)
     }
 
+    /// The list without orders, of the same sizes and in the same memory's account.
+    pub fn emptied(&self) -> Snapshot {
+        Snapshot::empty(self.sizes, self.memory.clone())
+    }
+
     /// The pages, in the order of the list.
     pub fn pages(&self) -> &[Arc<Page>] {
         &self.pages

@@ -4,7 +4,7 @@ use super::edit::Edit;
 use super::memory::ListMemory;
 use super::sizes::Sizes;
 use super::snapshot::Snapshot;
-use crate::store::{OrderChange, Store, StoreError};
+use crate::store::{CancelledBatch, OrderChange, OrdersVersion, Store, StoreError};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct State {
     /// How many lists have been given this snapshot.
     lists: usize,
     /// The version of the store that the snapshot and `removed` reflect together.
-    version: i64,
+    version: OrdersVersion,
     /// Cancelled orders that are still in the snapshot.
     removed: Vec<i64>,
 }
@@ -27,18 +27,28 @@ pub struct State {
 impl State {
     /// All orders of the store. Blocks.
     pub fn open(store: &dyn Store, sizes: Sizes, memory: ListMemory) -> Result<State, StoreError> {
-        let (snapshot, version) = read_changes(store, &Snapshot::empty(sizes, memory), 0)?;
+        let none = beginning(store.poll_versions()?.versions.history);
+        let (snapshot, version) = read_changes(store, &Snapshot::empty(sizes, memory), none)?;
         Ok(State { snapshot, lists: 0, version, removed: Vec::new() })
     }
 
     /// Adds the cancellations of one transaction, which brought the store from one
     /// version to another. If the list is not at the first, changes of another
-    /// process are missing, and its version stays until they have been read.
-    pub fn remove(&mut self, orders: impl Iterator<Item = i64>, before: i64, after: i64) {
-        self.removed.extend(orders);
-        if self.version == before {
-            self.version = after;
+    /// process are missing, and its version stays until they have been read. If it is at
+    /// another history, it is read anew, with these.
+    pub fn remove(&mut self, orders: impl Iterator<Item = i64>, done: &CancelledBatch) {
+        if self.version.history != done.history {
+            return;
         }
+        self.removed.extend(orders);
+        if self.version.number == done.before {
+            self.version.number = done.after;
+        }
+    }
+
+    /// The version of the store that lists are made of.
+    pub fn version(&self) -> OrdersVersion {
+        self.version
     }
 
     /// The snapshot, current or not.
@@ -48,8 +58,8 @@ impl State {
 
     /// The snapshot for a list, if it reflects this version of the store and all
     /// removals. Joins it when it is listed for the second time.
-    pub fn current(&mut self, stored: i64) -> Option<Arc<Snapshot>> {
-        if stored > self.version || !self.removed.is_empty() {
+    pub fn current(&mut self, stored: OrdersVersion) -> Option<Arc<Snapshot>> {
+        if stored.has_more_than(self.version) || !self.removed.is_empty() {
             return None;
         }
         self.lists += 1;
@@ -66,22 +76,32 @@ impl State {
 #[derive(Debug)]
 pub struct Refresh {
     base: Arc<Snapshot>,
-    version: i64,
+    version: OrdersVersion,
     /// In ascending order.
     removed: Vec<i64>,
     is_behind: bool,
 }
 
+/// Before the first version of a history.
+fn beginning(history: u64) -> OrdersVersion {
+    OrdersVersion { history, number: 0 }
+}
+
 impl Refresh {
     /// What brings the snapshot to this version of the store, and takes the removed
     /// orders out of it.
-    pub fn of(state: &Mutex<State>, stored: i64) -> Refresh {
+    pub fn of(state: &Mutex<State>, stored: OrdersVersion) -> Refresh {
         let state = state.lock();
         let (base, version) = (Arc::clone(&state.snapshot), state.version);
+        if stored.history != version.history {
+            drop(state);
+            let (base, version) = (Arc::new(base.emptied()), beginning(stored.history));
+            return Refresh { base, version, removed: Vec::new(), is_behind: true };
+        }
         let mut removed = state.removed.clone();
         drop(state);
         removed.sort_unstable();
-        Refresh { base, version, removed, is_behind: stored > version }
+        Refresh { base, version, removed, is_behind: stored.has_more_than(version) }
     }
 
     /// Whether the store has to be read, or more pages than this are changed.
@@ -106,8 +126,14 @@ impl Refresh {
         let mut state = state.lock();
         state.snapshot = Arc::clone(&self.base);
         state.lists = 1;
+        if state.version.history != self.version.history {
+            // What was removed from the list of another history is none of this one's.
+            state.removed.clear();
+            state.version = self.version;
+            return Ok(self.base);
+        }
         // The writer may be further by now.
-        state.version = state.version.max(self.version);
+        state.version.number = state.version.number.max(self.version.number);
         state.removed.drain(..self.removed.len());
         Ok(self.base)
     }
@@ -118,8 +144,8 @@ impl Refresh {
 fn read_changes(
     store: &dyn Store,
     base: &Snapshot,
-    after: i64,
-) -> Result<(Arc<Snapshot>, i64), StoreError> {
+    after: OrdersVersion,
+) -> Result<(Arc<Snapshot>, OrdersVersion), StoreError> {
     let mut edit = Edit::of(base);
     let version = store.for_each_order_since(after, &mut |change| edit.apply(change))?;
     Ok((Arc::new(edit.finish()), version))
@@ -129,37 +155,47 @@ fn read_changes(
 mod tests {
     use super::super::edit::tests::{snapshot, text};
     use super::*;
+    use crate::store::NewOrder;
     use crate::store::sqlite::SqliteStore;
+
+    /// A version of the history of an embedded store.
+    fn at(number: i64) -> OrdersVersion {
+        OrdersVersion { history: 0, number }
+    }
 
     /// A list of several pages at version 5.
     fn state() -> Mutex<State> {
         let snapshot = Arc::new(snapshot(200));
-        Mutex::new(State { snapshot, lists: 0, version: 5, removed: Vec::new() })
+        Mutex::new(State { snapshot, lists: 0, version: at(5), removed: Vec::new() })
+    }
+
+    fn batch(history: u64, before: i64, after: i64) -> CancelledBatch {
+        CancelledBatch { outcomes: Vec::new(), history, before, after }
     }
 
     #[test]
     fn removals_move_the_version_only_from_where_it_stands() {
         let mut state = state().into_inner();
-        state.remove([3].into_iter(), 5, 6);
-        assert_eq!((state.version, &state.removed[..]), (6, &[3][..]));
+        state.remove([3].into_iter(), &batch(0, 5, 6));
+        assert_eq!((state.version, &state.removed[..]), (at(6), &[3][..]));
         // Another process brought the store to 7.
-        state.remove([2].into_iter(), 7, 8);
-        assert_eq!((state.version, &state.removed[..]), (6, &[3, 2][..]));
+        state.remove([2].into_iter(), &batch(0, 7, 8));
+        assert_eq!((state.version, &state.removed[..]), (at(6), &[3, 2][..]));
     }
 
     #[test]
     fn a_snapshot_that_lacks_something_is_not_current() {
         let mut state = state().into_inner();
-        assert!(state.current(5).is_some() && state.current(4).is_some());
-        assert!(state.current(6).is_none());
-        state.remove([3].into_iter(), 5, 6);
-        assert!(state.current(6).is_none());
+        assert!(state.current(at(5)).is_some() && state.current(at(4)).is_some());
+        assert!(state.current(at(6)).is_none());
+        state.remove([3].into_iter(), &batch(0, 5, 6));
+        assert!(state.current(at(6)).is_none());
     }
 
     #[test]
     fn the_second_list_of_a_snapshot_joins_it() {
         let mut state = state().into_inner();
-        let [first, second, third] = [(); 3].map(|()| state.current(5).unwrap());
+        let [first, second, third] = [(); 3].map(|()| state.current(at(5)).unwrap());
         assert!(first.parts().count() > 1);
         assert_eq!(second.parts().count(), 1);
         assert!(Arc::ptr_eq(&second, &third));
@@ -170,14 +206,33 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         let state = state();
-        state.lock().remove([7, 3].into_iter(), 5, 6);
-        let refresh = Refresh::of(&state, 6);
+        state.lock().remove([7, 3].into_iter(), &batch(0, 5, 6));
+        let refresh = Refresh::of(&state, at(6));
         assert!(refresh.is_long(0) && !refresh.is_long(1));
-        state.lock().remove([5].into_iter(), 6, 7);
+        state.lock().remove([5].into_iter(), &batch(0, 6, 7));
         let listed = text(&refresh.run(&state, &store).unwrap());
         let lists = |id: i64| listed.contains(&format!(r#"{{"id":{id},"#));
         assert_eq!([2, 3, 5, 7].map(lists), [true, false, true, false]);
         let state = state.into_inner();
-        assert_eq!((state.version, &state.removed[..]), (7, &[5][..]));
+        assert_eq!((state.version, &state.removed[..]), (at(7), &[5][..]));
+    }
+
+    #[test]
+    fn of_another_history_the_list_is_read_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path()).unwrap();
+        store.import_orders(&[NewOrder::pending(901)], false, &|| ()).unwrap();
+        let state = state();
+        state.lock().version.history = 1;
+        state.lock().remove([3].into_iter(), &batch(1, 5, 6));
+        // Version 1 of this history is not behind version 6 of the other.
+        assert!(state.lock().current(at(1)).is_none());
+        let refresh = Refresh::of(&state, at(1));
+        assert!(refresh.is_long(usize::MAX));
+        state.lock().remove([5].into_iter(), &batch(0, 1, 2));
+        let listed = text(&refresh.run(&state, &store).unwrap());
+        assert!(listed.contains(r#"{"id":901,"#) && !listed.contains(r#"{"id":5,"#), "{listed}");
+        let state = state.into_inner();
+        assert_eq!((state.version, state.removed.len()), (at(1), 0));
     }
 }

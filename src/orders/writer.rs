@@ -209,7 +209,7 @@ fn carry_out(work: &Work, batch: &[Cancellation]) -> Vec<Answer> {
                 .zip(&done.outcomes)
                 .filter(|(_, outcome)| **outcome == CancelOutcome::Cancelled)
                 .map(|(cancellation, _)| cancellation.order_id);
-            work.state.lock().remove(gone, done.before, done.after);
+            work.state.lock().remove(gone, &done);
             done.outcomes.into_iter().map(Ok).collect()
         }
         Err(error) => {

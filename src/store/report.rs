@@ -37,7 +37,7 @@ impl CheckReport {
     /// A server catches up by version: a row ahead of its half's version would be seen
     /// too late or never.
     pub(super) fn check_versions(&mut self, rows: &[Versions], highest_in_orders: i64) {
-        let [Versions { orders, keys }] = *rows else {
+        let [Versions { orders, keys, .. }] = *rows else {
             self.problems.push(format!("versions: {} rows instead of one", rows.len()));
             return;
         };

@@ -1,6 +1,7 @@
 //! The rows that cross the [`Store`](super::Store) trait and the operator's commands:
 //! plain values, the same on every engine.
 
+use super::error::StoreError;
 use crate::keys::{ApiKey, Environment};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -8,15 +9,72 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders_api::plans::{Plan, PlanLimits};
+use tokio::sync::oneshot;
 
 /// How often each half of the store has changed. Every change raises its half's
 /// number and stores it with the changed rows, in the same transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Versions {
+    /// Numbers the histories that this process has seen. Versions of different ones cannot
+    /// be compared: after a failover that lost commits, their numbers are used again.
+    /// Always 0 on an engine without failover.
+    pub history: u64,
     /// Orders: imports, shipments and cancellations.
     pub orders: i64,
     /// Accounts and keys.
     pub keys: i64,
+}
+
+impl Versions {
+    /// The half of the orders.
+    pub fn of_orders(self) -> OrdersVersion {
+        OrdersVersion { history: self.history, number: self.orders }
+    }
+}
+
+/// A version of the orders alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrdersVersion {
+    /// The history that it belongs to.
+    pub history: u64,
+    /// How often orders have changed in it; 0 before the first.
+    pub number: i64,
+}
+
+impl OrdersVersion {
+    /// Whether what reflects the other version lacks something that this one has.
+    pub fn has_more_than(self, other: OrdersVersion) -> bool {
+        self.history != other.history || self.number > other.number
+    }
+}
+
+/// The versions, and how old that news may be.
+#[derive(Clone, Copy, Debug)]
+pub struct PolledVersions {
+    /// The versions.
+    pub versions: Versions,
+    /// Every change that was acknowledged before this is in them.
+    pub as_of: Instant,
+}
+
+/// The answer to a list that asks for the versions.
+#[derive(Debug)]
+pub enum VersionCheck {
+    /// They are known at once.
+    Known(Versions),
+    /// They follow. A sender that is dropped could not ask the store.
+    Awaited(oneshot::Receiver<Result<Versions, Arc<StoreError>>>),
+}
+
+/// What is known of the structure of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Structure {
+    /// No damage was found.
+    Sound,
+    /// The first damage that was found.
+    Damaged(String),
+    /// The engine's server checks it, when it reads a page.
+    CheckedByEngine,
 }
 
 /// The status of an order in the store. The published record has no such field.
@@ -115,6 +173,8 @@ pub enum CancelOutcome {
 pub struct CancelledBatch {
     /// One for each request, in their order.
     pub outcomes: Vec<CancelOutcome>,
+    /// The history that both versions belong to.
+    pub history: u64,
     /// The version of the orders before the transaction.
     pub before: i64,
     /// The version of the orders after it.

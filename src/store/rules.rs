@@ -1,7 +1,7 @@
 //! The rules that hold on every engine: what a change may do, and what it answers.
 //! An engine adds the SQL.
 
-use super::StoreError;
+use super::error::StoreError;
 use super::rows::{CancelOutcome, ImportOutcome, Rotation, Status};
 use crate::keys::{Environment, without_keys};
 use std::time::Duration;
@@ -13,6 +13,12 @@ pub const MAX_OVERLAP: Duration = Duration::from_secs(7 * 86_400);
 /// The shortest time between two recorded uses of a key, so that a busy key costs one
 /// write a minute.
 pub const MIN_USE_INTERVAL_MS: i64 = 60_000;
+
+/// How long a command waits for servers and other commands that write.
+pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long a command waits before it says so.
+pub const NOTICE_AFTER: Duration = Duration::from_secs(2);
 
 fn refused(why: impl Into<String>) -> StoreError {
     StoreError::Refused(why.into())

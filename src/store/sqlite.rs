@@ -7,7 +7,8 @@
 //! | File | Its job |
 //! |---|---|
 //! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
-//! | `orders`, `import`, `accounts`, `keys` | what the operator's commands ask |
+//! | `operating` | the [`OperatorStore`](super::OperatorStore) trait: what the operator's commands ask |
+//! | `orders`, `import`, `accounts`, `keys` | their rows |
 //! | `check`, `backup` | whether a store is sound; backup and restore |
 //! | `damage` | whether a store is damaged, while it is served |
 //! | `versions`, `wal_index` | the versions, and the cheap test for a new commit |
@@ -28,6 +29,7 @@ mod identity;
 mod import;
 mod intent_lock;
 mod keys;
+mod operating;
 mod orders;
 mod schema;
 mod server_lock;
@@ -38,10 +40,9 @@ mod write_access;
 
 pub use backup::{BackupError, CopyProgress, back_up, restore};
 pub use check::check;
-pub use server_lock::{LockError, ServerLock};
-pub use write_access::WaitNotice;
+pub use server_lock::{LockError, ServerLock, running_server};
 
-use super::StoreError;
+use super::{StoreError, WaitNotice};
 use connection::{connect, doing};
 use directory::{FILE_NAME, existing_store, store_file};
 use intent_lock::IntentLock;

@@ -118,3 +118,52 @@ fn the_default_file_can_be_used_as_it_is() {
     let with = sandbox.run(&["config", "show", "--json", "--config", "default.toml"]).json();
     assert_eq!(with, sandbox.run(&["config", "show", "--json"]).json());
 }
+
+/// Never shown.
+const PASSWORD: &str = "ZmFsc2NoZXMgUGFzc3dvcnQ";
+
+#[test]
+fn a_store_in_postgres_needs_limits_and_a_place_for_its_counts() {
+    let sandbox = CliSandbox::new();
+    let url = "postgres://store@127.0.0.1:1/orders";
+    let check = |more: &[&str]| {
+        let all = [&["config", "check", "--store", url], more].concat();
+        sandbox.run(&all)
+    };
+    let error = check(&[]).error();
+    assert!(error.contains("limits: replicas that share a store do not share limits"), "{error}");
+    let error = check(&["--limits", "local"]).error();
+    assert!(error.contains("data_dir: ") && error.contains("name the directory"), "{error}");
+    check(&["--limits", "local", "--data-dir", "counts"]).done();
+    let serve = ["serve", "--store", url, "--listen", "127.0.0.1:0"];
+    assert!(sandbox.run(&serve).error().contains("limits: "));
+    // Nobody listens there.
+    let error = sandbox.run(&["orders", "list", "--store", url]).error();
+    assert!(error.contains("127.0.0.1:1") && error.contains("refused"), "{error}");
+}
+
+#[test]
+fn no_command_shows_the_password_of_a_store() {
+    let sandbox = CliSandbox::new();
+    let url = format!("postgres://store:{PASSWORD}@127.0.0.1:1/orders");
+    let shown = |text: String, mark: &str| {
+        assert!(!text.contains(PASSWORD) && text.contains(mark), "{text}");
+    };
+    let settings = ["--store", &url, "--limits", "local", "--data-dir", "counts"];
+    let show = [&["config", "show"], &settings[..]].concat();
+    shown(sandbox.run(&show).done(), "postgres://store:***@127.0.0.1:1/orders");
+    shown(sandbox.run(&[&show[..], &["--json"]].concat()).done(), "store:***@");
+    let environment = [("STORE_ORDERS_STORE", url.as_str())];
+    shown(sandbox.run_with(&["config", "show"], &environment).done(), "store:***@");
+    let serve = [&["serve", "--log-level", "off"], &settings[..]].concat();
+    shown(sandbox.run(&serve).error(), "127.0.0.1:1");
+    shown(sandbox.run(&["orders", "list", "--store", &url]).error(), "127.0.0.1:1");
+    let wrong = format!("{url}?sslmode=secret");
+    let said = sandbox.run(&["orders", "list", "--store", &wrong]).usage();
+    shown(said, "sslmode must be one of");
+    sandbox.write("a.toml", format!("store = \"{wrong}\"\n"));
+    shown(sandbox.run(&["orders", "list", "--config", "a.toml"]).error(), "a.toml:1: store: ");
+    let missing = ["orders", "list", "--store", "postgres://store@127.0.0.1:1/orders"];
+    let file = ["--store-password-file", "no-such-file"];
+    shown(sandbox.run(&[&missing[..], &file].concat()).error(), "no-such-file cannot be read");
+}

@@ -93,6 +93,13 @@ enum Command {
         arguments: Vec<OsString>,
     },
 
+    /// Try the store on real PostgreSQL servers; `engines --help` says how.
+    #[command(disable_help_flag = true)]
+    Engines {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        arguments: Vec<OsString>,
+    },
+
     /// Mutate the code, and see whether a test notices.
     ///
     /// Runs cargo-mutants on a random sample of the mutants of .cargo/mutants.toml,
@@ -137,6 +144,9 @@ impl Cli {
             }
             Command::Drill { arguments } => {
                 become_package(&repository, &["--package", "drill"], &arguments)
+            }
+            Command::Engines { arguments } => {
+                become_package(&repository, &["--package", "engines"], &arguments)
             }
             Command::Mutants(arguments) => mutants::mutants(&arguments, &repository, out),
             Command::Publish => publish::publish(&repository, out),

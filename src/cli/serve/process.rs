@@ -2,6 +2,7 @@
 //! within the deadline.
 
 use super::error::ServeError;
+use super::served_store::ServedStore;
 use super::signals::{HangUp, Signals};
 use super::systemd;
 use crate::clock::SystemClock;
@@ -9,14 +10,14 @@ use crate::config::ServerConfig;
 use crate::limits::{InMemoryLimits, LimitsFile, LimitsPersister};
 use crate::log::{ErrorChain, LogBuffer};
 use crate::server::{Dependencies, Server};
+use crate::store::StoreError;
 use crate::store::sqlite::SqliteStore;
 use sd_notify::NotifyState;
 use slog::{Logger, crit, error, info, warn};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
-use tokio::runtime::Runtime;
+use tokio::runtime::{Handle, Runtime};
 
 /// How long the last log lines may take after a failed start or a panic.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
@@ -28,10 +29,10 @@ const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 /// long enough for the checkpoint of a slow disk, which is a few writes.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs a server on this store until a signal stops it; `announce` prints where it
-/// listens.
+/// Runs a server until a signal stops it, on the store that `open` opens; `announce` prints
+/// where it listens.
 pub fn run(
-    store: SqliteStore,
+    open: impl FnOnce(&Handle, &Logger) -> Result<ServedStore, StoreError>,
     config: ServerConfig,
     hang_up: HangUp,
     announce: impl FnOnce(&Server) -> std::io::Result<()>,
@@ -45,14 +46,19 @@ pub fn run(
         .enable_all()
         .build()
         .map_err(system("cannot start the runtime"))?;
+    let opened = open(runtime.handle(), &log);
+    if opened.is_err() {
+        buffer.flush(LOG_FLUSH_TIMEOUT);
+    }
+    let store = opened?;
     let limits = Arc::new(InMemoryLimits::new(config.keyless_per_minute));
     let clock = Arc::new(SystemClock::start());
-    let directory = store.path().parent().unwrap_or(Path::new("."));
+    let directory = store.limits_directory();
     let file = LimitsFile::open(directory, store.id()?, limits.clone(), clock.clone(), log.clone());
     let persister = LimitsPersister::start(file).map_err(system("cannot start the limits file"))?;
-    let (store, log_buffer) = (Arc::new(store), Some(Arc::clone(&buffer)));
+    let log_buffer = Some(Arc::clone(&buffer));
     let dependencies =
-        Dependencies { store: store.clone(), limits, clock, log: log.clone(), log_buffer };
+        Dependencies { store: store.store(), limits, clock, log: log.clone(), log_buffer };
     let process = Process { config, hang_up, store, persister, log, buffer };
     let result = process.run(&runtime, dependencies, announce);
     // Do not wait for slow clients or a blocked disk.
@@ -63,7 +69,7 @@ pub fn run(
 struct Process {
     config: ServerConfig,
     hang_up: HangUp,
-    store: Arc<SqliteStore>,
+    store: ServedStore,
     persister: LimitsPersister,
     log: Logger,
     buffer: Arc<LogBuffer>,
@@ -115,6 +121,7 @@ impl Process {
     ) -> Result<(Server, Signals), ServeError> {
         let signals = Signals::listen().map_err(system("cannot listen for signals"))?;
         let server = Server::start(&self.config, dependencies)?;
+        self.store.announce(&server.url());
         if let Err(error) = announce(&server) {
             warn!(self.log, "standard output cannot be written"; "error" => error.to_string(),
                 "effect" => "where the server listens is in this log alone");
@@ -130,7 +137,14 @@ impl Process {
             error!(self.log, "last request counts not saved in time");
         }
         let timeout = left().saturating_sub(LOG_FLUSH_RESERVE).min(CHECKPOINT_TIMEOUT);
-        if let Err(error) = checkpoint(self.store, timeout) {
+        if let ServedStore::Postgres(store, _) = &self.store
+            && let Err(error) = store.leave(timeout)
+        {
+            info!(self.log, "still among the store's servers"; "error" => %ErrorChain(&error));
+        }
+        if let ServedStore::Sqlite(store) = self.store
+            && let Err(error) = checkpoint(store, timeout)
+        {
             warn!(self.log, "write-ahead log not emptied"; "error" => error,
                 "effect" => "store.sqlite is whole only together with store.sqlite-wal");
         }

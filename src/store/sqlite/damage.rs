@@ -60,7 +60,7 @@ fn outcome(found: rusqlite::Result<String>) -> Result<Option<String>, StoreError
 mod tests {
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{NewOrder, Store};
+    use crate::store::{NewOrder, Store, Structure};
     use std::os::unix::fs::FileExt;
     use std::path::Path;
 
@@ -75,7 +75,7 @@ mod tests {
     fn a_torn_page_is_found() {
         let directory = tempfile::tempdir().unwrap();
         let (store, path) = (store(directory.path(), 1_000), directory.path().join("store.sqlite"));
-        assert_eq!(store.quick_check(&|| false).unwrap(), None);
+        assert_eq!(store.quick_check(&|| false).unwrap(), Structure::Sound);
         let leaf: i64 = {
             let connection = Connection::open(&path).unwrap();
             let query = "SELECT rootpage FROM sqlite_schema WHERE name = 'orders_by_version'";
@@ -88,8 +88,8 @@ mod tests {
         file.read_exact_at(&mut half, 4096).unwrap();
         file.write_all_at(&half, (leaf as u64 - 1) * 4096).unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
-        let damage = store.quick_check(&|| false).unwrap();
-        assert!(damage.is_some_and(|damage| !damage.is_empty()));
+        let found = store.quick_check(&|| false).unwrap();
+        assert!(matches!(found, Structure::Damaged(damage) if !damage.is_empty()));
     }
 
     #[test]

@@ -10,33 +10,23 @@ use store_orders_api::types::{Pet, utc_text};
 
 impl SqliteStore {
     /// Which of these orders are in the store already, cancelled ones included.
-    pub fn existing_orders(
-        &self,
-        ids: impl IntoIterator<Item = i64>,
-    ) -> Result<Vec<i64>, StoreError> {
+    pub fn existing_orders(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
         self.existing("SELECT 1 FROM orders WHERE id = ?1", ids)
     }
 
     /// Which of these pets are in the store already.
-    pub fn existing_pets(
-        &self,
-        ids: impl IntoIterator<Item = i64>,
-    ) -> Result<Vec<i64>, StoreError> {
+    pub fn existing_pets(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
         self.existing("SELECT 1 FROM pets WHERE id = ?1", ids)
     }
 
-    fn existing(
-        &self,
-        select: &str,
-        ids: impl IntoIterator<Item = i64>,
-    ) -> Result<Vec<i64>, StoreError> {
+    fn existing(&self, select: &str, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
         let mut connection = self.scanner.lock();
         let transaction = connection.transaction()?;
         let mut statement = transaction.prepare_cached(select)?;
         let mut existing = Vec::new();
         for id in ids {
             if statement.exists([id])? {
-                existing.push(id);
+                existing.push(*id);
             }
         }
         Ok(existing)
@@ -78,9 +68,10 @@ impl SqliteStore {
                 "INSERT INTO pets (id, name) VALUES (?1, ?2) ON CONFLICT (id) DO NOTHING",
             )?;
             let (mut stored, mut first_taken) = (0, None);
-            for pet in pets {
+            for (position, pet) in pets.iter().enumerate() {
+                let is_given_before = || pets.iter().take(position).any(|own| own.id == pet.id);
                 match insert.execute((pet.id, &pet.name))? {
-                    0 => first_taken = first_taken.or(Some(pet.id)),
+                    0 if first_taken.is_none() && !is_given_before() => first_taken = Some(pet.id),
                     rows => stored += rows,
                 }
                 progress();

@@ -1,7 +1,8 @@
 //! One server per store: a file in the data directory that the server keeps locked. The
 //! operator's commands do not take the lock: they work while a server runs.
 
-use super::directory::{create, private_file};
+use super::directory::{create, existing_store, private_file};
+use crate::store::StoreError;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::SocketAddr;
@@ -91,6 +92,20 @@ impl NoServer {
         match file.try_lock_shared() {
             Ok(()) => Ok(NoServer { _file: file }),
             Err(error) => Err(refused(error, file, directory)),
+        }
+    }
+}
+
+/// What the server that has the store of this directory wrote about itself, if one has it.
+pub fn running_server(directory: &Path) -> Result<Option<String>, StoreError> {
+    existing_store(directory)?;
+    match NoServer::hold(directory) {
+        Ok(_) => Ok(None),
+        Err(LockError::Held { holder, .. }) => {
+            Ok(Some(holder.trim_matches([' ', '(', ')']).to_string()))
+        }
+        Err(LockError::Io { source, .. }) => {
+            Err(StoreError::Directory { path: directory.to_path_buf(), source })
         }
     }
 }

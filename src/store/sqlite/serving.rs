@@ -10,7 +10,8 @@ use crate::keys::Digest;
 use crate::store::rules::not_cancelled;
 use crate::store::{
     CancelOutcome, Cancellation, CancelledBatch, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS,
-    OrderChange, OrderCounts, Store, StoreError, Versions,
+    OrderChange, OrderCounts, OrdersVersion, PolledVersions, Store, StoreError, Structure,
+    VersionCheck, Versions,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -24,26 +25,31 @@ const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
 const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Store for SqliteStore {
-    fn versions(&self) -> Result<Versions, StoreError> {
-        Ok(self.versions.lock().versions()?)
+    fn check_versions(&self) -> Result<VersionCheck, StoreError> {
+        Ok(VersionCheck::Known(self.versions.lock().versions()?))
+    }
+
+    fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
+        let as_of = Instant::now();
+        Ok(PolledVersions { versions: self.versions.lock().versions()?, as_of })
     }
 
     fn for_each_order_since(
         &self,
-        version: i64,
+        version: OrdersVersion,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<i64, StoreError> {
+    ) -> Result<OrdersVersion, StoreError> {
         let mut connection = self.scanner.lock();
         // One read transaction: the rows and the version belong together.
         let transaction = connection.transaction()?;
-        let reflected = read_versions(&transaction)?.orders;
-        for_each_row_since(&transaction, version, visit)?;
+        let reflected = read_versions(&transaction)?.of_orders();
+        for_each_row_since(&transaction, version.number, visit)?;
         Ok(reflected)
     }
 
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
         in_transaction(&mut self.writer.lock_for_server(BATCH_TIMEOUT)?, |transaction| {
-            let before = read_versions(transaction)?.orders;
+            let Versions { history, orders: before, .. } = read_versions(transaction)?;
             let writes_from = Instant::now();
             let cancel = |cancellation: &Cancellation| {
                 if cancellation.deadline <= writes_from {
@@ -53,10 +59,10 @@ impl Store for SqliteStore {
             };
             let outcomes = batch.iter().map(cancel).collect::<rusqlite::Result<Vec<_>>>()?;
             if !outcomes.contains(&CancelOutcome::Cancelled) {
-                return Ok(CancelledBatch { outcomes, before, after: before });
+                return Ok(CancelledBatch { outcomes, history, before, after: before });
             }
             set_orders_version(transaction, before + 1)?;
-            Ok(CancelledBatch { outcomes, before, after: before + 1 })
+            Ok(CancelledBatch { outcomes, history, before, after: before + 1 })
         })
     }
 
@@ -82,11 +88,9 @@ impl Store for SqliteStore {
         Ok(count_orders(&connect(&self.path)?)?)
     }
 
-    fn quick_check(
-        &self,
-        gives_up: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Option<String>, StoreError> {
-        quick_check_until(&connect(&self.path)?, gives_up)
+    fn quick_check(&self, gives_up: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError> {
+        let damage = quick_check_until(&connect(&self.path)?, gives_up)?;
+        Ok(damage.map_or(Structure::Sound, Structure::Damaged))
     }
 
     fn try_write(&self) -> Result<(), StoreError> {
@@ -214,7 +218,7 @@ mod tests {
             let (read, was_read) = channel();
             let store = &store;
             store
-                .for_each_order_since(0, &mut |_| {
+                .for_each_order_since(Versions::default().of_orders(), &mut |_| {
                     let read = read.clone();
                     scope.spawn(move || read.send(store.keys().unwrap().len()));
                     assert_eq!(was_read.recv_timeout(Duration::from_secs(60)), Ok(0));

@@ -11,7 +11,7 @@ pub const SELECT_VERSIONS: &str = "SELECT orders, keys FROM versions";
 
 /// The versions in a row of [`SELECT_VERSIONS`].
 pub fn versions_in(row: &Row<'_>) -> rusqlite::Result<Versions> {
-    Ok(Versions { orders: row.get(0)?, keys: row.get(1)? })
+    Ok(Versions { history: 0, orders: row.get(0)?, keys: row.get(1)? })
 }
 
 /// The versions as this connection's transaction sees them.
@@ -78,8 +78,8 @@ mod tests {
         for keys in 1..=3 {
             raise_keys_version(&other).unwrap();
             for checker in [&mut with, &mut without] {
-                assert_eq!(checker.versions().unwrap(), Versions { orders: 0, keys });
-                assert_eq!(checker.versions().unwrap(), Versions { orders: 0, keys });
+                assert_eq!(checker.versions().unwrap(), Versions { history: 0, orders: 0, keys });
+                assert_eq!(checker.versions().unwrap(), Versions { history: 0, orders: 0, keys });
             }
             assert!(with.header.is_some() && without.header.is_none());
         }

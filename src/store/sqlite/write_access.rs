@@ -2,7 +2,8 @@
 //! other writers: the server for a few seconds, a command for a minute.
 
 use super::intent_lock::{IntentLock, POLL_INTERVAL};
-use crate::store::StoreError;
+use crate::store::rules::{COMMAND_TIMEOUT, NOTICE_AFTER};
+use crate::store::{StoreError, WaitNotice};
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::ffi::SQLITE_BUSY;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
@@ -10,18 +11,9 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a command waits for the server and for other commands.
-const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// How long a command waits before it says so.
-const NOTICE_AFTER: Duration = Duration::from_secs(2);
-
 /// What the write-ahead log is cut back to when it starts again: a long read elsewhere, or
 /// an import, may have made it grow. In bytes.
 const LOG_SIZE_LIMIT: i64 = 64 * 1024 * 1024;
-
-/// Called once by a command that has waited for longer than two seconds to write.
-pub type WaitNotice = fn();
 
 /// The connection that writes.
 #[derive(Debug)]

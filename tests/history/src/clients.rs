@@ -159,8 +159,8 @@ struct ListedId {
     id: usize,
 }
 
-/// The ids of a list, which must be in ascending order, or what is wrong with it.
-fn ids_of(body: &[u8]) -> Result<IdSet, String> {
+/// The ids of a list's body, which must be in ascending order, or what is wrong with it.
+pub fn ids_of(body: &[u8]) -> Result<IdSet, String> {
     let orders: Vec<ListedId> =
         serde_json::from_slice(body).map_err(|error| format!("a list is no list: {error}"))?;
     if !orders.is_sorted_by(|one, next| one.id < next.id) {

@@ -10,6 +10,7 @@ mod id_set;
 mod recorder;
 
 pub use checker::violations;
+pub use clients::ids_of;
 pub use id_set::IdSet;
 pub use recorder::{HistoryRecorder, Workload};
 

@@ -17,6 +17,8 @@ const DEFAULT_FLAGS: [(&str, &str); 2] = [("--listen", "127.0.0.1:0"), ("--admin
 pub struct DataDir {
     program: Program,
     path: PathBuf,
+    /// The store, if it is not in the directory.
+    store: Option<String>,
     /// Deleted with it.
     _temporary: Option<TempDir>,
 }
@@ -33,14 +35,25 @@ pub struct Key {
 impl DataDir {
     /// A directory for this program to keep its data in.
     pub fn at(program: &Program, path: &Path) -> DataDir {
-        DataDir { program: program.clone(), path: path.to_path_buf(), _temporary: None }
+        let (program, path) = (program.clone(), path.to_path_buf());
+        DataDir { program, path, store: None, _temporary: None }
+    }
+
+    /// The same for a store at this URL, of which the directory holds the counts alone.
+    pub fn beside(program: &Program, path: &Path, store: &str) -> DataDir {
+        DataDir { store: Some(store.to_string()), ..DataDir::at(program, path) }
     }
 
     /// A new directory for the built program, deleted when this is dropped.
     pub fn temporary() -> anyhow::Result<DataDir> {
         let (program, directory) = (Program::built()?, tempfile::tempdir()?);
         let path = directory.path().join("data");
-        Ok(DataDir { program, path, _temporary: Some(directory) })
+        Ok(DataDir { program, path, store: None, _temporary: Some(directory) })
+    }
+
+    /// The store, if it is not in the directory.
+    pub fn store(&self) -> Option<&str> {
+        self.store.as_deref()
     }
 
     /// Its path.
@@ -126,6 +139,9 @@ impl DataDir {
     pub fn command(&self) -> Command {
         let mut command = self.program.command();
         command.arg("--data-dir").arg(&self.path);
+        if let Some(store) = &self.store {
+            command.args(["--store", store]);
+        }
         command
     }
 }

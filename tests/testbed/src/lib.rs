@@ -2,26 +2,35 @@
 //!
 //! - [`Program`] is the built program and [`CliSandbox`] a directory to run it in;
 //!   [`DataDir`] is filled with the operator's commands; [`ServerProcess`] serves.
+//! - [`Canary`] and [`Report`]: how long the machine stood still, and what was measured.
 //! - With the feature `in-process`: `TestSetup` and `TestServer` are a store, a
 //!   clock and a server inside the test, and `Tap` holds what goes over the wire
 //!   against the document.
 //!
-//! Without that feature nothing here needs the library, so `xtask` runs while the
+//! - With the feature `postgres`: database servers, and a relay before them that fails.
+//!
+//! Without those features nothing here needs the library, so `xtask` runs while the
 //! server does not compile.
 
+mod canary;
 mod child_process;
 mod cli_sandbox;
 mod command_output;
 mod data_dir;
 mod program;
+mod report;
 mod server_process;
+mod small_disk;
 
+pub use canary::Canary;
 pub use child_process::{ChildProcess, Pid, Signal};
 pub use cli_sandbox::CliSandbox;
 pub use command_output::CommandOutput;
 pub use data_dir::{DataDir, Key};
 pub use program::Program;
+pub use report::Report;
 pub use server_process::ServerProcess;
+pub use small_disk::{Full, SmallDisk};
 
 #[cfg(feature = "in-process")]
 #[expect(
@@ -40,6 +49,10 @@ pub mod contract;
     reason = "a test that cannot go on says so by panicking"
 )]
 pub mod in_process;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+#[cfg(feature = "postgres")]
+pub mod relay;
 #[cfg(feature = "in-process")]
 mod wait;
 

@@ -16,6 +16,7 @@ mod lists_beside_cancels;
 mod load;
 mod logging;
 mod machine;
+mod postgres;
 mod rejections;
 mod rounds;
 mod server;
@@ -43,8 +44,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Compare the server with what it is built on.
 ///
 /// Builds and starts the release server, drives it over loopback and compares it
-/// with bare dropshot, nginx and SQLite in the same run. Speed is reported, never
-/// asserted. Needs nginx, sqlite3 and a C compiler.
+/// with bare dropshot, nginx, SQLite and PostgreSQL in the same run. Speed is reported,
+/// never asserted. Needs nginx, sqlite3, PostgreSQL and a C compiler.
 #[derive(Debug, Parser)]
 #[command(
     name = "bench",
@@ -114,6 +115,8 @@ enum Part {
     Logging,
     /// Start and memory with a million orders
     Startup,
+    /// The store in PostgreSQL
+    Postgres,
     /// Whether what clients saw is true
     Consistency,
 }
@@ -220,6 +223,7 @@ impl Part {
             Part::Startup if is_missing("sqlite3") => {
                 bail!("sqlite3 is missing: apt-get install sqlite3")
             }
+            Part::Postgres => postgres::check_tools(),
             _ => Ok(()),
         }
     }
@@ -238,6 +242,7 @@ impl Part {
             Part::Admission => admission::measure(setup),
             Part::Logging => logging::measure(setup),
             Part::Startup => startup::measure(setup),
+            Part::Postgres => postgres::measure(setup),
             Part::Consistency => {
                 let (row, found) = consistency::measure(setup)?;
                 violations.extend(found);

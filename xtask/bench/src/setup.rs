@@ -44,6 +44,11 @@ impl BenchSetup {
         Ok(BenchSetup { rounds, span, program, directory, directories: 0 })
     }
 
+    /// The program that is measured.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
     /// A new empty directory.
     pub fn new_directory(&mut self) -> anyhow::Result<PathBuf> {
         self.directories += 1;
@@ -130,7 +135,7 @@ fn connect(file: &Path) -> anyhow::Result<Connection> {
 }
 
 /// An order as a customer's might be: most have a date.
-fn order(id: u64) -> String {
+pub fn order(id: u64) -> String {
     let pet = 100_000 + (id * 7_919) % 900_000;
     let quantity = 1 + id % 5;
     let complete = id.is_multiple_of(4);

@@ -2,10 +2,9 @@
 //! early, and nobody is locked out.
 
 use crate::preload::Preload;
-use crate::report::Report;
 use reqwest::{Client, StatusCode};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use testbed::{DataDir, Key, Program, ServerProcess};
+use testbed::{DataDir, Key, Program, Report, ServerProcess};
 
 const PER_DAY: u32 = 50;
 const DAY: i64 = 86_400;

@@ -2,14 +2,13 @@
 //! none starves, and none starves the cancellations.
 
 use crate::clients::{Cancelling, Seen};
-use crate::report::Report;
 use crate::slow_disk::SlowDisk;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use testbed::{DataDir, Program, ServerProcess};
+use testbed::{DataDir, Program, Report, ServerProcess};
 
 const CLIENTS: usize = 16;
 const ORDERS: i64 = 400_000;

@@ -1,9 +1,8 @@
 //! A thousand clients that connect at the same moment: none waits for a second attempt.
 
-use crate::report::Report;
 use futures::future::join_all;
 use std::time::{Duration, Instant};
-use testbed::{DataDir, Program};
+use testbed::{DataDir, Program, Report};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

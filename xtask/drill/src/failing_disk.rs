@@ -2,12 +2,11 @@
 //! cancellations work again as soon as the disk does.
 
 use crate::clients::cancel;
-use crate::report::Report;
 use crate::slow_disk::SlowDisk;
 use futures::future::join_all;
 use reqwest::{Client, StatusCode};
 use std::time::{Duration, Instant};
-use testbed::{DataDir, Program};
+use testbed::{DataDir, Program, Report};
 
 /// Runs it.
 pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {

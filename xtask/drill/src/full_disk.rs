@@ -3,8 +3,6 @@
 //! itself as soon as there is room.
 
 use crate::clients::{Cancelling, Seen, cancel};
-use crate::report::Report;
-use crate::small_disk::SmallDisk;
 use anyhow::{Context, bail};
 use futures::future::join_all;
 use reqwest::{Client, StatusCode};
@@ -13,7 +11,7 @@ use std::process::Output;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
-use testbed::{DataDir, Key, Program, ServerProcess};
+use testbed::{DataDir, Key, Program, Report, ServerProcess, SmallDisk};
 use tokio::signal::unix::{SignalKind, signal};
 
 const DISK_KIB: u64 = 24 * 1024;

@@ -2,12 +2,11 @@
 //! says why, and everything works again afterwards.
 
 use crate::clients::cancel;
-use crate::report::Report;
 use crate::slow_disk::SlowDisk;
 use futures::future::join_all;
 use reqwest::Client;
 use std::time::{Duration, Instant};
-use testbed::{DataDir, Program};
+use testbed::{DataDir, Program, Report};
 
 /// How long the disk hangs.
 const HANGS: Duration = Duration::from_secs(12);

@@ -2,12 +2,11 @@
 //! what was acknowledged is there after each restart, and nothing else is broken.
 
 use crate::clients::Cancelling;
-use crate::report::Report;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
-use testbed::{DataDir, Program};
+use testbed::{DataDir, Program, Report};
 
 const ORDERS: i64 = 200_000;
 const CLIENTS: usize = 8;

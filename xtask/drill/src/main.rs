@@ -4,7 +4,6 @@
 //! `cargo xtask drill` runs this. Each drill starts its own processes, sends traffic to
 //! the loopback alone, prints its figures, and names what did not hold.
 
-mod canary;
 mod clients;
 mod clock;
 mod commands;
@@ -15,20 +14,16 @@ mod hung_disk;
 mod kills;
 mod preload;
 mod proxy;
-mod report;
 mod requests;
 mod slow_disk;
 mod slow_readers;
-mod small_disk;
 
-use canary::Canary;
 use clap::{Parser, ValueEnum};
-use report::Report;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use testbed::Program;
+use testbed::{Canary, Program, Report, SmallDisk};
 use tokio::runtime::Runtime;
 
 /// A run in which the machine itself stood still for longer proves nothing.
@@ -128,7 +123,7 @@ impl Drill {
             Drill::Clock | Drill::Commands | Drill::HungDisk | Drill::FailingDisk => {
                 preload::check_tools()
             }
-            Drill::FullDisk => small_disk::check_tools(),
+            Drill::FullDisk => SmallDisk::mount(1).map(drop),
             Drill::Proxy => proxy::check_tools(),
             Drill::ConnectBurst | Drill::Kills | Drill::Requests | Drill::SlowReaders => Ok(()),
         }

@@ -1,14 +1,13 @@
 //! Hostile clients before nginx with the configuration that `nginx-conf` prints, and
 //! real servers behind it.
 
-use crate::report::Report;
 use anyhow::{Context, bail};
 use reqwest::{Client, StatusCode};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use testbed::{ChildProcess, DataDir, Key, Program, ServerProcess, Signal};
+use testbed::{ChildProcess, DataDir, Key, Program, Report, ServerProcess, Signal};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;

@@ -6,7 +6,6 @@ mod answers;
 mod generate;
 
 use crate::clients::cancel;
-use crate::report::Report;
 use answers::{Sent, whole_answers};
 use anyhow::{Context, bail};
 use fastrand::Rng;
@@ -18,7 +17,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use testbed::{DataDir, Key, Program};
+use testbed::{DataDir, Key, Program, Report};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio::task::JoinSet;

@@ -2,11 +2,10 @@
 //! server's memory stays bounded.
 
 use crate::clients::cancel;
-use crate::report::Report;
 use anyhow::Context;
 use futures::future::join_all;
 use std::time::Duration;
-use testbed::{DataDir, Program, ServerProcess};
+use testbed::{DataDir, Program, Report, ServerProcess};
 use tokio::net::TcpStream;
 
 /// 27 MB in the list.

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use store_orders::keys::Digest;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    Cancellation, CancelledBatch, KeyRow, OrderChange, OrderCounts, Store, StoreError, Versions,
+    Cancellation, CancelledBatch, KeyRow, OrderChange, OrderCounts, OrdersVersion, PolledVersions,
+    Store, StoreError, Structure, VersionCheck,
 };
 use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard};
@@ -58,15 +59,19 @@ impl FaultyStore {
 }
 
 impl Store for FaultyStore {
-    fn versions(&self) -> Result<Versions, StoreError> {
-        self.store()?.versions()
+    fn check_versions(&self) -> Result<VersionCheck, StoreError> {
+        self.store()?.check_versions()
+    }
+
+    fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
+        self.store()?.poll_versions()
     }
 
     fn for_each_order_since(
         &self,
-        after: i64,
+        after: OrdersVersion,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<i64, StoreError> {
+    ) -> Result<OrdersVersion, StoreError> {
         self.store()?.for_each_order_since(after, visit)
     }
 
@@ -86,10 +91,7 @@ impl Store for FaultyStore {
         self.store()?.count_orders()
     }
 
-    fn quick_check(
-        &self,
-        gives_up: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Option<String>, StoreError> {
+    fn quick_check(&self, gives_up: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError> {
         self.store()?.quick_check(gives_up)
     }
 

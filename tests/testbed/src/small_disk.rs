@@ -14,11 +14,6 @@ use tempfile::TempDir;
 /// How often a disk that is kept full is filled up again.
 const REFILL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Fails if none can be mounted.
-pub fn check_tools() -> anyhow::Result<()> {
-    SmallDisk::mount(1).map(drop)
-}
-
 /// The disk. It is unmounted when this is dropped.
 pub struct SmallDisk {
     path: PathBuf,

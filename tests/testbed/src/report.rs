@@ -1,4 +1,4 @@
-//! What a drill measured, and what did not hold.
+//! What a run measured, and what did not hold.
 
 use std::io::Write;
 use std::time::Duration;
@@ -28,6 +28,11 @@ impl Report {
         if !holds {
             self.violations.push(otherwise());
         }
+    }
+
+    /// What did not hold so far, apart from times.
+    pub fn violations(&self) -> &[String] {
+        &self.violations
     }
 
     /// Prints everything.

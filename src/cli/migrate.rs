@@ -1,0 +1,43 @@
+//! `migrate`: the tables of a store in PostgreSQL, and the rights of a server's role.
+
+use super::options::{Options, say_waiting};
+use super::printer::Printer;
+use crate::config::StoreLocation;
+use crate::store::postgres::{self, PostgresCommands};
+use clap::Args;
+use serde_json::json;
+
+/// Arguments of `migrate`.
+#[derive(Args, Debug)]
+pub struct MigrateArgs {
+    /// Change nothing; print the SQL that lets this role serve the store
+    #[arg(long, value_name = "ROLE")]
+    print_grants: Option<String>,
+    /// After a recovery to a point in time, before a server starts: give the store another id,
+    /// so that what the lost changes left in logs and counts is not taken for its own
+    #[arg(long, conflicts_with = "print_grants")]
+    new_store_id: bool,
+}
+
+impl MigrateArgs {
+    pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+        let StoreLocation::Postgres(url) = options.store.location()? else {
+            anyhow::bail!(
+                "only a store in PostgreSQL is migrated by a command: name it with --store; the one \
+                 in a data directory is brought up to date when it is opened"
+            );
+        };
+        if self.new_store_id {
+            let commands = PostgresCommands::connect(&url, say_waiting)?;
+            let id = postgres::begin_new_store(&commands)?;
+            return Ok(printer.show(&json!({ "id": id }), format_args!("the store's id is {id}"))?);
+        }
+        match &self.print_grants {
+            Some(role) => Ok(printer.text(&postgres::print_grants(&url, role)?)?),
+            None => {
+                let done = postgres::migrate(&url, say_waiting)?;
+                Ok(printer.show(&json!({ "done": done }), done.join("\n"))?)
+            }
+        }
+    }
+}

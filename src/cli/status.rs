@@ -1,0 +1,99 @@
+//! `status`: which servers use the store.
+
+use super::options::{Options, say_waiting};
+use super::printer::Printer;
+use crate::config::{PostgresUrl, StoreLocation};
+use crate::store::postgres::{PostgresCommands, ReplicaRow};
+use crate::store::{OperatorStore, sqlite};
+use serde::Serialize;
+use serde_json::json;
+use std::fmt::Write;
+use std::path::Path;
+
+pub(super) fn status(options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+    match options.store.location()? {
+        StoreLocation::Directory(directory) => embedded(&directory, printer),
+        StoreLocation::Postgres(url) => shared(&url, printer),
+    }
+}
+
+fn embedded(directory: &Path, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+    let server = sqlite::running_server(directory)?;
+    let name = directory.display().to_string();
+    let text = match &server {
+        Some(server) => format!("{name}: served ({server})"),
+        None => format!("{name}: no server runs"),
+    };
+    Ok(printer.show(&json!({ "store": name, "server": server }), text)?)
+}
+
+fn shared(url: &PostgresUrl, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+    let store = PostgresCommands::connect(url, say_waiting)?;
+    // Before the version, so that no list seems to be ahead of the store.
+    let replicas = store.replicas()?;
+    let status = SharedStatus {
+        store: url.to_string(),
+        id: store.id()?,
+        orders_version: store.orders_version()?,
+        replicas: replicas.iter().map(Replica::of).collect(),
+    };
+    Ok(printer.show(&status, status.text()?)?)
+}
+
+/// The servers of a store in PostgreSQL.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct SharedStatus<'a> {
+    store: String,
+    id: String,
+    orders_version: i64,
+    /// The one that was heard last comes first.
+    replicas: Vec<Replica<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Replica<'a> {
+    id: &'a str,
+    program: &'a str,
+    address: &'a str,
+    started_at: &'a str,
+    heard_seconds_ago: u64,
+    list_version: i64,
+}
+
+impl Replica<'_> {
+    fn of(row: &ReplicaRow) -> Replica<'_> {
+        Replica {
+            id: &row.id,
+            program: &row.program,
+            address: &row.address,
+            started_at: &row.started_at,
+            heard_seconds_ago: row.heard_ago.as_secs(),
+            list_version: row.list_version,
+        }
+    }
+}
+
+impl SharedStatus<'_> {
+    fn text(&self) -> Result<String, std::fmt::Error> {
+        let mut text = format!(
+            "store     {}\nid        {}\norders    version {}",
+            self.store, self.id, self.orders_version
+        );
+        if self.replicas.is_empty() {
+            text.push_str("\nreplicas  none");
+        }
+        for Replica { id, program, address, started_at, heard_seconds_ago, list_version } in
+            &self.replicas
+        {
+            let address = if address.is_empty() { "not listening yet" } else { address };
+            write!(
+                text,
+                "\nreplica   {id}: {address}, program {program}, since {started_at}, heard \
+                 {heard_seconds_ago} s ago, list at version {list_version}"
+            )?;
+        }
+        Ok(text)
+    }
+}

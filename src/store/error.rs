@@ -1,0 +1,49 @@
+//! Why a store did not do what it was asked, on every engine.
+
+use std::error::Error;
+use std::path::PathBuf;
+
+/// Why the store did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The data directory cannot be used.
+    #[error("cannot use the data directory {}", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The file is not a store of ours.
+    #[error("{} is not a store of Store Orders; choose another --data-dir", path.display())]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file was written by a newer version of this program.
+    #[error(
+        "{} was written by a newer version of store-orders (schema {found}, this one knows up to \
+         {known}); use that version",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its schema.
+        found: i64,
+        /// The newest schema that this program knows.
+        known: i64,
+    },
+    /// A rule forbids it: the operator named something that does not exist, or
+    /// exists already.
+    #[error("{0}")]
+    Refused(String),
+    /// The engine failed.
+    #[error("the store cannot be {doing}")]
+    Engine {
+        /// What it was asked to do, as a participle.
+        doing: &'static str,
+        /// The engine's error.
+        source: Box<dyn Error + Send + Sync>,
+    },
+}

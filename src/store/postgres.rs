@@ -1,0 +1,57 @@
+//! The store in PostgreSQL, which several servers and the operator's commands share.
+//!
+//! | File | Its job |
+//! |---|---|
+//! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
+//! | `sessions`, `session` | four connections to one server; the next ones when it is lost |
+//! | `connecting`, `tls` | a connection to the primary |
+//! | `statements` | the prepared statements of a session |
+//! | `batch` | a batch of cancellations |
+//! | `checks` | the check of lists |
+//! | `heartbeat`, `replica` | the commits by which a session counts; this server's row |
+//! | `durability` | whether a failover could lose what was acknowledged |
+//! | `operator` | the [`OperatorStore`](super::OperatorStore) trait: what the operator's commands ask |
+//! | `restore` | a store from a backup of the embedded engine |
+//! | `identity` | another id for a store that goes on from an earlier state |
+//! | `replicas` | the servers that use the store |
+//! | `migrating` | what `migrate` does |
+//! | `schema`, `schema_1.sql` | the tables and their migrations |
+//! | `grants` | the rights of a server's role |
+//! | `command` | the connection of one command |
+//! | `columns` | columns that hold words |
+//! | `copying` | rows written with COPY |
+//! | `waiting` | a command that waits says so |
+//! | `error` | what PostgreSQL answers instead of a result |
+
+mod batch;
+mod checks;
+pub mod columns;
+mod command;
+mod connecting;
+mod copying;
+mod durability;
+pub mod error;
+mod grants;
+mod heartbeat;
+mod identity;
+mod migrating;
+pub mod operator;
+mod replica;
+mod replicas;
+mod restore;
+pub mod schema;
+mod serving;
+mod session;
+mod sessions;
+mod statements;
+mod tls;
+mod waiting;
+
+pub use connecting::{ConnectError, Connection, connect};
+pub use error::PostgresError;
+pub use identity::begin_new_store;
+pub use migrating::{migrate, print_grants};
+pub use operator::PostgresCommands;
+pub use replicas::ReplicaRow;
+pub use restore::restore;
+pub use serving::PostgresStore;

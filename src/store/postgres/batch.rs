@@ -1,0 +1,151 @@
+//! A batch of cancellations in one transaction, in one round trip.
+//!
+//! The transaction first locks the one row of `versions`, so that versions are committed in
+//! their order, and each order that it cancels keeps the batch's id: after a lost answer the
+//! same batch is sent again, and finds what it did.
+
+use super::columns::{parsed, value};
+use super::error::written;
+use super::session::Session;
+use super::statements::BatchStatements;
+use crate::store::rules::not_cancelled;
+use crate::store::{CancelOutcome, Cancellation, Status, StoreError};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+use store_orders_api::types::utc_text;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+/// Cancellations that are carried out together. Of those for the same order the first owns
+/// the outcome.
+pub struct Batch {
+    id: String,
+    orders: Vec<i64>,
+    keys: Vec<Arc<str>>,
+    times: Vec<String>,
+    /// For each cancellation, whether it is the first for its order; none if it expired.
+    owners: Vec<Option<(i64, bool)>>,
+}
+
+/// What a batch did.
+pub struct Done {
+    /// For each cancellation.
+    pub outcomes: Vec<CancelOutcome>,
+    /// The version of the orders that it cancelled; none if it cancelled none, or did so in
+    /// an earlier attempt.
+    pub version: Option<i64>,
+}
+
+impl Batch {
+    /// Those that have not expired yet.
+    pub fn of(cancellations: &[Cancellation], now: Instant) -> Batch {
+        let id = format!("{:032x}", rand::random::<u128>());
+        let (orders, keys, times, owners) = Default::default();
+        let mut batch = Batch { id, orders, keys, times, owners };
+        let mut known = HashMap::with_capacity(cancellations.len());
+        for Cancellation { order_id, key_id, at, deadline } in cancellations {
+            if *deadline <= now {
+                batch.owners.push(None);
+                continue;
+            }
+            let is_first = known.insert(*order_id, ()).is_none();
+            batch.owners.push(Some((*order_id, is_first)));
+            if is_first {
+                batch.orders.push(*order_id);
+                batch.keys.push(Arc::clone(key_id));
+                batch.times.push(utc_text(at));
+            }
+        }
+        batch
+    }
+
+    /// Whether all have expired.
+    pub fn is_empty(&self) -> bool {
+        self.orders.is_empty()
+    }
+
+    /// Carries the batch out, or finds that it was. An error means that it may have been.
+    pub async fn carry_out(&self, session: &Session) -> Result<Done, StoreError> {
+        let (client, link) = (&session.writer.client, &session.writer.link);
+        let BatchStatements { begin, lock, update, select, commit } = &session.batch;
+        let keys: Vec<&str> = self.keys.iter().map(|key| &**key).collect();
+        let orders_and_batch: [&(dyn ToSql + Sync); 2] = [&self.orders, &self.id];
+        let all: [&(dyn ToSql + Sync); 4] = [&self.orders, &keys, &self.times, &self.id];
+        let warnings = link.warnings();
+        let (begun, locked, updated, selected, committed) = tokio::join!(
+            client.execute(begin, &[]),
+            client.query(lock, &[]),
+            client.query(update, &all),
+            client.query(select, &orders_and_batch),
+            client.execute(commit, &[]),
+        );
+        begun.map_err(written)?;
+        locked.map_err(written)?;
+        let (updated, selected) = (updated.map_err(written)?, selected.map_err(written)?);
+        committed.map_err(written)?;
+        link.require_no_warning_since(warnings)?;
+        let version = updated.first().map(|row| value(row, 0)).transpose()?;
+        Ok(Done { outcomes: self.outcomes(&found_in(&selected)?), version })
+    }
+
+    /// Each cancellation's, by what the store holds after the batch: the status of each
+    /// order, and whether this batch cancelled it.
+    fn outcomes(&self, found: &HashMap<i64, (Status, bool)>) -> Vec<CancelOutcome> {
+        let outcome = |owner: &Option<(i64, bool)>| match owner {
+            None => CancelOutcome::Expired,
+            Some((id, is_first)) => match found.get(id) {
+                Some((_, true)) if *is_first => CancelOutcome::Cancelled,
+                found => not_cancelled(found.map(|(status, _)| *status)),
+            },
+        };
+        self.owners.iter().map(outcome).collect()
+    }
+
+    /// What each has when all have expired.
+    pub fn expired(&self) -> Vec<CancelOutcome> {
+        vec![CancelOutcome::Expired; self.owners.len()]
+    }
+}
+
+fn found_in(rows: &[Row]) -> Result<HashMap<i64, (Status, bool)>, StoreError> {
+    rows.iter().map(|row| Ok((value(row, 0)?, (parsed(row, 1)?, value(row, 2)?)))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use chrono::DateTime;
+    use std::time::Duration;
+
+    #[test]
+    fn the_first_request_for_an_order_owns_the_outcome() {
+        let now = Instant::now();
+        let of = |order_id: i64, left: Duration| Cancellation {
+            order_id,
+            key_id: Arc::from(format!("key_{order_id}")),
+            at: DateTime::UNIX_EPOCH,
+            deadline: now + left,
+        };
+        let (soon, over) = (Duration::from_secs(1), Duration::ZERO);
+        let asked = [of(7, soon), of(8, soon), of(7, soon), of(9, over), of(8, soon), of(6, soon)];
+        let batch = Batch::of(&asked, now);
+        assert_eq!(batch.orders, [7, 8, 6]);
+        assert_eq!((batch.keys.len(), batch.times.len()), (3, 3));
+        // The order 8 had shipped, and 6 was cancelled by another batch.
+        let found = [
+            (7, (Status::Cancelled, true)),
+            (8, (Status::Shipped, false)),
+            (6, (Status::Cancelled, false)),
+        ];
+        use CancelOutcome::{AlreadyShipped, Cancelled, Expired, NotFound};
+        let expected = [Cancelled, AlreadyShipped, NotFound, Expired, AlreadyShipped, NotFound];
+        // Also when it is sent again, and finds what it did.
+        for _ in 0..2 {
+            assert_eq!(batch.outcomes(&found.into_iter().collect()), expected);
+        }
+        assert_eq!(batch.outcomes(&HashMap::new())[..3], [NotFound; 3]);
+        assert!(Batch::of(&asked[3..4], now).is_empty());
+        assert_ne!(batch.id, Batch::of(&asked, now).id);
+    }
+}

@@ -1,0 +1,111 @@
+//! The check of lists: one statement, shared by all lists that arrived before it was sent.
+//!
+//! One connection and one statement under way. A list never shares one that was sent before
+//! it arrived: a commit in between would be missing.
+
+use super::connecting::Connection;
+use super::error::read;
+use super::replica::Replica;
+use super::session::{CheckSender, READ_LIMIT, SELECT_VERSIONS, Session, versions_in};
+use crate::store::{StoreError, Versions};
+use std::sync::Arc;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Error, Statement};
+
+/// The statements of a check.
+struct Statements {
+    begin: Statement,
+    /// Writes to the log, so that COMMIT waits for the standby; shares the row with the
+    /// heartbeat.
+    lock: Statement,
+    versions: Statement,
+    commit: Statement,
+}
+
+impl Statements {
+    async fn prepare(client: &Client) -> Result<Statements, Error> {
+        client.batch_execute("SET lock_timeout = '1s'; SET statement_timeout = '2s'").await?;
+        let lock = "SELECT FROM replicas WHERE id = $1 FOR KEY SHARE";
+        Ok(Statements {
+            begin: client.prepare("BEGIN").await?,
+            lock: client.prepare(lock).await?,
+            versions: client.prepare(SELECT_VERSIONS).await?,
+            commit: client.prepare("COMMIT").await?,
+        })
+    }
+}
+
+/// Answers lists until the session ends. With `commits` every check is confirmed by the
+/// standby.
+pub async fn answer_checks(
+    session: Arc<Session>,
+    mut asked: UnboundedReceiver<CheckSender>,
+    connection: Connection,
+    replica: Arc<Replica>,
+    commits: bool,
+) {
+    let statements = match Statements::prepare(&connection.client).await {
+        Ok(statements) => statements,
+        Err(error) => return session.end(&read(error)),
+    };
+    let mut waiting = Vec::new();
+    loop {
+        tokio::select! {
+            first = asked.recv() => match first {
+                Some(first) => waiting.push(first),
+                None => return,
+            },
+            () = connection.link.closed() => {
+                return session.end(&"the checker's connection was closed");
+            }
+        }
+        while let Ok(next) = asked.try_recv() {
+            waiting.push(next);
+        }
+        let check = check(&session, &connection, &statements, &replica, commits);
+        let answer = session.answer(READ_LIMIT, check).await;
+        let has_failed = answer.is_err();
+        let answer = answer.map_err(Arc::new);
+        for sender in waiting.drain(..) {
+            // Nobody listens any more if the client went away.
+            let _ = sender.send(answer.clone());
+        }
+        if has_failed && session.require_open().is_err() {
+            return;
+        }
+    }
+}
+
+async fn check(
+    session: &Session,
+    connection: &Connection,
+    statements: &Statements,
+    replica: &Replica,
+    commits: bool,
+) -> Result<Versions, StoreError> {
+    let client = &connection.client;
+    let row = if commits {
+        let id: &(dyn ToSql + Sync) = &replica.id();
+        let (of_replica, warnings) = ([id], connection.link.warnings());
+        let (begun, locked, row, committed) = tokio::join!(
+            client.execute(&statements.begin, &[]),
+            client.query(&statements.lock, &of_replica),
+            client.query_one(&statements.versions, &[]),
+            client.execute(&statements.commit, &[]),
+        );
+        begun.map_err(read)?;
+        locked.map_err(read)?;
+        let row = row.map_err(read)?;
+        committed.map_err(read)?;
+        connection.link.require_no_warning_since(warnings)?;
+        row
+    } else {
+        client.query_one(&statements.versions, &[]).await.map_err(read)?
+    };
+    // Judged when the answer is there: a primary that was replaced answers too.
+    session.require_confirmed()?;
+    let versions = versions_in(&row, session.history)?;
+    replica.saw(versions);
+    Ok(versions)
+}

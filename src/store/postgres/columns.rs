@@ -1,0 +1,41 @@
+//! Columns that hold words or limits, read as their types.
+
+use super::error::{PostgresError, read};
+use crate::store::StoreError;
+use std::fmt::Display;
+use std::str::FromStr;
+use store_orders_api::plans::{Plan, PlanLimits};
+use tokio_postgres::Row;
+use tokio_postgres::types::FromSql;
+
+/// The value in this column.
+pub fn value<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, StoreError> {
+    row.try_get(column).map_err(read)
+}
+
+/// The word in this column, parsed. The schema allows no other words, so a failure means
+/// a damaged row.
+pub fn parsed<T: FromStr<Err: Display>>(row: &Row, column: usize) -> Result<T, StoreError> {
+    value::<&str>(row, column)?.parse().map_err(|error| damaged(row, column, &error))
+}
+
+/// The plan in the column `first`, and the limits in force: the plan's, or those in the
+/// two columns that follow.
+pub fn plan_and_limits(row: &Row, first: usize) -> Result<(Plan, PlanLimits), StoreError> {
+    let plan: Plan = parsed(row, first)?;
+    let limit = |column| {
+        let limit: i64 = value(row, column)?;
+        u32::try_from(limit).map_err(|error| damaged(row, column, &error))
+    };
+    let limits = match plan.limits() {
+        Some(limits) => limits,
+        None => PlanLimits { per_minute: limit(first + 1)?, per_day: limit(first + 2)? },
+    };
+    Ok((plan, limits))
+}
+
+fn damaged(row: &Row, column: usize, error: &dyn Display) -> StoreError {
+    let name = row.columns().get(column).map_or("", |column| column.name());
+    let source = Box::new(PostgresError::other(format!("the column {name}: {error}")));
+    StoreError::Engine { doing: "read", source }
+}

@@ -1,0 +1,326 @@
+//! A connection to the primary: hosts are tried one after the other, each within a time,
+//! and the first that is not in recovery is taken.
+//!
+//! tokio-postgres' own list of hosts waited 12 s for a primary that was stopped
+//! (SIGSTOP), so each host is a connection attempt of ours.
+
+use super::error::{PostgresError, unreachable_because};
+use super::tls::{TlsSetupError, connector, ssl_mode};
+use crate::config::{PostgresUrl, TlsMode};
+use crate::store::StoreError;
+use std::fmt;
+use std::future::poll_fn;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::config::Host;
+use tokio_postgres::error::Severity;
+use tokio_postgres::{AsyncMessage, Client, Config, SimpleQueryMessage};
+
+/// What every connection of ours is set to. `jit` made a batch wait for 130 ms.
+const SETTINGS: &str = "SET jit = off; SET synchronous_commit = on; \
+    SET default_transaction_isolation = 'read committed'; SET bytea_output = 'hex'";
+
+/// Which server answers, and which history it is at. The function for the timeline is an
+/// error on a standby.
+const WHO: &str = "SELECT pg_is_in_recovery(), (SELECT system_identifier FROM pg_control_system()), \
+    CASE WHEN pg_is_in_recovery() THEN '' \
+         ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END";
+
+/// An open connection to a primary.
+pub struct Connection {
+    /// What sends statements.
+    pub client: Client,
+    /// Which server it is.
+    pub server: ServerIdentity,
+    /// What is known of it beside its answers.
+    pub link: Arc<Link>,
+    driver: Driver,
+}
+
+impl Connection {
+    /// Closes the socket. What was sent may still be carried out. Never a request to cancel
+    /// it: a COMMIT whose wait for the standby is cancelled succeeds, with a warning.
+    pub fn close(&self) {
+        self.driver.0.abort();
+    }
+}
+
+/// The task that moves a connection's messages. It ends when this is dropped.
+struct Driver(JoinHandle<()>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Connections with equal identities see one history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerIdentity {
+    /// Where it is.
+    pub address: Address,
+    /// Tells clusters apart: PostgreSQL's system identifier.
+    pub system: String,
+    /// Rises at each promotion.
+    pub timeline: String,
+}
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// An IP address and a port.
+    Tcp(SocketAddr),
+    /// A directory with a socket, and a port.
+    Unix(PathBuf, u16),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => write!(f, "{address}"),
+            Address::Unix(path, port) => write!(f, "{}:{port}", path.display()),
+        }
+    }
+}
+
+/// What a connection tells beside its answers.
+#[derive(Debug, Default)]
+pub struct Link {
+    warnings: AtomicU64,
+    closed: Notify,
+}
+
+impl Link {
+    /// How many warnings have come. One that comes during a COMMIT says that it did not
+    /// wait for the standby.
+    pub fn warnings(&self) -> u64 {
+        self.warnings.load(Ordering::SeqCst)
+    }
+
+    /// An error if one has come since there were this many: a COMMIT meanwhile may not
+    /// have waited for the standby.
+    pub fn require_no_warning_since(&self, warnings: u64) -> Result<(), StoreError> {
+        match self.warnings() == warnings {
+            true => Ok(()),
+            false => Err(unreachable_because("a commit did not wait for the standby")),
+        }
+    }
+
+    /// Waits until the connection has ended.
+    pub async fn closed(&self) {
+        self.closed.notified().await;
+    }
+}
+
+/// Why no host was taken.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// TLS cannot be set up.
+    #[error(transparent)]
+    Tls(#[from] TlsSetupError),
+    /// This server is not taken.
+    #[error("{server}: {why}")]
+    Refused {
+        /// The server.
+        server: String,
+        /// Why.
+        why: String,
+    },
+    /// What each host said.
+    #[error("{}", .0.join("; "))]
+    NoPrimary(Vec<String>),
+}
+
+/// A server as it was reached.
+#[derive(Clone, Debug)]
+pub struct Target {
+    host: Host,
+    /// None for a socket of this machine.
+    address: Option<SocketAddr>,
+    port: u16,
+    mode: TlsMode,
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.host, self.address) {
+            (Host::Tcp(name), Some(address)) if *name != address.ip().to_string() => {
+                write!(f, "{name} ({address})")
+            }
+            (Host::Tcp(name), _) => write!(f, "{name}:{}", self.port),
+            (Host::Unix(path), _) => write!(f, "{}:{}", path.display(), self.port),
+        }
+    }
+}
+
+/// Connects to the first host that is a primary; each of its addresses may take this long.
+pub async fn connect(
+    url: &PostgresUrl,
+    application: &str,
+    limit: Duration,
+) -> Result<Connection, ConnectError> {
+    let mut refusals = Vec::new();
+    for target in targets(url, limit, &mut refusals).await {
+        match connect_to(url, &target, application, limit).await {
+            Ok(connection) => return Ok(connection),
+            Err(refusal) => refusals.push(refusal.to_string()),
+        }
+    }
+    Err(ConnectError::NoPrimary(refusals))
+}
+
+/// Every address of every host, in each mode to be tried, in their order. What cannot be
+/// looked up is a refusal.
+pub async fn targets(
+    url: &PostgresUrl,
+    limit: Duration,
+    refusals: &mut Vec<String>,
+) -> Vec<Target> {
+    let mut targets = Vec::new();
+    for (host, port) in url.hosts() {
+        targets.extend(targets_of(url, host, port, limit, refusals).await);
+    }
+    targets
+}
+
+/// Each address of a host, in each mode to be tried.
+async fn targets_of(
+    url: &PostgresUrl,
+    host: &Host,
+    port: u16,
+    limit: Duration,
+    refusals: &mut Vec<String>,
+) -> Vec<Target> {
+    let addresses = match host {
+        Host::Unix(_) => vec![None],
+        Host::Tcp(name) => {
+            match timeout(limit, tokio::net::lookup_host((name.as_str(), port))).await {
+                Ok(Ok(found)) => found.map(Some).collect(),
+                Ok(Err(error)) => {
+                    refusals.push(format!("{name}: {error}"));
+                    Vec::new()
+                }
+                Err(_) => {
+                    refusals.push(format!("{name}: its address is not found in time"));
+                    Vec::new()
+                }
+            }
+        }
+    };
+    let modes = modes(url.tls().mode_for(host));
+    let target = |address| {
+        modes.iter().map(move |mode| Target { host: host.clone(), address, port, mode: *mode })
+    };
+    addresses.into_iter().flat_map(target).collect()
+}
+
+/// The modes to try one after the other: `allow` asks for TLS only when the server refuses
+/// to do without.
+fn modes(mode: TlsMode) -> &'static [TlsMode] {
+    match mode {
+        TlsMode::Disable => &[TlsMode::Disable],
+        TlsMode::Allow => &[TlsMode::Allow, TlsMode::Require],
+        TlsMode::Prefer => &[TlsMode::Prefer],
+        TlsMode::Require => &[TlsMode::Require],
+        TlsMode::VerifyCa => &[TlsMode::VerifyCa],
+        TlsMode::VerifyFull => &[TlsMode::VerifyFull],
+    }
+}
+
+/// Why a server was not taken.
+struct Refusal(String);
+
+impl From<tokio_postgres::Error> for Refusal {
+    fn from(error: tokio_postgres::Error) -> Refusal {
+        Refusal(PostgresError::from(error).with_advice())
+    }
+}
+
+/// Connects to this server, if it is a primary, within this time.
+pub async fn connect_to(
+    url: &PostgresUrl,
+    target: &Target,
+    application: &str,
+    limit: Duration,
+) -> Result<Connection, ConnectError> {
+    let refused = |why: String| ConnectError::Refused { server: target.to_string(), why };
+    let mut config = url.session();
+    config.application_name(application).ssl_mode(ssl_mode(target.mode)).port(target.port);
+    let address = match (&target.host, target.address) {
+        (Host::Unix(path), _) => {
+            config.host_path(path);
+            Address::Unix(path.clone(), target.port)
+        }
+        (Host::Tcp(name), Some(address)) => {
+            config.host(name).hostaddr(address.ip());
+            Address::Tcp(address)
+        }
+        (Host::Tcp(name), None) => {
+            return Err(refused(format!("{name} has no address")));
+        }
+    };
+    let tls = connector(url.tls(), target.mode)?;
+    match timeout(limit, begin(config, tls, address)).await {
+        Ok(begun) => begun.map_err(|refusal| refused(refusal.0)),
+        Err(_) => Err(refused(format!("no answer within {} ms", limit.as_millis()))),
+    }
+}
+
+async fn begin(
+    config: Config,
+    tls: tokio_postgres_rustls::MakeRustlsConnect,
+    address: Address,
+) -> Result<Connection, Refusal> {
+    let (client, connection) = config.connect(tls).await?;
+    let link = Arc::new(Link::default());
+    let driver = Driver(tokio::spawn(drive(connection, Arc::clone(&link))));
+    // From here on the socket is closed if the rest fails.
+    let server = ServerIdentity { address, system: String::new(), timeline: String::new() };
+    let mut connection = Connection { client, server, link, driver };
+    let client = &connection.client;
+    let (set, who) = tokio::join!(client.batch_execute(SETTINGS), client.simple_query(WHO));
+    set?;
+    let [in_recovery, system, timeline] = first_row(who?)?;
+    if in_recovery != "f" {
+        return Err(Refusal("it is a standby".to_string()));
+    }
+    connection.server.system = system;
+    connection.server.timeline = timeline;
+    Ok(connection)
+}
+
+fn first_row<const N: usize>(messages: Vec<SimpleQueryMessage>) -> Result<[String; N], Refusal> {
+    let row = messages.into_iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row),
+        _ => None,
+    });
+    let row = row.ok_or_else(|| Refusal("it does not say which server it is".to_string()))?;
+    let mut columns = [const { String::new() }; N];
+    for (number, column) in columns.iter_mut().enumerate() {
+        *column = row.try_get(number)?.unwrap_or_default().to_string();
+    }
+    Ok(columns)
+}
+
+/// Moves messages until the connection ends. A message is seen here before any later
+/// answer is given to whom asked.
+async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, link: Arc<Link>)
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
+{
+    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+        if let AsyncMessage::Notice(notice) = message
+            && notice.parsed_severity() == Some(Severity::Warning)
+        {
+            link.warnings.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+    link.closed.notify_one();
+}

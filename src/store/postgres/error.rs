@@ -1,0 +1,126 @@
+//! What PostgreSQL answers instead of a result, for the operator: one line that names what
+//! to do where that is known, and never a parameter, a row or a password.
+
+use crate::store::StoreError;
+use std::error::Error;
+use std::fmt;
+use tokio_postgres::error::SqlState;
+
+/// An error of PostgreSQL or of the connection to it. Its details, which may quote a row,
+/// are left out.
+#[derive(Clone, Debug)]
+pub struct PostgresError {
+    /// SQLSTATE; none if the server did not answer.
+    pub state: Option<SqlState>,
+    text: String,
+}
+
+impl PostgresError {
+    /// An error that PostgreSQL has no code for.
+    pub fn other(text: impl Into<String>) -> PostgresError {
+        PostgresError { state: None, text: text.into() }
+    }
+
+    /// The error, and what the operator can do about it where that is known.
+    pub fn with_advice(&self) -> String {
+        match advice(self) {
+            Some(advice) => format!("{self}; {advice}"),
+            None => self.to_string(),
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for PostgresError {
+    fn from(error: tokio_postgres::Error) -> PostgresError {
+        match error.as_db_error() {
+            Some(answer) => PostgresError {
+                state: Some(answer.code().clone()),
+                text: format!("{} (SQLSTATE {})", answer.message(), answer.code().code()),
+            },
+            None => PostgresError { state: None, text: chain(&error) },
+        }
+    }
+}
+
+impl fmt::Display for PostgresError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Error for PostgresError {}
+
+/// An error and its causes on one line. A cause that the error quotes is not repeated.
+fn chain(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let next = error.to_string();
+        if !text.contains(&next) {
+            text = format!("{text}: {next}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// The error of a statement; `doing` is what it was asked to do, as a participle.
+pub fn engine(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> StoreError {
+    move |error| {
+        let error = PostgresError::from(error);
+        match advice(&error) {
+            Some(_) => StoreError::Refused(format!("the database says: {}", error.with_advice())),
+            None => StoreError::Engine { doing, source: Box::new(error) },
+        }
+    }
+}
+
+/// What the operator can do about it.
+fn advice(error: &PostgresError) -> Option<&'static str> {
+    let state = error.state.as_ref()?;
+    let advice = if *state == SqlState::INSUFFICIENT_PRIVILEGE {
+        "fix: `store-orders migrate --print-grants ROLE` prints what a server's role needs; \
+         commands need the tables' owner"
+    } else if *state == SqlState::INVALID_PASSWORD
+        || *state == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
+    {
+        "fix: the user and the password of --store, or pg_hba.conf of the server"
+    } else if *state == SqlState::INVALID_CATALOG_NAME {
+        "fix: create the database with createdb, or name another one in --store"
+    } else if *state == SqlState::UNDEFINED_TABLE
+        || *state == SqlState::UNDEFINED_COLUMN
+        || *state == SqlState::INVALID_SCHEMA_NAME
+    {
+        "fix: `store-orders migrate` creates the tables and brings them up to date, in the \
+         first schema of the search_path"
+    } else if *state == SqlState::READ_ONLY_SQL_TRANSACTION {
+        "fix: name the primary in --store; this server is a standby"
+    } else {
+        return None;
+    };
+    Some(advice)
+}
+
+/// The error of a statement that reads.
+pub fn read(error: tokio_postgres::Error) -> StoreError {
+    engine("read")(error)
+}
+
+/// The error of a statement that writes.
+pub fn written(error: tokio_postgres::Error) -> StoreError {
+    engine("written")(error)
+}
+
+/// The error of a store that does not answer.
+pub fn unreachable_because(why: impl Into<String>) -> StoreError {
+    StoreError::Engine { doing: "reached", source: Box::new(PostgresError::other(why)) }
+}
+
+/// The error of a statement that waits for a lock.
+pub fn waited(error: tokio_postgres::Error) -> StoreError {
+    if error.code() != Some(&SqlState::LOCK_NOT_AVAILABLE) {
+        return written(error);
+    }
+    let source = Box::new(PostgresError::other("another process is writing to it"));
+    StoreError::Engine { doing: "written", source }
+}

@@ -1,0 +1,59 @@
+//! The rights that the role of a server needs, and no more.
+
+use super::columns::value;
+use super::error::read;
+use crate::store::StoreError;
+use tokio_postgres::Client;
+
+/// Tables that a server reads.
+const READ: [&str; 8] = [
+    "store_orders_schema",
+    "identity",
+    "versions",
+    "keys_version",
+    "orders",
+    "pets",
+    "accounts",
+    "keys",
+];
+
+/// What a server writes. The right to lock a row is that to update one of its columns.
+const WRITTEN: [&str; 4] = [
+    "UPDATE (only_row) ON {schema}.versions",
+    "UPDATE (status, version, cancelled_at, cancelled_by, cancelled_in) ON {schema}.orders",
+    "UPDATE (used_at) ON {schema}.keys",
+    "SELECT, INSERT, UPDATE, DELETE ON {schema}.replicas",
+];
+
+/// The statements that let this role serve the store of this connection. They can be
+/// repeated; the tables' owner carries them out.
+pub async fn grants(client: &Client, role: &str) -> Result<String, StoreError> {
+    let quoted = "SELECT quote_ident(current_database()), quote_ident(current_schema()),
+                         quote_ident($1)";
+    let row = client.query_one(quoted, &[&role]).await.map_err(read)?;
+    let (database, schema, role): (String, Option<String>, String) =
+        (value(&row, 0)?, value(&row, 1)?, value(&row, 2)?);
+    let Some(schema) = schema else {
+        return Err(StoreError::Refused(
+            "no schema of the search_path exists, or this role may not use it".to_string(),
+        ));
+    };
+    Ok(statements(&database, &schema, &role))
+}
+
+/// The names are quoted already.
+fn statements(database: &str, schema: &str, role: &str) -> String {
+    let mut text = format!(
+        "-- What a server's role needs. Commands of the operator need the tables' owner.\n\
+         GRANT CONNECT ON DATABASE {database} TO {role};\n\
+         GRANT USAGE ON SCHEMA {schema} TO {role};\n"
+    );
+    for table in READ {
+        text.push_str(&format!("GRANT SELECT ON {schema}.{table} TO {role};\n"));
+    }
+    for right in WRITTEN {
+        let right = right.replace("{schema}", schema);
+        text.push_str(&format!("GRANT {right} TO {role};\n"));
+    }
+    text
+}

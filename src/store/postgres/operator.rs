@@ -1,0 +1,238 @@
+//! What the operator's commands ask of the store in PostgreSQL: each method's statements are
+//! in the file of its rows.
+//!
+//! A change of orders begins with the lock on the one row of `versions`, one of accounts or
+//! keys with its update of `keys_version`: every statement after that sees all that was
+//! committed before (READ COMMITTED), and commits in the order of its version.
+
+mod accounts;
+mod check;
+mod import;
+mod keys;
+mod orders;
+
+pub(super) use import::refuse_nul;
+
+use super::columns::value;
+use super::command::CommandConnection;
+use super::connecting::Connection;
+use super::error::{engine, read, waited, written};
+use super::schema::require_current;
+use super::waiting::with_notice;
+use crate::config::PostgresUrl;
+use crate::store::{
+    Account, CheckReport, ImportOutcome, IssuedKey, KeyRecord, NewKey, NewOrder, OperatorStore,
+    Rotation, Status, StoreError, StoredOrder, WaitNotice,
+};
+use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
+use std::ops::ControlFlow;
+use store_orders_api::plans::{Plan, PlanLimits};
+use store_orders_api::types::Pet;
+use tokio::runtime::Runtime;
+use tokio_postgres::{Client, Transaction};
+
+/// The store, for one command. Its methods block, and are not called from within a runtime.
+pub struct PostgresCommands {
+    /// Drives the connection, while a method runs.
+    runtime: Runtime,
+    connection: Mutex<Connection>,
+    notice: WaitNotice,
+}
+
+impl PostgresCommands {
+    /// Connects to the primary of this store, which must have the newest schema. `notice` is
+    /// called when a method has long waited to write.
+    pub fn connect(url: &PostgresUrl, notice: WaitNotice) -> Result<PostgresCommands, StoreError> {
+        let CommandConnection { runtime, connection } = CommandConnection::open(url)?;
+        runtime.block_on(require_current(&connection.client))?;
+        Ok(PostgresCommands { runtime, connection: Mutex::new(connection), notice })
+    }
+
+    /// Does `work`, which reads.
+    pub(super) fn ask<T>(
+        &self,
+        work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let connection = self.connection.lock();
+        self.runtime.block_on(work(&connection.client))
+    }
+
+    /// Does `work` in one transaction. After an error nothing is changed.
+    pub(super) fn write<T>(
+        &self,
+        work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut connection = self.connection.lock();
+        let Connection { client, link, .. } = &mut *connection;
+        self.runtime.block_on(async {
+            let transaction = client.transaction().await.map_err(written)?;
+            match work(&transaction).await {
+                Ok(done) => {
+                    let warnings = link.warnings();
+                    transaction.commit().await.map_err(uncertain)?;
+                    if link.warnings() == warnings { Ok(done) } else { Err(unconfirmed()) }
+                }
+                Err(error) => {
+                    // The error stands whatever this says: without it the connection's end
+                    // takes the transaction back.
+                    let _ = transaction.rollback().await;
+                    Err(error)
+                }
+            }
+        })
+    }
+
+    /// The same for a change of orders, alone.
+    fn write_orders<T>(
+        &self,
+        work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.write(async |transaction| {
+            lock_orders(transaction, self.notice).await?;
+            work(transaction).await
+        })
+    }
+
+    /// The same for a change of accounts or keys, alone. Servers then read them again.
+    fn write_keys<T>(
+        &self,
+        work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.write(async |transaction| {
+            let raise = "UPDATE keys_version SET version = version + 1";
+            let raised = with_notice(transaction.execute(raise, &[]), self.notice).await;
+            require_one_row("keys_version", raised.map_err(waited)?)?;
+            work(transaction).await
+        })
+    }
+}
+
+/// The error of a COMMIT. Without an answer it may have been carried out.
+fn uncertain(error: tokio_postgres::Error) -> StoreError {
+    match error.code() {
+        Some(_) => written(error),
+        None => engine("asked whether the change was made")(error),
+    }
+}
+
+/// A warning came with the COMMIT: it no longer waited for the synchronous standby.
+fn unconfirmed() -> StoreError {
+    StoreError::Refused(
+        "the change was made, but no standby has confirmed it: a failover can lose it".to_string(),
+    )
+}
+
+/// Waits for the other changes of orders, and keeps them waiting until the transaction ends.
+pub(super) async fn lock_orders(
+    transaction: &Transaction<'_>,
+    notice: WaitNotice,
+) -> Result<(), StoreError> {
+    let lock = transaction.execute("SELECT FROM versions FOR NO KEY UPDATE", &[]);
+    require_one_row("versions", with_notice(lock, notice).await.map_err(waited)?)
+}
+
+/// Without its row, a table of one row makes nobody wait.
+fn require_one_row(table: &str, rows: u64) -> Result<(), StoreError> {
+    if rows == 1 {
+        return Ok(());
+    }
+    let why = format!("the table {table} has {rows} rows instead of one; see store-orders check");
+    Err(StoreError::Refused(why))
+}
+
+impl OperatorStore for PostgresCommands {
+    fn id(&self) -> Result<String, StoreError> {
+        let query = "SELECT store_id FROM identity";
+        let row = self.ask(async |client| client.query_one(query, &[]).await.map_err(read))?;
+        value(&row, 0)
+    }
+
+    fn existing_orders(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        self.existing("SELECT id FROM orders WHERE id = ANY($1)", ids)
+    }
+
+    fn existing_pets(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        self.existing("SELECT id FROM pets WHERE id = ANY($1)", ids)
+    }
+
+    fn import_orders(
+        &self,
+        orders: &[NewOrder],
+        skip_existing: bool,
+        progress: &dyn Fn(),
+    ) -> Result<ImportOutcome, StoreError> {
+        self.import_orders(orders, skip_existing, progress)
+    }
+
+    fn import_pets(
+        &self,
+        pets: &[Pet],
+        skip_existing: bool,
+        progress: &dyn Fn(),
+    ) -> Result<ImportOutcome, StoreError> {
+        self.import_pets(pets, skip_existing, progress)
+    }
+
+    fn ship_orders(&self, ids: &[i64]) -> Result<(), StoreError> {
+        self.ship_orders(ids)
+    }
+
+    fn order(&self, id: i64) -> Result<Option<StoredOrder>, StoreError> {
+        self.order(id)
+    }
+
+    fn for_each_order(
+        &self,
+        status: Option<Status>,
+        visit: &mut dyn FnMut(StoredOrder) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.for_each_order(status, visit)
+    }
+
+    fn create_account(
+        &self,
+        name: &str,
+        plan: Plan,
+        own: Option<PlanLimits>,
+        at: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        self.create_account(name, plan, own, at)
+    }
+
+    fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
+        self.set_plan(name, plan, own)
+    }
+
+    fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError> {
+        self.accounts(now_ms)
+    }
+
+    fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError> {
+        self.account(name, now_ms)
+    }
+
+    fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
+        self.issue_key(new, now_ms)
+    }
+
+    fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
+        self.rotate_key(rotation, now_ms)
+    }
+
+    fn revoke_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
+        self.revoke_key(key_id, now_ms)
+    }
+
+    fn unban_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
+        self.unban_key(key_id, now_ms)
+    }
+
+    fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError> {
+        self.key_records()
+    }
+
+    fn check(&self) -> Result<CheckReport, StoreError> {
+        self.examine()
+    }
+}

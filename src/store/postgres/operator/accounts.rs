@@ -1,0 +1,105 @@
+//! Accounts for the operator's commands: created, moved to another plan, listed.
+
+use super::PostgresCommands;
+use crate::store::postgres::columns::{plan_and_limits, value};
+use crate::store::postgres::error::{read, written};
+use crate::store::rules::{account_exists, check_limits, check_name, no_account};
+use crate::store::{Account, StoreError};
+use chrono::{DateTime, Utc};
+use store_orders_api::plans::{Plan, PlanLimits};
+use store_orders_api::types::utc_text;
+use tokio_postgres::{Row, Transaction};
+
+impl PostgresCommands {
+    /// Creates an account. `own` are the limits of an Enterprise account, and of
+    /// no other.
+    pub fn create_account(
+        &self,
+        name: &str,
+        plan: Plan,
+        own: Option<PlanLimits>,
+        at: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        check_limits(plan, own)?;
+        check_name(name)?;
+        let (per_minute, per_day) = columns_of(own);
+        self.write_keys(async |transaction| {
+            // Not ON CONFLICT, which uses up an id also for an account that is refused.
+            let insert = "INSERT INTO accounts (name, plan, per_minute, per_day, created_at)
+                          SELECT $1, $2, $3, $4, $5
+                          WHERE NOT EXISTS (SELECT FROM accounts WHERE name = $1)";
+            let created = transaction
+                .execute(insert, &[&name, &plan.as_str(), &per_minute, &per_day, &utc_text(&at)])
+                .await
+                .map_err(written)?;
+            if created == 0 { Err(account_exists(name)) } else { Ok(()) }
+        })
+    }
+
+    /// Moves an account to another plan: its limits hold from the next request.
+    pub fn set_plan(
+        &self,
+        name: &str,
+        plan: Plan,
+        own: Option<PlanLimits>,
+    ) -> Result<(), StoreError> {
+        check_limits(plan, own)?;
+        let (per_minute, per_day) = columns_of(own);
+        self.write_keys(async |transaction| {
+            let update = "UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4
+                          WHERE name = $1";
+            let changed = transaction
+                .execute(update, &[&name, &plan.as_str(), &per_minute, &per_day])
+                .await
+                .map_err(written)?;
+            if changed == 0 { Err(no_account(name)) } else { Ok(()) }
+        })
+    }
+
+    /// Every account, by name.
+    pub fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError> {
+        let query = format!("{SELECT_ACCOUNTS} ORDER BY name");
+        let rows = self.ask(async |client| client.query(&query, &[&now_ms]).await.map_err(read))?;
+        rows.iter().map(account).collect()
+    }
+
+    /// The account of this name.
+    pub fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError> {
+        let query = format!("{SELECT_ACCOUNTS} WHERE name = $2");
+        let row = self
+            .ask(async |client| client.query_opt(&query, &[&now_ms, &name]).await.map_err(read))?;
+        row.as_ref().map_or_else(|| Err(no_account(name)), account)
+    }
+}
+
+/// Selects the columns of [`account`]; `$1` is the time in Unix milliseconds.
+const SELECT_ACCOUNTS: &str = "
+    SELECT name, plan, per_minute, per_day, created_at,
+           (SELECT count(*) FROM keys
+            WHERE account = accounts.id AND revoked_at IS NULL
+              AND (expires_at IS NULL OR expires_at > $1)),
+           id
+    FROM accounts";
+
+fn account(row: &Row) -> Result<Account, StoreError> {
+    let (plan, limits) = plan_and_limits(row, 1)?;
+    Ok(Account {
+        name: value(row, 0)?,
+        plan,
+        limits,
+        created_at: value(row, 4)?,
+        keys: value(row, 5)?,
+        id: value(row, 6)?,
+    })
+}
+
+fn columns_of(own: Option<PlanLimits>) -> (Option<i64>, Option<i64>) {
+    own.map(|own| (i64::from(own.per_minute), i64::from(own.per_day))).unzip()
+}
+
+/// The row of the account of this name.
+pub async fn account_row(transaction: &Transaction<'_>, name: &str) -> Result<i64, StoreError> {
+    let query = "SELECT id FROM accounts WHERE name = $1";
+    let row = transaction.query_opt(query, &[&name]).await.map_err(read)?;
+    value(&row.ok_or_else(|| no_account(name))?, 0)
+}

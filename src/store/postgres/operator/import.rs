@@ -1,0 +1,246 @@
+//! Imports of orders and pets, for the operator's commands.
+
+use super::{PostgresCommands, lock_orders};
+use crate::store::postgres::PostgresError;
+use crate::store::postgres::columns::value;
+use crate::store::postgres::copying::Copying;
+use crate::store::postgres::error::{read, waited, written};
+use crate::store::postgres::schema::IMPORT_LOCK;
+use crate::store::postgres::waiting::with_notice;
+use crate::store::rules::imported;
+use crate::store::{ImportOutcome, NewOrder, Status, StoreError};
+use std::collections::HashSet;
+use store_orders_api::types::{Pet, utc_text};
+use tokio_postgres::Transaction;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::Type;
+
+/// Ids looked for with one statement.
+const IDS_AT_ONCE: usize = 50_000;
+
+/// Up to as many orders are written while other changes wait: for about 50 ms.
+const LOCKED_ORDERS: usize = 5_000;
+
+/// How far above the newest version a longer import reserves its own: as many changes may be
+/// committed while it is written. At 10,000 a second they take a day.
+const RESERVED_VERSIONS: i64 = 1_000_000_000;
+
+impl PostgresCommands {
+    /// Those of the ids that `select` finds, in their order.
+    pub fn existing(&self, select: &str, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        let existing = self.ask(async |client| {
+            let statement = client.prepare(select).await.map_err(read)?;
+            let mut existing = HashSet::<i64>::new();
+            for ids in ids.chunks(IDS_AT_ONCE) {
+                for row in client.query(&statement, &[&ids]).await.map_err(read)? {
+                    existing.insert(value(&row, 0)?);
+                }
+            }
+            Ok(existing)
+        })?;
+        Ok(ids.iter().copied().filter(|id| existing.contains(id)).collect())
+    }
+
+    /// Stores all of these orders or none. An id that is in the store already is
+    /// refused, or skipped with `skip_existing`. `progress` is called once per order.
+    pub fn import_orders(
+        &self,
+        orders: &[NewOrder],
+        skip_existing: bool,
+        progress: &dyn Fn(),
+    ) -> Result<ImportOutcome, StoreError> {
+        // The commands have looked for the ids, so that hardly ever one is taken.
+        let copied = self.import(orders.len(), async |transaction, version| {
+            let orders = orders.iter().inspect(|_| progress()).map(|order| (order, version));
+            copy_orders(transaction, "orders", "version", orders).await
+        });
+        match copied {
+            Err(error) if is_taken(&error) => {}
+            copied => {
+                copied?;
+                self.analyze(orders.len());
+                return imported("order", orders.len(), orders.len(), skip_existing, || Ok(None));
+            }
+        }
+        self.import(orders.len(), async |transaction, version| {
+            stage_orders(transaction, orders).await?;
+            let first_taken = first_taken(transaction, "orders").await?;
+            let insert = "
+                INSERT INTO orders (id, pet_id, quantity, ship_date, complete, status, version)
+                SELECT id, pet_id, quantity, ship_date, complete, status, $1
+                FROM staged ORDER BY position ON CONFLICT (id) DO NOTHING";
+            let stored = transaction.execute(insert, &[&version]).await.map_err(written)?;
+            imported("order", orders.len(), count(stored), skip_existing, || Ok(first_taken))
+        })
+    }
+
+    /// Stores all of these pets or none. An id that is in the store already is refused,
+    /// or skipped with `skip_existing`. `progress` is called once per pet.
+    pub fn import_pets(
+        &self,
+        pets: &[Pet],
+        skip_existing: bool,
+        progress: &dyn Fn(),
+    ) -> Result<ImportOutcome, StoreError> {
+        pets.iter().try_for_each(|pet| refuse_nul(pet.id, &pet.name))?;
+        self.write(async |transaction| {
+            self.wait_for_imports(transaction).await?;
+            stage_pets(transaction, pets, progress).await?;
+            let first_taken = first_taken(transaction, "pets").await?;
+            let insert = "INSERT INTO pets (id, name) SELECT id, name FROM staged
+                          ORDER BY position ON CONFLICT (id) DO NOTHING";
+            let stored = transaction.execute(insert, &[]).await.map_err(written)?;
+            imported("pet", pets.len(), count(stored), skip_existing, || Ok(first_taken))
+        })
+    }
+
+    /// Does `write` in one transaction; it is given the version of the orders that it
+    /// writes.
+    ///
+    /// A long import must not keep cancellations waiting. It writes with a version far above
+    /// the newest one, and locks only to commit: no other change commits in between, those
+    /// before have lower versions, and those after go on from its version.
+    fn import<T>(
+        &self,
+        orders: usize,
+        write: impl AsyncFnOnce(&Transaction<'_>, i64) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.write(async |transaction| {
+            self.wait_for_imports(transaction).await?;
+            if orders <= LOCKED_ORDERS {
+                lock_orders(transaction, self.notice).await?;
+                let version = newest_version(transaction).await?.saturating_add(1);
+                return write(transaction, version).await;
+            }
+            let newest = newest_version(transaction).await?;
+            let version = newest.saturating_add(RESERVED_VERSIONS);
+            let done = write(transaction, version).await?;
+            lock_orders(transaction, self.notice).await?;
+            require_unreached(transaction, version).await?;
+            Ok(done)
+        })
+    }
+
+    /// One import at a time: two could reserve the same version, or wait for the ids of each
+    /// other.
+    async fn wait_for_imports(&self, transaction: &Transaction<'_>) -> Result<(), StoreError> {
+        let lock = transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&IMPORT_LOCK]);
+        with_notice(lock, self.notice).await.map_err(waited)?;
+        Ok(())
+    }
+
+    /// Tells the planner of many new orders at once, not when autovacuum finds them. The
+    /// import stands whatever comes of it.
+    fn analyze(&self, orders: usize) {
+        if orders > LOCKED_ORDERS {
+            let _ = self
+                .ask(async |client| client.batch_execute("ANALYZE orders").await.map_err(written));
+        }
+    }
+}
+
+async fn newest_version(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
+    let query = "SELECT coalesce(max(version), 0) FROM orders";
+    value(&transaction.query_one(query, &[]).await.map_err(read)?, 0)
+}
+
+/// Refuses a version that other changes have reached: a server could have seen it already.
+async fn require_unreached(transaction: &Transaction<'_>, version: i64) -> Result<(), StoreError> {
+    // Changes reach it by the version below, whose orders never change again.
+    let query = "SELECT coalesce(max(version), 0) FROM orders WHERE version < $1";
+    let row = transaction.query_one(query, &[&version]).await.map_err(read)?;
+    if value::<i64>(&row, 0)? < version.saturating_sub(1) {
+        return Ok(());
+    }
+    Err(StoreError::Refused(
+        "orders changed too often while these were written; nothing was imported".to_string(),
+    ))
+}
+
+/// Copies the orders into this table, each with the number that it is given.
+async fn copy_orders(
+    transaction: &Transaction<'_>,
+    table: &str,
+    number_column: &str,
+    orders: impl Iterator<Item = (&NewOrder, i64)>,
+) -> Result<(), StoreError> {
+    let columns = [
+        ("id", Type::INT8),
+        ("pet_id", Type::INT8),
+        ("quantity", Type::INT4),
+        ("ship_date", Type::TEXT),
+        ("complete", Type::BOOL),
+        ("status", Type::TEXT),
+        (number_column, Type::INT8),
+    ];
+    let mut copying = Copying::begin(transaction, table, &columns).await?;
+    for (order, number) in orders {
+        let ship_date = order.ship_date.as_ref().map(utc_text);
+        let status = if order.shipped { Status::Shipped } else { Status::Pending }.as_str();
+        let NewOrder { id, pet_id, quantity, complete, .. } = order;
+        copying.write(&[id, pet_id, quantity, &ship_date, complete, &status, &number]).await?;
+    }
+    copying.finish().await.map(drop)
+}
+
+/// Writes the orders to a table of this transaction alone.
+async fn stage_orders(
+    transaction: &Transaction<'_>,
+    orders: &[NewOrder],
+) -> Result<(), StoreError> {
+    let table = "CREATE TEMP TABLE staged (id bigint, pet_id bigint, quantity integer,
+                     ship_date text, complete boolean, status text, position bigint)
+                 ON COMMIT DROP";
+    transaction.batch_execute(table).await.map_err(written)?;
+    copy_orders(transaction, "staged", "position", orders.iter().zip(1..)).await
+}
+
+/// The same for pets.
+async fn stage_pets(
+    transaction: &Transaction<'_>,
+    pets: &[Pet],
+    progress: &dyn Fn(),
+) -> Result<(), StoreError> {
+    let table = "CREATE TEMP TABLE staged (id bigint, name text, position bigint) ON COMMIT DROP";
+    transaction.batch_execute(table).await.map_err(written)?;
+    let columns = [("id", Type::INT8), ("name", Type::TEXT), ("position", Type::INT8)];
+    let mut copying = Copying::begin(transaction, "staged", &columns).await?;
+    for (pet, position) in pets.iter().zip(1_i64..) {
+        copying.write(&[&pet.id, &pet.name, &position]).await?;
+        progress();
+    }
+    copying.finish().await.map(drop)
+}
+
+/// The first staged id that is in this table already.
+async fn first_taken(
+    transaction: &Transaction<'_>,
+    table: &str,
+) -> Result<Option<i64>, StoreError> {
+    let query =
+        format!("SELECT staged.id FROM staged JOIN {table} USING (id) ORDER BY position LIMIT 1");
+    let row = transaction.query_opt(&query, &[]).await.map_err(read)?;
+    row.map(|row| value(&row, 0)).transpose()
+}
+
+/// Refuses the one character that PostgreSQL does not store.
+pub fn refuse_nul(pet: i64, name: &str) -> Result<(), StoreError> {
+    if !name.contains('\0') {
+        return Ok(());
+    }
+    Err(StoreError::Refused(format!(
+        "the name of pet {pet} has a NUL character, which the database does not store; nothing was \
+         imported"
+    )))
+}
+
+/// Whether an id was in the store already, or twice among those given.
+fn is_taken(error: &StoreError) -> bool {
+    let StoreError::Engine { source, .. } = error else { return false };
+    let error: Option<&PostgresError> = source.downcast_ref();
+    error.is_some_and(|error| error.state == Some(SqlState::UNIQUE_VIOLATION))
+}
+
+fn count(rows: u64) -> usize {
+    usize::try_from(rows).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,228 @@
+//! The schema's versions: what brings a database of each version to the next, and which
+//! programs may use it.
+
+use super::error::{PostgresError, engine, read, waited};
+use super::waiting::{WaitNotice, with_notice};
+use crate::store::StoreError;
+use semver::Version;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::{Client, GenericClient};
+
+/// One step of the schema, applied in a transaction of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Migration {
+    /// What it does, for the operator.
+    pub what: &'static str,
+    /// Its statements.
+    pub sql: &'static str,
+    /// The oldest program that may use the database afterwards: servers of an older one
+    /// stop being ready, those from it on are not disturbed.
+    pub oldest_program: &'static str,
+}
+
+/// Each brings a database of the version of its position to the next.
+pub const MIGRATIONS: &[Migration] = &[Migration {
+    what: "the tables of orders, pets, accounts and keys",
+    sql: include_str!("schema_1.sql"),
+    oldest_program: "1.0.0",
+}];
+
+/// Held by `migrate` and `restore`, of which one at a time runs on a database: "stor", 1.
+pub const SCHEMA_LOCK: i64 = 0x7374_6f72_0000_0001;
+
+/// Held by imports, of which one at a time runs on a database: "stor", 2.
+pub const IMPORT_LOCK: i64 = 0x7374_6f72_0000_0002;
+
+/// What a database says of its schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Found {
+    version: i32,
+    oldest_program: String,
+}
+
+/// The version of this program.
+pub fn this_program() -> Version {
+    parse_program(env!("CARGO_PKG_VERSION")).unwrap_or_else(|_| Version::new(0, 0, 0))
+}
+
+/// Applies the missing migrations, and returns a line for each thing that was done.
+pub async fn migrate(client: &mut Client, notice: WaitNotice) -> Result<Vec<String>, StoreError> {
+    migrate_with(client, MIGRATIONS, notice).await
+}
+
+/// The same with these migrations, of which a test has more than the program.
+pub async fn migrate_with(
+    client: &mut Client,
+    migrations: &[Migration],
+    notice: WaitNotice,
+) -> Result<Vec<String>, StoreError> {
+    let lock = client.execute("SELECT pg_advisory_lock($1)", &[&SCHEMA_LOCK]);
+    with_notice(lock, notice).await.map_err(waited)?;
+    let migrated = apply_missing(client, migrations).await;
+    let unlock = client.execute("SELECT pg_advisory_unlock($1)", &[&SCHEMA_LOCK]).await;
+    let done = migrated?;
+    unlock.map_err(engine("migrated"))?;
+    Ok(done)
+}
+
+async fn apply_missing(
+    client: &mut Client,
+    migrations: &[Migration],
+) -> Result<Vec<String>, StoreError> {
+    let found = match found(client).await? {
+        Some(found) if i64::from(found.version) > newest(migrations) => {
+            return Err(newer(&found, migrations));
+        }
+        Some(found) => found.version,
+        None => {
+            require_usable(client).await?;
+            0
+        }
+    };
+    let mut done = Vec::new();
+    for (migration, version) in migrations.iter().zip(1..).skip(usize_of(found)) {
+        apply(client, migration, version).await?;
+        done.push(format!("schema {version}: {}", migration.what));
+    }
+    if done.is_empty() {
+        done.push(format!("schema {found} is the newest; nothing to do"));
+    }
+    Ok(done)
+}
+
+async fn apply(client: &mut Client, migration: &Migration, version: i32) -> Result<(), StoreError> {
+    let failed = |error: tokio_postgres::Error| match error.code() {
+        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
+            let error = PostgresError::from(error);
+            refused(format!(
+                "the database says: {error}; fix: migrate as the owner of the tables, or GRANT \
+                 USAGE, CREATE ON SCHEMA to this role first"
+            ))
+        }
+        _ => engine("migrated")(error),
+    };
+    let transaction = client.transaction().await.map_err(failed)?;
+    transaction.batch_execute(migration.sql).await.map_err(failed)?;
+    let row = "INSERT INTO store_orders_schema (version, oldest_program) VALUES ($1, $2)
+               ON CONFLICT (only_row) DO UPDATE
+               SET version = excluded.version, oldest_program = excluded.oldest_program";
+    transaction.execute(row, &[&version, &migration.oldest_program]).await.map_err(failed)?;
+    transaction.commit().await.map_err(failed)
+}
+
+/// Refuses a database that this program cannot use: one without a store, with an older
+/// schema, or with one that asks for a newer program. A newer schema that does not is used.
+pub async fn require_current(client: &impl GenericClient) -> Result<(), StoreError> {
+    require_current_with(client, MIGRATIONS, &this_program()).await
+}
+
+/// The same for a program of this version with these migrations.
+pub async fn require_current_with(
+    client: &impl GenericClient,
+    migrations: &[Migration],
+    program: &Version,
+) -> Result<(), StoreError> {
+    let Some(found) = found(client).await? else {
+        return Err(refused(
+            "the database has no store; `store-orders migrate` creates one, and \
+             `store-orders restore` fills it from a backup",
+        ));
+    };
+    if i64::from(found.version) < newest(migrations) {
+        return Err(refused(format!(
+            "the database has schema {}, and this program needs {}; fix: `store-orders migrate`",
+            found.version,
+            newest(migrations)
+        )));
+    }
+    // What cannot be read as a version was written by a program that is newer still.
+    match parse_program(&found.oldest_program) {
+        Ok(oldest) if oldest <= *program => Ok(()),
+        _ => Err(refused(format!(
+            "the database has schema {}, which needs store-orders {} or newer; this is {program}",
+            found.version, found.oldest_program
+        ))),
+    }
+}
+
+/// What the database says of its schema; none if it has no store.
+async fn found(client: &impl GenericClient) -> Result<Option<Found>, StoreError> {
+    let exists = "SELECT to_regclass(quote_ident(current_schema()) || '.store_orders_schema')
+                  IS NOT NULL";
+    if !client.query_one(exists, &[]).await.and_then(|row| row.try_get(0)).map_err(read)? {
+        return Ok(None);
+    }
+    let row = client
+        .query_opt("SELECT version, oldest_program FROM store_orders_schema", &[])
+        .await
+        .map_err(read)?;
+    row.map(|row| Ok(Found { version: row.try_get(0)?, oldest_program: row.try_get(1)? }))
+        .transpose()
+        .map_err(read)
+}
+
+/// Refuses a database whose tables are another program's, or whose texts are not UTF-8.
+async fn require_usable(client: &impl GenericClient) -> Result<(), StoreError> {
+    let row = client
+        .query_one(
+            "SELECT current_schema()::text, current_database()::text,
+                    current_setting('server_encoding'),
+                    (SELECT relname::text FROM pg_class c
+                     WHERE relnamespace = (SELECT oid FROM pg_namespace
+                                           WHERE nspname = current_schema())
+                       AND relkind IN ('r', 'p', 'v', 'm', 'f')
+                       AND NOT EXISTS (SELECT FROM pg_depend
+                                       WHERE objid = c.oid AND deptype = 'e')
+                     ORDER BY relname LIMIT 1)",
+            &[],
+        )
+        .await
+        .map_err(read)?;
+    let text = |column: usize| row.try_get::<_, Option<String>>(column).map_err(read);
+    let database = text(1)?.unwrap_or_default();
+    let Some(schema) = text(0)? else {
+        return Err(refused(format!(
+            "no schema of the search_path exists in the database {database:?}, or this role may \
+             not use it; fix: create it, or name another one in --store"
+        )));
+    };
+    if text(2)?.as_deref() != Some("UTF8") {
+        return Err(refused(format!(
+            "the database {database:?} does not keep its texts in UTF-8; fix: createdb with \
+             --encoding UTF8 --template template0"
+        )));
+    }
+    match text(3)? {
+        None => Ok(()),
+        Some(table) => Err(refused(format!(
+            "the schema {schema:?} of the database {database:?} has tables of another program \
+             ({table:?}); name an empty database in --store, or another search_path"
+        ))),
+    }
+}
+
+fn parse_program(text: &str) -> Result<Version, semver::Error> {
+    let Version { major, minor, patch, .. } = Version::parse(text)?;
+    Ok(Version::new(major, minor, patch))
+}
+
+fn newest(migrations: &[Migration]) -> i64 {
+    i64::try_from(migrations.len()).unwrap_or(i64::MAX)
+}
+
+fn usize_of(version: i32) -> usize {
+    usize::try_from(version).unwrap_or(0)
+}
+
+fn newer(found: &Found, migrations: &[Migration]) -> StoreError {
+    refused(format!(
+        "the database has schema {}, and this program knows up to {}; use a newer store-orders \
+         to migrate it",
+        found.version,
+        newest(migrations)
+    ))
+}
+
+fn refused(why: impl Into<String>) -> StoreError {
+    StoreError::Refused(why.into())
+}

@@ -1,0 +1,296 @@
+//! What a running server asks of the store.
+
+use super::batch::{Batch, Done};
+use super::columns::{plan_and_limits, value};
+use super::connecting::Connection;
+use super::error::{read, unreachable_because, written};
+use super::heartbeat::{beat, deregister};
+use super::replica::Replica;
+use super::session::{OpenError, READ_LIMIT, Session, versions_in, within};
+use super::sessions::{Current, Opener, carry_out, current};
+use crate::config::PostgresUrl;
+use crate::keys::Digest;
+use crate::store::{
+    Cancellation, CancelledBatch, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange,
+    OrderCounts, OrdersVersion, PolledVersions, Store, StoreError, Structure, VersionCheck,
+};
+use futures::{StreamExt, pin_mut};
+use slog::Logger;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use store_orders_api::types::Pet;
+use tokio::runtime::Handle;
+use tokio::sync::{oneshot, watch};
+use tokio_postgres::Row;
+use tokio_postgres::types::Type;
+
+/// No version: what a list reflects does not move by it.
+const NO_VERSION: i64 = -1;
+
+/// The store in PostgreSQL, as a server uses it. Its blocking methods may be called on any
+/// thread, also on one of the runtime's.
+pub struct PostgresStore {
+    runtime: Handle,
+    sessions: watch::Receiver<Current>,
+    replica: Arc<Replica>,
+}
+
+impl PostgresStore {
+    /// Opens the store; its tasks run on this runtime, which needs several threads. With
+    /// `commits_checks`, every check of lists is a commit. Blocks.
+    pub fn open(
+        runtime: &Handle,
+        url: PostgresUrl,
+        commits_checks: bool,
+        log: Logger,
+    ) -> Result<PostgresStore, StoreError> {
+        let replica = Arc::new(Replica::default());
+        let opener = Opener { url, replica: Arc::clone(&replica), commits_checks, log };
+        let start = || runtime.block_on(opener.start());
+        let sessions = tokio::task::block_in_place(start).map_err(|error| match error {
+            OpenError::Store(error) => error,
+            other => unreachable_because(other.to_string()),
+        })?;
+        Ok(PostgresStore { runtime: runtime.clone(), sessions, replica })
+    }
+
+    /// The store's id: 128 random bits in hex.
+    pub fn id(&self) -> Result<String, StoreError> {
+        Ok(current(&self.sessions)?.store_id.clone())
+    }
+
+    /// Tells the operator, through the store, where this server listens.
+    pub fn announce(&self, address: String) {
+        self.replica.set_address(address);
+    }
+
+    /// Removes this server from those that the store shows to the operator, within this
+    /// time. It serves no list afterwards.
+    pub fn leave(&self, timeout: Duration) -> Result<(), StoreError> {
+        let session = current(&self.sessions)?;
+        self.replica.leave();
+        self.wait(session.answer(timeout, deregister(&session, &self.replica)))
+    }
+
+    fn wait<T>(&self, asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+        tokio::task::block_in_place(|| self.runtime.block_on(asked))
+    }
+}
+
+impl Store for PostgresStore {
+    fn check_versions(&self) -> Result<VersionCheck, StoreError> {
+        let session = current(&self.sessions)?;
+        let (sender, answer) = oneshot::channel();
+        session.ask(sender);
+        Ok(VersionCheck::Awaited(answer))
+    }
+
+    fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
+        let session = current(&self.sessions)?;
+        let sent = Instant::now();
+        let asked = async {
+            let client = &session.background.client;
+            let row = client.query_one(&session.select_versions, &[]).await.map_err(read)?;
+            versions_in(&row, session.history)
+        };
+        let versions = self.wait(session.answer(READ_LIMIT, asked))?;
+        self.replica.saw(versions);
+        // A primary that was replaced answers too: what it says is as old as its last
+        // confirmed commit.
+        let confirmed = session.confirmed_at();
+        let as_of = confirmed.ok_or_else(|| unreachable_because("no heartbeat yet"))?.min(sent);
+        Ok(PolledVersions { versions, as_of })
+    }
+
+    fn for_each_order_since(
+        &self,
+        version: OrdersVersion,
+        visit: &mut dyn FnMut(OrderChange<'_>),
+    ) -> Result<OrdersVersion, StoreError> {
+        let session = current(&self.sessions)?;
+        if session.history != version.history {
+            return Err(unreachable_because("the store is at another history by now"));
+        }
+        let number = self.wait(async {
+            let reader = session.reader.lock().await;
+            let read = read_orders(&session, &reader, version.number, visit).await;
+            // The transaction of a read that failed is not for the next reader.
+            read.inspect_err(|error| session.end(error))
+        })?;
+        session.require_open()?;
+        self.replica.lists(number);
+        Ok(OrdersVersion { history: session.history, number })
+    }
+
+    fn cancel(&self, cancellations: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
+        let now = Instant::now();
+        let batch = Batch::of(cancellations, now);
+        let history = current(&self.sessions).map_or(0, |session| session.history);
+        let (before, after) = (NO_VERSION, NO_VERSION);
+        if batch.is_empty() {
+            return Ok(CancelledBatch { outcomes: batch.expired(), history, before, after });
+        }
+        let deadline = cancellations.iter().map(|one| one.deadline).max().unwrap_or(now);
+        let done = self.wait(carry_out(&self.sessions, &batch, deadline))?;
+        let (Done { outcomes, version }, history) = done;
+        Ok(match version {
+            Some(version) => {
+                CancelledBatch { outcomes, history, before: version - 1, after: version }
+            }
+            None => CancelledBatch { outcomes, history, before, after },
+        })
+    }
+
+    fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
+        let session = current(&self.sessions)?;
+        self.wait(async {
+            let reader = session.reader.lock().await;
+            let query = "SELECT name FROM pets WHERE id = $1";
+            let rows = async {
+                reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read)
+            };
+            let rows = session.answer(READ_LIMIT, rows).await?;
+            rows.first().map(|row| Ok(Pet { id, name: value(row, 0)? })).transpose()
+        })
+    }
+
+    fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError> {
+        let session = current(&self.sessions)?;
+        let query = "SELECT keys.digest, keys.row, keys.id, keys.account, accounts.plan,
+                            accounts.per_minute, accounts.per_day, keys.expires_at,
+                            keys.revoked_at IS NOT NULL, keys.used_at, keys.unbanned_at
+                     FROM keys JOIN accounts ON accounts.id = keys.account";
+        let asked = async { session.background.client.query(query, &[]).await.map_err(read) };
+        // All keys: it may take longer than other answers.
+        let rows = self.wait(session.answer(5 * READ_LIMIT, asked))?;
+        rows.iter().map(key_row).collect()
+    }
+
+    fn count_orders(&self) -> Result<OrderCounts, StoreError> {
+        let session = current(&self.sessions)?;
+        let query = "SELECT count(*) FILTER (WHERE status = 'pending'),
+                            count(*) FILTER (WHERE status = 'shipped'),
+                            count(*) FILTER (WHERE status = 'cancelled') FROM orders";
+        let row = self.wait(async {
+            let reader = session.reader.lock().await;
+            let asked = async { reader.client.query_one(query, &[]).await.map_err(read) };
+            // It reads every row, and may take longer than other answers.
+            session.answer(5 * READ_LIMIT, asked).await
+        })?;
+        let count = |column| value(&row, column);
+        Ok(OrderCounts { pending: count(0)?, shipped: count(1)?, cancelled: count(2)? })
+    }
+
+    fn quick_check(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError> {
+        Ok(Structure::CheckedByEngine)
+    }
+
+    fn check_ready(&self) -> Result<(), StoreError> {
+        let session = current(&self.sessions)?;
+        session.require_confirmed()?;
+        match session.outdated() {
+            Some(why) => Err(StoreError::Refused(why)),
+            None => Ok(()),
+        }
+    }
+
+    fn try_write(&self) -> Result<(), StoreError> {
+        let session = current(&self.sessions)?;
+        self.wait(session.answer(READ_LIMIT, beat(&session, &self.replica)))
+    }
+
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
+        let session = current(&self.sessions)?;
+        let (rows, times): (Vec<i64>, Vec<i64>) = uses.iter().copied().unzip();
+        // A cache that was just read again may not know the last recorded use. The last of a
+        // key's uses in one call wins.
+        let update = "
+            UPDATE keys SET used_at = use.at
+            FROM (SELECT k AS key, max(t) AS at
+                  FROM unnest($1::bigint[], $2::bigint[]) u (k, t) GROUP BY k) use
+            WHERE keys.row = use.key
+              AND (used_at IS NULL OR abs(use.at - used_at) >= $3)";
+        let asked = async {
+            let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] = [
+                (&rows, Type::INT8_ARRAY),
+                (&times, Type::INT8_ARRAY),
+                (&MIN_USE_INTERVAL_MS, Type::INT8),
+            ];
+            session.background.client.query_typed(update, &parameters).await.map_err(written)
+        };
+        self.wait(session.answer(READ_LIMIT, asked)).map(drop)
+    }
+}
+
+/// Reads the orders that changed after this version; returns the version that was read.
+async fn read_orders(
+    session: &Session,
+    reader: &Connection,
+    version: i64,
+    visit: &mut dyn FnMut(OrderChange<'_>),
+) -> Result<i64, StoreError> {
+    let client = &reader.client;
+    let begun = async {
+        // One snapshot: the rows and the version belong together.
+        client
+            .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            .await
+            .map_err(read)?;
+        let highest = "SELECT coalesce(max(version), 0) FROM orders";
+        let row = client.query_typed(highest, &[]).await.map_err(read)?;
+        row.first().map_or(Ok(0), |row| value(row, 0))
+    };
+    let reflected: i64 = session.answer(READ_LIMIT, begun).await?;
+    // At version 0 no list shows a cancelled order yet.
+    let query = if version == 0 {
+        "SELECT id, pet_id, quantity, ship_date, complete, false FROM orders
+         WHERE status <> 'cancelled' AND version > $1 ORDER BY id"
+    } else {
+        "SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled' FROM orders
+         WHERE version > $1 ORDER BY id"
+    };
+    let rows = client.query_typed_raw(query, [(version, Type::INT8)]).await.map_err(read)?;
+    pin_mut!(rows);
+    // Limited is the time to the next row: a long list takes longer.
+    while let Some(row) = within(READ_LIMIT, async { Ok(rows.next().await) }).await? {
+        visit_row(&row.map_err(read)?, visit)?;
+    }
+    let committed = async { client.batch_execute("COMMIT").await.map_err(read) };
+    session.answer(READ_LIMIT, committed).await?;
+    Ok(reflected)
+}
+
+fn visit_row(row: &Row, visit: &mut dyn FnMut(OrderChange<'_>)) -> Result<(), StoreError> {
+    let id = value(row, 0)?;
+    if value(row, 5)? {
+        visit(OrderChange::Removed(id));
+        return Ok(());
+    }
+    visit(OrderChange::Listed(ListedOrder {
+        id,
+        pet_id: value(row, 1)?,
+        quantity: value(row, 2)?,
+        ship_date: value(row, 3)?,
+        complete: value(row, 4)?,
+    }));
+    Ok(())
+}
+
+fn key_row(row: &Row) -> Result<(Digest, KeyRow), StoreError> {
+    let (plan, limits) = plan_and_limits(row, 4)?;
+    let digest: &[u8] = value(row, 0)?;
+    let digest = <[u8; 32]>::try_from(digest)
+        .map_err(|_| unreachable_because("a key's digest is not 32 bytes long"))?;
+    let key = KeyRow {
+        row: value(row, 1)?,
+        id: Arc::from(value::<&str>(row, 2)?),
+        account: value(row, 3)?,
+        plan,
+        limits,
+        expires_at_ms: value(row, 7)?,
+        revoked: value(row, 8)?,
+        used_at_ms: value::<Option<i64>>(row, 9)?.unwrap_or(0),
+        unbanned_at_ms: value::<Option<i64>>(row, 10)?.unwrap_or(0),
+    };
+    Ok((Digest(digest), key))
+}

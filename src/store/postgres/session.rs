@@ -1,0 +1,280 @@
+//! A session: four connections to one server, each with a fixed role. The loss of any, an
+//! answer that is late, or a difference among them ends all four, and nothing that was
+//! answered through an ended session is applied.
+//!
+//! A primary that was replaced still answers reads. So a session counts only until a second
+//! after the *sending* of its last confirmed heartbeat: a commit, which a replaced primary
+//! with a synchronous standby cannot confirm.
+
+use super::columns::value;
+use super::connecting::{ConnectError, Connection, Link, ServerIdentity, Target, connect_to};
+use super::error::{PostgresError, read, unreachable_because};
+use super::schema::require_current;
+use super::statements::{BatchStatements, HeartbeatStatements};
+use crate::config::PostgresUrl;
+use crate::store::{StoreError, Versions};
+use parking_lot::Mutex;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::timeout;
+use tokio_postgres::{Row, Statement};
+
+/// How long each attempt to connect may take, for each address.
+pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
+
+/// How long a session counts after its last confirmed heartbeat was sent, and so also how
+/// long an older one may still count after another primary was reached.
+pub const CONFIRMED_FOR: Duration = Duration::from_secs(1);
+
+/// How long an answer may take that waits for nobody's lock or commit.
+pub const READ_LIMIT: Duration = Duration::from_secs(2);
+
+/// Both versions. An import that is not committed yet is in neither.
+pub const SELECT_VERSIONS: &str =
+    "SELECT (SELECT coalesce(max(version), 0) FROM orders), (SELECT version FROM keys_version)";
+
+/// What a list waits for.
+pub type CheckSender = oneshot::Sender<Result<Versions, Arc<StoreError>>>;
+
+/// Four connections to one server.
+pub struct Session {
+    /// The history that it is at.
+    pub history: u64,
+    /// The store's id.
+    pub store_id: String,
+    /// Which server it is.
+    pub server: ServerIdentity,
+    /// No cancellation is acknowledged before: an older session, to a primary that was
+    /// replaced, may still count until then.
+    pub acknowledges_from: Instant,
+    /// Cancels orders.
+    pub writer: Connection,
+    /// Its statements.
+    pub batch: BatchStatements,
+    /// Pets and changed orders, one reader at a time.
+    pub reader: tokio::sync::Mutex<Connection>,
+    reader_link: Arc<Link>,
+    /// Keys, their uses, heartbeats.
+    pub background: Connection,
+    /// Its statements.
+    pub heartbeat: HeartbeatStatements,
+    /// [`SELECT_VERSIONS`] on the background's connection.
+    pub select_versions: Statement,
+    checks: mpsc::UnboundedSender<CheckSender>,
+    /// When the last confirmed heartbeat was sent; none before the first.
+    confirmed: Mutex<Option<Instant>>,
+    has_ended: AtomicBool,
+    ended: Notify,
+    why: Mutex<Option<String>>,
+    /// Why this program should not serve the store, since its schema changed.
+    outdated: Mutex<Option<String>>,
+}
+
+/// What is opened before it is known which history it is at.
+pub struct Opened {
+    /// Which server it is.
+    pub server: ServerIdentity,
+    /// The store's id.
+    pub store_id: String,
+    /// What it holds; its history is not known yet.
+    pub versions: Versions,
+    /// When the first connection was open.
+    pub at: Instant,
+    connections: [Connection; 4],
+}
+
+/// Why a session was not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// No primary was reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The connections came to different servers.
+    #[error("the connections came to different servers")]
+    Different,
+    /// The store refuses.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Opened {
+    /// Opens the connections to this server, and refuses a store whose schema does not fit.
+    pub async fn open(url: &PostgresUrl, target: &Target) -> Result<Opened, OpenError> {
+        let writer = connect_to(url, target, "store-orders writer", CONNECT_LIMIT).await?;
+        let at = Instant::now();
+        let [checker, reader, background] = others(url, target).await?;
+        let connections = [writer, checker, reader, background];
+        let [first, rest @ ..] = &connections;
+        if rest.iter().any(|other| other.server != first.server) {
+            return Err(OpenError::Different);
+        }
+        let server = first.server.clone();
+        let (store_id, versions) = within(READ_LIMIT, async {
+            require_current(&first.client).await?;
+            let id = first.client.query_one("SELECT store_id FROM identity", &[]).await;
+            let versions = first.client.query_one(SELECT_VERSIONS, &[]).await;
+            let (id, versions) = (id.map_err(read)?, versions.map_err(read)?);
+            Ok((id.try_get(0).map_err(read)?, versions_in(&versions, 0)?))
+        })
+        .await?;
+        Ok(Opened { server, store_id, versions, at, connections })
+    }
+}
+
+async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 3], ConnectError> {
+    let again = |role| connect_to(url, target, role, CONNECT_LIMIT);
+    let (checker, reader, background) = tokio::join!(
+        again("store-orders checker"),
+        again("store-orders reader"),
+        again("store-orders background"),
+    );
+    Ok([checker?, reader?, background?])
+}
+
+impl Session {
+    /// The session at this history; lists that ask for the versions come out of the
+    /// receiver, to be answered through the connection.
+    pub async fn begin(
+        opened: Opened,
+        history: u64,
+        acknowledges_from: Instant,
+    ) -> Result<(Arc<Session>, mpsc::UnboundedReceiver<CheckSender>, Connection), StoreError> {
+        let Opened { server, store_id, connections, .. } = opened;
+        let [writer, checker, reader, background] = connections;
+        let batch = BatchStatements::prepare(&writer.client).await.map_err(read)?;
+        let heartbeat = HeartbeatStatements::prepare(&background.client).await.map_err(read)?;
+        let select_versions = background.client.prepare(SELECT_VERSIONS).await.map_err(read)?;
+        let (checks, asked) = mpsc::unbounded_channel();
+        let session = Session {
+            history,
+            store_id,
+            server,
+            acknowledges_from,
+            writer,
+            batch,
+            reader_link: Arc::clone(&reader.link),
+            reader: tokio::sync::Mutex::new(reader),
+            background,
+            heartbeat,
+            select_versions,
+            checks,
+            confirmed: Mutex::default(),
+            has_ended: AtomicBool::new(false),
+            ended: Notify::new(),
+            why: Mutex::default(),
+            outdated: Mutex::default(),
+        };
+        Ok((Arc::new(session), asked, checker))
+    }
+
+    /// Has a list wait for the versions.
+    pub fn ask(&self, sender: CheckSender) {
+        // Dropped if the session has ended, which the list takes for an error.
+        let _ = self.checks.send(sender);
+    }
+
+    /// A heartbeat that was sent then was confirmed.
+    pub fn confirm(&self, sent: Instant) {
+        *self.confirmed.lock() = Some(sent);
+    }
+
+    /// When the last confirmed heartbeat was sent.
+    pub fn confirmed_at(&self) -> Option<Instant> {
+        *self.confirmed.lock()
+    }
+
+    /// An error unless what was answered until now counts.
+    pub fn require_confirmed(&self) -> Result<(), StoreError> {
+        self.require_open()?;
+        match self.confirmed_at() {
+            Some(sent) if sent.elapsed() < CONFIRMED_FOR => Ok(()),
+            _ => Err(unreachable_because("its primary confirmed no commit within a second")),
+        }
+    }
+
+    /// An error if the session has ended.
+    pub fn require_open(&self) -> Result<(), StoreError> {
+        match self.has_ended.load(Ordering::SeqCst) {
+            false => Ok(()),
+            true => Err(unreachable_because(self.why_ended())),
+        }
+    }
+
+    /// Ends the session.
+    pub fn end(&self, why: &dyn std::fmt::Display) {
+        self.why.lock().get_or_insert_with(|| why.to_string());
+        self.has_ended.store(true, Ordering::SeqCst);
+        self.ended.notify_one();
+    }
+
+    /// Why it ended.
+    pub fn why_ended(&self) -> String {
+        self.why.lock().clone().unwrap_or_else(|| "the connection ended".to_string())
+    }
+
+    /// Waits until the session has been ended, or a connection of it.
+    pub async fn ended(&self) {
+        tokio::select! {
+            () = self.ended.notified() => {}
+            () = self.writer.link.closed() => self.end(&"the writer's connection was closed"),
+            () = self.reader_link.closed() => self.end(&"the reader's connection was closed"),
+            () = self.background.link.closed() => {
+                self.end(&"the background's connection was closed");
+            }
+        }
+        // What still waits for an answer has an error at once.
+        self.writer.close();
+        self.background.close();
+    }
+
+    /// What the last look at the schema found: why this program should not serve it.
+    pub fn set_outdated(&self, why: Option<String>) {
+        *self.outdated.lock() = why;
+    }
+
+    /// Why this program should no longer serve the store.
+    pub fn outdated(&self) -> Option<String> {
+        self.outdated.lock().clone()
+    }
+
+    /// An answer of this session, or an error if it is late, or was given through a session
+    /// that has ended. A late answer ends the session.
+    pub async fn answer<T>(
+        &self,
+        limit: Duration,
+        asked: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let answer = within(limit, asked).await;
+        match &answer {
+            Ok(_) => self.require_open()?,
+            Err(error) if is_of_connection(error) => self.end(error),
+            Err(_) => {}
+        }
+        answer
+    }
+}
+
+/// The answer, or an error if it is late.
+pub async fn within<T>(
+    limit: Duration,
+    asked: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    match timeout(limit, asked).await {
+        Ok(answer) => answer,
+        Err(_) => Err(unreachable_because(format!("no answer within {} ms", limit.as_millis()))),
+    }
+}
+
+/// Whether the connection failed, and not only the statement.
+fn is_of_connection(error: &StoreError) -> bool {
+    let StoreError::Engine { source, .. } = error else { return false };
+    source.downcast_ref::<PostgresError>().is_some_and(|error| error.state.is_none())
+}
+
+/// The row of [`SELECT_VERSIONS`], as of this history.
+pub fn versions_in(row: &Row, history: u64) -> Result<Versions, StoreError> {
+    Ok(Versions { history, orders: value(row, 0)?, keys: value(row, 1)? })
+}

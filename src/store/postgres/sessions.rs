@@ -1,0 +1,242 @@
+//! Sessions one after the other: when one ends, the next is opened, and what it finds decides
+//! whether its versions continue those of the one before.
+
+use super::batch::{Batch, Done};
+use super::checks::answer_checks;
+use super::connecting::{ConnectError, ServerIdentity, Target, targets};
+use super::durability::warn_if_commits_can_be_lost;
+use super::error::{PostgresError, unreachable_because};
+use super::heartbeat::{beat, keep_beating, register};
+use super::replica::Replica;
+use super::session::{
+    CONFIRMED_FOR, CONNECT_LIMIT, OpenError, Opened, READ_LIMIT, Session, within,
+};
+use crate::config::PostgresUrl;
+use crate::log::ErrorChain;
+use crate::store::{StoreError, Versions};
+use slog::{Logger, info, warn};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::time::{sleep, sleep_until, timeout_at};
+use tokio_postgres::error::SqlState;
+
+/// How long to wait after a failed attempt, and before a batch is sent again.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
+
+/// How long the first commits of a session may take, before another host is tried.
+const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
+
+/// How long a batch that was not sent yet waits for a session.
+const SESSION_WAIT: Duration = Duration::from_secs(1);
+
+/// What opens sessions.
+pub struct Opener {
+    /// Where the store is.
+    pub url: PostgresUrl,
+    /// This process.
+    pub replica: Arc<Replica>,
+    /// Whether every check of lists is a commit.
+    pub commits_checks: bool,
+    /// Events.
+    pub log: Logger,
+}
+
+/// The session of the moment, or why there is none.
+pub type Current = Result<Arc<Session>, Arc<str>>;
+
+/// What the last session was at.
+struct Last {
+    server: ServerIdentity,
+    store_id: String,
+    history: u64,
+}
+
+impl Opener {
+    /// Opens the first session, and keeps the receiver's value current from then on.
+    pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
+        let mut last = None;
+        let first = self.open(&mut last).await?;
+        warn_if_commits_can_be_lost(&first.background.client, &self.log).await;
+        let (current, receiver) = watch::channel(Ok(Arc::clone(&first)));
+        tokio::spawn(self.keep(first, last, current));
+        Ok(receiver)
+    }
+
+    async fn keep(
+        self,
+        mut session: Arc<Session>,
+        mut last: Option<Last>,
+        current: watch::Sender<Current>,
+    ) {
+        loop {
+            session.ended().await;
+            let why = session.why_ended();
+            warn!(self.log, "store lost"; "server" => %session.server.address, "error" => &why);
+            drop(current.send_replace(Err(why.into())));
+            session = loop {
+                if current.is_closed() {
+                    return;
+                }
+                match self.open(&mut last).await {
+                    Ok(session) => break session,
+                    Err(error) => drop(current.send_replace(Err(error.to_string().into()))),
+                }
+                sleep(RETRY_AFTER).await;
+            };
+            info!(self.log, "store reached again"; "server" => %session.server.address,
+                "timeline" => &session.server.timeline, "history" => session.history);
+            drop(current.send_replace(Ok(Arc::clone(&session))));
+        }
+    }
+
+    /// Opens a session to the first host that is a primary and confirms a commit: one that
+    /// was replaced says that it is the primary too.
+    async fn open(&self, last: &mut Option<Last>) -> Result<Arc<Session>, OpenError> {
+        let mut refusals = Vec::new();
+        for target in targets(&self.url, CONNECT_LIMIT, &mut refusals).await {
+            match self.open_at(&target, last).await {
+                Ok(session) => return Ok(session),
+                Err(error @ OpenError::Store(StoreError::Refused(_))) => return Err(error),
+                Err(OpenError::Connect(error)) => refusals.push(error.to_string()),
+                Err(error) => refusals.push(format!("{target}: {}", ErrorChain(&error))),
+            }
+        }
+        Err(ConnectError::NoPrimary(refusals).into())
+    }
+
+    async fn open_at(
+        &self,
+        target: &Target,
+        last: &mut Option<Last>,
+    ) -> Result<Arc<Session>, OpenError> {
+        let opened = Opened::open(&self.url, target).await?;
+        let found = (&opened.server, &*opened.store_id, opened.versions);
+        let (history, is_continued) = history_of(found, last.as_ref(), self.replica.seen());
+        let acknowledges_from = match is_continued {
+            true => opened.at,
+            // Another replica may count on a primary that was replaced until then.
+            false => opened.at + CONFIRMED_FOR,
+        };
+        let (server, store_id) = (opened.server.clone(), opened.store_id.clone());
+        let (session, asked, checker) =
+            within(READ_LIMIT, Session::begin(opened, history, acknowledges_from)).await?;
+        within(CONFIRM_LIMIT, register(&session, &self.replica)).await?;
+        within(CONFIRM_LIMIT, beat(&session, &self.replica)).await?;
+        *last = Some(Last { server, store_id, history });
+        let replica = Arc::clone(&self.replica);
+        let checks = answer_checks(
+            Arc::clone(&session),
+            asked,
+            checker,
+            Arc::clone(&replica),
+            self.commits_checks,
+        );
+        tokio::spawn(checks);
+        tokio::spawn(keep_beating(Arc::clone(&session), replica));
+        Ok(session)
+    }
+}
+
+/// The number of the history that was found, and whether the server is at the timeline that
+/// was there before. Another one begins where something acknowledged may be missing.
+fn history_of(
+    (server, store_id, versions): (&ServerIdentity, &str, Versions),
+    last: Option<&Last>,
+    seen: Versions,
+) -> (u64, bool) {
+    let Some(last) = last else { return (0, false) };
+    let ServerIdentity { system, timeline, .. } = server;
+    let is_continued = *system == last.server.system && *timeline == last.server.timeline;
+    let is_behind = versions.orders < seen.orders || versions.keys < seen.keys;
+    let is_same = is_continued && store_id == last.store_id && !is_behind;
+    (last.history + u64::from(!is_same), is_continued)
+}
+
+/// The session of the moment.
+pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, StoreError> {
+    sessions.borrow().clone().map_err(|why| unreachable_because(&*why))
+}
+
+/// The session of the moment, which is waited for until then.
+async fn awaited(
+    sessions: &watch::Receiver<Current>,
+    until: Instant,
+) -> Result<Arc<Session>, StoreError> {
+    let mut sessions = sessions.clone();
+    let is_open =
+        |current: &Current| current.as_ref().is_ok_and(|session| session.require_open().is_ok());
+    if let Ok(Ok(found)) = timeout_at(until.into(), sessions.wait_for(is_open)).await {
+        return found.clone().map_err(|why| unreachable_because(&*why));
+    }
+    let why = sessions.borrow().as_ref().err().cloned();
+    Err(unreachable_because(why.as_deref().unwrap_or("its session ended")))
+}
+
+/// Carries a batch out, in as many sessions as it takes until the deadline. Each attempt has
+/// the batch's id, so that it is carried out once.
+pub async fn carry_out(
+    sessions: &watch::Receiver<Current>,
+    batch: &Batch,
+    deadline: Instant,
+) -> Result<(Done, u64), StoreError> {
+    let mut waits_until = deadline.min(Instant::now() + SESSION_WAIT);
+    loop {
+        let session = awaited(sessions, waits_until).await?;
+        sleep_until(session.acknowledges_from.min(deadline).into()).await;
+        let left = deadline.saturating_duration_since(Instant::now());
+        let error = match session.answer(left, batch.carry_out(&session)).await {
+            Ok(done) => return Ok((done, session.history)),
+            Err(error) => error,
+        };
+        // From now on it may have been carried out.
+        waits_until = deadline;
+        let may_succeed = session.require_open().is_err() || is_transient(&error);
+        if !may_succeed || Instant::now() + RETRY_AFTER >= deadline {
+            return Err(error);
+        }
+        sleep(RETRY_AFTER).await;
+    }
+}
+
+/// Whether the statement may succeed when it is sent again: it waited for a lock.
+fn is_transient(error: &StoreError) -> bool {
+    let StoreError::Engine { source, .. } = error else { return false };
+    let state = source.downcast_ref::<PostgresError>().and_then(|error| error.state.as_ref());
+    state.is_some_and(|state| {
+        [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::QUERY_CANCELED]
+            .contains(state)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::postgres::connecting::Address;
+
+    fn server(system: &str, timeline: &str, port: u16) -> ServerIdentity {
+        let address = Address::Tcp(([127, 0, 0, 1], port).into());
+        ServerIdentity { address, system: system.to_string(), timeline: timeline.to_string() }
+    }
+
+    #[test]
+    fn a_history_goes_on_only_where_nothing_can_be_missing() {
+        let at = |orders, keys| Versions { history: 4, orders, keys };
+        let last = Last { server: server("s", "1", 1), store_id: "a".to_string(), history: 4 };
+        let found = |server: &ServerIdentity, store: &str, versions| {
+            history_of((server, store, versions), Some(&last), at(7, 3))
+        };
+        let same = server("s", "1", 1);
+        assert_eq!(found(&same, "a", at(7, 3)), (4, true));
+        assert_eq!(found(&same, "a", at(9, 5)), (4, true));
+        // The same cluster behind another address.
+        assert_eq!(found(&server("s", "1", 2), "a", at(7, 3)), (4, true));
+        assert_eq!(found(&same, "a", at(6, 3)), (5, true), "orders went back");
+        assert_eq!(found(&same, "a", at(7, 2)), (5, true), "keys went back");
+        assert_eq!(found(&same, "b", at(7, 3)), (5, true), "another store");
+        assert_eq!(found(&server("s", "2", 1), "a", at(9, 5)), (5, false), "a promotion");
+        assert_eq!(found(&server("t", "1", 1), "a", at(9, 5)), (5, false), "another cluster");
+        let first = history_of((&same, "a", at(7, 3)), None, Versions::default());
+        assert_eq!(first, (0, false));
+    }
+}

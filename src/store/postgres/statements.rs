@@ -1,0 +1,73 @@
+//! The statements of a session, prepared: only those are sent without waiting for the answer
+//! to the one before.
+
+use tokio_postgres::{Client, Error, Statement};
+
+const LOCK: &str = "SELECT FROM versions FOR NO KEY UPDATE";
+
+/// READ COMMITTED: its snapshot is taken after the lock.
+const UPDATE: &str = "
+    UPDATE orders o
+    SET status = 'cancelled', version = v.version, cancelled_at = a.at, cancelled_by = a.key,
+        cancelled_in = $4
+    FROM unnest($1::bigint[], $2::text[], $3::text[]) a (id, key, at),
+         (SELECT coalesce(max(version), 0) + 1 AS version FROM orders) v
+    WHERE o.id = a.id AND o.status = 'pending'
+    RETURNING o.version";
+
+const SELECT: &str = "
+    SELECT id, status, cancelled_in IS NOT DISTINCT FROM $2 FROM orders WHERE id = ANY($1)";
+
+/// The transaction of a batch.
+pub struct BatchStatements {
+    /// BEGIN.
+    pub begin: Statement,
+    /// Waits for every other transaction that changes orders.
+    pub lock: Statement,
+    /// Cancels those that are pending: ids, keys, times, the batch's id.
+    pub update: Statement,
+    /// What became of each: ids, the batch's id.
+    pub select: Statement,
+    /// COMMIT.
+    pub commit: Statement,
+}
+
+impl BatchStatements {
+    /// Prepares them on the writer's connection.
+    pub async fn prepare(client: &Client) -> Result<BatchStatements, Error> {
+        // A wait for a lock ends before the callers do, also where nobody hears it end.
+        let settings = "SET lock_timeout = '4s'; SET statement_timeout = '10s';
+                        SET idle_in_transaction_session_timeout = '10s'";
+        client.batch_execute(settings).await?;
+        Ok(BatchStatements {
+            begin: client.prepare("BEGIN").await?,
+            lock: client.prepare(LOCK).await?,
+            update: client.prepare(UPDATE).await?,
+            select: client.prepare(SELECT).await?,
+            commit: client.prepare("COMMIT").await?,
+        })
+    }
+}
+
+/// The transaction of a heartbeat.
+pub struct HeartbeatStatements {
+    /// BEGIN.
+    pub begin: Statement,
+    /// Locks the row of a replica.
+    pub lock: Statement,
+    /// COMMIT.
+    pub commit: Statement,
+}
+
+impl HeartbeatStatements {
+    /// Prepares them on the background's connection.
+    pub async fn prepare(client: &Client) -> Result<HeartbeatStatements, Error> {
+        client.batch_execute("SET lock_timeout = '1s'; SET statement_timeout = '5s'").await?;
+        let lock = "SELECT FROM replicas WHERE id = $1 FOR NO KEY UPDATE";
+        Ok(HeartbeatStatements {
+            begin: client.prepare("BEGIN").await?,
+            lock: client.prepare(lock).await?,
+            commit: client.prepare("COMMIT").await?,
+        })
+    }
+}

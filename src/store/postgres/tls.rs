@@ -1,0 +1,152 @@
+//! TLS to PostgreSQL, as libpq's `sslmode` and certificates ask for it.
+
+use crate::config::{PostgresTls, TlsMode};
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
+use rustls::server::VerifierBuilderError;
+use rustls::{
+    CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tokio_postgres::config::SslMode;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+/// Why TLS cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsSetupError {
+    /// A PEM file cannot be used.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: rustls::pki_types::pem::Error,
+    },
+    /// No authority is trusted.
+    #[error("no authority is trusted: name a file of certificates with sslrootcert")]
+    NoAuthority(#[source] VerifierBuilderError),
+    /// The certificates are refused by rustls.
+    #[error("the certificates cannot be used")]
+    Rustls(#[from] rustls::Error),
+}
+
+/// What the protocol asks the server for in this mode.
+pub fn ssl_mode(mode: TlsMode) -> SslMode {
+    match mode {
+        TlsMode::Disable | TlsMode::Allow => SslMode::Disable,
+        TlsMode::Prefer => SslMode::Prefer,
+        TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => SslMode::Require,
+    }
+}
+
+/// How TLS is begun in this mode.
+pub fn connector(tls: &PostgresTls, mode: TlsMode) -> Result<MakeRustlsConnect, TlsSetupError> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let verifier: Arc<dyn ServerCertVerifier> = match mode {
+        TlsMode::VerifyFull => web_pki(tls, &provider)?,
+        TlsMode::VerifyCa => Arc::new(Lenient {
+            authority: Some(web_pki(tls, &provider)?),
+            provider: Arc::clone(&provider),
+        }),
+        _ => Arc::new(Lenient { authority: None, provider: Arc::clone(&provider) }),
+    };
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let config = match (&tls.certificate, &tls.key) {
+        (Some(certificate), Some(key)) => config.with_client_auth_cert(
+            certificates(certificate)?,
+            PrivateKeyDer::from_pem_file(key).map_err(in_file(key))?,
+        )?,
+        _ => config.with_no_client_auth(),
+    };
+    Ok(MakeRustlsConnect::new(config))
+}
+
+fn web_pki(
+    tls: &PostgresTls,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<WebPkiServerVerifier>, TlsSetupError> {
+    let mut roots = RootCertStore::empty();
+    match &tls.root {
+        Some(path) => {
+            for certificate in certificates(path)? {
+                roots.add(certificate)?;
+            }
+        }
+        // What cannot be read of them is not trusted; without any, the error says so.
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+    }
+    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+        .build()
+        .map_err(TlsSetupError::NoAuthority)
+}
+
+fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsSetupError> {
+    CertificateDer::pem_file_iter(path)
+        .and_then(Iterator::collect::<Result<_, _>>)
+        .map_err(in_file(path))
+}
+
+fn in_file(path: &Path) -> impl FnOnce(rustls::pki_types::pem::Error) -> TlsSetupError {
+    move |source| TlsSetupError::File { path: path.to_path_buf(), source }
+}
+
+/// Takes a certificate of a trusted authority whatever host it names (`verify-ca`), or any
+/// certificate (`prefer`, `require`). Signatures are verified in any case.
+#[derive(Debug)]
+struct Lenient {
+    authority: Option<Arc<WebPkiServerVerifier>>,
+    provider: Arc<CryptoProvider>,
+}
+
+impl ServerCertVerifier for Lenient {
+    fn verify_server_cert(
+        &self,
+        certificate: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let Some(authority) = &self.authority else { return Ok(ServerCertVerified::assertion()) };
+        match authority.verify_server_cert(certificate, intermediates, name, ocsp, now) {
+            // The name is looked at last, once the chain was found good.
+            Err(rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            )) => Ok(ServerCertVerified::assertion()),
+            verified => verified,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}

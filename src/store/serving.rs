@@ -1,0 +1,61 @@
+//! What a running server asks of a store.
+
+use super::error::StoreError;
+use super::rows::{
+    Cancellation, CancelledBatch, KeyRow, OrderChange, OrderCounts, OrdersVersion, PolledVersions,
+    Structure, VersionCheck,
+};
+use crate::keys::Digest;
+use store_orders_api::types::Pet;
+
+/// Where a running server keeps orders, pets, accounts and keys.
+///
+/// Every method but [`Store::check_versions`] blocks, and belongs on a blocking thread.
+pub trait Store: Send + Sync {
+    /// Asks for the versions, including every change that any process committed before the
+    /// call. For each list: it does not block, and costs an embedded engine no allocation.
+    fn check_versions(&self) -> Result<VersionCheck, StoreError>;
+
+    /// The versions, and how old that news may be, without holding up a list.
+    fn poll_versions(&self) -> Result<PolledVersions, StoreError>;
+
+    /// Visits, in ascending order of id, every order whose row changed after this
+    /// version, and returns the version that the visit reflects. After number 0
+    /// that is every listed order, and no removed one. An error if the store is no longer
+    /// at this history.
+    fn for_each_order_since(
+        &self,
+        version: OrdersVersion,
+        visit: &mut dyn FnMut(OrderChange<'_>),
+    ) -> Result<OrdersVersion, StoreError>;
+
+    /// Cancels a batch in one transaction, which is durable on return. On an
+    /// error nothing is changed. Deadlines are looked at once nothing else can write:
+    /// a cancellation past its own is not carried out.
+    fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError>;
+
+    /// The pet of this id.
+    fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;
+
+    /// Every key that was ever issued, with the limits of its account.
+    fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError>;
+
+    /// The number of orders in each status. It may read every row, and blocks no
+    /// other call.
+    fn count_orders(&self) -> Result<OrderCounts, StoreError>;
+
+    /// Checks the structure of the store, where that is ours to do. It reads all of it,
+    /// blocks no other call, and ends with an error once `gives_up` returns true.
+    fn quick_check(&self, gives_up: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError>;
+
+    /// Why requests should be sent elsewhere, if they should.
+    fn check_ready(&self) -> Result<(), StoreError> {
+        self.poll_versions().map(drop)
+    }
+
+    /// Commits a write that changes no row, to test whether writing works.
+    fn try_write(&self) -> Result<(), StoreError>;
+
+    /// Records when keys were last used: rows of keys, wall time in milliseconds.
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError>;
+}

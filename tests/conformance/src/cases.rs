@@ -1,0 +1,58 @@
+//! The cases, by what they are about.
+
+mod accounts;
+mod cancelling;
+mod following;
+mod health;
+mod importing;
+mod keys;
+mod listing_orders;
+mod pets;
+mod shipping;
+
+use crate::engine::Case;
+
+/// A case for each of these functions, named after it.
+macro_rules! cases {
+    ($($module:ident :: $case:ident),+ $(,)?) => {
+        vec![$(Case { name: stringify!($case), run: $module::$case }),+]
+    };
+}
+
+/// Every case.
+pub fn all() -> Vec<Case> {
+    cases![
+        health::a_new_store_is_empty_ready_and_sound,
+        health::check_counts_what_the_store_holds,
+        importing::an_import_stores_all_orders_or_none,
+        importing::a_long_import_stores_all_orders_or_none,
+        importing::an_id_that_is_taken_is_refused_or_skipped,
+        importing::an_id_given_twice_is_refused_or_skipped,
+        importing::an_id_of_a_cancelled_order_is_never_used_again,
+        importing::existing_ids_are_told_in_the_order_asked,
+        importing::imports_at_once_store_each_id_once,
+        listing_orders::a_list_is_the_same_bytes_on_every_engine,
+        listing_orders::an_operator_lists_the_same_bytes_on_every_engine,
+        listing_orders::orders_are_visited_once_in_pages_until_the_visitor_breaks,
+        shipping::all_orders_are_shipped_or_none,
+        cancelling::a_cancellation_has_the_outcome_of_its_order,
+        cancelling::a_cancelled_order_keeps_who_and_when,
+        cancelling::a_cancellation_past_its_deadline_is_not_carried_out,
+        cancelling::an_id_64_times_in_a_batch_is_cancelled_once,
+        cancelling::an_id_64_times_at_once_is_cancelled_once,
+        cancelling::a_batch_raises_the_version_by_one_or_not_at_all,
+        following::each_change_of_orders_is_seen_by_the_next_check,
+        following::a_server_catches_up_with_imports_shipments_and_cancellations,
+        following::versions_never_hide_a_late_commit,
+        following::versions_never_hide_a_long_import,
+        pets::pets_are_imported_all_or_none_and_found,
+        accounts::accounts_are_created_once_and_listed_by_name,
+        accounts::plans_have_their_limits_and_enterprise_its_own,
+        keys::a_key_is_issued_and_served,
+        keys::a_rotated_key_overlaps_with_its_successor,
+        keys::a_key_is_revoked_once_and_for_good,
+        keys::the_end_of_a_ban_only_rises,
+        keys::a_use_is_recorded_once_a_minute,
+        keys::each_change_of_accounts_and_keys_is_seen_by_the_next_check,
+    ]
+}

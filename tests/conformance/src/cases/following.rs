@@ -1,0 +1,105 @@
+//! Versions: what a server that reads the changes since the version it knows is told.
+
+use crate::engine::Engine;
+use crate::listing::{Follower, changed_ids, list, versions};
+use crate::records::{cancel, import, pending};
+use anyhow::ensure;
+use std::sync::atomic::{AtomicBool, Ordering};
+use store_orders::store::CancelOutcome;
+
+pub fn each_change_of_orders_is_seen_by_the_next_check(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let mut known = versions(&*store)?;
+    let mut rises = |what: &str| -> anyhow::Result<()> {
+        let now = versions(&*store)?;
+        ensure!(now.of_orders().has_more_than(known.of_orders()), "{what}: {now:?}");
+        ensure!(now.keys == known.keys, "{what} is no change of keys: {now:?}");
+        known = now;
+        Ok(())
+    };
+    import(&*commands, [1, 2])?;
+    rises("an import")?;
+    commands.ship_orders(&[2])?;
+    rises("a shipment")?;
+    cancel(&*store, &[1])?;
+    rises("a cancellation")?;
+    commands.import_orders(&[pending(1), pending(3)], true, &|| ())?;
+    rises("an import that skips")
+}
+
+pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
+    engine: &dyn Engine,
+) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    import(&*commands, [30, 10, 20, 40, 50])?;
+    let first = versions(&*store)?.of_orders();
+    ensure!(changed_ids(&*store, first)?.is_empty());
+    cancel(&*store, &[40, 20])?;
+    let second = versions(&*store)?.of_orders();
+    ensure!(changed_ids(&*store, first)? == [-20, -40]);
+    commands.ship_orders(&[50, 10])?;
+    import(&*commands, [35, -5])?;
+    ensure!(changed_ids(&*store, second)? == [-5, 10, 35, 50]);
+    ensure!(changed_ids(&*store, first)? == [-5, 10, -20, 35, -40, 50]);
+    ensure!(list(&*store)?.len() == 5, "no cancelled order from the beginning");
+    ensure!(changed_ids(&*store, versions(&*store)?.of_orders())?.is_empty());
+    Ok(())
+}
+
+pub fn versions_never_hide_a_late_commit(engine: &dyn Engine) -> anyhow::Result<()> {
+    never_hidden(engine, 60, 40)
+}
+
+pub fn versions_never_hide_a_long_import(engine: &dyn Engine) -> anyhow::Result<()> {
+    never_hidden(engine, 3, 12_000)
+}
+
+/// Three writers commit at once: a server that cancels, and two commands that import and
+/// ship. A follower that reads only what changed since it last read ends with the list.
+fn never_hidden(engine: &dyn Engine, rounds: i64, per_round: i64) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let cancelled = 1..=rounds * 40;
+    import(&*commands, cancelled.clone())?;
+    let done = AtomicBool::new(false);
+    let cancelling = || -> anyhow::Result<()> {
+        for first in cancelled.clone().step_by(40) {
+            let ids: Vec<_> = (first..first + 40).collect();
+            let outcomes = cancel(&*store, &ids)?;
+            ensure!(outcomes.iter().all(|outcome| *outcome == CancelOutcome::Cancelled));
+        }
+        Ok(())
+    };
+    let importing = |begin: i64| -> anyhow::Result<()> {
+        let commands = engine.commands()?;
+        for round in 0..rounds {
+            let first = begin + round * per_round;
+            import(&*commands, first..first + per_round)?;
+            commands.ship_orders(&[first, first + 1])?;
+        }
+        Ok(())
+    };
+    let following = || -> anyhow::Result<Follower> {
+        let mut follower = Follower::of(&*store)?;
+        while !done.load(Ordering::Acquire) {
+            follower.catch_up(&*store)?;
+        }
+        follower.catch_up(&*store)?;
+        Ok(follower)
+    };
+    let follower = std::thread::scope(|scope| {
+        let follower = scope.spawn(following);
+        let canceller = scope.spawn(cancelling);
+        let importers = [1_000_000, 2_000_000].map(|begin| scope.spawn(move || importing(begin)));
+        let panicked = |_| anyhow::anyhow!("a writer panicked");
+        let mut outcomes = vec![canceller.join().map_err(panicked)];
+        outcomes.extend(importers.map(|importer| importer.join().map_err(panicked)));
+        done.store(true, Ordering::Release);
+        let follower = follower.join().map_err(|_| anyhow::anyhow!("the follower panicked"))?;
+        outcomes.into_iter().try_for_each(|outcome| outcome?)?;
+        follower
+    })?;
+    let list = list(&*store)?;
+    let followed = follower.lines();
+    ensure!(followed == list, "{} were followed, {} are listed", followed.len(), list.len());
+    Ok(())
+}

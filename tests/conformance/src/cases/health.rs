@@ -1,0 +1,61 @@
+//! A new store, and what `check` and readiness say of one.
+
+use crate::engine::Engine;
+use crate::listing::{list, versions};
+use crate::records::{NOW_MS, cancel, import, now};
+use anyhow::ensure;
+use std::time::Instant;
+use store_orders::keys::Environment;
+use store_orders::store::{CheckReport, NewKey, OrderCounts, Structure};
+use store_orders_api::plans::Plan;
+use store_orders_api::types::Pet;
+
+pub fn a_new_store_is_empty_ready_and_sound(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let id = commands.id()?;
+    let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+    ensure!(id.len() == 32 && id.chars().all(is_hex), "{id}");
+    ensure!(commands.id()? == id && engine.commands()?.id()? == id);
+    ensure!(list(&*store)?.is_empty() && store.keys()?.is_empty() && store.pet(1)?.is_none());
+    ensure!(commands.order(1)?.is_none() && commands.key_records()?.is_empty());
+    ensure!(commands.accounts(NOW_MS)?.is_empty());
+    ensure!(store.count_orders()? == OrderCounts::default());
+    ensure!(commands.check()? == CheckReport::default());
+    ensure!(versions(&*store)?.orders == 0 && versions(&*store)?.keys == 0);
+    store.check_ready()?;
+    store.try_write()?;
+    ensure!(versions(&*store)?.orders == 0, "testing whether writing works is no change");
+    ensure!(!matches!(store.quick_check(&|| false)?, Structure::Damaged(_)));
+    let polled = store.poll_versions()?;
+    ensure!(polled.as_of <= Instant::now() && polled.versions == versions(&*store)?);
+    Ok(())
+}
+
+pub fn check_counts_what_the_store_holds(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    import(&*commands, 1..=5)?;
+    commands.ship_orders(&[1, 2])?;
+    cancel(&*store, &[3])?;
+    commands.import_pets(&[Pet { id: 1, name: "Rex".to_string() }], false, &|| ())?;
+    commands.create_account("acme", Plan::Free, None, now())?;
+    let environment = Environment::Production;
+    for _ in 0..2 {
+        let new = NewKey { account: "acme", environment, expires_after: None };
+        commands.issue_key(&new, NOW_MS)?;
+    }
+    let orders = OrderCounts { pending: 2, shipped: 2, cancelled: 1 };
+    ensure!(store.count_orders()? == orders);
+    let report = commands.check()?;
+    let versions = versions(&*store)?;
+    let expected = CheckReport {
+        orders,
+        orders_version: versions.orders,
+        keys_version: versions.keys,
+        pets: 1,
+        accounts: 1,
+        keys: 2,
+        problems: Vec::new(),
+    };
+    ensure!(report == expected, "{report:?}");
+    Ok(())
+}

@@ -1,0 +1,182 @@
+//! Keys: issued, rotated, revoked, unbanned, used.
+
+use crate::engine::Engine;
+use crate::listing::versions;
+use crate::records::{NOW_MS, import, now, refusal};
+use anyhow::{Context, ensure};
+use std::time::Duration;
+use store_orders::keys::{Digest, Environment};
+use store_orders::store::{
+    IssuedKey, KeyRecord, KeyRow, MIN_USE_INTERVAL_MS, NewKey, OperatorStore, Rotation, Store,
+};
+use store_orders_api::plans::Plan;
+
+fn issue(commands: &dyn OperatorStore, expires_after: Option<u64>) -> anyhow::Result<IssuedKey> {
+    let environment = Environment::Production;
+    let expires_after = expires_after.map(Duration::from_secs);
+    Ok(commands.issue_key(&NewKey { account: "acme", environment, expires_after }, NOW_MS)?)
+}
+
+fn account_and_key(commands: &dyn OperatorStore) -> anyhow::Result<IssuedKey> {
+    commands.create_account("acme", Plan::Free, None, now())?;
+    issue(commands, None)
+}
+
+fn record(commands: &dyn OperatorStore, id: &str) -> anyhow::Result<KeyRecord> {
+    commands.key_records()?.into_iter().find(|record| record.id == id).context("no record")
+}
+
+fn served(store: &dyn Store, digest: &Digest) -> anyhow::Result<KeyRow> {
+    let found = store.keys()?.into_iter().find(|(own, _)| own == digest);
+    Ok(found.context("the key is not served")?.1)
+}
+
+pub fn a_key_is_issued_and_served(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let new = NewKey { account: "none", environment: Environment::Staging, expires_after: None };
+    let refused = refusal(commands.issue_key(&new, NOW_MS))?;
+    ensure!(refused.starts_with("there is no account \"none\""), "{refused}");
+    let first = account_and_key(&*commands)?;
+    let second = issue(&*commands, Some(60))?;
+    let rows = [&first, &second].map(|key| served(&*store, &key.key.digest()));
+    let [first_row, second_row] = [&rows[0], &rows[1]].map(|row| row.as_ref().ok().cloned());
+    let (first_row, second_row) = first_row.zip(second_row).context("a key is not served")?;
+    ensure!(*first_row.id == *first.id && *second_row.id == *second.id);
+    ensure!(first_row.row < second_row.row && first_row.account == second_row.account);
+    ensure!(first_row.expires_at_ms.is_none() && !first_row.revoked);
+    ensure!(first_row.used_at_ms == 0 && first_row.unbanned_at_ms == 0);
+    ensure!(second_row.expires_at_ms == Some(NOW_MS + 60_000));
+    let records = commands.key_records()?;
+    let expected = [(&first, None), (&second, Some(NOW_MS + 60_000))].map(|(key, expires_at)| {
+        let row = if key.id == first.id { first_row.row } else { second_row.row };
+        let (account, environment) = ("acme".to_string(), Environment::Production);
+        let (id, issued_at) = (key.id.clone(), NOW_MS);
+        let (revoked_at, used_at, successor, unbanned_at) = (None, None, None, None);
+        KeyRecord {
+            row,
+            id,
+            account,
+            environment,
+            issued_at,
+            expires_at,
+            revoked_at,
+            used_at,
+            successor,
+            unbanned_at,
+        }
+    });
+    ensure!(records == expected, "{records:?}");
+    Ok(())
+}
+
+pub fn a_rotated_key_overlaps_with_its_successor(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let old = account_and_key(&*commands)?;
+    let limited = issue(&*commands, Some(3_600))?;
+    let rotate = |key_id: &str, hours: u64, now_ms| {
+        let overlap = Duration::from_secs(hours * 3_600);
+        commands.rotate_key(Rotation { key_id, overlap }, now_ms)
+    };
+    let refused = refusal(rotate(&old.id, 7 * 24 + 1, NOW_MS))?;
+    ensure!(refused == "a rotated key can stay valid for at most 7 days", "{refused}");
+    let new = rotate(&old.id, 24, NOW_MS)?;
+    ensure!(served(&*store, &old.key.digest())?.expires_at_ms == Some(NOW_MS + 86_400_000));
+    ensure!(served(&*store, &new.key.digest())?.expires_at_ms.is_none());
+    ensure!(record(&*commands, &old.id)?.successor.as_deref() == Some(&*new.id));
+    let refused = refusal(rotate(&old.id, 1, NOW_MS))?;
+    ensure!(refused.ends_with(&format!("its successor is {}", new.id)), "{refused}");
+
+    // A key that would end anyway ends then, and its successor lives as long as it did.
+    let next = rotate(&limited.id, 24, NOW_MS + 600_000)?;
+    ensure!(served(&*store, &limited.key.digest())?.expires_at_ms == Some(NOW_MS + 3_600_000));
+    ensure!(served(&*store, &next.key.digest())?.expires_at_ms == Some(NOW_MS + 4_200_000));
+    let refused = refusal(rotate(&next.id, 1, NOW_MS + 4_200_000))?;
+    ensure!(refused.ends_with("has expired; issue a new key instead"), "{refused}");
+    commands.revoke_key(&new.id, NOW_MS)?;
+    let refused = refusal(rotate(&new.id, 1, NOW_MS))?;
+    ensure!(refused.ends_with("is revoked; issue a new key instead"), "{refused}");
+    let refused = refusal(rotate("key_none", 1, NOW_MS))?;
+    ensure!(refused.starts_with("there is no key key_none"), "{refused}");
+    ensure!(commands.key_records()?.len() == 4);
+    Ok(())
+}
+
+pub fn a_key_is_revoked_once_and_for_good(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let key = account_and_key(&*commands)?;
+    commands.revoke_key(&key.id, NOW_MS + 5)?;
+    ensure!(served(&*store, &key.key.digest())?.revoked);
+    commands.revoke_key(&key.id, NOW_MS + 9)?;
+    ensure!(record(&*commands, &key.id)?.revoked_at == Some(NOW_MS + 5));
+    ensure!(commands.account("acme", NOW_MS)?.keys == 0);
+    let refused = refusal(commands.revoke_key("key_none", NOW_MS))?;
+    ensure!(
+        refused == "there is no key key_none; `store-orders keys list` shows those there are",
+        "{refused}"
+    );
+    Ok(())
+}
+
+pub fn the_end_of_a_ban_only_rises(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let key = account_and_key(&*commands)?;
+    for (now_ms, expected) in [(NOW_MS, NOW_MS), (NOW_MS, NOW_MS + 1), (5, NOW_MS + 2)] {
+        commands.unban_key(&key.id, now_ms)?;
+        ensure!(served(&*store, &key.key.digest())?.unbanned_at_ms == expected);
+        ensure!(record(&*commands, &key.id)?.unbanned_at == Some(expected));
+    }
+    let refused = refusal(commands.unban_key("key_none", NOW_MS))?;
+    ensure!(refused.starts_with("there is no key key_none"), "{refused}");
+    Ok(())
+}
+
+pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let (key, other) = (account_and_key(&*commands)?, issue(&*commands, None)?);
+    let row = served(&*store, &key.key.digest())?.row;
+    let before = versions(&*store)?;
+    let after = |uses: &[i64]| -> anyhow::Result<Option<i64>> {
+        let uses: Vec<_> = uses.iter().map(|at| (row, *at)).collect();
+        store.record_last_used(&uses)?;
+        Ok(record(&*commands, &key.id)?.used_at)
+    };
+    let minute = MIN_USE_INTERVAL_MS;
+    ensure!(after(&[])?.is_none());
+    ensure!(after(&[NOW_MS])? == Some(NOW_MS));
+    ensure!(after(&[NOW_MS + minute - 1])? == Some(NOW_MS));
+    ensure!(after(&[NOW_MS + minute])? == Some(NOW_MS + minute));
+    // The wall clock was set back.
+    ensure!(after(&[NOW_MS - minute])? == Some(NOW_MS - minute));
+    store.record_last_used(&[(i64::MAX, NOW_MS)])?;
+    ensure!(served(&*store, &key.key.digest())?.used_at_ms == NOW_MS - minute);
+    ensure!(record(&*commands, &other.id)?.used_at.is_none());
+    ensure!(versions(&*store)? == before, "a use is no change");
+    Ok(())
+}
+
+pub fn each_change_of_accounts_and_keys_is_seen_by_the_next_check(
+    engine: &dyn Engine,
+) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    import(&*commands, [1])?;
+    let mut known = versions(&*store)?;
+    let mut rises = |what: &str| -> anyhow::Result<()> {
+        let now = versions(&*store)?;
+        ensure!(now.keys > known.keys && now.orders == known.orders, "{what}: {now:?}");
+        known = now;
+        Ok(())
+    };
+    commands.create_account("acme", Plan::Free, None, now())?;
+    rises("an account")?;
+    commands.set_plan("acme", Plan::Pro, None)?;
+    rises("a plan")?;
+    let key = issue(&*commands, None)?;
+    rises("a key")?;
+    let rotation = Rotation { key_id: &key.id, overlap: Duration::ZERO };
+    let next = commands.rotate_key(rotation, NOW_MS)?;
+    rises("a rotation")?;
+    commands.unban_key(&next.id, NOW_MS)?;
+    rises("the end of a ban")?;
+    commands.revoke_key(&next.id, NOW_MS)?;
+    rises("a revocation")
+}

@@ -1,0 +1,91 @@
+//! Lists, byte for byte.
+
+use crate::engine::Engine;
+use crate::listing::{list, stored, stored_lines};
+use crate::records::{cancel, import, pending};
+use anyhow::{Context, ensure};
+use chrono::{DateTime, Utc};
+use std::ops::ControlFlow;
+use store_orders::store::{NewOrder, OperatorStore, Status};
+
+/// More than three pages of any engine.
+const PAGES: i64 = 16_000;
+
+fn date(text: &str) -> anyhow::Result<Option<DateTime<Utc>>> {
+    let date = DateTime::parse_from_rfc3339(text).with_context(|| text.to_string())?;
+    Ok(Some(date.to_utc()))
+}
+
+/// Orders with every field at its limits.
+fn import_limits(commands: &dyn OperatorStore) -> anyhow::Result<()> {
+    let orders = [
+        NewOrder { pet_id: i64::MIN, quantity: i32::MAX, complete: true, ..pending(i64::MAX) },
+        NewOrder { ship_date: date("2026-12-24T10:30:00+01:00")?, ..pending(0) },
+        NewOrder { ship_date: date("0000-01-01T00:00:00.5Z")?, shipped: true, ..pending(-1) },
+        NewOrder { ship_date: date("9999-12-31T23:59:59.123456789Z")?, ..pending(2) },
+        NewOrder { ship_date: date("2026-02-28T00:00:00.000120Z")?, ..pending(3) },
+        NewOrder { pet_id: i64::MAX, ..pending(i64::MIN) },
+    ];
+    commands.import_orders(&orders, false, &|| ())?;
+    Ok(())
+}
+
+pub fn a_list_is_the_same_bytes_on_every_engine(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    import_limits(&*commands)?;
+    let expected = r#"
+{"id":-9223372036854775808,"petId":9223372036854775807,"quantity":1,"complete":false}
+{"id":-1,"petId":7,"quantity":1,"shipDate":"0000-01-01T00:00:00.500Z","complete":false}
+{"id":0,"petId":7,"quantity":1,"shipDate":"2026-12-24T09:30:00Z","complete":false}
+{"id":2,"petId":7,"quantity":1,"shipDate":"9999-12-31T23:59:59.123456789Z","complete":false}
+{"id":3,"petId":7,"quantity":1,"shipDate":"2026-02-28T00:00:00.000120Z","complete":false}
+{"id":9223372036854775807,"petId":-9223372036854775808,"quantity":2147483647,"complete":true}"#;
+    let listed = list(&*store)?.join("\n");
+    ensure!(listed == expected.trim_start(), "{listed}");
+    Ok(())
+}
+
+pub fn an_operator_lists_the_same_bytes_on_every_engine(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    import_limits(&*commands)?;
+    cancel(&*store, &[2, i64::MAX])?;
+    let expected = r#"
+{"id":-9223372036854775808,"petId":9223372036854775807,"quantity":1,"complete":false,"status":"pending"}
+{"id":-1,"petId":7,"quantity":1,"shipDate":"0000-01-01T00:00:00.500Z","complete":false,"status":"shipped"}
+{"id":0,"petId":7,"quantity":1,"shipDate":"2026-12-24T09:30:00Z","complete":false,"status":"pending"}
+{"id":2,"petId":7,"quantity":1,"shipDate":"9999-12-31T23:59:59.123456789Z","complete":false,"status":"cancelled","cancelledAt":"2026-12-24T09:30:00Z","cancelledBy":"key_1"}
+{"id":3,"petId":7,"quantity":1,"shipDate":"2026-02-28T00:00:00.000120Z","complete":false,"status":"pending"}
+{"id":9223372036854775807,"petId":-9223372036854775808,"quantity":2147483647,"complete":true,"status":"cancelled","cancelledAt":"2026-12-24T09:30:00Z","cancelledBy":"key_1"}"#;
+    let listed = stored_lines(&*commands)?.join("\n");
+    ensure!(listed == expected.trim_start(), "{listed}");
+    let shown = commands.order(-1)?.context("order -1")?;
+    ensure!(listed.lines().any(|line| serde_json::to_string(&shown).is_ok_and(|own| own == line)));
+    Ok(())
+}
+
+pub fn orders_are_visited_once_in_pages_until_the_visitor_breaks(
+    engine: &dyn Engine,
+) -> anyhow::Result<()> {
+    let commands = engine.commands()?;
+    let ids: Vec<i64> = [i64::MIN, i64::MIN + 1]
+        .into_iter()
+        .chain(1..=PAGES)
+        .chain([i64::MAX - 1, i64::MAX])
+        .collect();
+    import(&*commands, ids.iter().copied())?;
+    let shipped: Vec<i64> = ids.iter().copied().filter(|id| id % 3 == 0).collect();
+    commands.ship_orders(&shipped)?;
+    let visited = |status| -> anyhow::Result<Vec<i64>> {
+        Ok(stored(&*commands, status)?.iter().map(|order| order.id).collect())
+    };
+    ensure!(visited(None)? == ids && visited(Some(Status::Shipped))? == shipped);
+    ensure!(visited(Some(Status::Cancelled))?.is_empty());
+    let mut first = Vec::new();
+    commands.for_each_order(None, &mut |order| {
+        // A visitor may ask the store, too.
+        first.push(commands.order(order.id).ok().flatten().map(|order| order.id));
+        if first.len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    ensure!(first == [Some(i64::MIN), Some(i64::MIN + 1), Some(1)], "{first:?}");
+    Ok(())
+}

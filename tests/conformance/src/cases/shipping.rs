@@ -1,0 +1,29 @@
+//! Orders marked as shipped.
+
+use crate::engine::Engine;
+use crate::listing::{list, stored, versions};
+use crate::records::{cancel, import, refusal};
+use anyhow::ensure;
+use store_orders::store::{CancelOutcome, Status};
+
+pub fn all_orders_are_shipped_or_none(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    import(&*commands, 1..=5)?;
+    cancel(&*store, &[5])?;
+    let before = versions(&*store)?;
+    let refused = refusal(commands.ship_orders(&[1, 2, 5]))?;
+    let expected = "order 5 is cancelled and cannot be shipped; nothing was changed";
+    ensure!(refused == expected, "{refused}");
+    let refused = refusal(commands.ship_orders(&[1, 9]))?;
+    ensure!(refused == "there is no order 9; nothing was changed", "{refused}");
+    ensure!(stored(&*commands, Some(Status::Shipped))?.is_empty());
+    ensure!(versions(&*store)? == before);
+
+    commands.ship_orders(&[2, 1, 2])?;
+    commands.ship_orders(&[1])?;
+    let shipped = stored(&*commands, Some(Status::Shipped))?;
+    ensure!(shipped.iter().map(|order| order.id).eq([1, 2]), "{shipped:?}");
+    ensure!(list(&*store)?.len() == 4, "shipped orders are listed");
+    ensure!(cancel(&*store, &[1])? == [CancelOutcome::AlreadyShipped]);
+    Ok(())
+}

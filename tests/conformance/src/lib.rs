@@ -1,0 +1,25 @@
+//! What every engine of the store must do. A case asks an engine for a server's and a
+//! command's access to a new store, and never which engine it is.
+//!
+//! | Module | Its job |
+//! |---|---|
+//! | `cases` | the cases, by what they are about |
+//! | `engine` | an engine, and one thing that it must do |
+//! | `listing` | the list and its changes, as a server reads them |
+//! | `postgres` | PostgreSQL as such an engine, and what it alone must do |
+//! | `records` | orders, pets and cancellations to store |
+//! | `wait` | waiting for what a server does by itself |
+
+mod cases;
+mod engine;
+mod listing;
+pub mod postgres;
+mod records;
+mod wait;
+
+pub use engine::{Case, Engine};
+
+/// Every case.
+pub fn cases() -> Vec<Case> {
+    cases::all()
+}

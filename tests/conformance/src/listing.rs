@@ -1,0 +1,107 @@
+//! The list and its changes, as a server reads them.
+
+use anyhow::Context;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use store_orders::store::{
+    OperatorStore, OrderChange, OrdersVersion, Status, Store, StoredOrder, VersionCheck, Versions,
+};
+
+/// The versions, as a list asks for them.
+pub fn versions(store: &dyn Store) -> anyhow::Result<Versions> {
+    match store.check_versions()? {
+        VersionCheck::Known(versions) => Ok(versions),
+        VersionCheck::Awaited(answer) => {
+            Ok(answer.blocking_recv().context("the check was dropped")??)
+        }
+    }
+}
+
+/// A change as text: the order as it goes over the wire, or its id after `-`.
+fn text(change: OrderChange<'_>) -> anyhow::Result<(i64, String)> {
+    Ok(match change {
+        OrderChange::Listed(order) => (order.id, serde_json::to_string(&order)?),
+        OrderChange::Removed(id) => (id, format!("-{id}")),
+    })
+}
+
+/// The changes since this version, in the order in which they are told, and the version that
+/// they lead to.
+pub fn changes_since(
+    store: &dyn Store,
+    version: OrdersVersion,
+) -> anyhow::Result<(Vec<(i64, String)>, OrdersVersion)> {
+    let mut changes = Vec::new();
+    let reached = store.for_each_order_since(version, &mut |change| changes.push(text(change)))?;
+    let changes = changes.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    anyhow::ensure!(changes.is_sorted_by(|a, b| a.0 < b.0), "ids do not rise: {changes:?}");
+    Ok((changes, reached))
+}
+
+/// The ids that changed since this version; of an order that is listed no longer, negated.
+pub fn changed_ids(store: &dyn Store, version: OrdersVersion) -> anyhow::Result<Vec<i64>> {
+    let changes = changes_since(store, version)?.0;
+    Ok(changes.iter().map(|(id, text)| if text.starts_with('-') { -id } else { *id }).collect())
+}
+
+/// Before the first change of the store's present history.
+pub fn beginning(store: &dyn Store) -> anyhow::Result<OrdersVersion> {
+    Ok(OrdersVersion { number: 0, ..versions(store)?.of_orders() })
+}
+
+/// The whole list, a line for each order.
+pub fn list(store: &dyn Store) -> anyhow::Result<Vec<String>> {
+    let changes = changes_since(store, beginning(store)?)?.0;
+    Ok(changes.into_iter().map(|(_, text)| text).collect())
+}
+
+/// Every order, as an operator lists them.
+pub fn stored(
+    commands: &dyn OperatorStore,
+    status: Option<Status>,
+) -> anyhow::Result<Vec<StoredOrder>> {
+    let mut orders = Vec::new();
+    commands.for_each_order(status, &mut |order| {
+        orders.push(order);
+        ControlFlow::Continue(())
+    })?;
+    Ok(orders)
+}
+
+/// The same, as lines of JSON.
+pub fn stored_lines(commands: &dyn OperatorStore) -> anyhow::Result<Vec<String>> {
+    let orders = stored(commands, None)?;
+    Ok(orders.iter().map(serde_json::to_string).collect::<Result<_, _>>()?)
+}
+
+/// A server's list, which it keeps current by reading what changed.
+pub struct Follower {
+    version: OrdersVersion,
+    list: BTreeMap<i64, String>,
+}
+
+impl Follower {
+    /// A list that has not read anything.
+    pub fn of(store: &dyn Store) -> anyhow::Result<Follower> {
+        Ok(Follower { version: beginning(store)?, list: BTreeMap::new() })
+    }
+
+    /// Reads what changed since the last time.
+    pub fn catch_up(&mut self, store: &dyn Store) -> anyhow::Result<()> {
+        let (changes, reached) = changes_since(store, self.version)?;
+        self.version = reached;
+        for (id, text) in changes {
+            if text.starts_with('-') {
+                self.list.remove(&id);
+            } else {
+                self.list.insert(id, text);
+            }
+        }
+        Ok(())
+    }
+
+    /// Its orders, a line each.
+    pub fn lines(&self) -> Vec<String> {
+        self.list.values().cloned().collect()
+    }
+}

@@ -1,0 +1,65 @@
+//! PostgreSQL under test: a server that somebody else started, in which each case has a
+//! database of its own.
+//!
+//! | Module | Its job |
+//! |---|---|
+//! | `database` | a new database, and what uses it |
+//! | `migrating`, `granting`, `checking`, `restoring`, `importing`, `replicas` | the cases |
+
+mod checking;
+mod database;
+mod granting;
+mod importing;
+mod migrating;
+mod replicas;
+mod restoring;
+
+pub use database::{Database, PostgresUnderTest};
+
+/// One thing that the store in PostgreSQL must do, beyond what every engine does.
+#[derive(Clone, Copy)]
+pub struct PostgresCase {
+    /// What it is, as a sentence in snake case.
+    pub name: &'static str,
+    /// Fails if the store does not do it. It wants a thread that belongs to no runtime.
+    pub run: fn(&PostgresUnderTest) -> anyhow::Result<()>,
+}
+
+/// A case for each of these functions, named after it.
+macro_rules! cases {
+    ($($module:ident :: $case:ident),+ $(,)?) => {
+        vec![$(PostgresCase { name: stringify!($case), run: $module::$case }),+]
+    };
+}
+
+/// Every case.
+pub fn postgres_cases() -> Vec<PostgresCase> {
+    cases![
+        migrating::migrate_creates_the_store_once,
+        migrating::migrations_at_once_apply_each_step_once,
+        migrating::a_migration_that_fails_changes_nothing,
+        migrating::a_database_of_another_program_is_refused,
+        migrating::a_database_that_is_not_in_utf_8_is_refused,
+        migrating::a_role_that_may_not_create_tables_is_told_what_to_do,
+        migrating::the_tables_stand_in_the_first_schema_of_the_search_path,
+        migrating::an_older_schema_is_refused_and_migrate_named,
+        migrating::a_migration_that_this_program_survives_disturbs_no_server,
+        migrating::a_migration_that_asks_for_a_newer_program_makes_a_server_unready,
+        granting::the_printed_grants_let_a_role_serve_and_no_more,
+        granting::a_role_without_grants_is_told_what_to_do,
+        granting::a_role_that_does_not_exist_is_told_what_to_do,
+        granting::a_database_that_does_not_exist_is_named,
+        checking::check_finds_what_is_wrong,
+        checking::without_its_row_a_lock_is_refused,
+        importing::a_long_import_holds_up_no_cancellation,
+        importing::an_import_whose_connection_is_lost_stores_nothing,
+        importing::a_command_that_waits_says_so,
+        importing::a_name_with_a_nul_character_is_refused,
+        restoring::a_backup_of_the_embedded_store_is_restored_whole,
+        restoring::a_store_that_is_not_empty_is_not_overwritten,
+        restoring::what_is_no_backup_changes_nothing,
+        restoring::a_database_that_a_server_uses_is_not_restored,
+        restoring::a_recovered_store_becomes_a_store_of_its_own,
+        replicas::a_server_is_named_with_its_program_and_address,
+    ]
+}

@@ -1,0 +1,54 @@
+//! What `check` finds in a store that somebody else changed.
+
+use super::database::PostgresUnderTest;
+use crate::engine::Engine;
+use crate::records::{import, now, refusal};
+use anyhow::ensure;
+use store_orders_api::plans::Plan;
+
+pub fn check_finds_what_is_wrong(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let commands = database.commands()?;
+    import(&*commands, 1..=30)?;
+    commands.create_account("acme", Plan::Free, None, now())?;
+    ensure!(commands.check()?.problems.is_empty());
+    database.execute(
+        "UPDATE orders SET ship_date = '2026-02-30T00:00:00Z';
+         UPDATE orders SET status = 'cancelled', cancelled_by = 'key_1', cancelled_at = 'now'
+         WHERE id = 7;
+         UPDATE accounts SET created_at = '2026-12-24T09:30:00+01:00';
+         DELETE FROM identity; DELETE FROM versions; DELETE FROM keys_version",
+    )?;
+    let report = commands.check()?;
+    let problems = report.problems.join("\n");
+    for expected in [
+        "orders: ship_date of 1 is not a date in UTC: \"2026-02-30T00:00:00Z\"",
+        "orders: cancelled_at of 7 is not a date in UTC: \"now\"",
+        "accounts: created_at of 1 is not a date in UTC: \"2026-12-24T09:30:00+01:00\"",
+        "identity: 0 rows instead of one",
+        "versions: 0 rows instead of one",
+        "keys_version: 0 rows instead of one",
+    ] {
+        ensure!(problems.contains(expected), "{expected} is not in:\n{problems}");
+    }
+    ensure!(report.problems.len() == 25, "20 of 30 ship dates are shown:\n{problems}");
+    ensure!((report.orders.pending, report.orders.cancelled) == (29, 1));
+    Ok(())
+}
+
+pub fn without_its_row_a_lock_is_refused(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let commands = database.commands()?;
+    import(&*commands, [1])?;
+    database.execute("DELETE FROM versions; DELETE FROM keys_version")?;
+    let refusals = [
+        refusal(import(&*commands, [2]))?,
+        refusal(commands.ship_orders(&[1]))?,
+        refusal(commands.create_account("acme", Plan::Free, None, now()))?,
+    ];
+    for refused in refusals {
+        ensure!(refused.contains("0 rows instead of one"), "{refused}");
+    }
+    ensure!(commands.order(2)?.is_none() && commands.accounts(0)?.is_empty());
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! A new database of the server under test, and connections to it.
+
+use crate::engine::Engine;
+use anyhow::Context;
+use slog::Logger;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use store_orders::store::postgres::{PostgresCommands, PostgresStore, migrate};
+use store_orders::store::{OperatorStore, Store};
+use tokio::runtime::{self, Runtime};
+use tokio_postgres::{Client, NoTls};
+
+/// Tells the databases of a process apart.
+static DATABASES: AtomicU32 = AtomicU32::new(0);
+
+/// A server of PostgreSQL, and a role of it that may create databases and roles.
+pub struct PostgresUnderTest {
+    server: String,
+    role: String,
+}
+
+/// A database of its own. It stays until the server is removed.
+pub struct Database<'a> {
+    server: &'a PostgresUnderTest,
+    name: String,
+    /// What the tasks of its servers run on: they end with it.
+    runtime: Option<Runtime>,
+}
+
+impl PostgresUnderTest {
+    /// The server on this host and port, `127.0.0.1:5432`, which trusts this role.
+    pub fn new(server: &str, role: &str) -> PostgresUnderTest {
+        PostgresUnderTest { server: server.to_string(), role: role.to_string() }
+    }
+
+    fn database(&self, name: String) -> anyhow::Result<Database<'_>> {
+        let runtime =
+            runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        Ok(Database { server: self, name, runtime: Some(runtime) })
+    }
+
+    /// A database without tables; `options` are those of CREATE DATABASE.
+    pub fn empty_database(&self, options: &str) -> anyhow::Result<Database<'_>> {
+        let number = DATABASES.fetch_add(1, Ordering::Relaxed);
+        let name = format!("store_{}_{number}", std::process::id());
+        let maintenance = self.database("postgres".to_string())?;
+        maintenance.execute(&format!("CREATE DATABASE {name} {options}"))?;
+        self.database(name)
+    }
+
+    /// A database with a new store.
+    pub fn new_store(&self) -> anyhow::Result<Database<'_>> {
+        let database = self.empty_database("")?;
+        database.migrate()?;
+        Ok(database)
+    }
+}
+
+impl Database<'_> {
+    /// The URL of the database for this role.
+    pub fn url_for(&self, role: &str) -> String {
+        format!("postgres://{role}@{}/{}", self.server.server, self.name)
+    }
+
+    /// The URL of the database for the role that owns it.
+    pub fn url(&self) -> String {
+        self.url_for(&self.server.role)
+    }
+
+    /// Does `work` on a connection of this role.
+    pub fn as_role<T>(
+        &self,
+        role: &str,
+        work: impl AsyncFnOnce(&mut Client) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let mut client = connect(&runtime, &self.url_for(role))?;
+        runtime.block_on(work(&mut client))
+    }
+
+    /// Does `work` on a connection of the owner.
+    pub fn with<T>(
+        &self,
+        work: impl AsyncFnOnce(&mut Client) -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        self.as_role(&self.server.role, work)
+    }
+
+    /// Carries out these statements.
+    pub fn execute(&self, statements: &str) -> anyhow::Result<()> {
+        self.with(async |client| {
+            client.batch_execute(statements).await.with_context(|| statements.to_string())
+        })
+    }
+
+    /// Creates the store, or brings it up to date.
+    pub fn migrate(&self) -> anyhow::Result<Vec<String>> {
+        Ok(migrate(&self.url().parse()?, || ())?)
+    }
+
+    /// A new role without rights. It stays until the server is removed.
+    pub fn new_role(&self) -> anyhow::Result<String> {
+        let role = format!("role_of_{}", self.name);
+        self.execute(&format!("CREATE ROLE {role} LOGIN"))?;
+        Ok(role)
+    }
+
+    /// The store for a command of this role.
+    pub fn commands_of(&self, role: &str) -> anyhow::Result<PostgresCommands> {
+        Ok(PostgresCommands::connect(&self.url_for(role).parse()?, || ())?)
+    }
+
+    /// The store for a command of the owner.
+    pub fn commands_of_owner(&self) -> anyhow::Result<PostgresCommands> {
+        self.commands_of(&self.server.role)
+    }
+
+    /// The store for a server of the owner.
+    pub fn server_of_owner(&self) -> anyhow::Result<PostgresStore> {
+        self.server_of(&self.server.role)
+    }
+
+    /// The store for a server of this role.
+    pub fn server_of(&self, role: &str) -> anyhow::Result<PostgresStore> {
+        let url = self.url_for(role).parse()?;
+        let log = Logger::root(slog::Discard, slog::o!());
+        let runtime = self.runtime.as_ref().context("the database was dropped")?;
+        Ok(PostgresStore::open(runtime.handle(), url, false, log)?)
+    }
+}
+
+impl Drop for Database<'_> {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Engine for Database<'_> {
+    fn serving(&self) -> anyhow::Result<Arc<dyn Store>> {
+        Ok(Arc::new(self.server_of_owner()?))
+    }
+
+    fn commands(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
+        Ok(Box::new(self.commands_of_owner()?))
+    }
+}
+
+/// A connection that is driven while this runtime runs.
+fn connect(runtime: &Runtime, url: &str) -> anyhow::Result<Client> {
+    let connected = runtime.block_on(tokio_postgres::connect(url, NoTls));
+    let (client, connection) = connected.with_context(|| url.to_string())?;
+    // Its errors are those of the statements.
+    runtime.spawn(async move { drop(connection.await) });
+    Ok(client)
+}

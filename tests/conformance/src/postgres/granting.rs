@@ -1,0 +1,91 @@
+//! The rights of a server's role.
+
+use super::database::PostgresUnderTest;
+use crate::engine::Engine;
+use crate::listing::list;
+use crate::records::{NOW_MS, cancel, import, now, refusal};
+use anyhow::{Context, ensure};
+use store_orders::keys::Environment;
+use store_orders::store::postgres::{PostgresCommands, print_grants};
+use store_orders::store::{CancelOutcome, NewKey, Store};
+use store_orders_api::plans::Plan;
+use store_orders_api::types::Pet;
+
+/// What a server must not be able to do.
+const DENIED: [&str; 6] = [
+    "DELETE FROM orders",
+    "UPDATE orders SET pet_id = 1",
+    "INSERT INTO keys_version (version) VALUES (1)",
+    "UPDATE keys SET revoked_at = NULL",
+    "UPDATE accounts SET plan = 'business'",
+    "CREATE TABLE other (id int)",
+];
+
+pub fn the_printed_grants_let_a_role_serve_and_no_more(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (role, commands) = (database.new_role()?, database.commands()?);
+    database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")?;
+    let grants = print_grants(&database.url().parse()?, &role)?;
+    for _ in 0..2 {
+        database.execute(&grants)?;
+    }
+    import(&*commands, [1, 2])?;
+    commands.import_pets(&[Pet { id: 7, name: "Rex".to_string() }], false, &|| ())?;
+    commands.create_account("acme", Plan::Free, None, now())?;
+    let environment = Environment::Production;
+    let new = NewKey { account: "acme", environment, expires_after: None };
+    commands.issue_key(&new, NOW_MS)?;
+
+    let store = database.server_of(&role)?;
+    store.check_ready()?;
+    store.try_write()?;
+    ensure!(list(&store)?.len() == 2 && store.count_orders()?.pending == 2);
+    ensure!(cancel(&store, &[1])? == [CancelOutcome::Cancelled]);
+    ensure!(store.pet(7)?.is_some());
+    let (_, key) = store.keys()?.into_iter().next().context("a key")?;
+    store.record_last_used(&[(key.row, NOW_MS)])?;
+    ensure!(commands.key_records()?.iter().all(|record| record.used_at == Some(NOW_MS)));
+
+    for statement in DENIED {
+        let refused =
+            database.as_role(&role, async |client| Ok(client.batch_execute(statement).await?));
+        let error = refused.err().with_context(|| format!("allowed: {statement}"))?;
+        ensure!(format!("{error:?}").contains("permission denied"), "{statement}: {error:?}");
+    }
+    let refused = refusal(import(&database.commands_of(&role)?, [3]))?;
+    ensure!(refused.contains("migrate --print-grants ROLE"), "{refused}");
+    ensure!(commands.order(3)?.is_none());
+    Ok(())
+}
+
+pub fn a_role_without_grants_is_told_what_to_do(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let role = database.new_role()?;
+    let refusals = [refusal(database.server_of(&role))?, refusal(database.commands_of(&role))?];
+    for refused in refusals {
+        ensure!(refused.contains("migrate --print-grants ROLE"), "{refused}");
+        ensure!(!refused.contains('\n'), "{refused}");
+    }
+    Ok(())
+}
+
+pub fn a_database_that_does_not_exist_is_named(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let url = server.new_store()?.url().replace("/store_", "/no_store_");
+    let error = PostgresCommands::connect(&url.parse()?, || ()).err().context("it exists")?;
+    let text = format!("{:#}", anyhow::Error::new(error));
+    ensure!(text.contains("no_store_") && text.contains("createdb"), "{text}");
+    ensure!(!text.contains('\n'), "{text}");
+    Ok(())
+}
+
+pub fn a_role_that_does_not_exist_is_told_what_to_do(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let error = database.commands_of("nobody_at_all").err().context("it exists")?;
+    let text = format!("{error:#}");
+    ensure!(text.contains("nobody_at_all") && text.contains("fix: the user"), "{text}");
+    Ok(())
+}

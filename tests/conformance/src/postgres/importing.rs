@@ -1,0 +1,121 @@
+//! Imports beside servers, and imports that fail.
+
+use super::database::PostgresUnderTest;
+use crate::engine::Engine;
+use crate::listing::{list, versions};
+use crate::records::{cancel, import, pending, refusal};
+use anyhow::ensure;
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use store_orders::store::CancelOutcome;
+use store_orders::store::postgres::PostgresCommands;
+use store_orders_api::types::Pet;
+
+/// Longer than what is written under the lock.
+const LONG: i64 = 20_000;
+
+/// Within a call of the import's progress, this thread belongs to its runtime.
+fn on_another_thread<T: Send>(
+    work: impl FnOnce() -> anyhow::Result<T> + Send,
+) -> anyhow::Result<T> {
+    std::thread::scope(|scope| scope.spawn(work).join())
+        .map_err(|_| anyhow::anyhow!("the other thread panicked"))?
+}
+
+pub fn a_long_import_holds_up_no_cancellation(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.serving()?, database.commands()?);
+    import(&*commands, 1..=10)?;
+    let before = versions(&*store)?;
+    let orders: Vec<_> = (1_001..=1_000 + LONG).map(pending).collect();
+    let (written, beside) = (Cell::new(0), RefCell::new(Vec::new()));
+    let progress = || {
+        written.set(written.get() + 1);
+        if written.get() % (LONG / 10) == 0 {
+            let id = written.get() / (LONG / 10);
+            let cancel_and_list = || Ok((cancel(&*store, &[id])?, list(&*store)?.len()));
+            beside.borrow_mut().push(on_another_thread(cancel_and_list));
+        }
+    };
+    commands.import_orders(&orders, false, &progress)?;
+    for (cancelled, seen) in beside.into_inner().into_iter().enumerate() {
+        let (done, listed) = seen?;
+        ensure!(done == [CancelOutcome::Cancelled], "{done:?}");
+        ensure!(listed == 9 - cancelled, "a part of the import is listed: {listed}");
+    }
+    ensure!(list(&*store)?.len() == orders.len());
+    let after = versions(&*store)?;
+    ensure!(after.orders > before.orders + 10, "{after:?}");
+    // The next change goes on from there.
+    cancel(&*store, &[1_001])?;
+    ensure!(versions(&*store)?.orders == after.orders + 1);
+    Ok(())
+}
+
+pub fn an_import_whose_connection_is_lost_stores_nothing(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (commands, done) = (database.commands()?, Cell::new(0));
+    let kill = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    let outcome = RefCell::new(None);
+    let progress = || {
+        done.set(done.get() + 1);
+        if done.get() == LONG / 2 {
+            *outcome.borrow_mut() = Some(on_another_thread(|| database.execute(kill)));
+        }
+    };
+    let orders: Vec<_> = (1..=LONG).map(pending).collect();
+    let refused = refusal(commands.import_orders(&orders, false, &progress))?;
+    ensure!(refused == "the store cannot be written", "{refused}");
+    ensure!(matches!(outcome.into_inner(), Some(Ok(()))));
+    let commands = database.commands()?;
+    ensure!(commands.check()?.orders.pending == 0);
+    commands.import_orders(&orders, false, &|| ())?;
+    ensure!(commands.check()?.orders.pending == LONG);
+    Ok(())
+}
+
+/// Whether [`notice`] was called.
+static NOTICED: AtomicBool = AtomicBool::new(false);
+
+fn notice() {
+    NOTICED.store(true, Ordering::Release);
+}
+
+pub fn a_command_that_waits_says_so(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    NOTICED.store(false, Ordering::Release);
+    let (locked, is_locked) = mpsc::channel();
+    let holding = || {
+        database.with(async |client| {
+            let transaction = client.transaction().await?;
+            transaction.execute("SELECT FROM versions FOR NO KEY UPDATE", &[]).await?;
+            locked.send(())?;
+            // The lock is held until the command has said that it waits.
+            while !NOTICED.load(Ordering::Acquire) {
+                transaction.execute("SELECT pg_sleep(0.01)", &[]).await?;
+            }
+            Ok(transaction.commit().await?)
+        })
+    };
+    std::thread::scope(|scope| {
+        let holder = scope.spawn(holding);
+        is_locked.recv()?;
+        let commands = PostgresCommands::connect(&database.url().parse()?, notice)?;
+        import(&commands, [1])?;
+        ensure!(commands.order(1)?.is_some());
+        holder.join().map_err(|_| anyhow::anyhow!("panicked"))?
+    })
+}
+
+pub fn a_name_with_a_nul_character_is_refused(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let commands = server.new_store()?.commands()?;
+    let pets = [Pet { id: 1, name: "Rex".into() }, Pet { id: 2, name: "R\0x".into() }];
+    let refused = refusal(commands.import_pets(&pets, false, &|| ()))?;
+    ensure!(refused.contains("the name of pet 2 has a NUL character"), "{refused}");
+    ensure!(commands.existing_pets(&[1, 2])?.is_empty());
+    Ok(())
+}

@@ -1,0 +1,194 @@
+//! Migrations, and which programs may use a database.
+
+use super::database::{Database, PostgresUnderTest};
+use crate::engine::Engine;
+use crate::listing::list;
+use crate::records::{cancel, import, refusal};
+use crate::wait;
+use anyhow::ensure;
+use store_orders::store::postgres::schema::{
+    MIGRATIONS, Migration, migrate_with, require_current_with, this_program,
+};
+use store_orders::store::{CancelOutcome, Store, StoreError};
+
+/// Running servers of this program go on after it.
+const SURVIVED: Migration = Migration {
+    what: "a column that this program does not know",
+    sql: "ALTER TABLE orders ADD COLUMN note text DEFAULT 'none'",
+    oldest_program: env!("CARGO_PKG_VERSION"),
+};
+
+/// Only a later program may run after it.
+const NEEDS_NEWER: Migration = Migration {
+    what: "a column that only a newer program knows",
+    sql: "ALTER TABLE orders ADD COLUMN other text",
+    oldest_program: "99.0.0",
+};
+
+fn with(more: &[Migration]) -> Vec<Migration> {
+    [MIGRATIONS, more].concat()
+}
+
+fn migrate_to(database: &Database<'_>, more: &[Migration]) -> anyhow::Result<Vec<String>> {
+    database.with(async |client| Ok(migrate_with(client, &with(more), || ()).await?))
+}
+
+fn tables(database: &Database<'_>) -> anyhow::Result<Vec<String>> {
+    let query = "SELECT schemaname || '.' || tablename FROM pg_tables
+                 WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1";
+    database.with(async |client| {
+        let rows = client.query(query, &[]).await?;
+        Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+    })
+}
+
+pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.empty_database("")?;
+    for refused in [refusal(database.commands())?, refusal(database.serving())?] {
+        ensure!(refused.contains("`store-orders migrate`"), "{refused}");
+    }
+    let done = database.migrate()?;
+    ensure!(done == ["schema 1: the tables of orders, pets, accounts and keys"], "{done:?}");
+    let id = database.commands()?.id()?;
+    let done = database.migrate()?;
+    ensure!(done == ["schema 1 is the newest; nothing to do"], "{done:?}");
+    ensure!(database.commands()?.id()? == id);
+    ensure!(server.new_store()?.commands()?.id()? != id, "two stores have one id");
+    Ok(())
+}
+
+pub fn migrations_at_once_apply_each_step_once(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.empty_database("")?;
+    let done = std::thread::scope(|scope| {
+        let threads = [(); 6].map(|()| scope.spawn(|| migrate_to(&database, &[SURVIVED])));
+        let joined = threads.map(|one| one.join().map_err(|_| anyhow::anyhow!("panicked"))?);
+        joined.into_iter().collect::<anyhow::Result<Vec<_>>>()
+    })?;
+    let working = done.iter().filter(|lines| lines.len() == 2).count();
+    ensure!(working == 1, "{done:?}");
+    Ok(())
+}
+
+pub fn a_migration_that_fails_changes_nothing(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    const FAILS: Migration =
+        Migration { sql: "ALTER TABLE orders ADD COLUMN half text; SELECT 1 / 0", ..SURVIVED };
+    let database = server.new_store()?;
+    let refused = refusal(migrate_to(&database, &[FAILS]))?;
+    ensure!(refused.contains("cannot be migrated"), "{refused}");
+    ensure!(refusal(database.execute("SELECT half FROM orders"))?.contains("half"));
+    import(&*database.commands()?, [1])?;
+    ensure!(migrate_to(&database, &[SURVIVED])?.len() == 1);
+    Ok(())
+}
+
+pub fn a_database_of_another_program_is_refused(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.empty_database("")?;
+    database.execute("CREATE TABLE invoices (id int)")?;
+    let refused = refusal(database.migrate())?;
+    let named = refused.contains("another program") && refused.contains("\"invoices\"");
+    ensure!(named && !refused.contains('\n'), "{refused}");
+    ensure!(tables(&database)? == ["public.invoices"]);
+    Ok(())
+}
+
+pub fn a_database_that_is_not_in_utf_8_is_refused(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server
+        .empty_database("ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")?;
+    let refused = refusal(database.migrate())?;
+    ensure!(refused.contains("UTF-8") && refused.contains("createdb"), "{refused}");
+    Ok(())
+}
+
+pub fn a_role_that_may_not_create_tables_is_told_what_to_do(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.empty_database("")?;
+    let role = database.new_role()?;
+    // As it is in every new database since PostgreSQL 15.
+    database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")?;
+    let refused = refusal(
+        database.as_role(&role, async |client| Ok(migrate_with(client, MIGRATIONS, || ()).await?)),
+    )?;
+    ensure!(refused.contains("GRANT USAGE, CREATE ON SCHEMA"), "{refused}");
+    ensure!(tables(&database)?.is_empty() && !refused.contains('\n'), "{refused}");
+    Ok(())
+}
+
+pub fn the_tables_stand_in_the_first_schema_of_the_search_path(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.empty_database("")?;
+    database.execute(
+        "CREATE SCHEMA \"Our Shop\"; CREATE TABLE public.orders (not_ours int);
+         DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = \"Our Shop\", public',
+                                    current_database()); END $$",
+    )?;
+    database.migrate()?;
+    let commands = database.commands()?;
+    import(&*commands, [1, 2])?;
+    ensure!(list(&*database.serving()?)?.len() == 2);
+    let tables = tables(&database)?;
+    let ours = tables.iter().filter(|table| table.starts_with("Our Shop.")).count();
+    ensure!(ours == tables.len() - 1, "{tables:?}");
+    Ok(())
+}
+
+pub fn an_older_schema_is_refused_and_migrate_named(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let known = with(&[SURVIVED]);
+    let required = |database: &Database<'_>| {
+        database
+            .with(async |client| Ok(require_current_with(client, &known, &this_program()).await?))
+    };
+    let refused = refusal(required(&database))?;
+    let expected = "the database has schema 1, and this program needs 2; fix: `store-orders \
+                    migrate`";
+    ensure!(refused == expected, "{refused}");
+    migrate_to(&database, &[SURVIVED])?;
+    required(&database)
+}
+
+pub fn a_migration_that_this_program_survives_disturbs_no_server(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.serving()?, database.commands()?);
+    import(&*commands, [1, 2, 3])?;
+    ensure!(list(&*store)?.len() == 3);
+    let done = migrate_to(&database, &[SURVIVED])?;
+    ensure!(done == ["schema 2: a column that this program does not know"], "{done:?}");
+    // What was prepared before, and what opens after.
+    for store in [store, database.serving()?] {
+        store.check_ready()?;
+        ensure!(list(&*store)?.len() == 3);
+    }
+    for (commands, id) in [(commands, 4), (database.commands()?, 5)] {
+        import(&*commands, [id])?;
+        ensure!(commands.order(id)?.is_some() && commands.check()?.problems.is_empty());
+    }
+    ensure!(cancel(&*database.serving()?, &[1])? == [CancelOutcome::Cancelled]);
+    let refused = refusal(database.migrate())?;
+    ensure!(refused.contains("use a newer store-orders"), "{refused}");
+    Ok(())
+}
+
+pub fn a_migration_that_asks_for_a_newer_program_makes_a_server_unready(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let store = database.server_of_owner()?;
+    store.check_ready()?;
+    migrate_to(&database, &[NEEDS_NEWER])?;
+    let expected = "needs store-orders 99.0.0 or newer";
+    for refused in [refusal(database.commands())?, refusal(database.serving())?] {
+        ensure!(refused.contains(expected), "{refused}");
+    }
+    let reason = wait::until(|| store.check_ready().err())?;
+    let StoreError::Refused(reason) = reason else { anyhow::bail!("another reason: {reason:?}") };
+    ensure!(reason.contains(expected), "{reason}");
+    Ok(())
+}

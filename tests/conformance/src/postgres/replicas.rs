@@ -1,0 +1,27 @@
+//! The servers that `status` names.
+
+use super::database::PostgresUnderTest;
+use crate::engine::Engine;
+use crate::wait;
+use anyhow::ensure;
+use std::time::Duration;
+
+pub fn a_server_is_named_with_its_program_and_address(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let commands = database.commands_of_owner()?;
+    ensure!(commands.replicas()?.is_empty());
+    let store = database.server_of_owner()?;
+    store.announce("127.0.0.1:8080".to_string());
+    let found = wait::until(|| {
+        let replicas = commands.replicas().ok()?;
+        replicas.into_iter().find(|replica| replica.address == "127.0.0.1:8080")
+    })?;
+    ensure!(found.program == env!("CARGO_PKG_VERSION"), "{found:?}");
+    ensure!(found.heard_ago < Duration::from_secs(30), "{found:?}");
+    ensure!(found.started_at.ends_with('Z') && found.started_at.len() == 20, "{found:?}");
+    let _second = database.serving()?;
+    ensure!(commands.replicas()?.len() == 2);
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! A backup of the embedded store, restored into PostgreSQL.
+
+use super::database::PostgresUnderTest;
+use crate::engine::Engine;
+use crate::listing::{list, stored_lines};
+use crate::records::{NOW_MS, cancel, import, now, pending, refusal};
+use anyhow::ensure;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use store_orders::keys::Environment;
+use store_orders::store::postgres::{begin_new_store, restore};
+use store_orders::store::sqlite::{SqliteStore, back_up};
+use store_orders::store::{NewKey, NewOrder, OperatorStore, Rotation, Store};
+use store_orders_api::plans::{Plan, PlanLimits};
+use store_orders_api::types::Pet;
+
+/// How far the ids of accounts and keys jump over a restore.
+const ID_GAP: i64 = 1_000_000;
+
+/// An embedded store with rows of every kind.
+fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
+    let store = SqliteStore::open(directory)?;
+    let commands: &dyn OperatorStore = &store;
+    import(commands, [i64::MIN, 1, 2, 3, i64::MAX])?;
+    let dated = NewOrder { ship_date: Some(now()), complete: true, shipped: true, ..pending(9) };
+    commands.import_orders(&[dated], false, &|| ())?;
+    cancel(&store, &[2, i64::MAX])?;
+    commands.import_pets(&[Pet { id: -1, name: "Zoë".to_string() }], false, &|| ())?;
+    commands.create_account("acme", Plan::Free, None, now())?;
+    let own = PlanLimits { per_minute: u32::MAX, per_day: 7 };
+    commands.create_account("globex", Plan::Enterprise, Some(own), now())?;
+    let issue = |account, environment, expires_after| {
+        commands.issue_key(&NewKey { account, environment, expires_after }, NOW_MS)
+    };
+    let first = issue("acme", Environment::Production, Some(Duration::from_secs(60)))?;
+    let second = issue("globex", Environment::Staging, None)?;
+    let rotation = Rotation { key_id: &first.id, overlap: Duration::from_secs(30) };
+    commands.rotate_key(rotation, NOW_MS)?;
+    commands.revoke_key(&second.id, NOW_MS + 1)?;
+    commands.unban_key(&first.id, NOW_MS + 2)?;
+    store.record_last_used(&[(1, NOW_MS + 3)])?;
+    Ok(store)
+}
+
+fn backup(store: &SqliteStore, directory: &Path) -> anyhow::Result<PathBuf> {
+    let file = directory.join("backup.sqlite");
+    let data = store.path().parent().unwrap_or(directory);
+    back_up(data, &file, &|_, _| (), &AtomicBool::new(false))?;
+    Ok(file)
+}
+
+pub fn a_backup_of_the_embedded_store_is_restored_whole(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let (data, directory) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let old = embedded(data.path())?;
+    let file = backup(&old, directory.path())?;
+    let database = server.new_store()?;
+    let (new, before) = (database.commands_of_owner()?, database.commands()?.id()?);
+    let report = restore(&file, &new, &|_, _| ())?;
+    ensure!(report.problems.is_empty() && report.orders.cancelled == 2, "{report:?}");
+
+    let old: &dyn OperatorStore = &old;
+    ensure!(new.id()? != old.id()? && new.id()? != before);
+    ensure!(stored_lines(&new)? == stored_lines(old)?);
+    ensure!(new.accounts(NOW_MS)? == old.accounts(NOW_MS)?);
+    ensure!(new.key_records()? == old.key_records()?);
+    let old = SqliteStore::open(data.path())?;
+    let served = database.server_of_owner()?;
+    ensure!(list(&served)? == list(&old)? && served.pet(-1)?.is_some());
+    let digests = |store: &dyn Store| -> anyhow::Result<HashSet<[u8; 32]>> {
+        Ok(store.keys()?.into_iter().map(|(digest, _)| digest.0).collect())
+    };
+    ensure!(digests(&served)? == digests(&old)? && digests(&old)?.len() == 3);
+
+    let refused = refusal(import(&new, [2]))?;
+    ensure!(refused.contains("order 2 is already in the store"), "{refused}");
+    new.create_account("next", Plan::Free, None, now())?;
+    ensure!(new.account("next", NOW_MS)?.id == 2 + ID_GAP + 1);
+    let environment = Environment::Production;
+    new.issue_key(&NewKey { account: "next", environment, expires_after: None }, NOW_MS)?;
+    let rows: Vec<_> = new.key_records()?.iter().map(|record| record.row).collect();
+    ensure!(rows == [1, 2, 3, 3 + ID_GAP + 1], "{rows:?}");
+    Ok(())
+}
+
+pub fn a_store_that_is_not_empty_is_not_overwritten(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let (data, directory) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let file = backup(&embedded(data.path())?, directory.path())?;
+    let database = server.new_store()?;
+    let commands = database.commands_of_owner()?;
+    commands.create_account("acme", Plan::Free, None, now())?;
+    let id = commands.id()?;
+    let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
+    ensure!(refused.contains("the store is not empty"), "{refused}");
+    ensure!(commands.id()? == id && commands.accounts(NOW_MS)?.len() == 1);
+    ensure!(stored_lines(&commands)?.is_empty());
+    Ok(())
+}
+
+pub fn what_is_no_backup_changes_nothing(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("text");
+    std::fs::write(&file, "no store")?;
+    let commands = server.new_store()?.commands_of_owner()?;
+    let id = commands.id()?;
+    let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
+    ensure!(refused.contains("is not a store of Store Orders"), "{refused}");
+    ensure!(commands.id()? == id);
+    Ok(())
+}
+
+pub fn a_database_that_a_server_uses_is_not_restored(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let (data, directory) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let file = backup(&embedded(data.path())?, directory.path())?;
+    let database = server.new_store()?;
+    let commands = database.commands_of_owner()?;
+    database.execute(
+        "INSERT INTO replicas (id, program, address, list_version)
+         VALUES ('f00', '1.0.0', '10.0.0.1:80', 0)",
+    )?;
+    let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
+    ensure!(refused.contains("the server f00 (10.0.0.1:80) uses the database"), "{refused}");
+    database.execute("UPDATE replicas SET heard_at = now() - interval '31 s'")?;
+    restore(&file, &commands, &|_, _| ())?;
+    Ok(())
+}
+
+pub fn a_recovered_store_becomes_a_store_of_its_own(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let commands = database.commands_of_owner()?;
+    for name in ["acme", "globex"] {
+        commands.create_account(name, Plan::Free, None, now())?;
+    }
+    let before = (commands.id()?, commands.account("globex", NOW_MS)?.id);
+    let id = begin_new_store(&commands)?;
+    ensure!(id.len() == 32 && id != before.0 && commands.id()? == id, "{id}");
+    commands.create_account("next", Plan::Free, None, now())?;
+    ensure!(commands.account("globex", NOW_MS)?.id == before.1);
+    ensure!(commands.account("next", NOW_MS)?.id > before.1 + ID_GAP);
+    ensure!(begin_new_store(&commands)? != id);
+    database.execute(
+        "INSERT INTO replicas (id, program, address, list_version)
+         VALUES ('f00', '1.0.0', '10.0.0.1:80', 0)",
+    )?;
+    let refused = refusal(begin_new_store(&commands))?;
+    ensure!(refused.contains("the server f00 (10.0.0.1:80) uses the database"), "{refused}");
+    Ok(())
+}

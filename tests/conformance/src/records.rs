@@ -1,0 +1,58 @@
+//! Orders, pets and cancellations to store.
+
+use chrono::{DateTime, Utc};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use store_orders::store::{CancelOutcome, Cancellation, NewOrder, OperatorStore, Store};
+
+/// Longer than any case takes.
+const DEADLINE: Duration = Duration::from_secs(600);
+
+/// 2026-12-24T09:30:00Z, in Unix milliseconds.
+pub const NOW_MS: i64 = 1_798_104_600_000;
+
+/// The instant of [`NOW_MS`].
+pub fn now() -> DateTime<Utc> {
+    DateTime::from_timestamp_millis(NOW_MS).unwrap_or_default()
+}
+
+/// A pending order of this id.
+pub fn pending(id: i64) -> NewOrder {
+    let (ship_date, complete, shipped) = (None, false, false);
+    NewOrder { id, pet_id: 7, quantity: 1, ship_date, complete, shipped }
+}
+
+/// An order of this id that has shipped.
+pub fn shipped(id: i64) -> NewOrder {
+    NewOrder { shipped: true, ..pending(id) }
+}
+
+/// Imports pending orders of these ids.
+pub fn import(
+    commands: &dyn OperatorStore,
+    ids: impl IntoIterator<Item = i64>,
+) -> anyhow::Result<()> {
+    let orders: Vec<_> = ids.into_iter().map(pending).collect();
+    commands.import_orders(&orders, false, &|| ())?;
+    Ok(())
+}
+
+/// A request to cancel this order, which `key_1` made then.
+pub fn cancellation(order_id: i64) -> Cancellation {
+    let deadline = Instant::now() + DEADLINE;
+    Cancellation { order_id, key_id: Arc::from("key_1"), at: now(), deadline }
+}
+
+/// The outcomes of a batch that cancels these orders.
+pub fn cancel(store: &dyn Store, ids: &[i64]) -> anyhow::Result<Vec<CancelOutcome>> {
+    let batch: Vec<_> = ids.iter().copied().map(cancellation).collect();
+    Ok(store.cancel(&batch)?.outcomes)
+}
+
+/// What an operation that must be refused says.
+pub fn refusal<T, E: std::fmt::Display>(result: Result<T, E>) -> anyhow::Result<String> {
+    match result {
+        Ok(_) => anyhow::bail!("it was not refused"),
+        Err(error) => Ok(error.to_string()),
+    }
+}

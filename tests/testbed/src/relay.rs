@@ -1,0 +1,163 @@
+//! A TCP relay between a server and its database, with the faults of a network.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+/// What the network does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It delivers.
+    None,
+    /// It delivers this much later.
+    Delay(Duration),
+    /// It delivers nothing, in either direction, and says nothing.
+    Silent,
+    /// It delivers what is sent, and no answer.
+    NoAnswers,
+    /// It has closed every connection, and refuses new ones.
+    Reset,
+    /// It closes every connection as soon as an answer to a COMMIT comes, which it keeps.
+    CutAtCommit,
+}
+
+/// A relay. It ends when this is dropped.
+pub struct Relay {
+    fault: watch::Sender<Fault>,
+    /// Where it listens on the loopback.
+    pub port: u16,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Relay {
+    /// A relay to this port.
+    pub async fn to(target: u16) -> anyhow::Result<Relay> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let port = listener.local_addr()?.port();
+        let (fault, faults) = watch::channel(Fault::None);
+        let task = tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                tokio::spawn(relay(client, target, faults.clone()));
+            }
+        });
+        Ok(Relay { fault, port, task })
+    }
+
+    /// From now on the network does this, also to connections that are open.
+    pub fn set(&self, fault: Fault) {
+        self.fault.send_replace(fault);
+    }
+}
+
+async fn relay(client: TcpStream, target: u16, faults: watch::Receiver<Fault>) {
+    if *faults.borrow() == Fault::Reset {
+        return;
+    }
+    let Ok(server) = TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], target))).await else {
+        return;
+    };
+    // Either fails only on a socket that is closed already.
+    let _ = (client.set_nodelay(true), server.set_nodelay(true));
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    let mut watched = faults.clone();
+    tokio::select! {
+        () = forward(from_client, to_server, faults.clone(), false) => {}
+        () = forward(from_server, to_client, faults, true) => {}
+        _ = watched.wait_for(|fault| *fault == Fault::Reset) => {}
+    }
+}
+
+/// Delivers one direction until it ends.
+async fn forward(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    mut faults: watch::Receiver<Fault>,
+    is_answer: bool,
+) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(read @ 1..) = from.read(&mut buffer).await {
+        let Some(bytes) = buffer.get(..read) else { return };
+        let fault = *faults.borrow_and_update();
+        match fault {
+            Fault::None => {}
+            Fault::Delay(delay) => tokio::time::sleep(delay).await,
+            Fault::Reset => return,
+            Fault::NoAnswers if !is_answer => {}
+            Fault::CutAtCommit if !is_answer || !holds_commit(bytes) => {}
+            Fault::CutAtCommit => return,
+            Fault::Silent | Fault::NoAnswers => {
+                // What came meanwhile is delivered late, as TCP does after an outage.
+                let over = |fault: &Fault| !matches!(fault, Fault::Silent | Fault::NoAnswers);
+                match faults.wait_for(over).await {
+                    Ok(fault) if *fault != Fault::Reset => {}
+                    _ => return,
+                }
+            }
+        }
+        if to.write_all(bytes).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Whether the bytes hold the message that a COMMIT was done: `C`, its length, its tag.
+fn holds_commit(bytes: &[u8]) -> bool {
+    const DONE: &[u8] = b"C\0\0\0\x0bCOMMIT\0";
+    bytes.windows(DONE.len()).any(|window| window == DONE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A relay to a server that answers each byte with the next one.
+    async fn relay() -> (Relay, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            while let Ok((mut socket, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    while let Ok(byte) = socket.read_u8().await {
+                        socket.write_u8(byte + 1).await.unwrap();
+                    }
+                });
+            }
+        });
+        let relay = Relay::to(port).await.unwrap();
+        let client = TcpStream::connect(("127.0.0.1", relay.port)).await.unwrap();
+        (relay, client)
+    }
+
+    #[tokio::test]
+    async fn what_is_silent_is_delivered_later_and_what_is_reset_never() {
+        let (relay, mut client) = relay().await;
+        client.write_u8(1).await.unwrap();
+        assert_eq!(client.read_u8().await.unwrap(), 2);
+        relay.set(Fault::Silent);
+        client.write_u8(3).await.unwrap();
+        let waited = tokio::time::timeout(Duration::from_millis(50), client.read_u8()).await;
+        assert!(waited.is_err());
+        relay.set(Fault::None);
+        assert_eq!(client.read_u8().await.unwrap(), 4);
+        relay.set(Fault::Reset);
+        client.read_u8().await.unwrap_err();
+        let mut refused = TcpStream::connect(("127.0.0.1", relay.port)).await.unwrap();
+        refused.read_u8().await.unwrap_err();
+    }
+
+    #[test]
+    fn the_answer_to_a_commit_is_recognised() {
+        assert!(holds_commit(b"Z\0\0\0\x05TC\0\0\0\x0bCOMMIT\0Z"));
+        assert!(!holds_commit(b"C\0\0\0\x0aBEGIN\0"));
+    }
+}

@@ -1,0 +1,99 @@
+//! Orders, accounts and keys in PostgreSQL: each case on servers of its own.
+
+mod conformance_suite;
+mod controls;
+mod failover;
+mod full_disk;
+mod idle_transaction;
+mod mistakes;
+mod network;
+mod old_primary;
+mod replicas_agree;
+mod revocation;
+mod same_order;
+mod schema_change;
+mod slow_standby;
+mod stopped_host;
+mod stopped_primary;
+mod tls;
+
+use clap::ValueEnum;
+use testbed::postgres::Installed;
+use testbed::{Program, Report};
+
+/// What can be tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Case {
+    /// What every engine of the store must do
+    Conformance,
+    /// Three servers on one database, an operator beside
+    Replicas,
+    /// One order cancelled 64 times at once
+    SameOrder,
+    /// kill -9 of the primary under load, its synchronous standby promoted
+    Failover,
+    /// A primary that is suspended, replaced, and goes on
+    OldPrimary,
+    /// A primary that is suspended for seconds
+    StoppedPrimary,
+    /// A suspended host before the primary in the URL
+    StoppedHost,
+    /// A standby that confirms nothing, and a wait for it that is cancelled
+    SlowStandby,
+    /// A promoted standby that lacks the last second
+    LostHistory,
+    /// A key revoked while a server has lost the database
+    Revocation,
+    /// The schema changed while servers run
+    SchemaChange,
+    /// A transaction that stays open while orders are cancelled
+    IdleTransaction,
+    /// A database whose disk is full
+    FullDisk,
+    /// Wrong passwords, missing grants, other databases
+    Mistakes,
+    /// Connections with TLS, in every mode
+    Tls,
+    /// Versions from a sequence: the clients must notice
+    SequenceControl,
+    /// Timelines that are not compared: the clients must notice
+    TimelineControl,
+    /// A network that delays, falls silent, swallows answers, resets, and cuts at COMMIT
+    Network,
+}
+
+/// Those that were named, or all.
+pub fn chosen(named: &[Case]) -> &[Case] {
+    if named.is_empty() { Case::value_variants() } else { named }
+}
+
+impl Case {
+    /// Runs it.
+    pub async fn run(
+        self,
+        installed: &Installed,
+        program: &Program,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
+        match self {
+            Case::Conformance => conformance_suite::run(installed, report).await,
+            Case::Replicas => replicas_agree::run(installed, program, report).await,
+            Case::SameOrder => same_order::run(installed, program, report).await,
+            Case::Failover => failover::run(installed, program, report).await,
+            Case::LostHistory => failover::run_asynchronous(installed, program, report).await,
+            Case::OldPrimary => old_primary::run(installed, program, report).await,
+            Case::StoppedPrimary => stopped_primary::run(installed, program, report).await,
+            Case::StoppedHost => stopped_host::run(installed, program, report).await,
+            Case::SlowStandby => slow_standby::run(installed, program, report).await,
+            Case::Revocation => revocation::run(installed, program, report).await,
+            Case::SchemaChange => schema_change::run(installed, program, report).await,
+            Case::IdleTransaction => idle_transaction::run(installed, program, report).await,
+            Case::FullDisk => full_disk::run(installed, program, report).await,
+            Case::Mistakes => mistakes::run(installed, program, report).await,
+            Case::Tls => tls::run(installed, report).await,
+            Case::SequenceControl => controls::sequence(installed, program, report).await,
+            Case::TimelineControl => controls::timeline(installed, program, report).await,
+            Case::Network => network::run(installed, program, report).await,
+        }
+    }
+}

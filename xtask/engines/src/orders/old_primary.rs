@@ -1,0 +1,98 @@
+//! A primary is suspended, its standby promoted, and the old one goes on within half a
+//! second: it still answers reads. No list shows what it still believes.
+
+use super::failover::{expect_agreement, url_of};
+use crate::replicas::{StoreUnderTest, bases};
+use crate::traffic::{Load, Traffic};
+use std::time::{Duration, Instant};
+use testbed::postgres::{Cluster, DATABASE, Installed, Pair};
+use testbed::relay::{Fault, Relay};
+use testbed::{Program, Report, Signal};
+
+const ORDERS: i64 = 4_000;
+
+/// How long the old primary is suspended.
+const SUSPENDED: Duration = Duration::from_millis(400);
+
+/// Whether servers see the timelines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timelines {
+    /// As they are.
+    Shown,
+    /// All are the same to them: a control, which the clients must notice.
+    Hidden,
+}
+
+/// Functions of the same names, found before the system's, that tell every server the same.
+const NO_TIMELINES: &str = "
+    CREATE SCHEMA hidden;
+    CREATE FUNCTION hidden.pg_walfile_name(pg_lsn) RETURNS text
+        LANGUAGE sql AS 'SELECT ''000000010000000000000001''';";
+
+/// Finds the functions of [`NO_TIMELINES`].
+const HIDDEN: &str = "?options=-c%20search_path%3Dhidden%2Cpublic%2Cpg_catalog";
+
+/// Runs it.
+pub async fn run(
+    installed: &Installed,
+    program: &Program,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    run_with(installed, program, Timelines::Shown, report).await
+}
+
+/// The same with timelines that servers see or not.
+pub async fn run_with(
+    installed: &Installed,
+    program: &Program,
+    timelines: Timelines,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let cluster = Cluster::create(installed)?;
+    let Pair { primary: old, standby: new, link: _link } = cluster.pair().await?;
+    let query = match timelines {
+        Timelines::Shown => "",
+        Timelines::Hidden => HIDDEN,
+    };
+    let url = url_of([old.port, new.port]) + query;
+    if timelines == Timelines::Hidden {
+        old.admin(DATABASE).await?.batch_execute(NO_TIMELINES).await?;
+    }
+    let store = StoreUnderTest::create(program, &url, ORDERS).await?;
+    let key = store.key("clients").await?;
+    // One server stays with the old primary for as long as it can; the other is cut off it
+    // at the promotion, and cancels on the new one.
+    let stays = store.replica("stays", &url, &[]).await?;
+    let relay = Relay::to(old.port).await?;
+    let moves = store.replica("moves", &(url_of([new.port, relay.port]) + query), &[]).await?;
+    for replica in [&stays, &moves] {
+        replica.ready(Duration::from_secs(5)).await?;
+    }
+    let replicas = [stays, moves];
+    let [of_staying, of_moving] = <[String; 2]>::try_from(bases(&replicas))
+        .map_err(|_| anyhow::anyhow!("there are two replicas"))?;
+    let lists = Load { writers: 0, listers: 6 };
+    let cancels = Load { writers: 6, listers: 0 };
+    let clock = Instant::now();
+    let listing = Traffic::start_at(clock, vec![of_staying], &key, ORDERS, lists);
+    let cancelling = Traffic::start_at(clock, vec![of_moving], &key, ORDERS, cancels);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let began = Instant::now();
+    old.signal_all(Signal::STOP)?;
+    new.promote().await?;
+    relay.set(Fault::Reset);
+    let promoted_in = began.elapsed();
+    tokio::time::sleep(SUSPENDED.saturating_sub(promoted_in)).await;
+    old.signal_all(Signal::CONT)?;
+    let suspended = began.elapsed();
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let (mut seen, cancelled) = (listing.stop().await?, cancelling.stop().await?);
+    seen.add(cancelled);
+    report.figure(format!(
+        "the standby was promoted in {promoted_in:.2?}; the old primary was suspended for \
+         {suspended:.2?}"
+    ));
+    drop(old);
+    expect_agreement(&replicas, &key, report).await?;
+    seen.judge(&store, &url, report).await
+}

@@ -1,0 +1,54 @@
+//! A synchronous standby that is suspended, and a wait for it that is cancelled: then COMMIT
+//! succeeds with a warning only, and no 204 may come of it. The standby is promoted, and has
+//! every order that was acknowledged.
+
+use super::failover::{expect_agreement, replicas, url_of};
+use crate::replicas::{StoreUnderTest, bases};
+use crate::traffic::{LOAD, Traffic};
+use std::time::Duration;
+use testbed::postgres::{Cluster, Installed, Pair};
+use testbed::{Program, Report, Signal};
+
+const ORDERS: i64 = 4_000;
+
+/// Runs it.
+pub async fn run(
+    installed: &Installed,
+    program: &Program,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let cluster = Cluster::create(installed)?;
+    let Pair { primary, standby, link: _link } = cluster.pair().await?;
+    let url = url_of([primary.port, standby.port]);
+    let store = StoreUnderTest::create(program, &url, ORDERS).await?;
+    let key = store.key("clients").await?;
+    let replicas = replicas(&store, 2).await?;
+    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    standby.signal_all(Signal::STOP)?;
+    let suspended = traffic.now();
+    let admin = primary.admin("postgres").await?;
+    let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+                  WHERE application_name LIKE 'store-orders%' AND wait_event = 'SyncRep'";
+    let mut cancelled = 0;
+    for _ in 0..40 {
+        cancelled += admin.query(cancel, &[]).await?.len();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    report.expect(cancelled > 0, || "no wait for the standby was cancelled".to_string());
+    primary.kill()?;
+    standby.signal_all(Signal::CONT)?;
+    standby.promote().await?;
+    let promoted = traffic.now();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let seen = traffic.stop().await?;
+    // A commit that was under way may have been confirmed just before.
+    let late = |at: &&u64| **at > suspended + 250_000_000 && **at < promoted;
+    let between = seen.acknowledged.iter().filter(late).count();
+    report.expect(between == 0, || {
+        format!("{between} cancellations were acknowledged that no standby has")
+    });
+    report.figure(format!("{cancelled} waits for the standby were cancelled"));
+    expect_agreement(&replicas, &key, report).await?;
+    seen.judge(&store, &url, report).await
+}

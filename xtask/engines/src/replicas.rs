@@ -1,0 +1,115 @@
+//! Real server processes on one store.
+
+use anyhow::{Context, bail};
+use reqwest::Client;
+use std::time::{Duration, Instant};
+use testbed::{DataDir, Key, Program, ServerProcess};
+
+/// The store, filled by the operator's commands.
+pub struct StoreUnderTest {
+    program: Program,
+    /// Where it is.
+    pub url: String,
+    directory: tempfile::TempDir,
+}
+
+impl StoreUnderTest {
+    /// A new store at this URL, with pending orders from 1 to this one.
+    pub async fn create(program: &Program, url: &str, orders: i64) -> anyhow::Result<Self> {
+        let store = StoreUnderTest::at(program, url)?;
+        let operator = store.operator(url);
+        blocking(move || {
+            operator.run(&["migrate"])?;
+            operator.import_pending(1..=orders)
+        })
+        .await?;
+        Ok(store)
+    }
+
+    /// The store at this URL, whatever it holds.
+    pub fn at(program: &Program, url: &str) -> anyhow::Result<Self> {
+        let directory = tempfile::tempdir()?;
+        Ok(StoreUnderTest { program: program.clone(), url: url.to_string(), directory })
+    }
+
+    /// The operator's commands on it, reached at this URL.
+    pub fn operator(&self, url: &str) -> DataDir {
+        DataDir::beside(&self.program, &self.directory.path().join("operator"), url)
+    }
+
+    /// The key of an account without a limit to speak of.
+    pub async fn key(&self, account: &str) -> anyhow::Result<Key> {
+        let (operator, account) = (self.operator(&self.url), account.to_string());
+        blocking(move || operator.issue_enterprise_key(&account, u32::MAX, u32::MAX)).await
+    }
+
+    /// Starts a replica of this name on the store as it is reached at this URL.
+    pub async fn replica(&self, name: &str, url: &str, flags: &[&str]) -> anyhow::Result<Replica> {
+        let data = DataDir::beside(&self.program, &self.directory.path().join(name), url);
+        let mut all = vec!["--limits", "local", "--log-level", "warning"];
+        all.extend(["--admin-listen", "127.0.0.1:0"]);
+        all.extend(flags);
+        let all: Vec<String> = all.into_iter().map(ToString::to_string).collect();
+        let server = blocking(move || {
+            let flags: Vec<&str> = all.iter().map(String::as_str).collect();
+            data.serve(&flags)
+        })
+        .await?;
+        let admin = server.printed_after("operators on ").context("no admin listener")?.to_string();
+        Ok(Replica { server, admin, http: Client::new() })
+    }
+}
+
+/// A server process.
+pub struct Replica {
+    /// The process.
+    pub server: ServerProcess,
+    admin: String,
+    http: Client,
+}
+
+impl Replica {
+    /// `None` if it is ready, or what it says instead.
+    pub async fn unready_because(&self) -> Option<String> {
+        let answer = self.http.get(format!("{}/readyz", self.admin)).send().await;
+        match answer {
+            Ok(answer) if answer.status() == 200 => None,
+            Ok(answer) => Some(answer.text().await.unwrap_or_default()),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    /// Waits until it is ready; how long that took.
+    pub async fn ready(&self, limit: Duration) -> anyhow::Result<Duration> {
+        let began = Instant::now();
+        while let Some(why) = self.unready_because().await {
+            if began.elapsed() > limit {
+                bail!("a replica is not ready after {limit:?}: {why}: {}", self.server.log());
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(began.elapsed())
+    }
+
+    /// Its list, as bytes; an error unless it is answered 200.
+    pub async fn list(&self, key: &Key) -> anyhow::Result<Vec<u8>> {
+        let url = format!("{}/store/orders", self.server.base_url());
+        let answer = self.http.get(url).bearer_auth(&key.text).send().await?;
+        if answer.status() != 200 {
+            bail!("a list was answered {}", answer.status());
+        }
+        Ok(answer.bytes().await?.to_vec())
+    }
+}
+
+/// The URLs of the API of each.
+pub fn bases(replicas: &[Replica]) -> Vec<String> {
+    replicas.iter().map(|replica| replica.server.base_url().to_string()).collect()
+}
+
+/// Runs what blocks on a thread for it.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
+) -> anyhow::Result<T> {
+    tokio::task::spawn_blocking(work).await.context("a thread panicked")?
+}
