@@ -190,3 +190,34 @@ impl OrderList {
         Ok((self.state.lock().current(stored), stored))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::NewOrder;
+    use crate::store::sqlite::SqliteStore;
+
+    #[tokio::test]
+    async fn a_list_that_is_still_held_after_a_change_is_outdated() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        let order = NewOrder {
+            id: 1,
+            pet_id: 7,
+            quantity: 1,
+            ship_date: None,
+            complete: false,
+            shipped: false,
+        };
+        store.import_orders(&[order], false, &|| ()).unwrap();
+        let log = Logger::root(slog::Discard, slog::o!());
+        let orders = OrderList::open(store.clone(), Histogram::new(&[1]), 1_000_000, &log).unwrap();
+        let first = orders.list().await.unwrap();
+        assert_eq!(orders.outdated_bytes(), 0);
+        store.ship_orders(&[1]).unwrap();
+        orders.list().await.unwrap();
+        assert_eq!(orders.outdated_bytes(), first.length());
+        drop(first);
+        assert_eq!(orders.outdated_bytes(), 0);
+    }
+}

@@ -186,5 +186,7 @@ mod tests {
             assert_eq!((readers.is_scarce(), is_copy()), (scarce, scarce), "{outdated} bytes");
         }
         assert_eq!(readers.cut_off().get(), 0);
+        drop(reader);
+        assert!(readers.under_way.lock().readers.is_empty(), "a list that has ended is forgotten");
     }
 }

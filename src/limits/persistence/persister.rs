@@ -39,3 +39,25 @@ impl LimitsPersister {
         self.ended.recv_timeout(timeout) == Err(RecvTimeoutError::Disconnected)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::file::FILE_NAME;
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::limits::InMemoryLimits;
+    use slog::{Discard, Logger, o};
+    use std::sync::Arc;
+
+    #[test]
+    fn the_last_write_completes() {
+        let directory = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock::at(Duration::from_secs(1_000_000)));
+        let limits = Arc::new(InMemoryLimits::new(10));
+        let (id, log) = ("a store".to_string(), Logger::root(Discard, o!()));
+        let file = LimitsFile::open(directory.path(), id, limits, clock, log);
+        let persister = LimitsPersister::start(file).unwrap();
+        assert!(persister.finish(Duration::from_secs(60)));
+        assert!(directory.path().join(FILE_NAME).exists());
+    }
+}

@@ -29,3 +29,21 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     name.push(suffix);
     PathBuf::from(name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_stays_where_what_is_next_to_it_cannot_be_moved() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a");
+        std::fs::write(&path, "").unwrap();
+        std::fs::write(with_suffix(&path, "-wal"), "").unwrap();
+        std::fs::create_dir(directory.path().join("a.damaged-7-wal")).unwrap();
+        quarantine(&path, "damaged", 7).unwrap_err();
+        assert!(path.exists());
+        let renamed = quarantine(&path, "damaged", 8).unwrap();
+        assert!(!path.exists() && renamed.exists() && with_suffix(&renamed, "-wal").exists());
+    }
+}

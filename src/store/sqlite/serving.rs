@@ -226,4 +226,43 @@ mod tests {
                 .unwrap();
         });
     }
+
+    #[test]
+    fn what_was_cancelled_since_a_version_is_removed_and_was_never_listed_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let order = |id| NewOrder {
+            id,
+            pet_id: 7,
+            quantity: 1,
+            ship_date: None,
+            complete: false,
+            shipped: false,
+        };
+        store.import_orders(&[order(1), order(2)], false, &|| ()).unwrap();
+        let changes = |since| {
+            let mut seen = Vec::new();
+            let visit = &mut |change: OrderChange<'_>| {
+                seen.push(match change {
+                    OrderChange::Listed(order) => (order.id, true),
+                    OrderChange::Removed(id) => (id, false),
+                });
+            };
+            let version = store.for_each_order_since(since, visit).unwrap();
+            (version, seen)
+        };
+        let (version, all) = changes(Versions::default().of_orders());
+        assert_eq!(all, [(1, true), (2, true)]);
+        let cancellation = Cancellation {
+            order_id: 1,
+            key_id: Arc::from("key_of_nobody"),
+            at: chrono::DateTime::UNIX_EPOCH,
+            deadline: Instant::now() + Duration::from_secs(60),
+        };
+        let batch = store.cancel(&[cancellation]).unwrap();
+        let (after, changed) = changes(version);
+        assert_eq!((batch.before, batch.after), (version.number, after.number));
+        assert_eq!(changed, [(1, false)]);
+        assert_eq!(changes(Versions::default().of_orders()).1, [(2, true)]);
+    }
 }
