@@ -1,11 +1,11 @@
-//! A batch of cancellations in one transaction, in one round trip.
+//! A batch of cancellations in one transaction, in one round trip if all were pending.
 //!
 //! The transaction first locks the one row of `versions`, so that versions are committed in
 //! their order, and each order that it cancels keeps the batch's id: after a lost answer the
 //! same batch is sent again, and finds what it did.
 
 use super::columns::{parsed, value};
-use super::error::written;
+use super::error::{read, written};
 use super::session::Session;
 use super::statements::BatchStatements;
 use crate::store::rules::not_cancelled;
@@ -14,7 +14,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 use store_orders_api::types::utc_text;
-use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 
 /// Cancellations that are carried out together. Of those for the same order the first owns
@@ -70,23 +69,35 @@ impl Batch {
         let (client, link) = (&session.writer.client, &session.writer.link);
         let BatchStatements { begin, lock, update, select, commit } = &session.batch;
         let keys: Vec<&str> = self.keys.iter().map(|key| &**key).collect();
-        let orders_and_batch: [&(dyn ToSql + Sync); 2] = [&self.orders, &self.id];
         let all: [&(dyn ToSql + Sync); 4] = [&self.orders, &keys, &self.times, &self.id];
         let warnings = link.warnings();
-        let (begun, locked, updated, selected, committed) = tokio::join!(
+        let (begun, locked, updated, committed) = tokio::join!(
             client.execute(begin, &[]),
             client.query(lock, &[]),
             client.query(update, &all),
-            client.query(select, &orders_and_batch),
             client.execute(commit, &[]),
         );
         begun.map_err(written)?;
         locked.map_err(written)?;
-        let (updated, selected) = (updated.map_err(written)?, selected.map_err(written)?);
+        let updated = updated.map_err(written)?;
         committed.map_err(written)?;
         link.require_no_warning_since(warnings)?;
-        let version = updated.first().map(|row| value(row, 0)).transpose()?;
-        Ok(Done { outcomes: self.outcomes(&found_in(&selected)?), version })
+        let version = updated.first().map(|row| value(row, 1)).transpose()?;
+        let mut found = HashMap::with_capacity(self.orders.len());
+        for row in &updated {
+            found.insert(value(row, 0)?, (Status::Cancelled, true));
+        }
+        if found.len() < self.orders.len() {
+            // After the transaction, because what they are does not change any more: shipped,
+            // cancelled, by this batch's earlier attempt maybe, or not there.
+            let left: Vec<i64> =
+                self.orders.iter().copied().filter(|id| !found.contains_key(id)).collect();
+            let rows = client.query(select, &[&left, &self.id]).await.map_err(read)?;
+            for row in &rows {
+                found.insert(value(row, 0)?, (parsed(row, 1)?, value(row, 2)?));
+            }
+        }
+        Ok(Done { outcomes: self.outcomes(&found), version })
     }
 
     /// Each cancellation's, by what the store holds after the batch: the status of each
@@ -106,10 +117,6 @@ impl Batch {
     pub fn expired(&self) -> Vec<CancelOutcome> {
         vec![CancelOutcome::Expired; self.owners.len()]
     }
-}
-
-fn found_in(rows: &[Row]) -> Result<HashMap<i64, (Status, bool)>, StoreError> {
-    rows.iter().map(|row| Ok((value(row, 0)?, (parsed(row, 1)?, value(row, 2)?)))).collect()
 }
 
 #[cfg(test)]

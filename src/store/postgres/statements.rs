@@ -13,7 +13,7 @@ const UPDATE: &str = "
     FROM unnest($1::bigint[], $2::text[], $3::text[]) a (id, key, at),
          (SELECT coalesce(max(version), 0) + 1 AS version FROM orders) v
     WHERE o.id = a.id AND o.status = 'pending'
-    RETURNING o.version";
+    RETURNING o.id, o.version";
 
 const SELECT: &str = "
     SELECT id, status, cancelled_in IS NOT DISTINCT FROM $2 FROM orders WHERE id = ANY($1)";

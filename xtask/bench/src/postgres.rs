@@ -160,7 +160,7 @@ impl Bench {
         Ok(vec![
             Row::compare(name, rate(), &one, pgbench, Target::AtLeast(3.0)),
             Row::compare(
-                format!("{name}, {REPLICAS} replicas"),
+                format!("{name} each, {REPLICAS} replicas in all"),
                 rate(),
                 &all,
                 ("one replica", &one),
@@ -240,14 +240,13 @@ impl Store {
     }
 }
 
-/// The same number of clients in all, spread over all servers.
+/// As many clients for each server as there are for one alone.
 fn all_at_once(
     setup: &BenchSetup,
     servers: &[MeasuredServer],
     work: &Work,
 ) -> anyhow::Result<Sample> {
-    let (span, status) = (setup.span, 204);
-    let connections = CLIENTS / servers.len();
+    let (span, status, connections) = (setup.span, 204, CLIENTS);
     std::thread::scope(|scope| {
         let run = |server: &MeasuredServer| {
             let address = server.address;
