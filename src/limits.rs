@@ -106,6 +106,10 @@ pub enum Decision {
         /// Whether this request began the ban.
         begins: bool,
     },
+    /// 503 `service_unavailable`: the counts cannot be reached, so the request was not
+    /// counted. The status has the account's limit a minute, nothing remaining, and the
+    /// instant of `Retry-After` as the reset.
+    Unavailable(RateLimitStatus),
 }
 
 impl Decision {
@@ -114,6 +118,7 @@ impl Decision {
         match self {
             Decision::Admitted(status)
             | Decision::Limited(status, _)
+            | Decision::Unavailable(status)
             | Decision::Banned { status, .. } => *status,
         }
     }
