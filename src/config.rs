@@ -10,6 +10,7 @@ mod effective;
 mod file;
 mod invalid;
 mod postgres_url;
+mod redis_url;
 mod settings;
 
 pub use default_file::default_file;
@@ -17,6 +18,7 @@ pub use effective::{EffectiveSettings, Origin, Setting};
 pub use file::{ConfigFile, check_environment};
 pub use invalid::InvalidSettings;
 pub use postgres_url::{InvalidUrl, PostgresTls, PostgresUrl, TlsMode, without_passwords};
+pub use redis_url::{InvalidRedisUrl, RedisUrl};
 pub use settings::{
     AdminListen, LimitsPlace, LogLevel, ServerConfig, StoreLocation, StoreSettings, path_parser,
 };

@@ -79,6 +79,11 @@ pub fn registry(
     );
     registry.register("bans", "Bans of keys that have begun", server.limits.bans().clone());
     registry.register(
+        "limit_counts_lost",
+        "Times that windows, strikes and bans shared by several servers were found lost",
+        server.limits.times_lost(),
+    );
+    registry.register(
         "log_lines_dropped",
         "Lines that could not be written to the log",
         log_buffer.map(|buffer| buffer.dropped_lines().clone()).unwrap_or_default(),

@@ -2,6 +2,7 @@
 
 use super::invalid::InvalidSettings;
 use super::postgres_url::PostgresUrl;
+use super::redis_url::{InvalidRedisUrl, RedisUrl};
 use crate::keys::Environment;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches, ValueEnum};
@@ -40,6 +41,19 @@ pub struct StoreSettings {
         default_value = "./store-orders-data"
     )]
     pub data_dir: PathBuf,
+    /// Where requests are counted: a Redis that several replicas count in together, with
+    /// rediss:// through TLS, or local: in this server and its data directory, so that with a
+    /// store in PostgreSQL each replica grants every account its whole plan
+    #[arg(
+        long,
+        global = true,
+        value_name = "redis://HOST:PORT|local",
+        env = "STORE_ORDERS_LIMITS"
+    )]
+    pub limits: Option<LimitsPlace>,
+    /// File that holds the password for that Redis; REDISCLI_AUTH works too
+    #[arg(long, global = true, value_name = "FILE", env = "STORE_ORDERS_LIMITS_PASSWORD_FILE")]
+    pub limits_password_file: Option<PathBuf>,
 }
 
 /// Where orders, pets, accounts and keys are.
@@ -65,29 +79,68 @@ impl StoreSettings {
         let Some(url) = self.store.clone() else {
             return Ok(StoreLocation::Directory(self.data_dir.clone()));
         };
-        let password = match &self.store_password_file {
-            None => std::env::var("PGPASSWORD").ok(),
-            Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
-                let place = path.display();
-                InvalidSettings(vec![format!(
-                    "store_password_file: {place} cannot be read: {error}"
-                )])
-            })?),
-        };
-        let password = password.as_deref().map(|text| text.trim_end_matches(['\r', '\n']));
+        let password =
+            password("store_password_file", self.store_password_file.as_deref(), "PGPASSWORD")?;
         let url = match password {
-            Some(password) => url.or_password(password),
+            Some(password) => url.or_password(&password),
             None => url,
         };
         Ok(StoreLocation::Postgres(Box::new(url)))
     }
+
+    /// The Redis where requests are counted; `None` if this server counts alone. Reads the
+    /// file with the password, if one is named.
+    pub fn limits_redis(&self) -> Result<Option<RedisUrl>, InvalidSettings> {
+        let Some(LimitsPlace::Redis(url)) = self.limits.clone() else { return Ok(None) };
+        let password = password(
+            "limits_password_file",
+            self.limits_password_file.as_deref(),
+            "REDISCLI_AUTH",
+        )?;
+        Ok(Some(match password {
+            Some(password) => url.or_password(&password),
+            None => url,
+        }))
+    }
+}
+
+/// The password in this file, or else in this variable.
+fn password(
+    setting: &str,
+    file: Option<&Path>,
+    variable: &str,
+) -> Result<Option<String>, InvalidSettings> {
+    let password = match file {
+        None => std::env::var(variable).ok(),
+        Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
+            let place = path.display();
+            InvalidSettings(vec![format!("{setting}: {place} cannot be read: {error}")])
+        })?),
+    };
+    Ok(password.map(|text| text.trim_end_matches(['\r', '\n']).to_string()))
 }
 
 /// Where requests are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Debug)]
 pub enum LimitsPlace {
     /// In this server, which keeps the counts in its data directory.
     Local,
+    /// In this Redis, with other servers.
+    Redis(RedisUrl),
+}
+
+impl FromStr for LimitsPlace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LimitsPlace, String> {
+        match text {
+            "local" => Ok(LimitsPlace::Local),
+            _ => text
+                .parse()
+                .map(LimitsPlace::Redis)
+                .map_err(|error: InvalidRedisUrl| format!("{error}; or local")),
+        }
+    }
 }
 
 /// The settings of the server.
@@ -104,10 +157,6 @@ pub struct ServerConfig {
     /// Which keys to accept: sto_live_ in production, sto_test_ in staging
     #[arg(long, value_enum, env = "STORE_ORDERS_ENVIRONMENT", default_value = "production")]
     pub environment: Environment,
-    /// Where requests are counted; with a store in PostgreSQL, local means that each
-    /// replica grants every account its whole plan
-    #[arg(long, value_enum, value_name = "PLACE", env = "STORE_ORDERS_LIMITS")]
-    pub limits: Option<LimitsPlace>,
     /// Have every list confirmed by a commit in PostgreSQL: 1-2 ms more, and a primary that
     /// was replaced is noticed at once instead of within a second
     #[arg(
