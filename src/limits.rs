@@ -144,7 +144,12 @@ pub trait Limits: Send + Sync {
         Counter::default()
     }
 
-    /// Why requests cannot be counted at the moment, if so.
+    /// Counts the requests that were decided without the counts that several servers share.
+    fn decided_alone(&self) -> Counter {
+        Counter::default()
+    }
+
+    /// Why requests are refused because they cannot be counted at the moment, if so.
     fn unavailable_because(&self) -> Option<String> {
         None
     }

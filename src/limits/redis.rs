@@ -3,10 +3,12 @@
 //! counted in this server's memory: a flood must not reach Redis.
 //!
 //! A request that cannot be counted within [`ANSWER_LIMIT`] is answered
-//! [`Decision::Unavailable`]; while Redis is lost, at once.
+//! [`Decision::Unavailable`]; while Redis is lost, at once. If the operator chose so, this
+//! server counts it alone instead.
 
 mod admission;
 mod connecting;
+mod local_counts;
 mod lost_counts;
 mod names;
 mod outage;
@@ -21,10 +23,11 @@ pub use report::RedisLimitsReport;
 use super::in_memory::InMemoryLimits;
 use super::{Decision, KeyedRequest, Limits, RateLimitStatus};
 use crate::clock::Now;
-use crate::config::RedisUrl;
+use crate::config::{LimitsLost, RedisUrl};
 use crate::log::ErrorChain;
 use async_trait::async_trait;
 use connecting::connect;
+use local_counts::LocalCounts;
 use lost_counts::LostCounts;
 use outage::Outage;
 use prometheus_client::metrics::counter::Counter;
@@ -56,6 +59,8 @@ struct Shared {
     script: AdmissionScript,
     counts: LostCounts,
     outage: Outage,
+    /// `None` if requests are refused while Redis is lost.
+    local: Option<LocalCounts>,
     log: Logger,
 }
 
@@ -64,6 +69,7 @@ impl RedisLimits {
     /// runtime around it.
     pub async fn open(
         url: RedisUrl,
+        lost: LimitsLost,
         store_id: &str,
         keyless_per_minute: u32,
         log: Logger,
@@ -73,6 +79,7 @@ impl RedisLimits {
             script: AdmissionScript::new(store_id),
             counts: LostCounts::new(log.clone()),
             outage: Outage::default(),
+            local: (lost == LimitsLost::Local).then(LocalCounts::default),
             log,
         });
         let first = shared.connect().await?;
@@ -114,13 +121,21 @@ impl Shared {
                 Ended::Stopped => return,
                 Ended::Failed(error) => ErrorChain(&error).to_string(),
             };
-            warn!(self.log, "request counts unavailable"; "redis" => %self.url, "error" => &why);
+            let effect = match &self.local {
+                None => "requests are refused",
+                Some(_) => "this server counts alone",
+            };
+            warn!(self.log, "request counts unavailable"; "redis" => %self.url, "error" => &why,
+                "effect" => effect);
             self.outage.begin(why);
             drop(session);
             let Some(next) = self.reconnect(&queue).await else { return };
             session = next;
             info!(self.log, "request counts available again"; "redis" => %self.url);
             self.outage.end();
+            if let Some(local) = &self.local {
+                local.forget();
+            }
         }
     }
 
@@ -154,11 +169,20 @@ impl Shared {
 
 #[async_trait]
 impl Limits for RedisLimits {
-    async fn admit(&self, request: KeyedRequest, _: Now) -> Decision {
-        let decision = self.decide(request).await.unwrap_or_else(|| {
-            let (limit, resets_in) = (request.limits.per_minute, self.shared.outage.retry_after());
-            Decision::Unavailable(RateLimitStatus { limit, remaining: 0, resets_in })
-        });
+    async fn admit(&self, request: KeyedRequest, now: Now) -> Decision {
+        let decision = match (self.decide(request).await, &self.shared.local) {
+            (Some(decision), None) => decision,
+            (Some(decision), Some(local)) => {
+                local.note(request, decision, now);
+                decision
+            }
+            (None, Some(local)) => local.admit(request, now),
+            (None, None) => {
+                let (limit, outage) = (request.limits.per_minute, &self.shared.outage);
+                let resets_in = outage.retry_after();
+                Decision::Unavailable(RateLimitStatus { limit, remaining: 0, resets_in })
+            }
+        };
         if let Decision::Banned { begins: true, .. } = decision {
             self.bans.inc();
         }
@@ -177,7 +201,11 @@ impl Limits for RedisLimits {
         self.shared.counts.times().clone()
     }
 
+    fn decided_alone(&self) -> Counter {
+        self.shared.local.as_ref().map(|local| local.requests().clone()).unwrap_or_default()
+    }
+
     fn unavailable_because(&self) -> Option<String> {
-        self.shared.outage.why()
+        self.shared.outage.why().filter(|_| self.shared.local.is_none())
     }
 }

@@ -38,7 +38,8 @@ impl ServedLimits {
         let keyless = config.keyless_per_minute;
         match place {
             CountsPlace::Redis(url) => {
-                let opening = RedisLimits::open(url, &store_id, keyless, log.clone());
+                let opening =
+                    RedisLimits::open(url, config.limits_lost, &store_id, keyless, log.clone());
                 let limits = Arc::new(runtime.block_on(opening)?);
                 Ok(ServedLimits { limits, persister: None })
             }

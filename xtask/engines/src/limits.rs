@@ -1,6 +1,7 @@
 //! Windows, strikes and bans in Redis: each case on a server of its own.
 
 mod agreement;
+mod alone;
 mod clients;
 mod outages;
 mod servers;
@@ -22,6 +23,8 @@ pub enum Case {
     Servers,
     /// Redis suspended, killed, demoted, full, emptied
     Outages,
+    /// Servers that count alone while Redis is lost
+    Alone,
     /// A Redis that cannot be used
     Unsuitable,
     /// Admissions a second, bytes an account
@@ -41,6 +44,7 @@ impl Case {
             Case::Several => several::run(installed, report).await,
             Case::Servers => servers::run(installed, program, report).await,
             Case::Outages => outages::run(installed, report).await,
+            Case::Alone => alone::run(installed, report).await,
             Case::Unsuitable => outages::run_unsuitable(installed, report).await,
             Case::Speed => speed::run(installed, report).await,
         }

@@ -6,6 +6,7 @@ use redis::aio::MultiplexedConnection;
 use slog::{Logger, o};
 use std::time::Duration;
 use store_orders::clock::Now;
+use store_orders::config::LimitsLost;
 use store_orders::limits::{Decision, KeyedRequest, Limits, RedisLimits};
 use store_orders_api::plans::{Plan, PlanLimits};
 use testbed::redis::Redis;
@@ -16,10 +17,15 @@ pub const STORE_ID: &str = "0123456789abcdef";
 /// No clock of ours has a part in the counting.
 pub const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
 
-/// A limiter on this Redis, as a server has it.
+/// A limiter on this Redis, as a server has it by default.
 pub async fn limiter(server: &Redis) -> anyhow::Result<RedisLimits> {
+    limiter_that(server, LimitsLost::Refuse).await
+}
+
+/// A limiter that does this while it has lost Redis.
+pub async fn limiter_that(server: &Redis, lost: LimitsLost) -> anyhow::Result<RedisLimits> {
     let log = Logger::root(slog::Discard, o!());
-    Ok(RedisLimits::open(server.url().parse()?, STORE_ID, 1_000, log).await?)
+    Ok(RedisLimits::open(server.url().parse()?, lost, STORE_ID, 1_000, log).await?)
 }
 
 /// A connection that counts nothing.
