@@ -14,12 +14,16 @@ local MINUTE, DAY = 60e6, 86400e6
 local FIRST_BAN_SECONDS, MAX_BAN_SECONDS = 300, 3600
 local ADMITTED, MINUTE_EXHAUSTED, DAY_EXHAUSTED, BANNED, BAN_BEGINS = 0, 1, 2, 3, 4
 local KEEPS = false
+-- Of another length a value is none of ours, and counts as missing.
+local CLOCK_LENGTH, ACCOUNT_LENGTH, KEY_LENGTH = 32, 24, 32
 
 local stored = redis.call('MGET', unpack(KEYS))
 local time = redis.call('TIME')
 local wall = time[1] * 1e6 + time[2]
 local last, offset, epoch, batch = 0, 0, ARGV[1], 0
-if stored[1] then last, offset, epoch, batch = struct.unpack('<ddc8d', stored[1]) end
+if stored[1] and #stored[1] == CLOCK_LENGTH then
+  last, offset, epoch, batch = struct.unpack('<ddc8d', stored[1])
+end
 local now = wall + offset
 if now < last then
   offset, now = offset + last - now, last
@@ -30,17 +34,18 @@ local values, expiries = {}, {}
 for i = 2, #KEYS do values[KEYS[i]] = stored[i] end
 
 local function windows(account)
-  if not values[account] then return 0, 0, 0, 0 end
-  local minute_closes, minute_requests, day_closes, day_requests =
-    struct.unpack('<dIdI', values[account])
+  local value = values[account]
+  if not value or #value ~= ACCOUNT_LENGTH then return 0, 0, 0, 0 end
+  local minute_closes, minute_requests, day_closes, day_requests = struct.unpack('<dIdI', value)
   -- The clock may have been lost without the windows.
   return math.min(minute_closes, now + MINUTE), minute_requests,
     math.min(day_closes, now + DAY), day_requests
 end
 
 local function strikes(key)
-  if not values[key] then return 0, 0, 0, 0, 0 end
-  local closes, count, seconds, banned_until, unbanned = struct.unpack('<dIIdd', values[key])
+  local value = values[key]
+  if not value or #value ~= KEY_LENGTH then return 0, 0, 0, 0, 0 end
+  local closes, count, seconds, banned_until, unbanned = struct.unpack('<dIIdd', value)
   return math.min(closes, now + MINUTE), count, seconds,
     math.min(banned_until, now + seconds * 1e6), unbanned
 end

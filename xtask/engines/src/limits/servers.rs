@@ -14,7 +14,13 @@ use tokio::task::block_in_place;
 
 const REQUESTS: usize = 200;
 const PASSWORD: &str = "swordfish";
+
+/// All that the user of the servers and of the operator's commands may do.
+const RIGHTS: &str = "~sto1:* +info +eval +evalsha +mget +time +get +set +scan";
 const WITHIN: Duration = Duration::from_secs(5);
+
+/// Off, but with its rights: Redis 7.0 replays its file with them.
+const DEFAULT_USER: &str = "default off ~* &* +@all";
 
 /// Runs it.
 pub async fn run(
@@ -22,7 +28,8 @@ pub async fn run(
     program: &Program,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let redis = installed.start(&[("requirepass", PASSWORD)])?;
+    let user = format!("limits on >{PASSWORD} {RIGHTS}");
+    let redis = installed.start(&[("user", &user), ("user", DEFAULT_USER)])?;
     let servers = block_in_place(|| Servers::start(program, &redis))?;
     let answers = servers.send(REQUESTS).await?;
     let with = |status: u16| answers.iter().filter(|one| one.status() == status).count();
@@ -68,8 +75,8 @@ impl Servers {
             operators.push(DataDir::at(program, &directory.path().join(name)));
         }
         let file = file.to_str().context("a path in UTF-8")?.to_string();
-        let flags =
-            vec!["--limits".to_string(), redis.url(), "--limits-password-file".to_string(), file];
+        let url = redis.url().replace("redis://", "redis://limits@");
+        let flags = vec!["--limits".to_string(), url, "--limits-password-file".to_string(), file];
         let mut servers =
             Servers { directory, operators, replicas: Vec::new(), flags, key, http: Client::new() };
         for operator in &servers.operators {
