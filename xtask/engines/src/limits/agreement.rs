@@ -2,7 +2,7 @@
 //! lifted bans and clocks, in batches; they agree on every verdict and every figure.
 
 use super::clients::{STORE_ID, connection};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
 use std::collections::BTreeMap;
@@ -37,7 +37,10 @@ pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Res
         let batch = both.batch();
         requests += batch.len();
         batches += 1;
-        both.admit(&batch).await.with_context(|| format!("batch {batches}"))?;
+        if let Some(difference) = both.admit(&batch).await? {
+            report.expect(false, || format!("batch {batches}, {difference}"));
+            return Ok(());
+        }
     }
     report.figure(format!("{requests} requests in {batches} batches: {:?}", both.seen));
     report.expect(both.seen.len() == 5, || "a verdict never came".to_string());
@@ -114,21 +117,22 @@ impl Both {
         (0..length).map(request).collect()
     }
 
-    /// Both decide; the time is that of Redis.
-    async fn admit(&mut self, batch: &[KeyedRequest]) -> anyhow::Result<()> {
+    /// Both decide; the time is that of Redis. The first difference, if there is one.
+    async fn admit(&mut self, batch: &[KeyedRequest]) -> anyhow::Result<Option<String>> {
         let answers = self.script.run(&mut self.redis, batch).await?;
         let now = Now { monotonic: answers.now, wall: Duration::ZERO };
         for (number, (request, decision)) in batch.iter().zip(&answers.decisions).enumerate() {
             let expected = self.memory.admit(*request, now).await;
             if *decision != expected {
-                bail!("request {number}, {request:?}: {decision:?} instead of {expected:?}");
+                let difference = format!("{decision:?} instead of {expected:?}");
+                return Ok(Some(format!("request {number}, {request:?}: {difference}")));
             }
             *self.seen.entry(kind(decision)).or_default() += 1;
             if fastrand::bool() {
                 self.last_reset = decision.status().resets_in;
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// The stored clock: the last time, the offset, and what follows.
