@@ -108,6 +108,9 @@ impl AdminContext {
         if let Some(damage) = self.store_check.damage().filter(|_| self.refuses_damaged) {
             return Err(format!("the store is damaged: {damage}"));
         }
+        if let Some(reason) = self.server.limits.unavailable_because() {
+            return Err(format!("requests cannot be counted: {reason}"));
+        }
         let server = Arc::clone(&self.server);
         let check = tokio::task::spawn_blocking(move || {
             let reason = |error: &dyn std::error::Error| ErrorChain(error).to_string();

@@ -32,6 +32,7 @@ use anyhow::Context;
 use clap::{CommandFactory, Parser, Subcommand};
 use options::Options;
 use printer::Printer;
+use serve::CountsPlace;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use store_orders_api::document::API_VERSION;
@@ -172,7 +173,11 @@ impl Cli {
         match &self.command {
             Command::Serve(settings) => {
                 let store = &options.store;
-                Ok(serve::serve(&store.location()?, &store.data_dir, settings, effective)?)
+                let counts = match store.limits_redis()? {
+                    Some(url) => CountsPlace::Redis(url),
+                    None => CountsPlace::Directory(store.data_dir.clone()),
+                };
+                Ok(serve::serve(&store.location()?, counts, settings, effective)?)
             }
             Command::Demo(args) => Ok(demo::demo(args, out)?),
             Command::Orders(command) => command.run(options, printer),

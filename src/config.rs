@@ -10,13 +10,15 @@ mod effective;
 mod file;
 mod invalid;
 mod postgres_url;
+mod redis_url;
 mod settings;
+mod store_settings;
 
 pub use default_file::default_file;
 pub use effective::{EffectiveSettings, Origin, Setting};
 pub use file::{ConfigFile, check_environment};
 pub use invalid::InvalidSettings;
 pub use postgres_url::{InvalidUrl, PostgresTls, PostgresUrl, TlsMode, without_passwords};
-pub use settings::{
-    AdminListen, LimitsPlace, LogLevel, ServerConfig, StoreLocation, StoreSettings, path_parser,
-};
+pub use redis_url::{InvalidRedisUrl, RedisUrl};
+pub use settings::{AdminListen, LimitsLost, LogLevel, ServerConfig};
+pub use store_settings::{LimitsPlace, StoreLocation, StoreSettings, path_parser};

@@ -5,6 +5,7 @@
 mod addresses;
 mod in_memory;
 mod persistence;
+pub mod redis;
 mod report;
 mod sharded_map;
 mod snapshot;
@@ -12,6 +13,7 @@ mod strikes;
 mod timestamp;
 mod window;
 
+pub use self::redis::RedisLimits;
 pub use addresses::MAX_ADDRESSES;
 pub use in_memory::InMemoryLimits;
 pub use persistence::{LimitsFile, LimitsFileReport, LimitsPersister, check as check_limits_file};
@@ -106,6 +108,10 @@ pub enum Decision {
         /// Whether this request began the ban.
         begins: bool,
     },
+    /// 503 `service_unavailable`: the counts cannot be reached, so the request was not
+    /// counted. The status has the account's limit a minute, nothing remaining, and the
+    /// instant of `Retry-After` as the reset.
+    Unavailable(RateLimitStatus),
 }
 
 impl Decision {
@@ -114,12 +120,13 @@ impl Decision {
         match self {
             Decision::Admitted(status)
             | Decision::Limited(status, _)
+            | Decision::Unavailable(status)
             | Decision::Banned { status, .. } => *status,
         }
     }
 }
 
-/// The rate limiter: in memory for one server, shared later for several.
+/// The rate limiter: in memory for one server, in Redis for several.
 #[async_trait]
 pub trait Limits: Send + Sync {
     /// In one atomic step, counts a request with a valid key in both windows of its
@@ -131,6 +138,21 @@ pub trait Limits: Send + Sync {
 
     /// Counts the bans that have begun since the start.
     fn bans(&self) -> &Counter;
+
+    /// Counts how often counts that several servers share were found lost.
+    fn times_lost(&self) -> Counter {
+        Counter::default()
+    }
+
+    /// Counts the requests that were decided without the counts that several servers share.
+    fn decided_alone(&self) -> Counter {
+        Counter::default()
+    }
+
+    /// Why requests are refused because they cannot be counted at the moment, if so.
+    fn unavailable_because(&self) -> Option<String> {
+        None
+    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! The limits: windows, strikes, bans, callers without a key, and what of it
-//! survives a restart.
+//! survives a restart, and counts that cannot be reached.
 
 mod agreement;
 mod bans;
@@ -9,4 +9,5 @@ mod model;
 mod operator;
 mod persistence;
 mod plans;
+mod unavailable;
 mod windows;

@@ -79,6 +79,16 @@ pub fn registry(
     );
     registry.register("bans", "Bans of keys that have begun", server.limits.bans().clone());
     registry.register(
+        "limit_counts_lost",
+        "Times that windows, strikes and bans shared by several servers were found lost",
+        server.limits.times_lost(),
+    );
+    registry.register(
+        "limits_decided_alone",
+        "Requests decided by this server alone while the shared counts could not be reached",
+        server.limits.decided_alone(),
+    );
+    registry.register(
         "log_lines_dropped",
         "Lines that could not be written to the log",
         log_buffer.map(|buffer| buffer.dropped_lines().clone()).unwrap_or_default(),

@@ -2,6 +2,7 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::config::{StoreLocation, StoreSettings};
+use crate::limits::redis::RedisLimitsReport;
 use crate::limits::{LimitsFileReport, LimitsReport};
 use crate::store::postgres::PostgresCommands;
 use crate::store::sqlite::SqliteStore;
@@ -60,6 +61,9 @@ impl Options {
         store: &dyn OperatorStore,
         clock: &SystemClock,
     ) -> anyhow::Result<Box<dyn LimitsReport>> {
+        if let Some(url) = self.store.limits_redis()? {
+            return Ok(Box::new(RedisLimitsReport::open(&url, &store.id()?)?));
+        }
         let directory = &self.store.data_dir;
         Ok(Box::new(LimitsFileReport::open(directory, &store.id()?, clock.boot())?))
     }

@@ -2,12 +2,14 @@
 
 mod error;
 mod process;
+mod served_limits;
 mod served_store;
 mod signals;
 mod systemd;
 
 pub use error::ServeError;
 pub use process::run;
+pub use served_limits::CountsPlace;
 pub use served_store::ServedStore;
 pub use signals::{HangUp, Signals, StopSignal};
 
@@ -19,19 +21,23 @@ use slog::Logger;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
-use std::path::Path;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-/// Serves this store until a signal stops it. The data directory is locked in any case: it
-/// holds the store, or this server's counts of requests.
+/// Serves this store until a signal stops it. The data directory is locked if it holds the
+/// store or this server's counts of requests; otherwise there is none.
 pub fn serve(
     location: &StoreLocation,
-    data_dir: &Path,
+    counts: CountsPlace,
     config: &ServerConfig,
     effective: &EffectiveSettings,
 ) -> Result<(), ServeError> {
-    let mut lock = ServerLock::take(data_dir)?;
+    let directory = match (location, &counts) {
+        (StoreLocation::Directory(directory), _) => Some(directory),
+        (StoreLocation::Postgres(_), CountsPlace::Directory(directory)) => Some(directory),
+        (StoreLocation::Postgres(_), CountsPlace::Redis(_)) => None,
+    };
+    let mut lock = directory.map(|directory| ServerLock::take(directory)).transpose()?;
     let mut config = config.clone();
     if effective.is_default("admin_listen") {
         config.admin_listen = config.admin_listen.if_free();
@@ -43,11 +49,13 @@ pub fn serve(
         }
         StoreLocation::Postgres(url) => {
             let store = PostgresStore::open(runtime, (**url).clone(), confirms, log.clone())?;
-            Ok(ServedStore::Postgres(Arc::new(store), data_dir.to_path_buf()))
+            Ok(ServedStore::Postgres(Arc::new(store)))
         }
     };
-    run(open, config, HangUp::Reloads, |server| {
-        lock.record_address(server.address())?;
+    run(open, counts, config, HangUp::Reloads, |server| {
+        if let Some(lock) = &mut lock {
+            lock.record_address(server.address())?;
+        }
         announce(server)
     })
 }

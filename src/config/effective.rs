@@ -80,9 +80,16 @@ impl EffectiveSettings {
         self.0.iter().any(|setting| setting.key == key && setting.origin == Origin::Default)
     }
 
+    /// The value of a setting, if it has one.
+    fn value_of(&self, key: &str) -> Option<&serde_json::Value> {
+        let found = self.0.iter().find(|setting| setting.key == key);
+        found.map(|setting| &setting.value).filter(|value| !value.is_null())
+    }
+
     /// Refuses settings that are valid one by one, but not together.
     pub fn check(&self, config: &ServerConfig) -> Result<(), InvalidSettings> {
-        let in_postgres = self.0.iter().any(|one| one.key == "store" && !one.value.is_null());
+        let in_postgres = self.value_of("store").is_some();
+        let limits = self.value_of("limits").and_then(|value| value.as_str());
         let problem = match (&config.tls_cert, &config.tls_key, config.admin_listen) {
             (Some(_), None, _) => Some(("tls_cert", "a certificate needs its tls_key")),
             (None, Some(_), _) => Some(("tls_key", "a key needs its tls_cert")),
@@ -91,12 +98,12 @@ impl EffectiveSettings {
             {
                 Some(("admin_listen", "the same address as listen; choose another port"))
             }
-            _ if in_postgres && config.limits.is_none() => Some((
+            _ if in_postgres && limits.is_none() => Some((
                 "limits",
-                "replicas that share a store do not share limits; local lets each grant every \
-                 account its whole plan",
+                "name the Redis in which replicas that share a store count requests together; \
+                 local lets each grant every account its whole plan",
             )),
-            _ if in_postgres && self.is_default("data_dir") => Some((
+            _ if in_postgres && limits == Some("local") && self.is_default("data_dir") => Some((
                 "data_dir",
                 "with a store in PostgreSQL and local limits, name the directory where this \
                  replica keeps its counts",

@@ -1,94 +1,17 @@
 //! The settings: their names, meanings, defaults and types.
 
-use super::invalid::InvalidSettings;
-use super::postgres_url::PostgresUrl;
+use super::store_settings::StoreSettings;
 use crate::keys::Environment;
-use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches, ValueEnum};
 use ipnet::IpNet;
 use slog::Level;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
 /// The part of the time to stop that is left for the last counts and log lines.
 const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
-
-/// The settings of every command.
-#[derive(Args, Clone, Debug)]
-pub struct StoreSettings {
-    /// Store in PostgreSQL, for several replicas, instead of the data directory; several
-    /// hosts, sslmode and certificates as libpq has them
-    #[arg(
-        long,
-        global = true,
-        value_name = "postgres://USER@HOST/DATABASE",
-        env = "STORE_ORDERS_STORE"
-    )]
-    pub store: Option<PostgresUrl>,
-    /// File that holds the password for that store; PGPASSWORD works too
-    #[arg(long, global = true, value_name = "FILE", env = "STORE_ORDERS_STORE_PASSWORD_FILE")]
-    pub store_password_file: Option<PathBuf>,
-    /// Directory of the store; created if missing
-    #[arg(
-        long,
-        global = true,
-        value_name = "DIR",
-        env = "STORE_ORDERS_DATA_DIR",
-        value_parser = path_parser(),
-        default_value = "./store-orders-data"
-    )]
-    pub data_dir: PathBuf,
-}
-
-/// Where orders, pets, accounts and keys are.
-#[derive(Clone, Debug)]
-pub enum StoreLocation {
-    /// In this directory, in the embedded store.
-    Directory(PathBuf),
-    /// In PostgreSQL.
-    Postgres(Box<PostgresUrl>),
-}
-
-impl StoreSettings {
-    /// What names the store in an error.
-    pub fn name(&self) -> String {
-        match &self.store {
-            Some(url) => format!("store {url}"),
-            None => format!("data directory {}", self.data_dir.display()),
-        }
-    }
-
-    /// Where the store is. Reads the file with the password, if one is named.
-    pub fn location(&self) -> Result<StoreLocation, InvalidSettings> {
-        let Some(url) = self.store.clone() else {
-            return Ok(StoreLocation::Directory(self.data_dir.clone()));
-        };
-        let password = match &self.store_password_file {
-            None => std::env::var("PGPASSWORD").ok(),
-            Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
-                let place = path.display();
-                InvalidSettings(vec![format!(
-                    "store_password_file: {place} cannot be read: {error}"
-                )])
-            })?),
-        };
-        let password = password.as_deref().map(|text| text.trim_end_matches(['\r', '\n']));
-        let url = match password {
-            Some(password) => url.or_password(password),
-            None => url,
-        };
-        Ok(StoreLocation::Postgres(Box::new(url)))
-    }
-}
-
-/// Where requests are counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LimitsPlace {
-    /// In this server, which keeps the counts in its data directory.
-    Local,
-}
 
 /// The settings of the server.
 #[derive(Args, Clone, Debug)]
@@ -104,10 +27,6 @@ pub struct ServerConfig {
     /// Which keys to accept: sto_live_ in production, sto_test_ in staging
     #[arg(long, value_enum, env = "STORE_ORDERS_ENVIRONMENT", default_value = "production")]
     pub environment: Environment,
-    /// Where requests are counted; with a store in PostgreSQL, local means that each
-    /// replica grants every account its whole plan
-    #[arg(long, value_enum, value_name = "PLACE", env = "STORE_ORDERS_LIMITS")]
-    pub limits: Option<LimitsPlace>,
     /// Have every list confirmed by a commit in PostgreSQL: 1-2 ms more, and a primary that
     /// was replaced is noticed at once instead of within a second
     #[arg(
@@ -121,6 +40,10 @@ pub struct ServerConfig {
         default_value = "false"
     )]
     pub confirm_lists: bool,
+    /// Without the Redis that counts: refuse requests with 503, or local: each replica
+    /// grants every account its whole plan until Redis is back, and gives no strikes
+    #[arg(long, value_enum, env = "STORE_ORDERS_LIMITS_LOST", default_value = "refuse")]
+    pub limits_lost: LimitsLost,
     /// Requests a minute from one address without a valid key
     #[arg(long, value_name = "N", env = "STORE_ORDERS_KEYLESS_PER_MINUTE", default_value = "1000")]
     pub keyless_per_minute: u32,
@@ -230,6 +153,15 @@ impl ServerConfig {
     }
 }
 
+/// What a server does with requests while the Redis that counts them is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LimitsLost {
+    /// It refuses them.
+    Refuse,
+    /// It counts them alone.
+    Local,
+}
+
 /// Where the admin listener is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdminListen {
@@ -291,15 +223,6 @@ impl LogLevel {
             LogLevel::Debug => Some(Level::Debug),
         }
     }
-}
-
-/// Parses the path of a file or directory that SQLite opens. One that begins with `file:`
-/// would be a URI to it: the bundled SQLite is built so, and no flag turns that off.
-pub fn path_parser() -> impl TypedValueParser<Value = PathBuf> {
-    PathBufValueParser::new().map(|path| {
-        let is_uri = path.as_os_str().as_encoded_bytes().starts_with(b"file:");
-        if is_uri { Path::new(".").join(path) } else { path }
-    })
 }
 
 /// A duration such as `20s` or `1m 30s`.

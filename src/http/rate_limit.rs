@@ -1,4 +1,5 @@
-//! Rate limiting: asks the limits for a decision, and turns a refusal into a 429.
+//! Rate limiting: asks the limits for a decision, and turns a refusal into a
+//! 429, or a 503 if the counts cannot be reached.
 
 use super::authentication::Identity;
 use super::request_scope::RequestScope;
@@ -11,7 +12,7 @@ use std::time::UNIX_EPOCH;
 use store_orders_api::answer::error_response;
 use store_orders_api::errors;
 
-/// Counts a request with a valid key against its account, or breaks with a 429.
+/// Counts a request with a valid key against its account, or breaks with a 429 or 503.
 pub async fn by_account(
     scope: &mut RequestScope,
     identity: &Identity,
@@ -23,6 +24,7 @@ pub async fn by_account(
         Decision::Admitted(_) => None,
         Decision::Limited(..) => Some("rate_limited"),
         Decision::Banned { .. } => Some("banned"),
+        Decision::Unavailable(_) => Some("limits_unavailable"),
     };
     if let Decision::Banned { status, begins: true } = decision {
         log_ban(scope, identity, status);
@@ -62,6 +64,7 @@ fn refusal(decision: Decision) -> ControlFlow<Response<Body>> {
             errors::rate_limit_exceeded(status.limit, window.unit(), seconds)
         }
         Decision::Banned { .. } => errors::key_banned(seconds),
+        Decision::Unavailable(_) => errors::service_unavailable(),
     };
     let mut response = error_response(&error);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));

@@ -17,7 +17,7 @@ use std::time::Instant;
 use store_orders_api::answer::error_response;
 use store_orders_api::{errors, headers};
 
-/// `Retry-After` of a 503, in seconds.
+/// `Retry-After` of a 503, in seconds, unless what refused the request named another.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
 
 /// The longest part of a path that is logged, in characters.
@@ -117,7 +117,8 @@ impl RequestScope {
             }
         }
         if unavailable {
-            set.insert(header::RETRY_AFTER, HeaderValue::from(UNAVAILABLE_RETRY_SECONDS));
+            let after = set.entry(header::RETRY_AFTER);
+            after.or_insert(HeaderValue::from(UNAVAILABLE_RETRY_SECONDS));
         }
         self.finish_unlimited(response)
     }

@@ -35,7 +35,7 @@ impl RateLimitedRequests {
         let plan = plan.and_then(|plan| Plan::ALL.iter().position(|other| *other == plan));
         let plan = plan.unwrap_or(Plan::ALL.len());
         let counter = match decision {
-            Decision::Admitted(_) => None,
+            Decision::Admitted(_) | Decision::Unavailable(_) => None,
             Decision::Limited(_, window) => {
                 self.limited.get(plan * WINDOWS.len() + usize::from(*window == Window::Day))
             }

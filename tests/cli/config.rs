@@ -75,11 +75,18 @@ fn settings_that_cannot_be_used_name_file_line_and_key() {
         .write("network.toml", "trusted_proxies = [\n  \"10.0.0.0/8\",\n  \"10.0.0.0/99\",\n]\n");
     sandbox.write("half.toml", "log_level = \"info\"\ntls_cert = \"cert.pem\"\n");
     sandbox.write("twice.toml", "listen = \"0.0.0.0:9000\"\nadmin_listen = \"127.0.0.1:9000\"\n");
+    let store = "store = \"postgres://u@127.0.0.1:1/d\"\n";
+    sandbox.write("shared.toml", store);
+    sandbox.write("alone.toml", format!("{store}limits = \"local\"\n"));
+    sandbox.write("redis.toml", "limits = \"redis+sentinel://a:secret@b\"\n");
     let cases = [
         ("unknown.toml", "unknown.toml:3: liste: unknown setting; did you mean listen?"),
         ("network.toml", "network.toml:3: trusted_proxies: invalid value \"10.0.0.0/99\": "),
         ("half.toml", "half.toml:2: tls_cert: a certificate needs its tls_key"),
         ("twice.toml", "twice.toml:2: admin_listen: the same address as listen"),
+        ("shared.toml", "limits: name the Redis in which replicas that share a store"),
+        ("alone.toml", "data_dir: with a store in PostgreSQL and local limits, name the"),
+        ("redis.toml", "redis.toml:1: limits: invalid value \"redis+sentinel://a:***@b\": write"),
         ("none.toml", "none.toml: cannot be read: No such file"),
     ];
     for (file, begin) in cases {
@@ -89,6 +96,10 @@ fn settings_that_cannot_be_used_name_file_line_and_key() {
         }
     }
     assert!(!sandbox.path("store-orders-data").exists(), "nothing was started");
+    sandbox.write("redis.toml", format!("{store}limits = \"redis://:secret@127.0.0.1\"\n"));
+    sandbox.run(&["config", "check", "redis.toml"]).done();
+    let shown = sandbox.run(&["config", "show", "--config", "redis.toml"]).done();
+    assert!(shown.contains("redis://:***@127.0.0.1") && !shown.contains("secret"), "{shown}");
     sandbox.write("sound.toml", "listen = \"127.0.0.1:0\"\n");
     let output = sandbox.run(&["config", "check", "sound.toml", "--json"]).json();
     assert_eq!(output, json!({ "file": "sound.toml", "usable": true }));
@@ -131,7 +142,8 @@ fn a_store_in_postgres_needs_limits_and_a_place_for_its_counts() {
         sandbox.run(&all)
     };
     let error = check(&[]).error();
-    assert!(error.contains("limits: replicas that share a store do not share limits"), "{error}");
+    assert!(error.contains("limits: name the Redis in which replicas that share"), "{error}");
+    check(&["--limits", "redis://127.0.0.1:1"]).done();
     let error = check(&["--limits", "local"]).error();
     assert!(error.contains("data_dir: ") && error.contains("name the directory"), "{error}");
     check(&["--limits", "local", "--data-dir", "counts"]).done();

@@ -246,6 +246,7 @@ impl Both {
                 Decision::Limited(_, Window::Minute) => Kind::LimitedByMinute,
                 Decision::Limited(_, Window::Day) => Kind::LimitedByDay,
                 Decision::Banned { .. } => Kind::Banned,
+                Decision::Unavailable(_) => unreachable!("counted in memory"),
             },
             limit: figures.limit,
             remaining: figures.remaining,

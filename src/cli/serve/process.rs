@@ -1,13 +1,13 @@
-//! The process of a server: its log, its threads, its limits file, and its stop
+//! The process of a server: its log, its threads, its limits, and its stop
 //! within the deadline.
 
 use super::error::ServeError;
+use super::served_limits::{CountsPlace, ServedLimits};
 use super::served_store::ServedStore;
 use super::signals::{HangUp, Signals};
 use super::systemd;
 use crate::clock::SystemClock;
 use crate::config::ServerConfig;
-use crate::limits::{InMemoryLimits, LimitsFile, LimitsPersister};
 use crate::log::{ErrorChain, LogBuffer};
 use crate::server::{Dependencies, Server};
 use crate::store::StoreError;
@@ -29,10 +29,11 @@ const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 /// long enough for the checkpoint of a slow disk, which is a few writes.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs a server until a signal stops it, on the store that `open` opens; `announce` prints
-/// where it listens.
+/// Runs a server until a signal stops it, on the store that `open` opens, counting in
+/// `counts`; `announce` prints where it listens.
 pub fn run(
     open: impl FnOnce(&Handle, &Logger) -> Result<ServedStore, StoreError>,
+    counts: CountsPlace,
     config: ServerConfig,
     hang_up: HangUp,
     announce: impl FnOnce(&Server) -> std::io::Result<()>,
@@ -46,20 +47,21 @@ pub fn run(
         .enable_all()
         .build()
         .map_err(system("cannot start the runtime"))?;
-    let opened = open(runtime.handle(), &log);
+    let clock = Arc::new(SystemClock::start());
+    let around = (runtime.handle(), &log);
+    let opened = open(around.0, around.1).map_err(ServeError::from).and_then(|store| {
+        let limits = ServedLimits::open(counts, store.id()?, &config, Arc::clone(&clock), around)?;
+        Ok((store, limits))
+    });
     if opened.is_err() {
         buffer.flush(LOG_FLUSH_TIMEOUT);
     }
-    let store = opened?;
-    let limits = Arc::new(InMemoryLimits::new(config.keyless_per_minute));
-    let clock = Arc::new(SystemClock::start());
-    let directory = store.limits_directory();
-    let file = LimitsFile::open(directory, store.id()?, limits.clone(), clock.clone(), log.clone());
-    let persister = LimitsPersister::start(file).map_err(system("cannot start the limits file"))?;
+    let (store, served_limits) = opened?;
+    let limits = Arc::clone(&served_limits.limits);
     let log_buffer = Some(Arc::clone(&buffer));
     let dependencies =
         Dependencies { store: store.store(), limits, clock, log: log.clone(), log_buffer };
-    let process = Process { config, hang_up, store, persister, log, buffer };
+    let process = Process { config, hang_up, store, limits: served_limits, log, buffer };
     let result = process.run(&runtime, dependencies, announce);
     // Do not wait for slow clients or a blocked disk.
     runtime.shutdown_background();
@@ -70,7 +72,7 @@ struct Process {
     config: ServerConfig,
     hang_up: HangUp,
     store: ServedStore,
-    persister: LimitsPersister,
+    limits: ServedLimits,
     log: Logger,
     buffer: Arc<LogBuffer>,
 }
@@ -133,11 +135,11 @@ impl Process {
     /// deadline at most. Blocks.
     fn finish(self, deadline: Instant) {
         let left = || deadline.saturating_duration_since(Instant::now());
-        if !self.persister.finish(left().saturating_sub(LOG_FLUSH_RESERVE)) {
+        if !self.limits.finish(left().saturating_sub(LOG_FLUSH_RESERVE)) {
             error!(self.log, "last request counts not saved in time");
         }
         let timeout = left().saturating_sub(LOG_FLUSH_RESERVE).min(CHECKPOINT_TIMEOUT);
-        if let ServedStore::Postgres(store, _) = &self.store
+        if let ServedStore::Postgres(store) = &self.store
             && let Err(error) = store.leave(timeout)
         {
             info!(self.log, "still among the store's servers"; "error" => %ErrorChain(&error));

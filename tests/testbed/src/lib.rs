@@ -9,6 +9,7 @@
 //!   against the document.
 //!
 //! - With the feature `postgres`: database servers, and a relay before them that fails.
+//! - With the feature `redis`: servers that count.
 //!
 //! Without those features nothing here needs the library, so `xtask` runs while the
 //! server does not compile.
@@ -53,8 +54,12 @@ pub mod contract;
 pub mod in_process;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(feature = "redis")]
+pub mod redis;
 #[cfg(feature = "postgres")]
 pub mod relay;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+mod unprivileged;
 #[cfg(feature = "in-process")]
 mod wait;
 

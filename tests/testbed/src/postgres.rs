@@ -2,8 +2,9 @@
 
 use crate::child_process::ChildProcess;
 use crate::relay::Relay;
+use crate::unprivileged::unprivileged;
 use anyhow::{Context, bail};
-use rustix::process::{Pid, Signal, geteuid, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Write as _;
 use std::fs::Permissions;
 use std::net::TcpListener;
@@ -56,7 +57,7 @@ impl Installed {
         if major_in(&version) < OLDEST {
             bail!("{version} is too old: {OLDEST} or later is needed; {FIX}");
         }
-        let account = if geteuid().is_root() { Some(unprivileged()?) } else { None };
+        let account = unprivileged(&["postgres", "nobody"])?;
         Ok(Installed { bin, account, version })
     }
 
@@ -96,17 +97,6 @@ impl Installed {
 fn major_in(text: &str) -> u32 {
     let digits = text.chars().skip_while(|c| !c.is_ascii_digit());
     digits.take_while(char::is_ascii_digit).collect::<String>().parse().unwrap_or(0)
-}
-
-/// Who runs the servers where this program is root.
-fn unprivileged() -> anyhow::Result<(u32, u32)> {
-    let accounts = std::fs::read_to_string("/etc/passwd")?;
-    let ids = |name: &str| {
-        let line = accounts.lines().find(|line| line.split(':').next() == Some(name))?;
-        let mut fields = line.split(':').skip(2).map(str::parse::<u32>);
-        Some((fields.next()?.ok()?, fields.next()?.ok()?))
-    };
-    ids("postgres").or_else(|| ids("nobody")).context("no unprivileged account runs PostgreSQL")
 }
 
 /// A data directory that servers are copied from, and where they live.

@@ -1,20 +1,23 @@
-//! Whether several servers on one real database hold what the service promises, whatever
-//! fails.
+//! Whether several servers on one real database, and on one real Redis, hold what the
+//! service promises, whatever fails.
 //!
 //! `cargo xtask engines` runs this. It starts database servers from the system's packages as
 //! unprivileged children on free ports of the loopback, and ends them by their ids.
 
 mod install;
+mod limits;
 mod orders;
 mod replicas;
 mod traffic;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::fmt::Debug;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use testbed::postgres::Installed;
-use testbed::{Program, until_conclusive};
+use testbed::redis::InstalledRedis;
+use testbed::{Program, Report, until_conclusive};
 
 /// Try Store Orders on real database servers.
 #[derive(Debug, Parser)]
@@ -26,6 +29,7 @@ Examples:
   cargo xtask engines --install              install what is missing, on Debian or Ubuntu
   cargo xtask engines orders                 all cases
   cargo xtask engines orders failover        one
+  cargo xtask engines limits                 request counts in Redis, all cases
 
 Exit status: 0 everything held, 1 something did not, 2 a case could not run, 3 the machine
 stood still for too long for the run to prove anything"
@@ -41,14 +45,32 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Orders, accounts and keys in PostgreSQL
-    Orders(OrdersArgs),
+    Orders(CasesArgs<orders::Case>),
+    /// Windows, strikes and bans in Redis
+    Limits(LimitsArgs),
 }
 
 #[derive(Args, Debug)]
-struct OrdersArgs {
+struct CasesArgs<C: ValueEnum + Send + Sync + 'static> {
     /// Only these
     #[arg(value_enum, value_name = "CASE")]
-    cases: Vec<orders::Case>,
+    cases: Vec<C>,
+}
+
+#[derive(Args, Debug)]
+struct LimitsArgs {
+    #[command(flatten)]
+    cases: CasesArgs<limits::Case>,
+    /// Where the random choices begin
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+impl<C: ValueEnum + Send + Sync> CasesArgs<C> {
+    /// Those that were named, or all.
+    fn chosen(&self) -> &[C] {
+        if self.cases.is_empty() { C::value_variants() } else { &self.cases }
+    }
 }
 
 fn main() -> ExitCode {
@@ -70,22 +92,49 @@ fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     match &cli.command {
         None if cli.install => Ok(0),
-        None => anyhow::bail!("name what to try: cargo xtask engines orders"),
+        None => anyhow::bail!("name what to try: cargo xtask engines orders, or limits"),
         Some(Command::Orders(arguments)) => try_orders(arguments, out),
+        Some(Command::Limits(arguments)) => try_limits(arguments, out),
     }
 }
 
-fn try_orders(arguments: &OrdersArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+fn try_orders(arguments: &CasesArgs<orders::Case>, out: &mut dyn Write) -> anyhow::Result<u8> {
     let installed = Installed::find()?;
-    let program = Program::build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))?;
+    let program = build()?;
     writeln!(out, "{}", installed.version)?;
+    let run = async |case: orders::Case, report: &mut Report| {
+        case.run(&installed, &program, report).await
+    };
+    try_cases(arguments, run, out)
+}
+
+fn try_limits(arguments: &LimitsArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let installed = InstalledRedis::find()?;
+    writeln!(out, "{}", installed.version)?;
+    let program = build()?;
+    let run = async |case: limits::Case, report: &mut Report| {
+        fastrand::seed(arguments.seed);
+        case.run(&installed, &program, report).await
+    };
+    try_cases(&arguments.cases, run, out)
+}
+
+/// The server, built from this checkout.
+fn build() -> anyhow::Result<Program> {
+    Program::build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+}
+
+/// Runs each; the worst exit status.
+fn try_cases<C: ValueEnum + Copy + Debug + Send + Sync>(
+    arguments: &CasesArgs<C>,
+    run: impl AsyncFn(C, &mut Report) -> anyhow::Result<()>,
+    out: &mut dyn Write,
+) -> anyhow::Result<u8> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let mut worst = 0;
-    for case in orders::chosen(&arguments.cases) {
+    for case in arguments.chosen() {
         writeln!(out, "== {case:?}")?;
-        let code = until_conclusive(out, |report| {
-            runtime.block_on(case.run(&installed, &program, report))
-        })?;
+        let code = until_conclusive(out, |report| runtime.block_on(run(*case, report)))?;
         worst = worst.max(code);
     }
     Ok(worst)

@@ -62,11 +62,6 @@ pub enum Case {
     Network,
 }
 
-/// Those that were named, or all.
-pub fn chosen(named: &[Case]) -> &[Case] {
-    if named.is_empty() { Case::value_variants() } else { named }
-}
-
 impl Case {
     /// Runs it.
     pub async fn run(

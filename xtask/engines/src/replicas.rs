@@ -55,8 +55,7 @@ impl StoreUnderTest {
             data.serve(&flags)
         })
         .await?;
-        let admin = server.printed_after("operators on ").context("no admin listener")?.to_string();
-        Ok(Replica { server, admin, http: Client::new() })
+        Replica::of(server)
     }
 }
 
@@ -69,6 +68,12 @@ pub struct Replica {
 }
 
 impl Replica {
+    /// A server that has an admin listener.
+    pub fn of(server: ServerProcess) -> anyhow::Result<Replica> {
+        let admin = server.printed_after("operators on ").context("no admin listener")?.to_string();
+        Ok(Replica { server, admin, http: Client::new() })
+    }
+
     /// `None` if it is ready, or what it says instead.
     pub async fn unready_because(&self) -> Option<String> {
         let answer = self.http.get(format!("{}/readyz", self.admin)).send().await;

@@ -11,7 +11,7 @@ use std::time::Duration;
 use store_orders::clock::{Clock, ManualClock};
 use store_orders::config::{AdminListen, ServerConfig};
 use store_orders::keys::Environment;
-use store_orders::limits::{InMemoryLimits, LimitsFile};
+use store_orders::limits::{InMemoryLimits, Limits, LimitsFile};
 use store_orders::log::LogBuffer;
 use store_orders::server::{Dependencies, TlsFiles};
 use store_orders::store::sqlite::SqliteStore;
@@ -31,6 +31,8 @@ pub struct TestSetup {
     /// The settings.
     pub config: ServerConfig,
     limits: Arc<InMemoryLimits>,
+    /// Takes the place of those in memory.
+    other_limits: Option<Arc<dyn Limits>>,
     /// Carries the limits over a restart.
     limits_file: Mutex<Option<LimitsFile>>,
     keyless_per_minute: u32,
@@ -72,6 +74,7 @@ impl TestSetup {
                 ..ServerConfig::default()
             },
             limits,
+            other_limits: None,
             limits_file: Mutex::new(Some(limits_file)),
             keyless_per_minute: 1_000,
             log,
@@ -79,6 +82,12 @@ impl TestSetup {
             certificate: None,
             faulty_store: None,
         }
+    }
+
+    /// Other limits than those in memory.
+    pub fn with_limits(mut self, limits: Arc<dyn Limits>) -> TestSetup {
+        self.other_limits = Some(limits);
+        self
     }
 
     /// Another limit for callers without a valid key.
@@ -216,9 +225,13 @@ impl TestSetup {
             Some(faulty) => faulty.clone(),
             None => self.store.clone(),
         };
+        let limits: Arc<dyn Limits> = match &self.other_limits {
+            Some(other) => other.clone(),
+            None => self.limits.clone(),
+        };
         Dependencies {
             store,
-            limits: self.limits.clone(),
+            limits,
             clock: self.clock.clone(),
             log: self.log.clone(),
             log_buffer: self.log_buffer.clone(),

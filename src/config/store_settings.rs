@@ -1,0 +1,145 @@
+//! The settings of every command: where the store is, and where requests are counted.
+
+use super::invalid::InvalidSettings;
+use super::postgres_url::PostgresUrl;
+use super::redis_url::{InvalidRedisUrl, RedisUrl};
+use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// The settings of every command.
+#[derive(Args, Clone, Debug)]
+pub struct StoreSettings {
+    /// Store in PostgreSQL, for several replicas, instead of the data directory; several
+    /// hosts, sslmode and certificates as libpq has them
+    #[arg(
+        long,
+        global = true,
+        value_name = "postgres://USER@HOST/DATABASE",
+        env = "STORE_ORDERS_STORE"
+    )]
+    pub store: Option<PostgresUrl>,
+    /// File that holds the password for that store; PGPASSWORD works too
+    #[arg(long, global = true, value_name = "FILE", env = "STORE_ORDERS_STORE_PASSWORD_FILE")]
+    pub store_password_file: Option<PathBuf>,
+    /// Directory of the store; created if missing
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        env = "STORE_ORDERS_DATA_DIR",
+        value_parser = path_parser(),
+        default_value = "./store-orders-data"
+    )]
+    pub data_dir: PathBuf,
+    /// Where requests are counted: a Redis that several replicas count in together, with
+    /// rediss:// through TLS, or local: in this server and its data directory, so that with a
+    /// store in PostgreSQL each replica grants every account its whole plan
+    #[arg(
+        long,
+        global = true,
+        value_name = "redis://HOST:PORT|local",
+        env = "STORE_ORDERS_LIMITS"
+    )]
+    pub limits: Option<LimitsPlace>,
+    /// File that holds the password for that Redis; REDISCLI_AUTH works too
+    #[arg(long, global = true, value_name = "FILE", env = "STORE_ORDERS_LIMITS_PASSWORD_FILE")]
+    pub limits_password_file: Option<PathBuf>,
+}
+
+/// Where orders, pets, accounts and keys are.
+#[derive(Clone, Debug)]
+pub enum StoreLocation {
+    /// In this directory, in the embedded store.
+    Directory(PathBuf),
+    /// In PostgreSQL.
+    Postgres(Box<PostgresUrl>),
+}
+
+impl StoreSettings {
+    /// What names the store in an error.
+    pub fn name(&self) -> String {
+        match &self.store {
+            Some(url) => format!("store {url}"),
+            None => format!("data directory {}", self.data_dir.display()),
+        }
+    }
+
+    /// Where the store is. Reads the file with the password, if one is named.
+    pub fn location(&self) -> Result<StoreLocation, InvalidSettings> {
+        let Some(url) = self.store.clone() else {
+            return Ok(StoreLocation::Directory(self.data_dir.clone()));
+        };
+        let password =
+            password("store_password_file", self.store_password_file.as_deref(), "PGPASSWORD")?;
+        let url = match password {
+            Some(password) => url.or_password(&password),
+            None => url,
+        };
+        Ok(StoreLocation::Postgres(Box::new(url)))
+    }
+
+    /// The Redis where requests are counted; `None` if this server counts alone. Reads the
+    /// file with the password, if one is named.
+    pub fn limits_redis(&self) -> Result<Option<RedisUrl>, InvalidSettings> {
+        let Some(LimitsPlace::Redis(url)) = self.limits.clone() else { return Ok(None) };
+        let password = password(
+            "limits_password_file",
+            self.limits_password_file.as_deref(),
+            "REDISCLI_AUTH",
+        )?;
+        Ok(Some(match password {
+            Some(password) => url.or_password(&password),
+            None => url,
+        }))
+    }
+}
+
+/// The password in this file, or else in this variable.
+fn password(
+    setting: &str,
+    file: Option<&Path>,
+    variable: &str,
+) -> Result<Option<String>, InvalidSettings> {
+    let password = match file {
+        None => std::env::var(variable).ok(),
+        Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
+            let place = path.display();
+            InvalidSettings(vec![format!("{setting}: {place} cannot be read: {error}")])
+        })?),
+    };
+    Ok(password.map(|text| text.trim_end_matches(['\r', '\n']).to_string()))
+}
+
+/// Where requests are counted.
+#[derive(Clone, Debug)]
+pub enum LimitsPlace {
+    /// In this server, which keeps the counts in its data directory.
+    Local,
+    /// In this Redis, with other servers.
+    Redis(RedisUrl),
+}
+
+impl FromStr for LimitsPlace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LimitsPlace, String> {
+        match text {
+            "local" => Ok(LimitsPlace::Local),
+            _ => text
+                .parse()
+                .map(LimitsPlace::Redis)
+                .map_err(|error: InvalidRedisUrl| format!("{error}; or local")),
+        }
+    }
+}
+
+/// Parses the path of a file or directory that SQLite opens. One that begins with `file:`
+/// would be a URI to it: the bundled SQLite is built so, and no flag turns that off.
+pub fn path_parser() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| {
+        let is_uri = path.as_os_str().as_encoded_bytes().starts_with(b"file:");
+        if is_uri { Path::new(".").join(path) } else { path }
+    })
+}

@@ -1,0 +1,211 @@
+//! The rate limiter of several servers: windows, strikes and bans in Redis, where one script
+//! counts the requests that wait in one atomic step. Addresses without a valid key are
+//! counted in this server's memory: a flood must not reach Redis.
+//!
+//! A request that cannot be counted within [`ANSWER_LIMIT`] is answered
+//! [`Decision::Unavailable`]; while Redis is lost, at once. If the operator chose so, this
+//! server counts it alone instead.
+
+mod admission;
+mod connecting;
+mod local_counts;
+mod lost_counts;
+mod names;
+mod outage;
+mod report;
+mod server_facts;
+mod session;
+
+pub use admission::{AdmissionError, AdmissionScript, Answers, Epoch, MAX_BATCH};
+pub use connecting::{ANSWER_LIMIT, ConnectError};
+pub use report::RedisLimitsReport;
+
+use super::in_memory::InMemoryLimits;
+use super::{Decision, KeyedRequest, Limits, RateLimitStatus};
+use crate::clock::Now;
+use crate::config::{LimitsLost, RedisUrl};
+use crate::log::ErrorChain;
+use async_trait::async_trait;
+use connecting::connect;
+use local_counts::LocalCounts;
+use lost_counts::LostCounts;
+use outage::Outage;
+use prometheus_client::metrics::counter::Counter;
+use session::{Ended, Queue, Session, Waiting};
+use slog::{Logger, info, warn};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::time::{sleep, timeout};
+
+/// How long to wait after a failed attempt to reach Redis: at first, and at most.
+const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
+const LONGEST_BACK_OFF: Duration = Duration::from_secs(1);
+
+/// Counts in Redis.
+#[derive(Debug)]
+pub struct RedisLimits {
+    waiting: mpsc::UnboundedSender<Waiting>,
+    shared: Arc<Shared>,
+    addresses: InMemoryLimits,
+    bans: Counter,
+}
+
+/// What the task that has the connection shares with the requests.
+#[derive(Debug)]
+struct Shared {
+    url: RedisUrl,
+    script: AdmissionScript,
+    counts: LostCounts,
+    outage: Outage,
+    /// `None` if requests are refused while Redis is lost.
+    local: Option<LocalCounts>,
+    log: Logger,
+}
+
+impl RedisLimits {
+    /// Connects, and from then on keeps connected until this is dropped. Needs a tokio
+    /// runtime around it.
+    pub async fn open(
+        url: RedisUrl,
+        lost: LimitsLost,
+        store_id: &str,
+        keyless_per_minute: u32,
+        log: Logger,
+    ) -> Result<RedisLimits, ConnectError> {
+        let shared = Arc::new(Shared {
+            url,
+            script: AdmissionScript::new(store_id),
+            counts: LostCounts::new(log.clone()),
+            outage: Outage::default(),
+            local: (lost == LimitsLost::Local).then(LocalCounts::default),
+            log,
+        });
+        let first = shared.connect().await?;
+        let (waiting, queue) = mpsc::unbounded_channel();
+        tokio::spawn(Arc::clone(&shared).keep_serving(first, Mutex::new(queue)));
+        let addresses = InMemoryLimits::new(keyless_per_minute);
+        Ok(RedisLimits { waiting, shared, addresses, bans: Counter::default() })
+    }
+
+    /// The decision of Redis; `None` if it has none in time.
+    async fn decide(&self, request: KeyedRequest) -> Option<Decision> {
+        if self.shared.outage.is_under_way() {
+            return None;
+        }
+        let (decided, decision) = oneshot::channel();
+        self.waiting.send(Waiting { request, decided }).ok()?;
+        timeout(ANSWER_LIMIT, decision).await.ok()?.ok()
+    }
+}
+
+impl Shared {
+    async fn connect(&self) -> Result<redis::aio::MultiplexedConnection, ConnectError> {
+        let (connection, facts) = connect(&self.url).await?;
+        for warning in facts.warnings() {
+            warn!(self.log, "Redis can lose request counts"; "redis" => %self.url,
+                "why" => warning);
+        }
+        Ok(connection)
+    }
+
+    fn session(&self, connection: redis::aio::MultiplexedConnection) -> Session<'_> {
+        Session { connection, script: &self.script, counts: &self.counts }
+    }
+
+    async fn keep_serving(self: Arc<Self>, first: redis::aio::MultiplexedConnection, queue: Queue) {
+        let mut session = self.session(first);
+        loop {
+            let why = match session.serve(&queue).await {
+                Ended::Stopped => return,
+                Ended::Failed(error) => ErrorChain(&error).to_string(),
+            };
+            let effect = match &self.local {
+                None => "requests are refused",
+                Some(_) => "this server counts alone",
+            };
+            warn!(self.log, "request counts unavailable"; "redis" => %self.url, "error" => &why,
+                "effect" => effect);
+            self.outage.begin(why);
+            drop(session);
+            let Some(next) = self.reconnect(&queue).await else { return };
+            session = next;
+            info!(self.log, "request counts available again"; "redis" => %self.url);
+            self.outage.end();
+            if let Some(local) = &self.local {
+                local.forget();
+            }
+        }
+    }
+
+    /// Tries until Redis runs the script again; `None` if the server stops.
+    async fn reconnect(&self, queue: &Queue) -> Option<Session<'_>> {
+        let mut back_off = FIRST_BACK_OFF;
+        loop {
+            // Those that came before the outage was known are refused at once.
+            let mut waiting = queue.lock().await;
+            while waiting.try_recv().is_ok() {}
+            if waiting.is_closed() {
+                return None;
+            }
+            drop(waiting);
+            sleep(back_off).await;
+            back_off = (back_off * 2).min(LONGEST_BACK_OFF);
+            match self.attempt().await {
+                Ok(session) => return Some(session),
+                Err(why) => self.outage.begin(why),
+            }
+        }
+    }
+
+    async fn attempt(&self) -> Result<Session<'_>, String> {
+        let connection = self.connect().await.map_err(|error| ErrorChain(&error).to_string())?;
+        let session = self.session(connection);
+        session.probe().await.map_err(|error| ErrorChain(&error).to_string())?;
+        Ok(session)
+    }
+}
+
+#[async_trait]
+impl Limits for RedisLimits {
+    async fn admit(&self, request: KeyedRequest, now: Now) -> Decision {
+        let decision = match (self.decide(request).await, &self.shared.local) {
+            (Some(decision), None) => decision,
+            (Some(decision), Some(local)) => {
+                local.note(request, decision, now);
+                decision
+            }
+            (None, Some(local)) => local.admit(request, now),
+            (None, None) => {
+                let (limit, outage) = (request.limits.per_minute, &self.shared.outage);
+                let resets_in = outage.retry_after();
+                Decision::Unavailable(RateLimitStatus { limit, remaining: 0, resets_in })
+            }
+        };
+        if let Decision::Banned { begins: true, .. } = decision {
+            self.bans.inc();
+        }
+        decision
+    }
+
+    async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision {
+        self.addresses.admit_keyless(address, now).await
+    }
+
+    fn bans(&self) -> &Counter {
+        &self.bans
+    }
+
+    fn times_lost(&self) -> Counter {
+        self.shared.counts.times().clone()
+    }
+
+    fn decided_alone(&self) -> Counter {
+        self.shared.local.as_ref().map(|local| local.requests().clone()).unwrap_or_default()
+    }
+
+    fn unavailable_because(&self) -> Option<String> {
+        self.shared.outage.why().filter(|_| self.shared.local.is_none())
+    }
+}

@@ -1,0 +1,54 @@
+//! Counts that cannot be reached: a request with a valid key is refused, and nothing is
+//! counted.
+
+use async_trait::async_trait;
+use prometheus_client::metrics::counter::Counter;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use store_orders::clock::Now;
+use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, RateLimitStatus};
+use store_orders_api::plans::Plan;
+use testbed::in_process::TestSetup;
+
+/// Limits whose counts of accounts cannot be reached for this long.
+struct Unreachable {
+    addresses: InMemoryLimits,
+    resets_in: Duration,
+}
+
+#[async_trait]
+impl Limits for Unreachable {
+    async fn admit(&self, request: KeyedRequest, _: Now) -> Decision {
+        let (limit, resets_in) = (request.limits.per_minute, self.resets_in);
+        Decision::Unavailable(RateLimitStatus { limit, remaining: 0, resets_in })
+    }
+
+    async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision {
+        self.addresses.admit_keyless(address, now).await
+    }
+
+    fn bans(&self) -> &Counter {
+        self.addresses.bans()
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_cannot_be_counted_is_refused() {
+    let limits =
+        Unreachable { addresses: InMemoryLimits::new(5), resets_in: Duration::from_millis(1_200) };
+    let setup = TestSetup::new().with_limits(Arc::new(limits));
+    let key = setup.key(Plan::Pro);
+    let server = setup.serve().await;
+    for _ in 0..10 {
+        let refused = server.list_with(&key).await;
+        refused.assert_error(503, "service_unavailable");
+        // 1.2 s from noon, rounded up like the wait: a client that waits comes back then.
+        assert_eq!(refused.number("retry-after"), 2);
+        assert_eq!(refused.rate_limit(), (300, 0, 2));
+    }
+    // None of them was counted against the address.
+    let keyless = server.send("GET", "/v1/store/orders", &[]).await;
+    keyless.assert_error(401, "unauthorized");
+    assert_eq!(keyless.rate_limit(), (5, 4, 60));
+}
