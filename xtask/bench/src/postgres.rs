@@ -27,9 +27,14 @@ const FIRST_ACKNOWLEDGED_AFTER: Duration = Duration::from_millis(1_500);
 /// The settings of a machine with some memory; the others are PostgreSQL's own.
 const SETTINGS: [(&str, &str); 2] = [("shared_buffers", "512MB"), ("max_wal_size", "4GB")];
 
-/// One changed row a transaction, as pgbench sends it.
-const ONE_ROW: &str = "\\set id random(1, 1000000)
-UPDATE orders SET complete = NOT complete WHERE id = :id;
+/// The last order that servers cancel; those after it are pgbench's.
+const LAST_CANCELLED: i64 = 700_000;
+
+/// One changed row a transaction, as pgbench sends it. It changes the version as a
+/// cancellation does, so that it enters the row into the index of versions too.
+const ONE_ROW: &str = "\\set id random(700001, 1000000)
+UPDATE orders SET complete = NOT complete, version = CASE version WHEN 1 THEN 2 ELSE 1 END
+WHERE id = :id;
 ";
 
 /// A database server with stores.
@@ -146,7 +151,7 @@ impl Bench {
             .collect::<anyhow::Result<Vec<_>>>()?;
         // A new server acknowledges no cancellation within its first second.
         std::thread::sleep(FIRST_ACKNOWLEDGED_AFTER);
-        let work = cancelling(&store.key, 1, ORDERS);
+        let work = cancelling(&store.key, 1, LAST_CANCELLED);
         let one = servers.first().context("there are servers")?;
         let turns = [
             Box::new(|| self.pgbench(&script)) as Turn<'_>,
