@@ -5,7 +5,7 @@
 //! (SIGSTOP), so each host is a connection attempt of ours.
 
 use super::error::{PostgresError, unreachable_because};
-use super::tls::{TlsSetupError, connector, ssl_mode};
+use super::tls::{connector, ssl_mode};
 use crate::config::{PostgresUrl, TlsMode};
 use crate::store::StoreError;
 use std::fmt;
@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use tokio_postgres::config::Host;
 use tokio_postgres::error::Severity;
 use tokio_postgres::{AsyncMessage, Client, Config, SimpleQueryMessage};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// What every connection of ours is set to. `jit` made a batch wait for 130 ms.
 const SETTINGS: &str = "SET jit = off; SET synchronous_commit = on; \
@@ -121,9 +122,6 @@ impl Link {
 /// Why no host was taken.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// TLS cannot be set up.
-    #[error(transparent)]
-    Tls(#[from] TlsSetupError),
     /// This server is not taken.
     #[error("{server}: {why}")]
     Refused {
@@ -137,14 +135,16 @@ pub enum ConnectError {
     NoPrimary(Vec<String>),
 }
 
-/// A server as it was reached.
-#[derive(Clone, Debug)]
+/// A server as it is to be reached.
+#[derive(Clone)]
 pub struct Target {
     host: Host,
     /// None for a socket of this machine.
     address: Option<SocketAddr>,
     port: u16,
     mode: TlsMode,
+    /// Made once for all connections: it may read every certificate of the system.
+    tls: MakeRustlsConnect,
 }
 
 impl fmt::Display for Target {
@@ -176,7 +176,7 @@ pub async fn connect(
 }
 
 /// Every address of every host, in each mode to be tried, in their order. What cannot be
-/// looked up is a refusal.
+/// looked up, and TLS that cannot be set up, is a refusal.
 pub async fn targets(
     url: &PostgresUrl,
     limit: Duration,
@@ -213,9 +213,19 @@ async fn targets_of(
             }
         }
     };
-    let modes = modes(url.tls().mode_for(host));
+    let mut connectors = Vec::new();
+    for mode in modes(url.tls().mode_for(host)) {
+        match connector(url.tls(), *mode) {
+            Ok(tls) => connectors.push((*mode, tls)),
+            Err(error) => refusals.push(error.to_string()),
+        }
+    }
     let target = |address| {
-        modes.iter().map(move |mode| Target { host: host.clone(), address, port, mode: *mode })
+        let target = move |(mode, tls): &(TlsMode, MakeRustlsConnect)| {
+            let (host, mode, tls) = (host.clone(), *mode, tls.clone());
+            Target { host, address, port, mode, tls }
+        };
+        connectors.iter().map(target)
     };
     addresses.into_iter().flat_map(target).collect()
 }
@@ -265,8 +275,7 @@ pub async fn connect_to(
             return Err(refused(format!("{name} has no address")));
         }
     };
-    let tls = connector(url.tls(), target.mode)?;
-    match timeout(limit, begin(config, tls, address)).await {
+    match timeout(limit, begin(config, target.tls.clone(), address)).await {
         Ok(begun) => begun.map_err(|refusal| refused(refusal.0)),
         Err(_) => Err(refused(format!("no answer within {} ms", limit.as_millis()))),
     }
@@ -274,7 +283,7 @@ pub async fn connect_to(
 
 async fn begin(
     config: Config,
-    tls: tokio_postgres_rustls::MakeRustlsConnect,
+    tls: MakeRustlsConnect,
     address: Address,
 ) -> Result<Connection, Refusal> {
     let (client, connection) = config.connect(tls).await?;
