@@ -12,6 +12,7 @@ mod replicas_agree;
 mod revocation;
 mod same_order;
 mod schema_change;
+mod setup;
 mod slow_standby;
 mod stopped_host;
 mod stopped_primary;

@@ -1,12 +1,12 @@
 //! Controls: a store that lacks a care which the drills claim to check. If the clients notice
 //! nothing, the drills prove nothing.
 
-use super::failover::replicas;
 use super::old_primary::{self, Timelines};
-use crate::replicas::{StoreUnderTest, bases};
+use super::setup::{OnPrimary, replicas};
+use crate::replicas::bases;
 use crate::traffic::{Load, Traffic};
 use std::time::Duration;
-use testbed::postgres::{Cluster, Installed};
+use testbed::postgres::Installed;
 use testbed::{Program, Report};
 
 const ORDERS: i64 = 4_000;
@@ -30,10 +30,8 @@ pub async fn sequence(
     program: &Program,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
-    let primary = cluster.primary("primary", &[]).await?;
-    let store = StoreUnderTest::create(program, &primary.url(), ORDERS).await?;
-    let key = store.key("clients").await?;
+    let OnPrimary { cluster: _cluster, primary, store, key } =
+        OnPrimary::start(installed, program, ORDERS).await?;
     let admin = primary.admin(testbed::postgres::DATABASE).await?;
     admin.batch_execute(SEQUENCE).await?;
     let replicas = replicas(&store, 3).await?;

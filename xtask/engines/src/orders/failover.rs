@@ -2,13 +2,14 @@
 //! every acknowledged cancellation is there; with an asynchronous one some are lost, and all
 //! servers agree on what is left.
 
-use crate::replicas::{Replica, StoreUnderTest, bases};
+use super::setup::{OnPair, expect_agreement, replicas};
+use crate::replicas::bases;
 use crate::traffic::{LOAD, Traffic};
 use anyhow::Context;
-use std::time::{Duration, Instant};
-use testbed::postgres::{Cluster, Installed, Pair, Postgres};
+use std::time::Duration;
+use testbed::postgres::{Installed, Pair};
 use testbed::relay::Fault;
-use testbed::{Key, Program, Report};
+use testbed::{Program, Report};
 
 /// As many as the clients do not exhaust.
 const ORDERS: i64 = 4_000;
@@ -17,70 +18,15 @@ const REPLICAS: usize = 3;
 /// How soon after the promotion a cancellation is acknowledged again.
 const RECOVERY: Duration = Duration::from_secs(5);
 
-/// How soon lists agree and every server is ready after the last fault.
-const AGREEMENT: Duration = Duration::from_secs(2);
-
-/// A URL that names two hosts.
-pub fn url_of(ports: [u16; 2]) -> String {
-    let [first, second] = ports;
-    Postgres::url_at(first).replace(&format!(":{first}/"), &format!(":{first},127.0.0.1:{second}/"))
-}
-
-/// Starts servers that know both hosts, and waits until they are ready.
-pub async fn replicas(store: &StoreUnderTest, count: usize) -> anyhow::Result<Vec<Replica>> {
-    let mut replicas = Vec::new();
-    for number in 0..count {
-        let replica = store.replica(&format!("replica-{number}"), &store.url, &[]).await?;
-        replica.ready(RECOVERY).await?;
-        replicas.push(replica);
-    }
-    Ok(replicas)
-}
-
-/// Holds the lists of all servers against each other.
-pub async fn expect_agreement(
-    replicas: &[Replica],
-    key: &Key,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let began = Instant::now();
-    for replica in replicas {
-        let waited = replica.ready(RECOVERY).await;
-        report.expect(waited.is_ok(), || {
-            format!("{:#}", waited.err().unwrap_or_else(|| anyhow::anyhow!("ready")))
-        });
-    }
-    report.time("every server ready", began.elapsed(), RECOVERY);
-    let began = Instant::now();
-    loop {
-        let mut lists = Vec::new();
-        for replica in replicas {
-            lists.push(replica.list(key).await.ok());
-        }
-        let agree = lists.windows(2).all(|pair| pair.first() == pair.last());
-        if agree && lists.iter().all(Option::is_some) {
-            report.time("lists agree", began.elapsed(), AGREEMENT);
-            return Ok(());
-        }
-        if began.elapsed() > 5 * AGREEMENT {
-            report.expect(false, || "the servers' lists differ".to_string());
-            return Ok(());
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
 /// With a synchronous standby.
 pub async fn run(
     installed: &Installed,
     program: &Program,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
-    let Pair { primary, standby, link: _link } = cluster.pair().await?;
-    let url = url_of([primary.port, standby.port]);
-    let store = StoreUnderTest::create(program, &url, ORDERS).await?;
-    let key = store.key("clients").await?;
+    let OnPair { cluster: _cluster, pair, store, key } =
+        OnPair::start(installed, program, ORDERS).await?;
+    let Pair { primary, standby, link: _link } = pair;
     let replicas = replicas(&store, REPLICAS).await?;
     let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -92,7 +38,7 @@ pub async fn run(
     let outage = seen.outage_after(promoted).context("no cancellation after the promotion")?;
     report.time("first 204 after the promotion", outage, RECOVERY);
     expect_agreement(&replicas, &key, report).await?;
-    seen.judge(&store, &url, report).await
+    seen.judge(&store, &store.url, report).await
 }
 
 /// With an asynchronous standby that lacks the last second.
@@ -101,11 +47,9 @@ pub async fn run_asynchronous(
     program: &Program,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
-    let Pair { primary, standby, link } = cluster.pair().await?;
-    let url = url_of([primary.port, standby.port]);
-    let store = StoreUnderTest::create(program, &url, ORDERS).await?;
-    let key = store.key("clients").await?;
+    let OnPair { cluster: _cluster, pair, store, key } =
+        OnPair::start(installed, program, ORDERS).await?;
+    let Pair { primary, standby, link } = pair;
     primary.set("synchronous_standby_names", "").await?;
     let replicas = replicas(&store, REPLICAS).await?;
     let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
@@ -126,7 +70,7 @@ pub async fn run_asynchronous(
     expect_agreement(&replicas, &key, report).await?;
     let first = replicas.first().context("there are replicas")?;
     let listed: Vec<serde_json::Value> = serde_json::from_slice(&first.list(&key).await?)?;
-    let operator = store.operator(&url);
+    let operator = store.operator(&store.url);
     let rows = crate::replicas::blocking(move || {
         operator.run_json(&["orders", "list", "--status", "pending"])
     })

@@ -1,7 +1,7 @@
 //! A database whose disk is full: cancellations are answered 503 and none is lost, lists go
 //! on, and service is whole when there is room.
 
-use super::failover::{expect_agreement, replicas};
+use super::setup::{expect_agreement, replicas};
 use crate::replicas::{StoreUnderTest, bases};
 use crate::traffic::{LOAD, Traffic};
 use anyhow::Context;

@@ -1,7 +1,7 @@
 //! A REPEATABLE READ transaction stays open, as that of a running `pg_dump`, while orders are
 //! cancelled: nothing may become slower by it.
 
-use super::failover::replicas;
+use super::setup::replicas;
 use crate::replicas::{Replica, StoreUnderTest};
 use anyhow::Context;
 use reqwest::Client;

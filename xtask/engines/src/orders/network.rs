@@ -1,11 +1,11 @@
 //! A network that delays, falls silent, swallows answers, resets, and cuts connections when
 //! a COMMIT is answered: every request is answered in time, and no order is cancelled twice.
 
-use super::failover::expect_agreement;
-use crate::replicas::{StoreUnderTest, bases};
+use super::setup::{OnPrimary, expect_agreement};
+use crate::replicas::bases;
 use crate::traffic::{LOAD, Traffic};
 use std::time::Duration;
-use testbed::postgres::{Cluster, Installed, Postgres};
+use testbed::postgres::{Installed, Postgres};
 use testbed::relay::{Fault, Relay};
 use testbed::{Program, Report};
 
@@ -29,10 +29,8 @@ pub async fn run(
     program: &Program,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
-    let primary = cluster.primary("primary", &[]).await?;
-    let store = StoreUnderTest::create(program, &primary.url(), ORDERS).await?;
-    let key = store.key("clients").await?;
+    let OnPrimary { cluster: _cluster, primary, store, key } =
+        OnPrimary::start(installed, program, ORDERS).await?;
     let relay = Relay::to(primary.port).await?;
     // One server has a good network, one a bad one.
     let replicas = [

@@ -1,7 +1,7 @@
 //! A primary is suspended, its standby promoted, and the old one goes on within half a
 //! second: it still answers reads. No list shows what it still believes.
 
-use super::failover::{expect_agreement, url_of};
+use super::setup::{expect_agreement, url_of};
 use crate::replicas::{StoreUnderTest, bases};
 use crate::traffic::{Load, Traffic};
 use std::time::{Duration, Instant};

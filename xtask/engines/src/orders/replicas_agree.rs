@@ -1,12 +1,12 @@
 //! Three servers on one database, with an operator beside: what one cancels, no other lists;
 //! what the operator imports, ships and revokes holds on all.
 
-use super::failover::{expect_agreement, replicas};
-use crate::replicas::{StoreUnderTest, bases, blocking};
+use super::setup::{OnPrimary, expect_agreement, replicas};
+use crate::replicas::{bases, blocking};
 use crate::traffic::{LOAD, Traffic};
 use reqwest::Client;
 use std::time::{Duration, Instant};
-use testbed::postgres::{Cluster, Installed};
+use testbed::postgres::Installed;
 use testbed::{Program, Report};
 
 const ORDERS: i64 = 4_000;
@@ -20,10 +20,9 @@ pub async fn run(
     program: &Program,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
-    let primary = cluster.primary("primary", &[]).await?;
-    let store = StoreUnderTest::create(program, &primary.url(), ORDERS).await?;
-    let (key, other) = (store.key("clients").await?, store.key("leaked").await?);
+    let OnPrimary { cluster: _cluster, primary: _primary, store, key } =
+        OnPrimary::start(installed, program, ORDERS).await?;
+    let other = store.key("leaked").await?;
     let replicas = replicas(&store, 3).await?;
     let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
     let (operator, other_id) = (store.operator(&store.url), other.id.clone());

@@ -1,7 +1,7 @@
 //! A key is revoked while one server has lost the database: that server refuses every key
 //! within a second, because it cannot check any.
 
-use super::failover::expect_agreement;
+use super::setup::expect_agreement;
 use crate::replicas::{StoreUnderTest, bases, blocking};
 use anyhow::Context;
 use reqwest::Client;

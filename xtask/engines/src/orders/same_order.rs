@@ -1,10 +1,10 @@
 //! One order, cancelled 64 times at once through one server, again and again: exactly one
 //! 204, whatever batches they come into.
 
-use crate::replicas::StoreUnderTest;
+use super::setup::OnPrimary;
 use futures::future::join_all;
 use reqwest::Client;
-use testbed::postgres::{Cluster, Installed};
+use testbed::postgres::Installed;
 use testbed::{Program, Report};
 
 const ROUNDS: i64 = 40;
@@ -16,10 +16,8 @@ pub async fn run(
     program: &Program,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
-    let server = cluster.primary("primary", &[]).await?;
-    let store = StoreUnderTest::create(program, &server.url(), ROUNDS).await?;
-    let key = store.key("clients").await?;
+    let OnPrimary { cluster: _cluster, primary: _primary, store, key } =
+        OnPrimary::start(installed, program, ROUNDS).await?;
     let replica = store.replica("replica", &store.url, &[]).await?;
     let http = Client::new();
     let mut others = 0;

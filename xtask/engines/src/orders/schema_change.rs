@@ -1,11 +1,10 @@
 //! The schema is changed while servers run: one step that they survive, and one that demands
 //! a newer program, after which they are not ready and no new one starts.
 
-use super::failover::{expect_agreement, replicas};
-use crate::replicas::StoreUnderTest;
+use super::setup::{OnPrimary, expect_agreement, replicas};
 use std::time::{Duration, Instant};
 use store_orders::store::postgres::schema::{MIGRATIONS, Migration, migrate_with};
-use testbed::postgres::{Cluster, DATABASE, Installed};
+use testbed::postgres::{DATABASE, Installed};
 use testbed::{Program, Report};
 
 /// This program goes on after it.
@@ -31,10 +30,8 @@ pub async fn run(
     program: &Program,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
-    let primary = cluster.primary("primary", &[]).await?;
-    let store = StoreUnderTest::create(program, &primary.url(), 100).await?;
-    let key = store.key("clients").await?;
+    let OnPrimary { cluster: _cluster, primary, store, key } =
+        OnPrimary::start(installed, program, 100).await?;
     let mut running = replicas(&store, 2).await?;
     let mut admin = primary.admin(DATABASE).await?;
     migrate_with(&mut admin, &[MIGRATIONS, &[SURVIVED]].concat(), || ()).await?;

@@ -2,11 +2,11 @@
 //! succeeds with a warning only, and no 204 may come of it. The standby is promoted, and has
 //! every order that was acknowledged.
 
-use super::failover::{expect_agreement, replicas, url_of};
-use crate::replicas::{StoreUnderTest, bases};
+use super::setup::{OnPair, expect_agreement, replicas};
+use crate::replicas::bases;
 use crate::traffic::{LOAD, Traffic};
 use std::time::Duration;
-use testbed::postgres::{Cluster, Installed, Pair};
+use testbed::postgres::{Installed, Pair};
 use testbed::{Program, Report, Signal};
 
 const ORDERS: i64 = 4_000;
@@ -17,11 +17,9 @@ pub async fn run(
     program: &Program,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
-    let Pair { primary, standby, link: _link } = cluster.pair().await?;
-    let url = url_of([primary.port, standby.port]);
-    let store = StoreUnderTest::create(program, &url, ORDERS).await?;
-    let key = store.key("clients").await?;
+    let OnPair { cluster: _cluster, pair, store, key } =
+        OnPair::start(installed, program, ORDERS).await?;
+    let Pair { primary, standby, link: _link } = pair;
     let replicas = replicas(&store, 2).await?;
     let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -50,5 +48,5 @@ pub async fn run(
     });
     report.figure(format!("{cancelled} waits for the standby were cancelled"));
     expect_agreement(&replicas, &key, report).await?;
-    seen.judge(&store, &url, report).await
+    seen.judge(&store, &store.url, report).await
 }

@@ -2,7 +2,7 @@
 //! within the limits of our own attempts. Control: the client's own list of hosts, which has
 //! no such limit, hangs on the first.
 
-use super::failover::url_of;
+use super::setup::url_of;
 use anyhow::Context;
 use std::time::{Duration, Instant};
 use testbed::postgres::{Cluster, DATABASE, Installed, Pair, USER};

@@ -1,12 +1,12 @@
 //! A primary that is suspended for seconds: every request is answered within its deadline,
 //! and service is whole when it goes on.
 
-use super::failover::{expect_agreement, replicas};
-use crate::replicas::{StoreUnderTest, bases};
+use super::setup::{OnPrimary, expect_agreement, replicas};
+use crate::replicas::bases;
 use crate::traffic::{LOAD, Traffic};
 use anyhow::Context;
 use std::time::Duration;
-use testbed::postgres::{Cluster, Installed};
+use testbed::postgres::Installed;
 use testbed::{Program, Report, Signal};
 
 const ORDERS: i64 = 4_000;
@@ -23,10 +23,8 @@ pub async fn run(
     program: &Program,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
-    let primary = cluster.primary("primary", &[]).await?;
-    let store = StoreUnderTest::create(program, &primary.url(), ORDERS).await?;
-    let key = store.key("clients").await?;
+    let OnPrimary { cluster: _cluster, primary, store, key } =
+        OnPrimary::start(installed, program, ORDERS).await?;
     let replicas = replicas(&store, 2).await?;
     let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
     tokio::time::sleep(Duration::from_secs(1)).await;

@@ -1,0 +1,117 @@
+//! What most cases begin with, database servers and a store with a key on them, and what they
+//! end with, servers that agree.
+
+use crate::replicas::{Replica, StoreUnderTest};
+use std::time::{Duration, Instant};
+use testbed::postgres::{Cluster, Installed, Pair, Postgres};
+use testbed::{Key, Program, Report};
+
+/// How soon every server is ready after the last fault.
+const READY_WITHIN: Duration = Duration::from_secs(5);
+
+/// How soon lists agree after that.
+const AGREEMENT: Duration = Duration::from_secs(2);
+
+/// A store on a single primary.
+pub struct OnPrimary {
+    /// Where the server lives.
+    pub cluster: Cluster,
+    /// The server.
+    pub primary: Postgres,
+    /// The store, with pending orders.
+    pub store: StoreUnderTest,
+    /// A key without a limit to speak of.
+    pub key: Key,
+}
+
+/// A store on a primary with a synchronous standby.
+pub struct OnPair {
+    /// Where the servers live.
+    pub cluster: Cluster,
+    /// The servers.
+    pub pair: Pair,
+    /// The store, with pending orders, reached at the primary or else at the standby.
+    pub store: StoreUnderTest,
+    /// A key without a limit to speak of.
+    pub key: Key,
+}
+
+impl OnPrimary {
+    /// With pending orders from 1 to this one.
+    pub async fn start(
+        installed: &Installed,
+        program: &Program,
+        orders: i64,
+    ) -> anyhow::Result<OnPrimary> {
+        let cluster = Cluster::create(installed)?;
+        let primary = cluster.primary("primary", &[]).await?;
+        let store = StoreUnderTest::create(program, &primary.url(), orders).await?;
+        let key = store.key("clients").await?;
+        Ok(OnPrimary { cluster, primary, store, key })
+    }
+}
+
+impl OnPair {
+    /// With pending orders from 1 to this one.
+    pub async fn start(
+        installed: &Installed,
+        program: &Program,
+        orders: i64,
+    ) -> anyhow::Result<OnPair> {
+        let cluster = Cluster::create(installed)?;
+        let pair = cluster.pair().await?;
+        let url = url_of([pair.primary.port, pair.standby.port]);
+        let store = StoreUnderTest::create(program, &url, orders).await?;
+        let key = store.key("clients").await?;
+        Ok(OnPair { cluster, pair, store, key })
+    }
+}
+
+/// A URL that names two hosts.
+pub fn url_of(ports: [u16; 2]) -> String {
+    let [first, second] = ports;
+    Postgres::url_at(first).replace(&format!(":{first}/"), &format!(":{first},127.0.0.1:{second}/"))
+}
+
+/// Starts servers that know both hosts, and waits until they are ready.
+pub async fn replicas(store: &StoreUnderTest, count: usize) -> anyhow::Result<Vec<Replica>> {
+    let mut replicas = Vec::new();
+    for number in 0..count {
+        let replica = store.replica(&format!("replica-{number}"), &store.url, &[]).await?;
+        replica.ready(READY_WITHIN).await?;
+        replicas.push(replica);
+    }
+    Ok(replicas)
+}
+
+/// Holds the lists of all servers against each other.
+pub async fn expect_agreement(
+    replicas: &[Replica],
+    key: &Key,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let began = Instant::now();
+    for replica in replicas {
+        if let Err(error) = replica.ready(READY_WITHIN).await {
+            report.expect(false, || format!("{error:#}"));
+        }
+    }
+    report.time("every server ready", began.elapsed(), READY_WITHIN);
+    let began = Instant::now();
+    loop {
+        let mut lists = Vec::new();
+        for replica in replicas {
+            lists.push(replica.list(key).await.ok());
+        }
+        let agree = lists.windows(2).all(|pair| pair.first() == pair.last());
+        if agree && lists.iter().all(Option::is_some) {
+            report.time("lists agree", began.elapsed(), AGREEMENT);
+            return Ok(());
+        }
+        if began.elapsed() > 5 * AGREEMENT {
+            report.expect(false, || "the servers' lists differ".to_string());
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
