@@ -38,6 +38,13 @@ impl Reply {
         }
     }
 
+    /// What a proxy answers where the service does not: HTML.
+    pub fn html(status: u16) -> Self {
+        let mut reply = Self::json(status, "<html><h1>No upstream</h1></html>");
+        reply.head[1] = "Content-Type: text/html".to_string();
+        reply
+    }
+
     /// Adds a header line.
     pub fn header(mut self, line: &str) -> Self {
         self.head.push(line.to_string());
