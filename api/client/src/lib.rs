@@ -55,7 +55,8 @@
 //! attempt", and [`Error::earlier_attempt_may_have_cancelled`] is true. Take it as
 //! success if all that matters is that the order is gone. If you must know whether
 //! this call cancelled it, switch retries off with
-//! [`ClientBuilder::without_retries`], and ask again yourself.
+//! [`ClientBuilder::without_retries`]: a 404 then answers the only attempt, and a
+//! lost response is an error that says so.
 //!
 //! A list whose body breaks off is an error and never a shorter list. It is not
 //! requested again.

@@ -10,3 +10,5 @@ mod misbehaving_server;
 mod observer;
 mod proxy_in_front;
 mod scripted;
+#[cfg(any(feature = "rustls", feature = "native-tls"))]
+mod tls;
