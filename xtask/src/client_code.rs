@@ -35,7 +35,7 @@ fn generator() -> Generator {
     let mut settings = GenerationSettings::new();
     settings
         .with_interface(InterfaceStyle::Positional)
-        .with_inner_type(quote::quote!(crate::RetryPolicy))
+        .with_inner_type(quote::quote!(crate::call::Call))
         .with_derive("PartialEq")
         .with_hooks(HooksMode::Expected);
     Generator::new(&settings)

@@ -12,6 +12,7 @@ pub mod changelog;
 pub mod check;
 pub mod cli;
 pub mod client_code;
+pub mod client_readme;
 pub mod compare;
 pub mod compatibility;
 pub mod generate;

@@ -137,6 +137,17 @@ fn an_edited_client_is_shown_as_lines() {
 }
 
 #[test]
+fn a_readme_that_is_not_what_the_documentation_says_is_shown_as_lines() {
+    let real = inputs();
+    let docs = real.client_docs.as_ref().unwrap().replacen("# Retries", "# Repetitions", 1);
+    let (outcome, text) = run(&Inputs { client_docs: Ok(docs), ..real });
+    assert_eq!(outcome, Outcome::Drift);
+    assert!(text.contains("  api/client/README.md (-), and what "), "{text}");
+    assert!(text.contains("    -## Retries\n") && text.contains("    +## Repetitions\n"), "{text}");
+    assert!(text.contains("    fix: cargo xtask generate\n"), "{text}");
+}
+
+#[test]
 fn a_document_that_progenitor_panics_on_is_explained() {
     let mut document: Value = serde_json::from_str(inputs().document.as_ref().unwrap()).unwrap();
     *document.pointer_mut("/paths/~1store~1orders/get/responses/401").unwrap() = json!({

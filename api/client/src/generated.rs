@@ -85,7 +85,7 @@ Version: 1.0.2*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
-    pub(crate) inner: crate::RetryPolicy,
+    pub(crate) inner: crate::call::Call,
 }
 impl Client {
     /// Create a new client.
@@ -93,7 +93,7 @@ impl Client {
     /// `baseurl` is the base URL provided to the internal
     /// `reqwest::Client`, and should include a scheme and hostname,
     /// as well as port and a path stem if applicable.
-    pub fn new(baseurl: &str, inner: crate::RetryPolicy) -> Self {
+    pub fn new(baseurl: &str, inner: crate::call::Call) -> Self {
         #[cfg(not(target_arch = "wasm32"))]
         let client = {
             let dur = ::std::time::Duration::from_secs(15u64);
@@ -112,7 +112,7 @@ impl Client {
     pub fn new_with_client(
         baseurl: &str,
         client: reqwest::Client,
-        inner: crate::RetryPolicy,
+        inner: crate::call::Call,
     ) -> Self {
         Self {
             baseurl: baseurl.to_string(),
@@ -121,7 +121,7 @@ impl Client {
         }
     }
 }
-impl ClientInfo<crate::RetryPolicy> for Client {
+impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
         "1.0.2"
     }
@@ -131,7 +131,7 @@ impl ClientInfo<crate::RetryPolicy> for Client {
     fn client(&self) -> &reqwest::Client {
         &self.client
     }
-    fn inner(&self) -> &crate::RetryPolicy {
+    fn inner(&self) -> &crate::call::Call {
         &self.inner
     }
 }
@@ -139,7 +139,7 @@ const _: () = {
     #[allow(dead_code)]
     fn assert_client_hooks()
     where
-        Client: ClientHooks<crate::RetryPolicy>,
+        Client: ClientHooks<crate::call::Call>,
     {}
 };
 #[allow(clippy::all)]

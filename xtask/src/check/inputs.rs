@@ -2,7 +2,7 @@
 
 use crate::canonical_json;
 use crate::published::Published;
-use crate::repository::{CHANGELOG, CLIENT_CODE, DOCUMENT, Repository};
+use crate::repository::{CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, DOCUMENT, Repository};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -16,6 +16,10 @@ pub struct Inputs {
     pub document: anyhow::Result<String>,
     /// The text of the generated client, empty where there is none yet.
     pub client: anyhow::Result<String>,
+    /// The text of the file with the documentation of the client's crate.
+    pub client_docs: anyhow::Result<String>,
+    /// The text of the README of the client's crate, empty where there is none yet.
+    pub client_readme: anyhow::Result<String>,
     /// The published documents.
     pub published: anyhow::Result<Published>,
     /// The text of the changelog.
@@ -31,6 +35,8 @@ impl Inputs {
             emitted: store_orders_api::document::emitted().map_err(anyhow::Error::from),
             document: repository.read(DOCUMENT),
             client: repository.read_generated(CLIENT_CODE),
+            client_docs: repository.read(CLIENT_DOCS),
+            client_readme: repository.read_generated(CLIENT_README),
             published: Published::read(repository),
             changelog: repository.read(CHANGELOG),
             crates: repository.crates(),
