@@ -82,14 +82,21 @@ impl InstalledRedis {
     }
 
     /// Starts a Sentinel that watches this primary under this name, where so many of them
-    /// decide.
-    pub fn sentinel(&self, service: &str, primary: u16, quorum: usize) -> anyhow::Result<Redis> {
+    /// decide, with these lines in its file too.
+    pub fn sentinel(
+        &self,
+        service: &str,
+        primary: u16,
+        quorum: usize,
+        lines: &[&str],
+    ) -> anyhow::Result<Redis> {
         let (directory, port) = (self.directory()?, free_port()?);
         // It writes what it learns into the file.
         let file = directory.path().join("sentinel.conf");
         let settings = SENTINEL_SETTINGS.replace("SERVICE", service);
         let monitor = format!("sentinel monitor {service} 127.0.0.1 {primary} {quorum}");
-        std::fs::write(&file, format!("port {port}\n{monitor}\n{settings}"))?;
+        let lines = lines.join("\n");
+        std::fs::write(&file, format!("port {port}\n{monitor}\n{settings}{lines}\n"))?;
         self.own(&file)?;
         let arguments = vec!["sentinel.conf".to_string(), "--sentinel".to_string()];
         Place { installed: self.clone(), directory, port, arguments }.run()
