@@ -1,7 +1,7 @@
 //! What was acknowledged stays, even if the program is killed; and a real file of
 //! orders comes back complete.
 
-use history::{HistoryRecorder, Workload, violations};
+use history::{HistoryRecorder, Workload};
 use std::fmt::Write;
 use store_orders_client::Client;
 use testbed::contract::Tap;
@@ -59,10 +59,12 @@ fn what_clients_saw_across_kills_breaks_no_rule() {
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=workload.orders).unwrap();
     let key = data.issue_enterprise_key("acme", u32::MAX, u32::MAX).unwrap();
-    let history = HistoryRecorder::record(&data, &|| data.serve(&[]), &key, workload).unwrap();
-    assert_eq!(violations(&history), Vec::<String>::new());
-    let cancelled = history.table.cancelled.iter().count();
-    let (lists, cancels) = (history.lists.len(), history.cancels.len());
+    let journal = HistoryRecorder::record(&data, &|| data.serve(&[]), &key, workload).unwrap();
+    let violations: Vec<String> = journal.violations().iter().map(ToString::to_string).collect();
+    assert_eq!(violations, Vec::<String>::new());
+    let figures = journal.figures();
+    let (lists, cancels, cancelled) =
+        (figures.of_kind("lists"), figures.of_kind("cancels"), figures.acknowledged.len());
     println!("{lists} lists, {cancels} cancels, {cancelled} cancelled");
     assert!(lists > 10 && cancels > 50 && cancelled > 20, "{lists}, {cancels}, {cancelled}");
 }

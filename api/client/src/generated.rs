@@ -319,3 +319,52 @@ pub mod prelude {
     #[allow(unused_imports)]
     pub use super::Client;
 }
+/// The error codes that the document lists.
+pub mod codes {
+    /// The `code` of an error response.
+    ///
+    /// The API may add codes: [`Other`](Self::Other) holds those that this version
+    /// of the client does not know. Treat them by their status.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum ErrorCode {
+        /// `invalid_parameter`. A path parameter is not a 64-bit integer in plain decimal. Correct the request.
+        InvalidParameter,
+        /// `unauthorized`. No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
+        Unauthorized,
+        /// `order_not_found`. There is no such order, or it is already cancelled.
+        OrderNotFound,
+        /// `pet_not_found`. There is no such pet.
+        PetNotFound,
+        /// `not_found`. There is no such path. Check the base address and the path.
+        NotFound,
+        /// `method_not_allowed`. The path does not support this method. The `Allow` header lists those that it does.
+        MethodNotAllowed,
+        /// `order_already_shipped`. The order has already shipped and cannot be cancelled. It is unchanged.
+        OrderAlreadyShipped,
+        /// `rate_limit_exceeded`. A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.
+        RateLimitExceeded,
+        /// `key_banned`. The key kept sending requests after a 429 and is temporarily banned. Stop until the time in `Retry-After` has passed.
+        KeyBanned,
+        /// `internal_error`. The server failed. Try again later.
+        InternalError,
+        /// `service_unavailable`. The server cannot reach its data. Wait for the time in `Retry-After`.
+        ServiceUnavailable,
+        /// A code that this version of the client does not know.
+        Other(String),
+    }
+    /// Each known code with its spelling, for both directions.
+    pub(crate) const KNOWN: [(ErrorCode, &str); 11usize] = [
+        (ErrorCode::InvalidParameter, "invalid_parameter"),
+        (ErrorCode::Unauthorized, "unauthorized"),
+        (ErrorCode::OrderNotFound, "order_not_found"),
+        (ErrorCode::PetNotFound, "pet_not_found"),
+        (ErrorCode::NotFound, "not_found"),
+        (ErrorCode::MethodNotAllowed, "method_not_allowed"),
+        (ErrorCode::OrderAlreadyShipped, "order_already_shipped"),
+        (ErrorCode::RateLimitExceeded, "rate_limit_exceeded"),
+        (ErrorCode::KeyBanned, "key_banned"),
+        (ErrorCode::InternalError, "internal_error"),
+        (ErrorCode::ServiceUnavailable, "service_unavailable"),
+    ];
+}

@@ -1,218 +1,184 @@
-//! The rules that every history must keep.
+//! Holds events against the rules as they come. What it keeps grows with the orders, the keys
+//! and the faults, not with the lists.
 
-use crate::{Cancel, FinalTable, History, IdSet, List};
+mod faults;
+mod findings;
+mod keys;
+mod lists;
+mod orders;
+mod recovery;
+mod table;
+mod windows;
 
-impl Cancel {
-    /// Whether it cancelled the order or, unanswered, may have.
-    fn is_possible(&self) -> bool {
-        self.answer.is_none_or(|(_, status)| status == 204)
-    }
-}
+use crate::event::{Answer, Answered, Asked, Event, Request, What};
+use crate::violation::{Operation, Rule, Violation};
+use faults::Faults;
+use findings::{Findings, Interval};
+use keys::Keys;
+use orders::Orders;
+use recovery::Recovery;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use windows::Windows;
 
-/// What the cancels of one order came to.
-#[derive(Clone, Copy, Debug)]
-struct OrderCancels {
-    /// When the first 204 had come.
-    acknowledged: u64,
-    /// When the first cancel began that may have cancelled it.
-    first_possible: u64,
-    successes: u32,
-}
+/// A request is answered within this, whatever fails: the server's own 5 s, and the time to
+/// say so.
+pub const ANSWER_LIMIT: Duration = Duration::from_millis(5_500);
 
-const NEVER: u64 = u64::MAX;
-/// How many examples a message names.
-const EXAMPLES: usize = 5;
-
-/// Every rule that the history breaks, with examples.
-pub fn violations(history: &History) -> Vec<String> {
-    let cancels_by_id = cancels_by_id(history);
-    let mut findings = Findings::default();
-    for text in &history.malformed {
-        findings.add("a malformed answer", || text.clone());
-    }
-    for list in &history.lists {
-        check_list(history, &cancels_by_id, list, &mut findings);
-    }
-    for cancel in &history.cancels {
-        check_cancel(history, &cancels_by_id, cancel, &mut findings);
-    }
-    check_nothing_comes_back(history, &mut findings);
-    check_table(history, &cancels_by_id, &mut findings);
-    findings.texts()
-}
-
-fn cancels_by_id(history: &History) -> Vec<OrderCancels> {
-    let none = OrderCancels { acknowledged: NEVER, first_possible: NEVER, successes: 0 };
-    let mut cancels_by_id = vec![none; history.orders.end()];
-    for cancel in &history.cancels {
-        let Some(order) = usize::try_from(cancel.id).ok().and_then(|id| cancels_by_id.get_mut(id))
-        else {
-            continue;
-        };
-        if cancel.is_possible() {
-            order.first_possible = order.first_possible.min(cancel.begun);
-        }
-        if let Some((ended, 204)) = cancel.answer {
-            order.acknowledged = order.acknowledged.min(ended);
-            order.successes += 1;
-        }
-    }
-    cancels_by_id
-}
-
-fn check_list(
-    history: &History,
-    cancels_by_id: &[OrderCancels],
-    list: &List,
-    findings: &mut Findings,
-) {
-    for id in list.ids.iter().filter(|id| !history.orders.contains(*id)) {
-        findings.add("a list shows an unknown order", || format!("order {id}"));
-    }
-    for id in history.orders.iter() {
-        let Some(order) = cancels_by_id.get(id) else { continue };
-        let listed = list.ids.contains(id);
-        if listed && order.acknowledged < list.begun {
-            findings.add("a list that began after the 204 shows the order", || {
-                let late = list.begun - order.acknowledged;
-                format!("order {id}, {late} ns after its 204")
-            });
-        }
-        if !listed && order.first_possible >= list.ended {
-            findings.add("a list is incomplete: nobody had cancelled the order", || {
-                format!("order {id}, list begun at {} ns", list.begun)
-            });
-        }
-    }
-}
-
-fn check_cancel(
-    history: &History,
-    cancels_by_id: &[OrderCancels],
-    cancel: &Cancel,
-    findings: &mut Findings,
-) {
-    let Some((ended, status)) = cancel.answer else { return };
-    let id = cancel.id;
-    let of = usize::try_from(id).unwrap_or(usize::MAX);
-    let order = cancels_by_id.get(of).filter(|_| history.orders.contains(of));
-    match (status, order) {
-        (..204 | 205..404 | 405..409 | 410.., _) => {
-            findings.add("a cancel has a status that no cancel has here", || {
-                format!("order {id}: {status}")
-            });
-        }
-        (204 | 409, None) => {
-            findings.add("an unknown order is not answered 404", || format!("order {id}: {status}"))
-        }
-        (204 | 404, Some(_)) if history.shipped.contains(of) => {
-            findings.add("a shipped order is not answered 409", || format!("order {id}: {status}"));
-        }
-        (409, Some(_)) if !history.shipped.contains(of) => {
-            findings.add("a pending order is answered 409", || format!("order {id}"));
-        }
-        (204, Some(order)) if order.successes > 1 => {
-            findings.add("a second 204 for the same order", || format!("order {id}"));
-        }
-        (404, Some(order)) if order.first_possible >= ended => {
-            findings.add("a pending order is answered 404", || format!("order {id}"));
-        }
-        _ => {}
-    }
-}
-
-/// An order that was missing from a list is missing from every list that began
-/// after that one had ended, those of the same client included, and cannot be
-/// cancelled.
-fn check_nothing_comes_back(history: &History, findings: &mut Findings) {
-    let mut ended: Vec<&List> = history.lists.iter().collect();
-    ended.sort_by_key(|list| list.ended);
-    let mut lists: Vec<&List> = history.lists.iter().collect();
-    lists.sort_by_key(|list| list.begun);
-    let mut successes: Vec<&Cancel> =
-        history.cancels.iter().filter(|cancel| matches!(cancel.answer, Some((_, 204)))).collect();
-    successes.sort_by_key(|cancel| cancel.begun);
-
-    let mut removed = Removed { ended: ended.into_iter().peekable(), ids: IdSet::default() };
-    for list in lists {
-        let removed = removed.before(list.begun, &history.orders);
-        for id in list.ids.iter().filter(|id| removed.contains(*id)) {
-            findings.add("an order came back to the list", || format!("order {id}"));
-        }
-    }
-    let mut ended: Vec<&List> = history.lists.iter().collect();
-    ended.sort_by_key(|list| list.ended);
-    let mut removed = Removed { ended: ended.into_iter().peekable(), ids: IdSet::default() };
-    for cancel in successes {
-        let removed = removed.before(cancel.begun, &history.orders);
-        if usize::try_from(cancel.id).is_ok_and(|id| removed.contains(id)) {
-            findings.add("an order that a list no longer showed is cancelled", || {
-                format!("order {}", cancel.id)
-            });
-        }
-    }
-}
-
-/// The table holds every order once, with the status that the answers tell.
-fn check_table(history: &History, cancels_by_id: &[OrderCancels], findings: &mut Findings) {
-    let FinalTable { pending, shipped, cancelled } = &history.table;
-    for id in history.orders.iter() {
-        let Some(order) = cancels_by_id.get(id) else { continue };
-        let of = || format!("order {id}");
-        let rows = [pending, shipped, cancelled].map(|rows| usize::from(rows.contains(id)));
-        if rows.iter().sum::<usize>() != 1 {
-            findings.add("an order is not in the final table once", of);
-        }
-        if order.successes > 0 && !cancelled.contains(id) {
-            findings.add("a 204 is not in the final table", of);
-        }
-        if order.first_possible == NEVER && cancelled.contains(id) {
-            findings.add("the final table has a cancelled order that nobody cancelled", of);
-        }
-        if history.shipped.contains(id) != shipped.contains(id) {
-            findings.add("a shipped order is not shipped in the final table, or the reverse", of);
-        }
-    }
-}
-
-/// What is missing from the lists that had ended by some time.
-struct Removed<'a> {
-    ended: std::iter::Peekable<std::vec::IntoIter<&'a List>>,
-    ids: IdSet,
-}
-
-impl Removed<'_> {
-    fn before(&mut self, time: u64, orders: &IdSet) -> &IdSet {
-        while let Some(list) = self.ended.next_if(|list| list.ended < time) {
-            self.ids.add_missing(orders, &list.ids);
-        }
-        &self.ids
-    }
-}
-
-/// Violations by kind: how many, and examples.
+/// Holds events against the rules.
 #[derive(Default)]
-struct Findings(Vec<(&'static str, usize, Vec<String>)>);
+pub struct Checker {
+    open: HashMap<u64, Operation>,
+    orders: Orders,
+    keys: Keys,
+    windows: Windows,
+    faults: Faults,
+    recovery: Recovery,
+    findings: Findings,
+    may_be_unavailable: bool,
+}
 
-impl Findings {
-    fn add(&mut self, kind: &'static str, details: impl FnOnce() -> String) {
-        let position = self.0.iter().position(|(known, ..)| *known == kind);
-        if position.is_none() {
-            self.0.push((kind, 0, Vec::new()));
-        }
-        let last = self.0.len() - 1;
-        if let Some((_, times, examples)) = self.0.get_mut(position.unwrap_or(last)) {
-            *times += 1;
-            if examples.len() < EXAMPLES {
-                examples.push(details());
+impl Checker {
+    /// Takes the next event.
+    pub fn take(&mut self, event: Event) {
+        let Event { at, what } = event;
+        let findings = &mut self.findings;
+        match what {
+            What::Begins(beginning) => {
+                self.may_be_unavailable = beginning.may_be_unavailable;
+                self.recovery.servers(beginning.servers);
+                self.orders.begin(&beginning.pending, &beginning.shipped);
+            }
+            What::Asks(asked) => self.asked(at, asked),
+            What::Gets { op, answer } => self.answered(at, op, answer),
+            What::Key { key, account, per_minute } => {
+                self.windows.key(&key, &account, per_minute);
+                self.keys.add(key, at);
+            }
+            What::Fault(fault) => {
+                self.recovery.fault(&fault.name, findings);
+                self.faults.begin(at, fault);
+            }
+            What::Undone => {
+                self.faults.undone(at);
+                self.recovery.undone(at);
+            }
+            What::Ready { server } => self.recovery.ready(at, server, findings),
+            What::Compared { digests } => self.recovery.compared(at, &digests, findings),
+            What::CountsLost => {
+                self.windows.forget();
+                if !self.faults.may_lose_counts() {
+                    let text = "no fault was there that can lose them".to_string();
+                    findings.add(Violation::new(Rule::CountsLost, text, &[]));
+                }
+            }
+            What::Stall { nanos } => findings.stall(at.saturating_sub(nanos), at),
+            What::Ends(table) => {
+                self.recovery.close(findings);
+                self.orders.check_table(&table, findings);
             }
         }
     }
 
-    fn texts(self) -> Vec<String> {
-        let text = |(kind, times, examples): (&str, usize, Vec<String>)| {
-            format!("{kind} ({times} times): {}", examples.join("; "))
+    /// Everything found so far. Times are judged with the stalls that are known by now.
+    pub fn violations(&self) -> Vec<Violation> {
+        self.findings.violations()
+    }
+
+    /// How many violations need no look at the stalls.
+    pub fn certain(&self) -> usize {
+        self.findings.certain()
+    }
+
+    fn asked(&mut self, at: u64, asked: Asked) {
+        let operation = Operation { asked, begun: at, answered: None };
+        self.orders.asked(&operation);
+        self.windows.asked(&operation);
+        if let Request::Revoke(key) = &operation.asked.request {
+            self.keys.revoking(key, at);
+        }
+        self.open.insert(operation.asked.op, operation);
+    }
+
+    fn answered(&mut self, at: u64, op: u64, answer: Answer) {
+        let Some(mut operation) = self.open.remove(&op) else { return };
+        operation.answered = Some((at, short(&answer)));
+        let operation = Arc::new(operation);
+        self.check_delivery(&operation, &answer);
+        let findings = &mut self.findings;
+        let status = match &answer {
+            Answer::List(_) | Answer::Malformed(_) => {
+                Some(Answered { status: 200, ..Default::default() })
+            }
+            Answer::Status(answered) => Some(*answered),
+            Answer::Lost(_) | Answer::Done | Answer::Failed(_) => None,
         };
-        self.0.into_iter().map(text).collect()
+        self.windows.answered(&operation, status, findings);
+        if let Some(Answered { status, .. }) = status {
+            self.keys.answered(&operation, status, findings);
+        }
+        match (&operation.asked.request, answer) {
+            (Request::List, Answer::List(ids)) => self.orders.listed(&operation, ids, findings),
+            (Request::List, Answer::Malformed(text)) => {
+                findings.add(Violation::new(Rule::IncompleteList, text, &[&operation]));
+            }
+            (Request::Cancel(id), Answer::Status(Answered { status, .. })) => {
+                self.orders.cancel_answered(*id, status, &operation, findings);
+            }
+            (Request::List, Answer::Status(Answered { status: 401 | 429 | 503, .. }))
+            | (Request::Pet, Answer::Status(Answered { status: 200 | 401 | 429 | 503, .. }))
+            | (Request::List | Request::Pet | Request::Cancel(_), Answer::Lost(_)) => {}
+            (Request::Import(first, last), Answer::Done) => self.orders.imported(*first, *last, at),
+            (Request::Ship(ids), Answer::Done) => self.orders.shipped(ids, &operation, findings),
+            (Request::Revoke(key), Answer::Done) => self.keys.revoked(key, &operation),
+            (Request::Import(..) | Request::Ship(_) | Request::Revoke(_), _) => {}
+            _ => {
+                let text = "no such request is answered so".to_string();
+                findings.add(Violation::new(Rule::ImpossibleAnswer, text, &[&operation]));
+            }
+        }
+    }
+
+    /// Whether the answer came, in time and with what it needs.
+    fn check_delivery(&mut self, operation: &Arc<Operation>, answer: &Answer) {
+        let Some(server) = &operation.asked.server else { return };
+        let interval = Interval { from: operation.begun, to: operation.ended() };
+        let findings = &mut self.findings;
+        if let Answer::Status(Answered { status: 503, retry_after, .. }) = answer {
+            if retry_after.is_none() {
+                let text = "it does not say when to try again".to_string();
+                findings.add(Violation::new(Rule::NoRetryAfter, text, &[operation]));
+            }
+            if !self.may_be_unavailable {
+                let text = "nothing failed, and it is 503".to_string();
+                findings.add(Violation::new(Rule::ImpossibleAnswer, text, &[operation]));
+            }
+        }
+        if self.faults.excuse(server, interval) {
+            return;
+        }
+        if let Answer::Lost(why) = answer {
+            let text = format!("{server} was running and reachable: {why}");
+            findings.add(Violation::new(Rule::NoAnswer, text, &[operation]));
+        } else {
+            let text = format!("more than {ANSWER_LIMIT:?}");
+            let violation = Violation::new(Rule::LateAnswer, text, &[operation]);
+            findings.add_if_longer(interval, ANSWER_LIMIT, violation);
+        }
+    }
+}
+
+fn short(answer: &Answer) -> String {
+    match answer {
+        Answer::List(ids) => format!("200, {} orders", ids.len()),
+        Answer::Status(Answered { status, closes_in: Some(left), .. }) => {
+            format!("{status}, the window closes in {left} s")
+        }
+        Answer::Status(Answered { status, .. }) => status.to_string(),
+        Answer::Malformed(text) => format!("200: {text}"),
+        Answer::Lost(why) => format!("no answer: {why}"),
+        Answer::Done => "done".to_string(),
+        Answer::Failed(why) => format!("failed: {why}"),
     }
 }

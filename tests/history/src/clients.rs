@@ -1,6 +1,7 @@
-//! The clients of one life of the server, and what each of them saw.
+//! The clients of one life of the server.
 
-use crate::{Cancel, History, IdSet, List};
+use crate::event::{Answer, Answered, Request};
+use crate::{IdSet, Journal};
 use reqwest::{Client, RequestBuilder};
 use serde::Deserialize;
 use std::sync::Arc;
@@ -12,7 +13,10 @@ use std::time::{Duration, Instant};
 const NEIGHBOURS: i64 = 8;
 /// One order of this many of earlier lives is cancelled again after a restart.
 const LOOK_BACK_STEP: usize = 10;
-/// An answer that takes longer is a violation.
+/// The names of the server and of the key in the recording.
+pub const SERVER: &str = "server";
+pub const KEY: &str = "key";
+/// An answer that takes longer never comes.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What the clients of one life of the server share.
@@ -21,7 +25,7 @@ pub struct Clients {
     pub gzip: Client,
     pub orders_url: String,
     pub key: String,
-    pub clock: Instant,
+    pub journal: Arc<Journal>,
     /// The first order of this life.
     pub first: i64,
     /// How many cancels are sent in all, and have been so far.
@@ -29,59 +33,37 @@ pub struct Clients {
     pub attempt: AtomicI64,
     /// When the life ends at the latest.
     pub deadline: Instant,
-    /// The server was killed, or is about to be: answers may be cut off.
-    pub killed: AtomicBool,
     /// Listing is to end.
     pub over: AtomicBool,
-}
-
-/// What a client saw.
-#[derive(Default)]
-pub struct Seen {
-    lists: Vec<List>,
-    cancels: Vec<Cancel>,
-    malformed: Vec<String>,
-}
-
-impl History {
-    pub(crate) fn add(&mut self, seen: Seen) {
-        self.lists.extend(seen.lists);
-        self.cancels.extend(seen.cancels);
-        self.malformed.extend(seen.malformed);
-    }
 }
 
 impl Clients {
     /// What is left after a restart: one list, and a second cancel of some of the
     /// orders of earlier lives.
-    pub async fn look_back(&self) -> Seen {
-        let mut seen = Seen::default();
-        self.list(&self.plain, &mut seen).await;
+    pub async fn look_back(&self) {
+        self.list(&self.plain, "looks-back").await;
         for id in (1..self.first).step_by(LOOK_BACK_STEP) {
-            self.cancel(id, &mut seen).await;
+            self.cancel(id, "looks-back").await;
         }
-        seen
     }
 
     /// Lists again and again until it is over or the server was killed.
-    pub async fn list_until_over(self: Arc<Self>, gzip: bool) -> Seen {
-        let (mut seen, mut answered) = (Seen::default(), true);
-        let client = if gzip { &self.gzip } else { &self.plain };
-        while answered && !self.over.load(Ordering::Relaxed) {
-            answered = self.list(client, &mut seen).await;
-        }
-        seen
+    pub async fn list_until_over(self: Arc<Self>, number: i64) {
+        let name = format!("lister-{number}");
+        let client = if number % 2 == 0 { &self.gzip } else { &self.plain };
+        while !self.over.load(Ordering::Relaxed) && self.list(client, &name).await {}
     }
 
     /// Cancels orders of this life until they are through or the server was killed.
-    pub async fn cancel_in_turn(self: Arc<Self>, seed: u64) -> Seen {
-        let (mut random, mut seen) = (fastrand::Rng::with_seed(seed), Seen::default());
+    pub async fn cancel_in_turn(self: Arc<Self>, number: i64) {
+        let name = format!("canceller-{number}");
+        let mut random = fastrand::Rng::with_seed(number.unsigned_abs());
         loop {
             let attempt = self.attempt.fetch_add(1, Ordering::Relaxed);
             let id = self.first + attempt / 2 + random.i64(0..NEIGHBOURS);
             let ends = attempt >= self.attempts || Instant::now() > self.deadline;
-            if ends || !self.cancel(id, &mut seen).await {
-                return seen;
+            if ends || !self.cancel(id, &name).await {
+                return;
             }
         }
     }
@@ -94,58 +76,42 @@ impl Clients {
     }
 
     /// One list; whether it was answered.
-    async fn list(&self, client: &Client, seen: &mut Seen) -> bool {
-        let begun = self.now();
-        let body = async {
-            let response = self.sent(client.get(&self.orders_url)).await?;
-            let status = response.status();
-            reqwest::Result::Ok((status, response.bytes().await?))
+    async fn list(&self, client: &Client, name: &str) -> bool {
+        let op = self.asks(name, Request::List);
+        let answer = match self.sent(client.get(&self.orders_url)).await {
+            Ok((200, body)) => ids_of(&body).map_or_else(Answer::Malformed, Answer::List),
+            Ok((status, _)) => Answer::Status(Answered { status, ..Answered::default() }),
+            Err(error) => Answer::Lost(format!("{error:?}")),
         };
-        match body.await {
-            Ok((status, body)) if status == 200 => match ids_of(&body) {
-                Ok(ids) => seen.lists.push(List { begun, ended: self.now(), ids }),
-                Err(text) => seen.malformed.push(text),
-            },
-            Ok((status, _)) => seen.malformed.push(format!("a list was answered {status}")),
-            Err(error) => return self.cut_off(&error, seen),
-        }
-        true
+        self.gets(op, answer)
     }
 
     /// One cancel; whether it was answered.
-    async fn cancel(&self, id: i64, seen: &mut Seen) -> bool {
-        let begun = self.now();
+    async fn cancel(&self, id: i64, name: &str) -> bool {
+        let Ok(order) = usize::try_from(id) else { return false };
+        let op = self.asks(name, Request::Cancel(order));
         let url = format!("{}/{id}", self.orders_url);
-        let body = async {
-            let response = self.sent(self.plain.delete(&url)).await?;
-            let status = response.status().as_u16();
-            response.bytes().await?;
-            reqwest::Result::Ok(status)
+        let answer = match self.sent(self.plain.delete(&url)).await {
+            Ok((status, _)) => Answer::Status(Answered { status, ..Answered::default() }),
+            Err(error) => Answer::Lost(format!("{error:?}")),
         };
-        let answer = body.await;
-        let ended = self.now();
-        seen.cancels.push(Cancel {
-            id,
-            begun,
-            answer: answer.as_ref().ok().map(|status| (ended, *status)),
-        });
-        answer.map_or_else(|error| self.cut_off(&error, seen), |_| true)
+        self.gets(op, answer)
     }
 
-    async fn sent(&self, request: RequestBuilder) -> reqwest::Result<reqwest::Response> {
-        request.bearer_auth(&self.key).send().await
+    fn asks(&self, client: &str, request: Request) -> u64 {
+        self.journal.asks(client, Some(SERVER), Some(KEY), request)
     }
 
-    /// An answer that ends early is a violation unless the server was killed.
-    fn cut_off(&self, error: &reqwest::Error, seen: &mut Seen) -> bool {
-        if !self.killed.load(Ordering::SeqCst) {
-            seen.malformed.push(format!("a running server did not answer: {error:?}"));
-        }
-        false
+    fn gets(&self, op: u64, answer: Answer) -> bool {
+        let is_answered = !matches!(answer, Answer::Lost(_));
+        self.journal.gets(op, answer);
+        is_answered
     }
 
-    fn now(&self) -> u64 {
-        u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    async fn sent(&self, request: RequestBuilder) -> reqwest::Result<(u16, Vec<u8>)> {
+        let response = request.bearer_auth(&self.key).send().await?;
+        let status = response.status().as_u16();
+        Ok((status, response.bytes().await?.to_vec()))
     }
 }
 

@@ -1,66 +1,24 @@
 //! What clients saw of the service, and whether it can be true.
 //!
-//! [`HistoryRecorder`] lists and cancels the same orders with many clients while
-//! the server is killed and restarted. [`violations`] holds what they saw against
-//! the rules of cancelling; it knows nothing of how the history came about.
+//! A recording is events on one clock ([`Event`], a JSON line each). The [`Checker`] holds them
+//! against the rules ([`Rule`]) as they come; it knows nothing of how they came about. A
+//! [`Journal`] records and checks at once. [`HistoryRecorder`] lists and cancels the same
+//! orders with many clients while a server on its embedded store is killed and restarted.
 
 mod checker;
 mod clients;
+pub mod event;
+mod figures;
 mod id_set;
+mod journal;
 mod recorder;
+mod violation;
 
-pub use checker::violations;
+pub use checker::{ANSWER_LIMIT, Checker};
 pub use clients::ids_of;
+pub use event::{Event, read_events};
+pub use figures::{Figures, Outage};
 pub use id_set::IdSet;
+pub use journal::{Journal, violations};
 pub use recorder::{HistoryRecorder, Workload};
-
-/// What clients saw of a store whose orders are numbered from 1.
-#[derive(Clone, Debug, Default)]
-pub struct History {
-    /// The orders that were there at first.
-    pub orders: IdSet,
-    /// Those of them that had shipped.
-    pub shipped: IdSet,
-    /// Lists that were answered.
-    pub lists: Vec<List>,
-    /// Cancels, answered or not.
-    pub cancels: Vec<Cancel>,
-    /// Answers that are not documented, and answers cut off by a running server.
-    pub malformed: Vec<String>,
-    /// The store's table when everything was over.
-    pub table: FinalTable,
-}
-
-/// A list. Times are nanoseconds of one monotonic clock.
-#[derive(Clone, Debug)]
-pub struct List {
-    /// Before the first byte of the request was sent.
-    pub begun: u64,
-    /// After the last byte of the answer had come.
-    pub ended: u64,
-    /// What it listed.
-    pub ids: IdSet,
-}
-
-/// A cancel.
-#[derive(Clone, Copy, Debug)]
-pub struct Cancel {
-    /// Which order.
-    pub id: i64,
-    /// Before the first byte of the request was sent.
-    pub begun: u64,
-    /// When the answer had come, and its status; none if the connection was cut
-    /// before: the cancel may have been carried out or not.
-    pub answer: Option<(u64, u16)>,
-}
-
-/// The orders in the store by status.
-#[derive(Clone, Debug, Default)]
-pub struct FinalTable {
-    /// Pending.
-    pub pending: IdSet,
-    /// Shipped.
-    pub shipped: IdSet,
-    /// Cancelled.
-    pub cancelled: IdSet,
-}
+pub use violation::{Operation, Rule, Violation};

@@ -2,8 +2,9 @@
 //! at once, alongside an operator's commands, while the server is killed and
 //! restarted on the same data directory.
 
-use crate::clients::{Clients, Seen, client};
-use crate::{FinalTable, History, IdSet};
+use crate::clients::{Clients, KEY, SERVER, client};
+use crate::event::{Beginning, FaultBegun, FinalTable, What};
+use crate::{IdSet, Journal};
 use serde::Deserialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -32,13 +33,13 @@ pub struct Workload {
     pub cancellers: i64,
 }
 
-/// Records what clients see.
+/// Records what clients see, and checks it.
 pub struct HistoryRecorder<'a> {
     data: &'a DataDir,
     serve: &'a dyn Fn() -> anyhow::Result<ServerProcess>,
     key: Key,
     workload: Workload,
-    clock: Instant,
+    journal: Arc<Journal>,
 }
 
 impl HistoryRecorder<'_> {
@@ -49,43 +50,45 @@ impl HistoryRecorder<'_> {
         serve: &dyn Fn() -> anyhow::Result<ServerProcess>,
         key: &Key,
         workload: Workload,
-    ) -> anyhow::Result<History> {
+    ) -> anyhow::Result<Arc<Journal>> {
         let all = 1..=usize::try_from(workload.orders)?;
-        let shipped: Vec<usize> = all.clone().step_by(SHIPPED_STEP).collect();
-        let ids: Vec<String> = shipped.iter().map(ToString::to_string).collect();
+        let shipped: IdSet = all.clone().step_by(SHIPPED_STEP).collect();
+        let ids: Vec<String> = shipped.iter().map(|id| id.to_string()).collect();
         let ship = ["orders", "ship"].into_iter().chain(ids.iter().map(String::as_str));
         data.run(&ship.collect::<Vec<_>>())?;
-        let mut history = History {
-            orders: all.collect(),
-            shipped: shipped.into_iter().collect(),
-            ..History::default()
-        };
-        let (key, clock) = (key.clone(), Instant::now());
-        let recorder = HistoryRecorder { data, serve, key, workload, clock };
+        let journal = Arc::new(Journal::new(None));
+        let _canary = journal.watch_machine()?;
+        let pending = all.filter(|id| !shipped.contains(*id)).collect();
+        journal.note(What::Begins(Beginning { pending, shipped, ..Beginning::default() }));
+        let (name, account) = (KEY.to_string(), KEY.to_string());
+        journal.note(What::Key { key: name, account, per_minute: u32::MAX });
+        let recorder = HistoryRecorder { data, serve, key: key.clone(), workload, journal };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         for life in 0..workload.lives {
-            recorder.live(&runtime, life, &mut history)?;
+            recorder.live(&runtime, life)?;
         }
         let server = serve()?;
         let clients = recorder.clients(&server, workload.lives)?;
-        history.add(runtime.block_on(clients.look_back()));
+        runtime.block_on(clients.look_back());
         server.stop()?;
-        history.table = final_table(data)?;
-        Ok(history)
+        recorder.journal.note(What::Ends(final_table(data)?));
+        Ok(recorder.journal)
     }
 
     /// One life of the server, with all clients and an operator.
-    fn live(&self, runtime: &Runtime, life: i64, history: &mut History) -> anyhow::Result<()> {
+    fn live(&self, runtime: &Runtime, life: i64) -> anyhow::Result<()> {
         let server = (self.serve)()?;
+        if life > 0 {
+            self.journal.note(What::Undone);
+        }
         let clients = Arc::new(self.clients(&server, life)?);
         let data = self.data;
         std::thread::scope(|scope| {
             let operator = scope.spawn(|| operate(data, &clients.over));
-            let seen = runtime.block_on(self.drive(&clients, server, life));
+            let driven = runtime.block_on(self.drive(&clients, server, life));
             clients.over.store(true, Ordering::Relaxed);
             operator.join().map_err(|_| anyhow::anyhow!("the operator panicked"))??;
-            seen?.into_iter().for_each(|seen| history.add(seen));
-            Ok(())
+            driven
         })
     }
 
@@ -96,31 +99,33 @@ impl HistoryRecorder<'_> {
         clients: &Arc<Clients>,
         server: ServerProcess,
         life: i64,
-    ) -> anyhow::Result<Vec<Seen>> {
-        let mut all = vec![clients.look_back().await];
+    ) -> anyhow::Result<()> {
+        clients.look_back().await;
         let mut listers = JoinSet::new();
         for lister in 0..self.workload.listers {
-            listers.spawn(Arc::clone(clients).list_until_over(lister % 2 == 0));
+            listers.spawn(Arc::clone(clients).list_until_over(lister));
         }
         let mut cancellers = JoinSet::new();
         for canceller in 0..self.workload.cancellers {
-            cancellers.spawn(Arc::clone(clients).cancel_in_turn(canceller as u64));
+            cancellers.spawn(Arc::clone(clients).cancel_in_turn(canceller));
         }
         let lives = self.workload.lives;
         if life + 1 == lives {
-            all.extend(cancellers.join_all().await);
+            cancellers.join_all().await;
             clients.over.store(true, Ordering::Relaxed);
-            all.extend(listers.join_all().await);
+            listers.join_all().await;
             server.stop()?;
         } else {
             // Earlier in one life and later in the next.
             clients.reach(clients.attempts * (life + 1) / (lives + 1)).await;
-            clients.killed.store(true, Ordering::SeqCst);
+            let (name, servers) = ("kill -9".to_string(), vec![SERVER.to_string()]);
+            let fault = FaultBegun { name, servers, may_lose_counts: false };
+            self.journal.note(What::Fault(fault));
             server.kill()?;
-            all.extend(cancellers.join_all().await);
-            all.extend(listers.join_all().await);
+            cancellers.join_all().await;
+            listers.join_all().await;
         }
-        Ok(all)
+        Ok(())
     }
 
     /// The clients of a life of the server.
@@ -131,12 +136,11 @@ impl HistoryRecorder<'_> {
             gzip: client(true)?,
             orders_url: format!("{}/store/orders", server.base_url()),
             key: self.key.text.clone(),
-            clock: self.clock,
+            journal: Arc::clone(&self.journal),
             first: 1 + life * orders,
             // Two cancels for each order, on average.
             attempts: 2 * orders,
             attempt: AtomicI64::new(0),
-            killed: AtomicBool::new(false),
             over: AtomicBool::new(false),
             deadline: Instant::now() + LIFE_LIMIT,
         })

@@ -1,81 +1,78 @@
-//! The checker accepts a possible history, and finds every violation planted in it.
+//! The checker accepts a recording that can be true, and finds the violation that is planted in
+//! each of the others by exactly its rule.
+//!
+//! `recordings/RULE.jsonl`, or `RULE--VARIANT.jsonl`, breaks that rule.
 
-use history::{Cancel, FinalTable, History, IdSet, List, violations};
+use history::{Event, Rule, Violation, read_events, violations};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
 
-/// Orders 1 to 5, of which 5 has shipped; 1 is cancelled from 10 to 20, 2
-/// by a cancel that began at 30 and was never answered.
-fn possible() -> History {
-    History {
-        orders: (1..=5).collect(),
-        shipped: [5].into_iter().collect(),
-        lists: vec![
-            list(0, 5, &[1, 2, 3, 4, 5]),
-            // Both under way with the cancel of 1: it may show it or not.
-            list(12, 18, &[2, 3, 4, 5]),
-            list(11, 16, &[1, 2, 3, 4, 5]),
-            list(25, 28, &[2, 3, 4, 5]),
-            list(31, 40, &[2, 3, 4, 5]),
-            list(50, 60, &[3, 4, 5]),
-        ],
-        cancels: vec![
-            cancel(1, 10, Some((20, 204))),
-            cancel(1, 13, Some((22, 404))),
-            cancel(2, 30, None),
-            cancel(5, 1, Some((2, 409))),
-            cancel(9, 1, Some((2, 404))),
-            cancel(2, 70, Some((75, 404))),
-        ],
-        malformed: vec![],
-        table: FinalTable {
-            pending: [3, 4].into_iter().collect(),
-            shipped: [5].into_iter().collect(),
-            cancelled: [1, 2].into_iter().collect(),
-        },
+fn recordings() -> Vec<PathBuf> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
+    std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
+}
+
+fn events(path: &Path) -> Vec<Event> {
+    let file = BufReader::new(File::open(path).unwrap());
+    read_events(file).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// `CancelledTwice` as `cancelled-twice`.
+fn file_name(rule: Rule) -> String {
+    let mut name = String::new();
+    for letter in format!("{rule:?}").chars() {
+        if letter.is_uppercase() && !name.is_empty() {
+            name.push('-');
+        }
+        name.extend(letter.to_lowercase());
     }
-}
-
-fn list(begun: u64, ended: u64, ids: &[usize]) -> List {
-    List { begun, ended, ids: ids.iter().copied().collect() }
-}
-
-fn cancel(id: i64, begun: u64, answer: Option<(u64, u16)>) -> Cancel {
-    Cancel { id, begun, answer }
+    name
 }
 
 #[test]
-fn a_possible_history_breaks_no_rule() {
-    assert_eq!(violations(&possible()), Vec::<String>::new());
+fn each_violation_is_found_by_exactly_its_rule() {
+    let (mut rules, mut failures) = (BTreeSet::new(), Vec::new());
+    for path in recordings() {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let planted = name.split("--").next().unwrap();
+        let found = violations(events(&path));
+        let by: BTreeSet<String> = found.iter().map(|one| file_name(one.rule)).collect();
+        let expected: BTreeSet<String> =
+            [planted.to_string()].into_iter().filter(|rule| rule != "clean").collect();
+        if by != expected {
+            let texts: Vec<String> = found.iter().map(Violation::to_string).collect();
+            failures.push(format!("{name}: {texts:#?}"));
+        }
+        rules.extend(by);
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    let all: BTreeSet<String> = Rule::ALL.iter().map(|rule| file_name(*rule)).collect();
+    assert_eq!(rules, all, "each rule has a recording that breaks it");
 }
 
-/// Each plants one violation, which is found.
+/// An explanation is short: the few operations that contradict each other.
 #[test]
-fn every_planted_violation_is_found() {
-    type Plant = fn(&mut History);
-    let plants: [(&str, Plant); 19] = [
-        ("began after the 204", |h| h.lists.push(list(21, 24, &[1, 2, 3, 4, 5]))),
-        ("incomplete", |h| h.lists.push(list(6, 9, &[2, 3, 4, 5]))),
-        ("incomplete", |h| h.lists.push(list(80, 90, &[3, 5]))),
-        ("shows an unknown", |h| h.lists.push(list(80, 90, &[3, 4, 5, 7]))),
-        ("came back", |h| h.lists.push(list(80, 90, &[2, 3, 4, 5]))),
-        ("second 204", |h| h.cancels.push(cancel(1, 80, Some((90, 204))))),
-        ("second 204", |h| h.cancels.push(cancel(1, 10, Some((20, 204))))),
-        ("no longer showed", |h| h.cancels.push(cancel(2, 80, Some((90, 204))))),
-        ("pending order is answered 404", |h| h.cancels.push(cancel(3, 80, Some((90, 404))))),
-        ("shipped order is not", |h| h.cancels.push(cancel(5, 80, Some((90, 204))))),
-        ("pending order is answered 409", |h| h.cancels.push(cancel(3, 80, Some((90, 409))))),
-        ("status that no cancel has", |h| h.cancels.push(cancel(3, 80, Some((90, 503))))),
-        ("unknown order is not answered 404", |h| h.cancels.push(cancel(9, 8, Some((9, 204))))),
-        ("malformed", |h| h.malformed.push("an object".to_string())),
-        ("204 is not in the final table", |h| h.table.cancelled = IdSet::default()),
-        ("not in the final table once", |h| h.table.pending = IdSet::default()),
-        ("not in the final table once", |h| h.table.shipped.add(3)),
-        ("that nobody cancelled", |h| h.table.cancelled.add(4)),
-        ("not shipped in the final table", |h| h.table.shipped = IdSet::default()),
-    ];
-    for (expected, plant) in plants {
-        let mut history = possible();
-        plant(&mut history);
-        let found = violations(&history);
-        assert!(found.iter().any(|text| text.contains(expected)), "{expected}: {found:?}");
+fn a_violation_shows_the_operations_that_contradict_each_other() {
+    let path = recordings().into_iter().find(|path| path.ends_with("listed-after204.jsonl"));
+    let found = violations(events(&path.unwrap()));
+    let expected = "a list that began after a 204 shows the id: order 2\n    \
+        1.000000 s writer-1 cancels 2 at a with key_1; 1.010000 s 204 (op 1)\n    \
+        1.011000 s lister-1 lists at b with key_1; 1.020000 s 200, 5 orders (op 2)";
+    let texts: Vec<String> = found.iter().map(Violation::to_string).collect();
+    assert_eq!(texts, [expected]);
+}
+
+/// A recording is written as it is read.
+#[test]
+fn events_are_lines_of_json() {
+    for path in recordings() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for (line, event) in text.lines().zip(events(&path)) {
+            let written = serde_json::to_value(&event).unwrap();
+            let again: Event = serde_json::from_value(written.clone()).unwrap();
+            assert_eq!(serde_json::to_value(&again).unwrap(), written, "{line}");
+        }
     }
 }

@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 const SLEEP: Duration = Duration::from_millis(5);
 
+/// What is later is told: less is how a machine with work to do is.
+const TOLD: Duration = Duration::from_millis(20);
+
 /// The thread; it ends when this is dropped.
 pub struct Canary {
     ends: Arc<AtomicBool>,
@@ -17,6 +20,11 @@ pub struct Canary {
 impl Canary {
     /// Starts the thread.
     pub fn start() -> std::io::Result<Canary> {
+        Canary::telling(|_| ())
+    }
+
+    /// The same; tells each time by which a sleep was late, when it is over.
+    pub fn telling(tell: impl Fn(Duration) + Send + 'static) -> std::io::Result<Canary> {
         let (ends, longest_nanos) = (Arc::new(AtomicBool::new(false)), Arc::default());
         let (stop, longest) = (Arc::clone(&ends), Arc::clone(&longest_nanos));
         let thread = std::thread::Builder::new().name("canary".to_string()).spawn(move || {
@@ -26,6 +34,9 @@ impl Canary {
                 let late = began.elapsed().saturating_sub(SLEEP);
                 let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
                 AtomicU64::fetch_max(&longest, nanos, Ordering::Relaxed);
+                if late > TOLD {
+                    tell(late);
+                }
             }
         })?;
         Ok(Canary { ends, longest_nanos, thread: Some(thread) })

@@ -26,6 +26,7 @@ mod server_process;
 mod small_disk;
 
 pub use attempts::until_conclusive;
+pub use canary::Canary;
 pub use child_process::{ChildProcess, Pid, Signal};
 pub use cli_sandbox::CliSandbox;
 pub use command_output::CommandOutput;

@@ -1,6 +1,8 @@
 //! A TCP relay between a server and its database, with the faults of a network.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -27,6 +29,7 @@ pub enum Fault {
 /// A relay. It ends when this is dropped.
 pub struct Relay {
     fault: watch::Sender<Fault>,
+    target: Arc<AtomicU16>,
     /// Where it listens on the loopback.
     pub port: u16,
     task: tokio::task::JoinHandle<()>,
@@ -44,12 +47,19 @@ impl Relay {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
         let (fault, faults) = watch::channel(Fault::None);
+        let target = Arc::new(AtomicU16::new(target));
+        let current = Arc::clone(&target);
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(relay(client, target, faults.clone()));
+                tokio::spawn(relay(client, current.load(Ordering::Relaxed), faults.clone()));
             }
         });
-        Ok(Relay { fault, port, task })
+        Ok(Relay { fault, target, port, task })
+    }
+
+    /// From now on new connections lead to this port.
+    pub fn retarget(&self, target: u16) {
+        self.target.store(target, Ordering::Relaxed);
     }
 
     /// From now on the network does this, also to connections that are open.

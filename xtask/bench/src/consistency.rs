@@ -4,7 +4,7 @@
 
 use crate::setup::BenchSetup;
 use crate::table::{Row, Target};
-use history::{HistoryRecorder, Workload, violations};
+use history::{HistoryRecorder, Workload};
 use testbed::Key;
 
 const WORKLOAD: Workload = Workload { orders: 6_000, lives: 4, listers: 4, cancellers: 16 };
@@ -14,12 +14,13 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<(Row, Vec<String>)> {
     let store = setup.store(WORKLOAD.orders as u64)?;
     let key = Key { id: String::new(), text: store.key.clone() };
     let serve = || store.data.serve(&[]);
-    let history = HistoryRecorder::record(&store.data, &serve, &key, WORKLOAD)?;
-    let violations = violations(&history);
+    let journal = HistoryRecorder::record(&store.data, &serve, &key, WORKLOAD)?;
+    let violations: Vec<String> = journal.violations().iter().map(ToString::to_string).collect();
+    let figures = journal.figures();
     let row = Row::single(
         "lists and cancels at once, across restarts and kill -9",
         format!("{} violations", violations.len()),
-        format!("{} lists, {} cancels", history.lists.len(), history.cancels.len()),
+        format!("{} lists, {} cancels", figures.of_kind("lists"), figures.of_kind("cancels")),
         violations.len() as f64,
         Target::AtMost(0.0),
     );

@@ -2,22 +2,21 @@
 
 use crate::replicas::{StoreUnderTest, blocking};
 use anyhow::Context;
-use history::{Cancel, FinalTable, History, List, ids_of};
-use reqwest::{Client, RequestBuilder, StatusCode};
+use history::event::{Answer, Answered, Beginning, FinalTable, Request, What};
+use history::{ANSWER_LIMIT, Journal, ids_of};
+use reqwest::{Client, RequestBuilder};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::time::{Duration, Instant};
-use testbed::{Key, Report};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+use testbed::{Canary, DataDir, Key, Report};
 use tokio::task::JoinSet;
 
 /// How long each client rests between two requests.
 const REST: Duration = Duration::from_millis(10);
 
-/// A request is answered within this, whatever fails: the server's own 5 s, and the time to
-/// say so.
-pub const ANSWER_LIMIT: Duration = Duration::from_millis(5_500);
+/// Longer than any answer may take.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How many clients there are of each kind.
 #[derive(Clone, Copy, Debug)]
@@ -31,56 +30,69 @@ pub struct Load {
 /// Four clients that cancel and three that list.
 pub const LOAD: Load = Load { writers: 4, listers: 3 };
 
+/// What is recorded of clients of one store, whose orders are numbered from 1.
+#[derive(Clone)]
+pub struct Recording {
+    journal: Arc<Journal>,
+    orders: usize,
+    _canary: Arc<Canary>,
+}
+
+impl Recording {
+    /// A recording of a store with pending orders from 1 to this one, where something fails.
+    pub fn start(orders: i64) -> anyhow::Result<Recording> {
+        let (journal, orders) = (Arc::new(Journal::new(None)), usize::try_from(orders)?);
+        let _canary = Arc::new(journal.watch_machine()?);
+        let pending = (1..=orders).collect();
+        let beginning = Beginning { pending, may_be_unavailable: true, ..Beginning::default() };
+        journal.note(What::Begins(beginning));
+        Ok(Recording { journal, orders, _canary })
+    }
+}
+
 /// Clients at work.
 pub struct Traffic {
-    clients: JoinSet<Seen>,
+    clients: JoinSet<()>,
     shared: Arc<Shared>,
 }
 
 struct Shared {
     bases: Vec<String>,
     key: Key,
-    orders: i64,
-    next: AtomicI64,
-    clock: Instant,
+    recording: Recording,
+    http: Client,
+    next: AtomicUsize,
     stop: AtomicBool,
 }
 
 /// What clients saw.
-#[derive(Default)]
-pub struct Seen {
-    /// Lists and cancellations that were answered or may have been carried out.
-    pub history: History,
-    /// When each 204 came, in nanoseconds of the traffic's clock.
-    pub acknowledged: Vec<u64>,
-    /// How many requests were answered 503, by what they asked.
-    pub unavailable: BTreeMap<&'static str, u64>,
-    /// How long the slowest answer took.
-    pub slowest: Duration,
-    /// 503s without `Retry-After`, and connections that ended without an answer.
-    pub odd: Vec<String>,
-}
+pub struct Seen(Recording);
 
 impl Traffic {
     /// Starts clients of these servers, which cancel the orders from 1 to this one.
-    pub fn start(bases: Vec<String>, key: &Key, orders: i64, load: Load) -> Traffic {
-        Traffic::start_at(Instant::now(), bases, key, orders, load)
-    }
-
-    /// The same with the clock of other clients, so that what both saw can be merged.
-    pub fn start_at(
-        clock: Instant,
+    pub fn start(
         bases: Vec<String>,
         key: &Key,
         orders: i64,
         load: Load,
-    ) -> Traffic {
+    ) -> anyhow::Result<Traffic> {
+        Traffic::start_in(Recording::start(orders)?, bases, key, load)
+    }
+
+    /// The same in a recording of other clients too.
+    pub fn start_in(
+        recording: Recording,
+        bases: Vec<String>,
+        key: &Key,
+        load: Load,
+    ) -> anyhow::Result<Traffic> {
+        let http = Client::builder().retry(reqwest::retry::never()).timeout(CLIENT_TIMEOUT);
         let shared = Arc::new(Shared {
             bases,
             key: key.clone(),
-            orders,
-            next: AtomicI64::new(1),
-            clock,
+            recording,
+            http: http.build()?,
+            next: AtomicUsize::new(1),
             stop: AtomicBool::new(false),
         });
         let mut clients = JoinSet::new();
@@ -90,161 +102,125 @@ impl Traffic {
         for number in 0..load.listers {
             clients.spawn(Arc::clone(&shared).list(number));
         }
-        Traffic { clients, shared }
+        Ok(Traffic { clients, shared })
     }
 
-    /// Nanoseconds since the traffic began.
+    /// Nanoseconds since the recording began.
     pub fn now(&self) -> u64 {
-        nanos(self.shared.clock)
+        self.shared.recording.journal.now()
     }
 
     /// Waits for the last answers, and returns what all clients saw.
     pub async fn stop(mut self) -> anyhow::Result<Seen> {
         self.shared.stop.store(true, Ordering::SeqCst);
-        let mut all = Seen::default();
-        let orders = usize::try_from(self.shared.orders)?;
-        all.history.orders = (1..=orders).collect();
-        while let Some(seen) = self.clients.join_next().await {
-            all.add(seen.context("a client panicked")?);
+        while let Some(ended) = self.clients.join_next().await {
+            ended.context("a client panicked")?;
         }
-        all.acknowledged.sort_unstable();
-        Ok(all)
+        Ok(Seen(self.shared.recording.clone()))
     }
 }
 
 impl Shared {
-    async fn cancel(self: Arc<Self>, number: usize) -> Seen {
-        let (http, mut seen) = (Client::new(), Seen::default());
+    async fn cancel(self: Arc<Self>, number: usize) {
+        let name = format!("writer-{number}");
         for turn in number.. {
             let id = self.next.fetch_add(1, Ordering::SeqCst);
-            if self.stop.load(Ordering::SeqCst) || id > self.orders {
+            if self.stop.load(Ordering::SeqCst) || id > self.recording.orders {
                 break;
             }
             let Some(base) = self.bases.get(turn % self.bases.len()) else { break };
-            let request = http.delete(format!("{base}/store/orders/{id}"));
-            let (begun, answer) = self.sent("cancel", request, &mut seen).await;
-            let ended = nanos(self.clock);
-            let status = answer.map(|(status, _)| status.as_u16());
-            // A 503 leaves open whether the order was cancelled.
-            let answer = status.filter(|status| *status != 503).map(|status| (ended, status));
-            if answer.is_some_and(|(_, status)| status == 204) {
-                seen.acknowledged.push(ended);
-            }
-            seen.history.cancels.push(Cancel { id, begun, answer });
+            let request = self.http.delete(format!("{base}/store/orders/{id}"));
+            self.send(&name, base, Request::Cancel(id), request).await;
             tokio::time::sleep(REST).await;
         }
-        seen
     }
 
-    async fn list(self: Arc<Self>, number: usize) -> Seen {
-        let (http, mut seen) = (Client::new(), Seen::default());
+    async fn list(self: Arc<Self>, number: usize) {
+        let name = format!("lister-{number}");
         for turn in number.. {
             if self.stop.load(Ordering::SeqCst) {
                 break;
             }
             let Some(base) = self.bases.get(turn % self.bases.len()) else { break };
-            let request = http.get(format!("{base}/store/orders"));
-            let (begun, answer) = self.sent("list", request, &mut seen).await;
-            let ended = nanos(self.clock);
-            match answer {
-                Some((StatusCode::OK, body)) => match ids_of(&body) {
-                    Ok(ids) => seen.history.lists.push(List { begun, ended, ids }),
-                    Err(text) => seen.history.malformed.push(text),
-                },
-                Some((StatusCode::SERVICE_UNAVAILABLE, _)) | None => {}
-                Some((status, _)) => {
-                    seen.history.malformed.push(format!("a list was answered {status}"));
-                }
-            }
+            let request = self.http.get(format!("{base}/store/orders"));
+            self.send(&name, base, Request::List, request).await;
             tokio::time::sleep(REST).await;
         }
-        seen
     }
 
-    /// Sends a request; when it began, and its answer.
-    async fn sent(
-        &self,
-        what: &'static str,
-        request: RequestBuilder,
-        seen: &mut Seen,
-    ) -> (u64, Option<(StatusCode, Vec<u8>)>) {
-        let (begun, started) = (nanos(self.clock), Instant::now());
-        let answered = async {
-            let answer = request.bearer_auth(&self.key.text).send().await?;
-            let (status, headers) = (answer.status(), answer.headers().clone());
-            reqwest::Result::Ok((status, headers, answer.bytes().await?))
-        };
-        let answered = answered.await;
-        seen.slowest = seen.slowest.max(started.elapsed());
-        match answered {
-            Ok((status, headers, body)) => {
-                if status == StatusCode::SERVICE_UNAVAILABLE {
-                    *seen.unavailable.entry(what).or_default() += 1;
-                    if !headers.contains_key("retry-after") {
-                        seen.odd.push(format!("a 503 of a {what} has no Retry-After"));
-                    }
-                }
-                (begun, Some((status, body.to_vec())))
-            }
-            Err(error) => {
-                seen.odd.push(format!("a {what} was not answered: {error}"));
-                (begun, None)
-            }
+    async fn send(&self, client: &str, base: &str, what: Request, request: RequestBuilder) {
+        let journal = &self.recording.journal;
+        let is_list = what == Request::List;
+        let op = journal.asks(client, Some(base), Some(&self.key.id), what);
+        let answer = answer_to(request.bearer_auth(&self.key.text), is_list).await;
+        journal.gets(op, answer);
+    }
+}
+
+/// Sends a request; what the recording says of its answer.
+pub async fn answer_to(request: RequestBuilder, is_list: bool) -> Answer {
+    let answered = async {
+        let answer = request.send().await?;
+        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+        reqwest::Result::Ok((status, headers, answer.bytes().await?))
+    };
+    match answered.await {
+        Ok((200, _, body)) if is_list => ids_of(&body).map_or_else(Answer::Malformed, Answer::List),
+        Ok((status, headers, _)) => {
+            let header = |name| headers.get(name)?.to_str().ok();
+            let retry_after = header("retry-after").and_then(|text| text.parse().ok());
+            Answer::Status(Answered { status, retry_after, closes_in: None })
         }
+        Err(error) => Answer::Lost(format!("{:#}", anyhow::Error::from(error))),
     }
 }
 
 impl Seen {
-    /// Adds what other clients saw, by the same clock and on the same store.
-    pub fn add(&mut self, other: Seen) {
-        self.history.lists.extend(other.history.lists);
-        self.history.cancels.extend(other.history.cancels);
-        self.history.malformed.extend(other.history.malformed);
-        self.acknowledged.extend(other.acknowledged);
-        for (what, count) in other.unavailable {
-            *self.unavailable.entry(what).or_default() += count;
-        }
-        self.slowest = self.slowest.max(other.slowest);
-        self.odd.extend(other.odd);
+    /// How many cancellations were acknowledged, and when.
+    pub fn acknowledged(&self) -> Vec<u64> {
+        self.0.journal.figures().acknowledged
     }
 
-    /// The longest time without a 204 that ended after this instant of the traffic's clock.
+    /// How many requests were answered 503.
+    pub fn unavailable(&self) -> u64 {
+        self.0.journal.figures().count("503")
+    }
+
+    /// The longest time without a 204 that ended after this instant of the recording.
     pub fn outage_after(&self, instant: u64) -> Option<Duration> {
-        let first = self.acknowledged.iter().find(|at| **at > instant)?;
+        let acknowledged = self.acknowledged();
+        let first = acknowledged.iter().find(|at| **at > instant)?;
         Some(Duration::from_nanos(first - instant))
     }
 
     /// Reads the final table, and reports what the clients saw that cannot be true.
     pub async fn judge(
-        mut self,
+        self,
         store: &StoreUnderTest,
         url: &str,
         report: &mut Report,
     ) -> anyhow::Result<()> {
-        let operator = store.operator(url);
-        self.history.table = blocking(move || table_of(&operator)).await?;
-        for violation in history::violations(&self.history) {
-            report.expect(false, || violation);
+        let (operator, journal) = (store.operator(url), &self.0.journal);
+        journal.note(What::Ends(blocking(move || table_of(&operator)).await?));
+        for violation in journal.violations() {
+            report.expect(false, || violation.to_string());
         }
-        for odd in self.odd.iter().take(5) {
-            report.expect(false, || odd.clone());
-        }
-        let unavailable: Vec<String> =
-            self.unavailable.iter().map(|(what, count)| format!("{count} {what}s")).collect();
+        let figures = journal.figures();
         report.figure(format!(
-            "{} lists, {} cancellations acknowledged of {}; 503: {}",
-            self.history.lists.len(),
-            self.acknowledged.len(),
-            self.history.cancels.len(),
-            if unavailable.is_empty() { "none".to_string() } else { unavailable.join(", ") },
+            "{} lists, {} cancellations acknowledged of {}; {} times 503",
+            figures.of_kind("lists"),
+            figures.acknowledged.len(),
+            figures.of_kind("cancels"),
+            figures.count("503"),
         ));
-        report.expect(!self.acknowledged.is_empty(), || "nothing was cancelled".to_string());
-        report.time("slowest answer", self.slowest, ANSWER_LIMIT);
+        report.expect(!figures.acknowledged.is_empty(), || "nothing was cancelled".to_string());
+        report.time("slowest answer", figures.slowest, ANSWER_LIMIT);
         Ok(())
     }
 }
 
-fn table_of(operator: &testbed::DataDir) -> anyhow::Result<FinalTable> {
+/// The orders of the store by status.
+pub fn table_of(operator: &DataDir) -> anyhow::Result<FinalTable> {
     let mut table = FinalTable::default();
     let rows = operator.run_json(&["orders", "list"])?;
     for row in rows.as_array().context("no list of orders")? {
@@ -257,8 +233,4 @@ fn table_of(operator: &testbed::DataDir) -> anyhow::Result<FinalTable> {
         of.add(usize::try_from(id)?);
     }
     Ok(table)
-}
-
-fn nanos(clock: Instant) -> u64 {
-    u64::try_from(clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -36,7 +36,7 @@ pub async fn sequence(
     admin.batch_execute(SEQUENCE).await?;
     let replicas = replicas(&store, 3).await?;
     let load = Load { writers: 12, listers: 3 };
-    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, load);
+    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, load)?;
     tokio::time::sleep(Duration::from_secs(5)).await;
     let seen = traffic.stop().await?;
     let mut found = Report::default();

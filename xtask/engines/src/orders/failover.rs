@@ -28,7 +28,7 @@ pub async fn run(
         OnPair::start(installed, program, ORDERS).await?;
     let Pair { primary, standby, link: _link } = pair;
     let replicas = replicas(&store, REPLICAS).await?;
-    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
+    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD)?;
     tokio::time::sleep(Duration::from_secs(2)).await;
     primary.kill()?;
     standby.promote().await?;
@@ -52,21 +52,21 @@ pub async fn run_asynchronous(
     let Pair { primary, standby, link } = pair;
     primary.set("synchronous_standby_names", "").await?;
     let replicas = replicas(&store, REPLICAS).await?;
-    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
+    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD)?;
     tokio::time::sleep(Duration::from_secs(2)).await;
     // What is sent from now on never arrives.
     link.set(Fault::Silent);
     tokio::time::sleep(Duration::from_secs(2)).await;
     let seen = traffic.stop().await?;
-    let before = seen.acknowledged.len();
+    let before = seen.acknowledged().len();
     primary.kill()?;
     link.set(Fault::Reset);
     standby.promote().await?;
     // Versions are used again by now, for other orders.
-    let after = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
+    let after = Traffic::start(bases(&replicas), &key, ORDERS, LOAD)?;
     tokio::time::sleep(RECOVERY).await;
     let after = after.stop().await?;
-    report.expect(!after.acknowledged.is_empty(), || "nothing is cancelled again".to_string());
+    report.expect(!after.acknowledged().is_empty(), || "nothing is cancelled again".to_string());
     expect_agreement(&replicas, &key, report).await?;
     let first = replicas.first().context("there are replicas")?;
     let listed: Vec<serde_json::Value> = serde_json::from_slice(&first.list(&key).await?)?;
@@ -81,7 +81,7 @@ pub async fn run_asynchronous(
     });
     let usize_orders = usize::try_from(ORDERS)?;
     let kept = usize_orders - pending;
-    let lost = (before + after.acknowledged.len()).saturating_sub(kept);
+    let lost = (before + after.acknowledged().len()).saturating_sub(kept);
     report.expect(lost > 0, || "the failover lost nothing, so nothing was shown".to_string());
     report.figure(format!("the failover lost {lost} of {before} acknowledged cancellations"));
     Ok(())

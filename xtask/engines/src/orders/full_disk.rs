@@ -30,7 +30,7 @@ pub async fn run(
     let store = StoreUnderTest::create(program, &primary.url(), ORDERS).await?;
     let key = store.key("clients").await?;
     let replicas = replicas(&store, 2).await?;
-    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
+    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD)?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     disk.fill(0)?;
     let admin = primary.admin(testbed::postgres::DATABASE).await?;

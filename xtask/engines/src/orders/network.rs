@@ -37,7 +37,7 @@ pub async fn run(
         store.replica("good", &store.url, &[]).await?,
         store.replica("bad", &Postgres::url_at(relay.port), &[]).await?,
     ];
-    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
+    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD)?;
     for (fault, lasts) in FAULTS {
         tokio::time::sleep(PAUSE).await;
         relay.set(fault);

@@ -3,7 +3,7 @@
 
 use super::setup::{expect_agreement, url_of};
 use crate::replicas::{StoreUnderTest, bases};
-use crate::traffic::{Load, Traffic};
+use crate::traffic::{Load, Recording, Traffic};
 use std::time::{Duration, Instant};
 use testbed::postgres::{Cluster, DATABASE, Installed, Pair};
 use testbed::relay::{Fault, Relay};
@@ -73,9 +73,9 @@ pub async fn run_with(
         .map_err(|_| anyhow::anyhow!("there are two replicas"))?;
     let lists = Load { writers: 0, listers: 6 };
     let cancels = Load { writers: 6, listers: 0 };
-    let clock = Instant::now();
-    let listing = Traffic::start_at(clock, vec![of_staying], &key, ORDERS, lists);
-    let cancelling = Traffic::start_at(clock, vec![of_moving], &key, ORDERS, cancels);
+    let recording = Recording::start(ORDERS)?;
+    let listing = Traffic::start_in(recording.clone(), vec![of_staying], &key, lists)?;
+    let cancelling = Traffic::start_in(recording, vec![of_moving], &key, cancels)?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let began = Instant::now();
     old.signal_all(Signal::STOP)?;
@@ -86,8 +86,8 @@ pub async fn run_with(
     old.signal_all(Signal::CONT)?;
     let suspended = began.elapsed();
     tokio::time::sleep(Duration::from_secs(6)).await;
-    let (mut seen, cancelled) = (listing.stop().await?, cancelling.stop().await?);
-    seen.add(cancelled);
+    cancelling.stop().await?;
+    let seen = listing.stop().await?;
     report.figure(format!(
         "the standby was promoted in {promoted_in:.2?}; the old primary was suspended for \
          {suspended:.2?}"

@@ -21,7 +21,7 @@ pub async fn run(
         OnPair::start(installed, program, ORDERS).await?;
     let Pair { primary, standby, link: _link } = pair;
     let replicas = replicas(&store, 2).await?;
-    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
+    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD)?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     standby.signal_all(Signal::STOP)?;
     let suspended = traffic.now();
@@ -42,7 +42,7 @@ pub async fn run(
     let seen = traffic.stop().await?;
     // A commit that was under way may have been confirmed just before.
     let late = |at: &&u64| **at > suspended + 250_000_000 && **at < promoted;
-    let between = seen.acknowledged.iter().filter(late).count();
+    let between = seen.acknowledged().iter().filter(late).count();
     report.expect(between == 0, || {
         format!("{between} cancellations were acknowledged that no standby has")
     });

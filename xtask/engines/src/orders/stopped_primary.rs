@@ -26,7 +26,7 @@ pub async fn run(
     let OnPrimary { cluster: _cluster, primary, store, key } =
         OnPrimary::start(installed, program, ORDERS).await?;
     let replicas = replicas(&store, 2).await?;
-    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD);
+    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD)?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     primary.signal_all(Signal::STOP)?;
     tokio::time::sleep(SUSPENDED / 2).await;

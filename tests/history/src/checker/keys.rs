@@ -1,0 +1,68 @@
+//! Keys: a revoked one is accepted for a second at most, a valid one is never refused.
+
+use super::findings::{Findings, Interval};
+use crate::violation::{Operation, Rule, Violation};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a replica may not know what the operator changed.
+const LEARNT_WITHIN: Duration = Duration::from_secs(1);
+
+/// The keys of a recording.
+#[derive(Default)]
+pub struct Keys {
+    keys: HashMap<String, Key>,
+}
+
+struct Key {
+    issued: u64,
+    /// When a command that may have revoked it began.
+    revoking: Option<u64>,
+    revoked: Option<Arc<Operation>>,
+}
+
+impl Keys {
+    /// A key was issued.
+    pub fn add(&mut self, key: String, at: u64) {
+        self.keys.insert(key, Key { issued: at, revoking: None, revoked: None });
+    }
+
+    /// A command that revokes the key begins.
+    pub fn revoking(&mut self, key: &str, at: u64) {
+        if let Some(key) = self.keys.get_mut(key) {
+            key.revoking.get_or_insert(at);
+        }
+    }
+
+    /// It has succeeded.
+    pub fn revoked(&mut self, key: &str, by: &Arc<Operation>) {
+        if let Some(key) = self.keys.get_mut(key) {
+            key.revoked.get_or_insert_with(|| Arc::clone(by));
+        }
+    }
+
+    /// A request with a key was answered.
+    pub fn answered(&self, operation: &Arc<Operation>, status: u16, findings: &mut Findings) {
+        let name = operation.asked.key.as_ref();
+        let Some(key) = name.and_then(|name| self.keys.get(name)) else { return };
+        if let (200..300, Some(revoked)) = (status, &key.revoked) {
+            let text = "more than a second later".to_string();
+            let because = [revoked, operation];
+            findings.add_if_longer(
+                Interval { from: revoked.ended(), to: operation.begun },
+                LEARNT_WITHIN,
+                Violation::new(Rule::RevokedKeyAccepted, text, &because),
+            );
+        }
+        let is_valid = key.revoking.is_none_or(|revoking| revoking > operation.ended());
+        if status == 401 && is_valid {
+            let text = "it was issued more than a second before".to_string();
+            findings.add_if_longer(
+                Interval { from: key.issued, to: operation.begun },
+                LEARNT_WITHIN,
+                Violation::new(Rule::ValidKeyRefused, text, &[operation]),
+            );
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Orders: what is known of each, and what answers about it can be true.
+
+use super::findings::Findings;
+use crate::event::Request;
+use crate::violation::{Operation, Rule, Violation};
+use crate::{IdSet, event};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+pub const NEVER: u64 = u64::MAX;
+
+/// The orders of a recording.
+#[derive(Default)]
+pub struct Orders {
+    pub(super) orders: Vec<Order>,
+    /// Every order that was there at first, or that an operator began to import.
+    pub(super) known: IdSet,
+    /// Those that lists must show, as far as is known.
+    pub(super) live: IdSet,
+    /// Those that lists no longer show.
+    pub(super) gone: IdSet,
+    /// Imports that are not known to have happened.
+    pub(super) imports: Vec<(usize, usize)>,
+    /// The last list of each client.
+    pub(super) last_lists: HashMap<String, (Arc<Operation>, IdSet)>,
+}
+
+/// What is known of an order.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// It was in the store at this time at the latest.
+    pub known_from: u64,
+    /// Requests that have cancelled or shipped it, or may have.
+    pub changes: Vec<Change>,
+    /// The first 204.
+    pub cancelled: Option<Arc<Operation>>,
+    /// It had shipped at this time at the latest; lists still show it.
+    pub shipped_from: u64,
+    /// What first proved that.
+    pub shipped: Option<Arc<Operation>>,
+    /// What first proved that lists no longer show it.
+    pub gone: Option<Arc<Operation>>,
+    /// Whether it was found that nobody can have removed it.
+    pub is_reported: bool,
+}
+
+/// A request that may have changed an order.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    op: u64,
+    /// When it began.
+    pub begun: u64,
+    /// Whether it ships the order, and does not cancel it.
+    pub ships: bool,
+}
+
+impl Order {
+    fn known_from(known_from: u64) -> Order {
+        Order {
+            known_from,
+            changes: Vec::new(),
+            cancelled: None,
+            shipped_from: NEVER,
+            shipped: None,
+            gone: None,
+            is_reported: false,
+        }
+    }
+
+    /// Whether something that began before this may have cancelled it.
+    pub fn may_be_gone(&self, before: u64) -> bool {
+        self.may_be(false, before)
+    }
+
+    /// Whether a request of this kind that began before this may have changed it.
+    fn may_be(&self, ships: bool, before: u64) -> bool {
+        self.changes.iter().any(|one| one.ships == ships && one.begun < before)
+    }
+
+    fn has_shipped(&mut self, by: &Arc<Operation>) {
+        if by.ended() < self.shipped_from {
+            (self.shipped_from, self.shipped) = (by.ended(), Some(Arc::clone(by)));
+        }
+    }
+}
+
+impl Orders {
+    /// These are there at first.
+    pub fn begin(&mut self, pending: &IdSet, shipped: &IdSet) {
+        for id in pending.iter().chain(shipped.iter()) {
+            self.add(id, 0);
+            self.live.add(id);
+        }
+        for id in shipped.iter() {
+            if let Some(order) = self.orders.get_mut(id) {
+                order.shipped_from = 0;
+            }
+        }
+    }
+
+    fn add(&mut self, id: usize, known_from: u64) {
+        if self.orders.len() <= id {
+            self.orders.resize(id + 1, Order::known_from(NEVER));
+        }
+        if let Some(order) = self.orders.get_mut(id) {
+            order.known_from = order.known_from.min(known_from);
+        }
+        self.known.add(id);
+    }
+
+    /// A request or a command begins.
+    pub fn asked(&mut self, operation: &Operation) {
+        let (op, begun) = (operation.asked.op, operation.begun);
+        match &operation.asked.request {
+            Request::Cancel(id) => self.may_change(*id, Change { op, begun, ships: false }),
+            Request::Ship(ids) => {
+                ids.iter().for_each(|id| self.may_change(*id, Change { op, begun, ships: true }));
+            }
+            Request::Import(first, last) => {
+                (*first..=*last).for_each(|id| self.add(id, NEVER));
+                self.imports.push((*first, *last));
+            }
+            Request::List | Request::Pet | Request::Revoke(_) => {}
+        }
+    }
+
+    fn may_change(&mut self, id: usize, change: Change) {
+        if self.known.contains(id)
+            && let Some(order) = self.orders.get_mut(id)
+        {
+            order.changes.push(change);
+        }
+    }
+
+    /// An import has happened by this time.
+    pub fn imported(&mut self, first: usize, last: usize, at: u64) {
+        self.imports.retain(|one| *one != (first, last));
+        for id in first..=last {
+            self.add(id, at);
+            if !self.gone.contains(id) {
+                self.live.add(id);
+            }
+        }
+    }
+
+    /// A ship command has succeeded.
+    pub fn shipped(&mut self, ids: &[usize], by: &Arc<Operation>, findings: &mut Findings) {
+        for id in ids {
+            let Some(order) = self.orders.get_mut(*id) else { continue };
+            if let Some(cancelled) = &order.cancelled {
+                let text = format!("order {id} was cancelled and shipped");
+                let because = [cancelled, by];
+                findings.add(Violation::new(Rule::ImpossibleAnswer, text, &because));
+            }
+            order.has_shipped(by);
+        }
+    }
+
+    /// Lists that begin after this no longer show the order.
+    pub(super) fn is_gone(&mut self, id: usize, by: &Arc<Operation>) {
+        let Some(order) = self.orders.get_mut(id) else { return };
+        if order.gone.as_ref().is_none_or(|gone| by.ended() < gone.ended()) {
+            order.gone = Some(Arc::clone(by));
+        }
+        self.live.remove(id);
+        self.gone.add(id);
+    }
+
+    /// A cancel was answered with this status.
+    pub fn cancel_answered(
+        &mut self,
+        id: usize,
+        status: u16,
+        by: &Arc<Operation>,
+        findings: &mut Findings,
+    ) {
+        let mut impossible = |text: &str, because: &[&Arc<Operation>]| {
+            let text = format!("{text}: order {id}");
+            findings.add(Violation::new(Rule::ImpossibleAnswer, text, because));
+        };
+        let known = self.orders.get_mut(id).filter(|_| self.known.contains(id));
+        match (status, known) {
+            (204 | 409, None) => impossible("an unknown order is not answered 404", &[by]),
+            (404 | 401 | 429 | 503, None) | (503, _) => {}
+            (204, Some(order)) => {
+                if order.shipped_from < by.begun {
+                    let because: Vec<&Arc<Operation>> = order.shipped.iter().chain([by]).collect();
+                    let text = format!("order {id} had shipped, and is cancelled");
+                    findings.add(Violation::new(Rule::CameBack, text, &because));
+                } else if let Some(first) = &order.cancelled {
+                    let text = format!("order {id}");
+                    let because = [first, by];
+                    findings.add(Violation::new(Rule::CancelledTwice, text, &because));
+                } else if let Some(gone) =
+                    order.gone.as_ref().filter(|gone| gone.ended() < by.begun)
+                {
+                    let text = format!("order {id} was gone, and is cancelled");
+                    findings.add(Violation::new(Rule::CameBack, text, &[gone, by]));
+                }
+                order.cancelled.get_or_insert_with(|| Arc::clone(by));
+                order.known_from = order.known_from.min(by.ended());
+                self.is_gone(id, by);
+            }
+            (404, Some(order)) => {
+                let is_shipped = order.shipped_from < by.begun;
+                let can_be_absent = order.known_from >= by.begun;
+                self.did_not_change(id, by, findings);
+                let Some(order) = self.orders.get(id) else { return };
+                let text = match order.may_be(false, by.ended()) {
+                    _ if can_be_absent => return,
+                    _ if is_shipped => "a shipped order is not answered 409",
+                    false => "a pending order is answered 404",
+                    true => return self.is_gone(id, by),
+                };
+                let text = format!("{text}: order {id}");
+                findings.add(Violation::new(Rule::ImpossibleAnswer, text, &[by]));
+            }
+            (409, Some(order)) => {
+                if !order.may_be(true, by.ended()) && order.shipped_from >= by.ended() {
+                    impossible("a pending order is answered 409", &[by]);
+                    return self.did_not_change(id, by, findings);
+                }
+                order.has_shipped(by);
+                self.did_not_change(id, by, findings);
+            }
+            (401 | 429, Some(_)) => self.did_not_change(id, by, findings),
+            _ => impossible("no cancel is answered so", &[by]),
+        }
+    }
+
+    /// This request did not change the order. If that leaves nothing which can have, an answer
+    /// that said it was gone was wrong.
+    fn did_not_change(&mut self, id: usize, by: &Arc<Operation>, findings: &mut Findings) {
+        let Some(order) = self.orders.get_mut(id) else { return };
+        order.changes.retain(|one| one.op != by.asked.op);
+        let Some(gone) = &order.gone else { return };
+        if order.may_be_gone(gone.ended()) || order.is_reported {
+            return;
+        }
+        order.is_reported = true;
+        let (rule, text) = match gone.asked.request {
+            event::Request::List => (Rule::IncompleteList, "nobody had cancelled order"),
+            _ => (Rule::ImpossibleAnswer, "a pending order is answered 404: order"),
+        };
+        let because = [gone, by];
+        findings.add(Violation::new(rule, format!("{text} {id}"), &because));
+    }
+}

@@ -1,0 +1,133 @@
+//! What a recording comes to in numbers: requests, answers, outages after each kind of fault.
+
+use crate::event::{Answer, Answered, Event, Request, What};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+/// What was counted.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Answers by what was asked and the status.
+    pub answers: BTreeMap<(&'static str, String), u64>,
+    /// How often each fault began.
+    pub faults: BTreeMap<String, u64>,
+    /// The longest time from the end of a fault of this name to the first success everywhere.
+    pub outages: BTreeMap<String, Outage>,
+    /// When each 204 came.
+    pub acknowledged: Vec<u64>,
+    /// The longest time from a request to its answer.
+    pub slowest: Duration,
+    /// How long the machine stood still, in all.
+    pub stalled: Duration,
+    open: HashMap<u64, (Kind, u64, Option<String>)>,
+    /// The last success of each kind of request, at each server.
+    succeeded: BTreeMap<(Kind, String), u64>,
+    fault: Option<String>,
+}
+
+/// The longest times without a success at one server, from the last success before it began.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Outage {
+    /// Of lists.
+    pub lists: Duration,
+    /// Of cancellations.
+    pub cancels: Duration,
+    /// Of requests that are counted against a limit.
+    pub counted: Duration,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    List,
+    Cancel,
+    Pet,
+    Command,
+}
+
+impl Kind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Kind::List => "lists",
+            Kind::Cancel => "cancels",
+            Kind::Pet => "pets",
+            Kind::Command => "commands",
+        }
+    }
+}
+
+impl Figures {
+    /// Counts an event.
+    pub fn take(&mut self, event: &Event) {
+        match &event.what {
+            What::Asks(asked) => {
+                let kind = match asked.request {
+                    Request::List => Kind::List,
+                    Request::Cancel(_) => Kind::Cancel,
+                    Request::Pet => Kind::Pet,
+                    Request::Import(..) | Request::Ship(_) | Request::Revoke(_) => Kind::Command,
+                };
+                self.open.insert(asked.op, (kind, event.at, asked.server.clone()));
+            }
+            What::Gets { op, answer } => self.answered(event.at, *op, answer),
+            What::Fault(fault) => {
+                *self.faults.entry(fault.name.clone()).or_default() += 1;
+                self.fault = Some(fault.name.clone());
+            }
+            What::Stall { nanos } => self.stalled += Duration::from_nanos(*nanos),
+            _ => {}
+        }
+    }
+
+    fn answered(&mut self, at: u64, op: u64, answer: &Answer) {
+        let Some((kind, begun, server)) = self.open.remove(&op) else { return };
+        let (text, is_success) = match answer {
+            Answer::List(_) => ("200".to_string(), true),
+            Answer::Status(Answered { status, .. }) => {
+                // Where requests are refused by a limit, they are counted.
+                let is_success = match kind {
+                    Kind::Cancel => *status == 204,
+                    _ => matches!(status, 200 | 429),
+                };
+                (status.to_string(), is_success)
+            }
+            Answer::Malformed(_) => ("malformed".to_string(), false),
+            Answer::Lost(_) => ("lost".to_string(), false),
+            Answer::Done => ("done".to_string(), false),
+            Answer::Failed(_) => ("failed".to_string(), false),
+        };
+        *self.answers.entry((kind.as_str(), text)).or_default() += 1;
+        if kind == Kind::Cancel && is_success {
+            self.acknowledged.push(at);
+        }
+        let Some(server) = server else { return };
+        self.slowest = self.slowest.max(Duration::from_nanos(at - begun));
+        if is_success {
+            let before = self.succeeded.insert((kind, server), at);
+            let gap = Duration::from_nanos(before.map_or(0, |before| at.saturating_sub(before)));
+            let Some(fault) = &self.fault else { return };
+            let outage = self.outages.entry(fault.clone()).or_default();
+            let longest = match kind {
+                Kind::List => &mut outage.lists,
+                Kind::Cancel => &mut outage.cancels,
+                Kind::Pet | Kind::Command => &mut outage.counted,
+            };
+            *longest = (*longest).max(gap);
+        }
+    }
+
+    /// How many requests were answered with this status.
+    pub fn count(&self, status: &str) -> u64 {
+        self.answers.iter().filter(|((_, text), _)| text == status).map(|(_, times)| times).sum()
+    }
+
+    /// How many requests of this kind were answered, or lost: `lists`, `cancels`, `pets` or
+    /// `commands`.
+    pub fn of_kind(&self, kind: &str) -> u64 {
+        self.answers.iter().filter(|((own, _), _)| *own == kind).map(|(_, times)| times).sum()
+    }
+
+    /// How many requests were sent to servers and answered, or lost.
+    pub fn requests(&self) -> u64 {
+        [Kind::List, Kind::Cancel, Kind::Pet].iter().map(|kind| self.of_kind(kind.as_str())).sum()
+    }
+}

@@ -1,0 +1,128 @@
+//! Records events as they happen: one clock, one order, checked at once.
+
+use crate::checker::Checker;
+use crate::event::{Answer, Asked, Event, Request, What};
+use crate::figures::Figures;
+use crate::violation::Violation;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+use testbed::Canary;
+
+/// A recording that goes on.
+pub struct Journal {
+    clock: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    checker: Checker,
+    figures: Figures,
+    ops: u64,
+    file: Option<BufWriter<File>>,
+    /// The first error of writing the file.
+    failure: Option<std::io::Error>,
+}
+
+impl Journal {
+    /// A recording that begins now, and is written to this file too.
+    pub fn new(file: Option<File>) -> Journal {
+        let file = file.map(BufWriter::new);
+        Journal { clock: Instant::now(), state: Mutex::new(State { file, ..State::default() }) }
+    }
+
+    /// Nanoseconds since the recording began.
+    pub fn now(&self) -> u64 {
+        u64::try_from(self.clock.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Records what happens now; returns when that is.
+    pub fn note(&self, what: What) -> u64 {
+        let mut state = self.state();
+        self.note_in(&mut state, what)
+    }
+
+    /// A client is about to send a request to a server; returns the request's number.
+    pub fn asks(
+        &self,
+        client: &str,
+        server: Option<&str>,
+        key: Option<&str>,
+        request: Request,
+    ) -> u64 {
+        let mut state = self.state();
+        state.ops += 1;
+        let op = state.ops;
+        let (client, server) = (client.to_string(), server.map(ToString::to_string));
+        let key = key.map(ToString::to_string);
+        self.note_in(&mut state, What::Asks(Asked { op, client, server, key, request }));
+        op
+    }
+
+    /// The request of this number was answered.
+    pub fn gets(&self, op: u64, answer: Answer) -> u64 {
+        self.note(What::Gets { op, answer })
+    }
+
+    /// Notes the machine's stalls until the result is dropped.
+    pub fn watch_machine(self: &Arc<Journal>) -> std::io::Result<Canary> {
+        let journal = Arc::clone(self);
+        Canary::telling(move |late| {
+            let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
+            journal.note(What::Stall { nanos });
+        })
+    }
+
+    /// Everything found so far.
+    pub fn violations(&self) -> Vec<Violation> {
+        self.state().checker.violations()
+    }
+
+    /// Whether something was found that no stall of the machine explains.
+    pub fn is_violated(&self) -> bool {
+        self.state().checker.certain() > 0
+    }
+
+    /// What was counted so far.
+    pub fn figures(&self) -> Figures {
+        self.state().figures.clone()
+    }
+
+    /// Writes what is left to the file.
+    pub fn close(&self) -> anyhow::Result<()> {
+        let mut state = self.state();
+        if let Some(failure) = state.failure.take() {
+            return Err(failure.into());
+        }
+        state.file.as_mut().map_or(Ok(()), Write::flush)?;
+        Ok(())
+    }
+
+    /// The time is taken under the lock, so that the order of events is that of their times.
+    fn note_in(&self, state: &mut State, what: What) -> u64 {
+        let event = Event { at: self.now(), what };
+        let at = event.at;
+        if let Some(file) = &mut state.file {
+            let line = serde_json::to_string(&event).map_err(std::io::Error::from);
+            if let Err(error) = line.and_then(|line| writeln!(file, "{line}")) {
+                state.failure.get_or_insert(error);
+            }
+        }
+        state.figures.take(&event);
+        state.checker.take(event);
+        at
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What these events break.
+pub fn violations(events: impl IntoIterator<Item = Event>) -> Vec<Violation> {
+    let mut checker = Checker::default();
+    events.into_iter().for_each(|event| checker.take(event));
+    checker.violations()
+}
