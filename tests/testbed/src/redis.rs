@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -43,7 +43,12 @@ impl InstalledRedis {
 
     /// Starts an empty primary that keeps what is written, with these settings too.
     pub fn start(&self, settings: &[(&str, &str)]) -> anyhow::Result<Redis> {
-        let directory = tempfile::Builder::new().prefix("engines-").tempdir()?;
+        self.start_in(&std::env::temp_dir(), settings)
+    }
+
+    /// The same, with its data below this directory.
+    pub fn start_in(&self, parent: &Path, settings: &[(&str, &str)]) -> anyhow::Result<Redis> {
+        let directory = tempfile::Builder::new().prefix("redis-").tempdir_in(parent)?;
         if let Some((user, group)) = self.account {
             chown(directory.path(), Some(user), Some(group))?;
         }
@@ -133,6 +138,11 @@ impl Redis {
     /// Stops (SIGSTOP) or continues (SIGCONT) it.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         self.process.signal(signal)
+    }
+
+    /// Leaves the data and the log where they are when this is dropped.
+    pub fn keep(&mut self) {
+        self.place.directory.disable_cleanup(true);
     }
 
     /// SIGKILL.
