@@ -140,6 +140,34 @@ impl Cluster {
         self.directory.path()
     }
 
+    /// Leaves the data and the logs where they are when this is dropped.
+    pub fn keep(&mut self) {
+        self.directory.disable_cleanup(true);
+    }
+
+    /// Replaces this data directory, whose server does not run, by a copy of a running
+    /// primary's that follows it when it is started.
+    pub fn rebuild(&self, name: &str, primary: &Postgres) -> anyhow::Result<()> {
+        let directory = self.path().join(name);
+        std::fs::remove_dir_all(&directory)?;
+        let port = primary.port.to_string();
+        let arguments =
+            ["-D", name, "-h", "127.0.0.1", "-p", &port, "-U", USER, "-c", "fast", "-X", "stream"];
+        self.installed.run(
+            "pg_basebackup",
+            &[&arguments[..], &["--no-sync"]].concat(),
+            self.path(),
+        )?;
+        std::fs::write(directory.join("standby.signal"), "")?;
+        // What the primary was told while it ran is not for the standby once it is promoted.
+        Ok(std::fs::write(directory.join("postgresql.auto.conf"), "")?)
+    }
+
+    /// What a standby is started with to follow a primary behind this port.
+    pub fn upstream(port: u16) -> String {
+        format!("host=127.0.0.1 port={port} user={USER} application_name=standby")
+    }
+
     /// Starts a new primary of this name, with the store's database.
     pub async fn primary(&self, name: &str, settings: &[(&str, &str)]) -> anyhow::Result<Postgres> {
         self.copy("template", name)?;
@@ -160,8 +188,7 @@ impl Cluster {
         let primary = self.start("primary", &[]).await?;
         std::fs::write(self.path().join("standby/standby.signal"), "")?;
         let link = Relay::to(primary.port).await?;
-        let upstream =
-            format!("host=127.0.0.1 port={} user={USER} application_name=standby", link.port);
+        let upstream = Cluster::upstream(link.port);
         let standby = self.start("standby", &[("primary_conninfo", &upstream)]).await?;
         let admin = primary.admin("postgres").await?;
         // Not on its command line, which nothing could change later.

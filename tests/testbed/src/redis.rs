@@ -69,6 +69,11 @@ impl InstalledRedis {
 
     /// Starts an empty primary that keeps what is written, with these settings too.
     pub fn start(&self, settings: &[(&str, &str)]) -> anyhow::Result<Redis> {
+        self.start_in(&std::env::temp_dir(), settings)
+    }
+
+    /// The same, with its data below this directory.
+    pub fn start_in(&self, parent: &Path, settings: &[(&str, &str)]) -> anyhow::Result<Redis> {
         let mut arguments = Vec::new();
         for (name, value) in SETTINGS.iter().chain(settings) {
             arguments.push(format!("--{name}"));
@@ -77,7 +82,7 @@ impl InstalledRedis {
         }
         let port = free_port()?;
         arguments.extend(["--port".to_string(), port.to_string()]);
-        let (installed, directory) = (self.clone(), self.directory()?);
+        let (installed, directory) = (self.clone(), self.directory_in(parent)?);
         Place { installed, directory, port, arguments }.run()
     }
 
@@ -104,7 +109,11 @@ impl InstalledRedis {
 
     /// A directory of the account that servers run as.
     pub fn directory(&self) -> anyhow::Result<TempDir> {
-        let directory = tempfile::Builder::new().prefix("engines-").tempdir()?;
+        self.directory_in(&std::env::temp_dir())
+    }
+
+    fn directory_in(&self, parent: &Path) -> anyhow::Result<TempDir> {
+        let directory = tempfile::Builder::new().prefix("redis-").tempdir_in(parent)?;
         self.own(directory.path())?;
         Ok(directory)
     }
@@ -194,6 +203,11 @@ impl Redis {
     /// Stops (SIGSTOP) or continues (SIGCONT) it.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         self.process.signal(signal)
+    }
+
+    /// Leaves the data and the log where they are when this is dropped.
+    pub fn keep(&mut self) {
+        self.place.directory.disable_cleanup(true);
     }
 
     /// SIGKILL.
