@@ -93,7 +93,7 @@ fn complete(document: &mut Value) -> Result<(), DocumentError> {
         "description": "An API key, issued by the operator of the service. `bearerFormat` is \
                         the form of every key, as a regular expression.",
     }});
-    document["info"]["x-plans"] = plans();
+    member(document, &["info"])?["x-plans"] = plans();
     document["servers"] = servers();
     document["security"] = json!([{ "apiKey": [] }]);
     Ok(())

@@ -3,6 +3,7 @@
 use crate::canonical_json;
 use crate::published::Published;
 use crate::repository::{CHANGELOG, CLIENT_CODE, DOCUMENT, Repository};
+use chrono::{NaiveDate, Utc};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -22,6 +23,8 @@ pub struct Inputs {
     pub changelog: anyhow::Result<String>,
     /// The root files of the workspace's crates.
     pub crates: anyhow::Result<Vec<PathBuf>>,
+    /// The day on which the checks run: a sunset may have passed.
+    pub today: NaiveDate,
 }
 
 impl Inputs {
@@ -34,6 +37,7 @@ impl Inputs {
             published: Published::read(repository),
             changelog: repository.read(CHANGELOG),
             crates: repository.crates(),
+            today: Utc::now().date_naive(),
         }
     }
 

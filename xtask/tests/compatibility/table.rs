@@ -1,6 +1,7 @@
 //! A small document, edits of it, and the assertion that each edit gets its
 //! verdict and its name.
 
+use crate::today;
 use serde_json::Value;
 use xtask::compatibility::Verdict::{self, Neutral};
 use xtask::compatibility::{Change, changes};
@@ -78,7 +79,7 @@ pub fn worst(changes: &[Change]) -> (Verdict, Vec<&str>) {
 
 pub fn assert_rows(rows: Vec<Row>) {
     for (what, edits, verdict, name) in rows {
-        let found = changes(&shop(), &edited(&edits));
+        let found = changes(&shop(), &edited(&edits), today());
         assert!(!found.is_empty(), "{what}: not found");
         let (judged, names) = worst(&found);
         assert_eq!(judged, verdict, "{what}: {found:#?}");
