@@ -5,9 +5,12 @@
 //! All of it comes from the types and constants that the server uses, never from
 //! `spec/`: a check that copies the document cannot fail.
 
+mod error;
 mod figures;
 mod introduction;
 mod responses;
+
+pub use error::DocumentError;
 
 use crate::errors::{CancelOrderError, Code, Error, GetPetError, ListOrdersError, OperationError};
 use crate::key_form;
@@ -57,11 +60,6 @@ fn example_orders() -> [Order; 2] {
         Order { id: 1042, pet_id: 9, quantity: 1, ship_date: None, complete: false },
     ]
 }
-
-/// Why the document could not be emitted: the trait and this file disagree.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct DocumentError(String);
 
 /// The document of this API, as the server emits it.
 pub fn emitted() -> Result<Value, DocumentError> {

@@ -13,6 +13,8 @@ use std::path::PathBuf;
 pub struct Inputs {
     /// The document that the contract in Rust emits.
     pub emitted: anyhow::Result<Value>,
+    /// The path under which the server has the operations.
+    pub base_path: String,
     /// The text of the document.
     pub document: anyhow::Result<String>,
     /// The text of the generated client, empty where there is none yet.
@@ -32,6 +34,7 @@ impl Inputs {
     pub fn read(repository: &Repository) -> Self {
         Self {
             emitted: store_orders_api::document::emitted().map_err(anyhow::Error::from),
+            base_path: store_orders_api::BASE_PATH.to_string(),
             document: repository.read(DOCUMENT),
             client: repository.read_generated(CLIENT_CODE),
             published: Published::read(repository),

@@ -90,7 +90,14 @@ fn low_version(published: &Version, version: &Version, found: &[Change]) -> Opti
         return Some(Problem { place, details, fix: set });
     };
     let (what, fix) = match worst {
-        Verdict::Breaking => ("a breaking change", format!("undo the change, or {set}")),
+        Verdict::Breaking => {
+            let major = least.major;
+            let serve = format!(
+                "undo the change, or {set}, and serve it under /v{major}: change the URLs of the \
+                 servers in {DOCUMENT}, and BASE_PATH in api/src/lib.rs"
+            );
+            ("a breaking change", serve)
+        }
         Verdict::Addition => ("an addition", set),
         Verdict::Neutral => ("any change", set),
     };

@@ -62,7 +62,7 @@ fn openapi(findings: &mut Findings, member: &Member<'_>) {
 /// promised nothing, nor did their servers.
 fn shared_servers(findings: &mut Findings, member: &Member<'_>) {
     let mut inside = findings.apart();
-    servers::compare(&mut inside, &member.named(), member.old, member.new);
+    servers::compare(&mut inside, &member.at, member.old, member.new);
     let compared = findings.compared.clone();
     let mut users = Operation::all(&compared.old);
     users.retain(|operation| !operation.has_own_servers());

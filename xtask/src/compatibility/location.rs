@@ -2,6 +2,9 @@
 
 use crate::compare::pointer_to;
 
+/// The name of the document as a whole.
+const DOCUMENT: &str = "the API";
+
 /// A pointer and the name that the changelog uses for what is there: `Order.id`,
 /// `listOrders 401`, `listOrders 200 X-Total`, `getPet petId`.
 #[derive(Clone, Debug)]
@@ -15,7 +18,7 @@ pub(super) struct Location {
 impl Location {
     /// The document as a whole.
     pub fn document() -> Location {
-        Location { pointer: String::new(), name: "the API".to_string(), is_schema: false }
+        Location { pointer: String::new(), name: DOCUMENT.to_string(), is_schema: false }
     }
 
     /// A member without a name of its own.
@@ -30,7 +33,13 @@ impl Location {
 
     /// A member that callers know as this part of what is here.
     pub fn part(&self, key: &str, part: &str) -> Location {
-        self.named_member(key, &format!("{} {part}", self.name))
+        self.member(key).named(&self.name_of(part))
+    }
+
+    /// What the changelog calls a part of what is here. The document's parts are
+    /// known by themselves.
+    pub fn name_of(&self, part: &str) -> String {
+        if self.name == DOCUMENT { part.to_string() } else { format!("{} {part}", self.name) }
     }
 
     /// A field of the schema here.

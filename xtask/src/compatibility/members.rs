@@ -33,7 +33,7 @@ impl Member<'_> {
 
     /// Its location as a part of what it is in.
     pub fn part(&self) -> Location {
-        self.at.named(&format!("{} {}", self.at.name, self.key))
+        self.at.named(&self.at.name_of(self.key))
     }
 
     /// "`key` changed from 1 to 2", where an absent side reads "absent".

@@ -27,6 +27,7 @@ pub(super) fn compare(findings: &mut Findings, plans: &Member<'_>) {
 /// One limit. `null` is agreed per account: no figure is promised.
 fn figure(findings: &mut Findings, limit: &Member<'_>) {
     let number = |value: Option<&Value>| value.and_then(Value::as_u64);
+    // Programs read the member, also where it is null.
     let is_open = |value: Option<&Value>| value.is_none_or(Value::is_null);
     match (number(limit.old), number(limit.new)) {
         (Some(old), Some(new)) if new < old => {
@@ -39,8 +40,8 @@ fn figure(findings: &mut Findings, limit: &Member<'_>) {
         (None, Some(new)) if is_open(limit.old) => {
             findings.addition(&limit.at, format!("is {new} for every account"));
         }
-        _ if is_open(limit.old) && is_open(limit.new) => {
-            findings.neutral(&limit.at, "is agreed per account");
+        (None, None) if limit.old.is_none() && is_open(limit.new) => {
+            findings.addition(&limit.at, "is agreed per account");
         }
         _ => findings.breaking(&limit.at, limit.transition()),
     }

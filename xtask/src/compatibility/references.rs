@@ -18,8 +18,8 @@ pub(super) fn resolved(document: &Value) -> Value {
 }
 
 /// The name of the component that a resolved schema or header comes from.
-pub(super) fn component_name(value: &Value) -> Option<&str> {
-    let reference = value.get("$ref")?.as_str()?;
+pub(super) fn component_name(members: &Map<String, Value>) -> Option<&str> {
+    let reference = members.get("$ref")?.as_str()?;
     reference.strip_prefix(SCHEMAS).or_else(|| reference.strip_prefix(HEADERS))
 }
 
@@ -78,8 +78,8 @@ mod tests {
         }, "x": [{ "$ref": "#/components/headers/H" }]});
         let header = &resolved(&document)["x"][0];
         assert_eq!(header["schema"], json!({ "type": "string", "$ref": "#/components/schemas/S" }));
-        assert_eq!(component_name(header), Some("H"));
-        assert_eq!(component_name(&header["schema"]), Some("S"));
+        assert_eq!(component_name(header.as_object().unwrap()), Some("H"));
+        assert_eq!(component_name(header["schema"].as_object().unwrap()), Some("S"));
     }
 
     #[test]

@@ -71,7 +71,8 @@ fn headers(findings: &mut Findings, member: &Member<'_>) {
     let (old, new) = (lower_case(member.old), lower_case(member.new));
     for header in differing(&member.at, &old, &new) {
         let described = header.new.or(header.old);
-        let name = described.and_then(component_name).map(str::to_string);
+        let name =
+            described.and_then(Value::as_object).and_then(component_name).map(str::to_string);
         let at = name.map_or_else(|| header.part(), |name| header.at.named(&name));
         match (header.old, header.new) {
             (Some(old), Some(new)) => {

@@ -26,8 +26,8 @@ pub(super) fn compare(
         return;
     };
     findings.once((old.clone(), new.clone(), direction), |findings| {
-        let before_as_value = Value::Object(before.clone());
-        let at = component_name(&before_as_value).map_or(at.clone(), |name| at.schema(name));
+        let name = component_name(&before).filter(|name| component_name(&now) == Some(name));
+        let at = name.map_or(at.clone(), |name| at.schema(name));
         if let Some((key, old, new)) = alternatives::wrapped(&before, &now) {
             let at = at.member(key);
             let member = Member { key, old: Some(&old), new: Some(&new), at };
@@ -49,6 +49,14 @@ fn normal_forms(
     if rest.0 != rest.1 && [rest.0, rest.1].into_iter().flatten().any(alternatives::has_fields) {
         let at = at.member("allOf");
         return findings.breaking(&at, "closes fields of its other parts, before or after");
+    }
+    let kinds = (old.get("type").map(text), new.get("type").map(text));
+    if let (Some(before), Some(now)) = kinds
+        && kind_shift(Some(before), Some(now)) == Some(Shift::Other)
+    {
+        // No keyword of the one says anything about the other.
+        let description = format!("`type` changed from \"{before}\" to \"{now}\"");
+        return findings.breaking(&at.member("type"), description);
     }
     let objects = (Value::Object(old.clone()), Value::Object(new.clone()));
     for member in &differing(at, old, new) {
@@ -73,7 +81,10 @@ fn normal_forms(
             "allOf" | "anyOf" | "oneOf" | "not" => {
                 alternatives::compare(findings, direction, member);
             }
-            "type" => kind(findings, direction, member),
+            "type" => {
+                let shift = kind_shift(kinds.0, kinds.1).unwrap_or(Shift::Other);
+                findings.shift(&member.at, direction, shift, member.transition());
+            }
             key if bounds::is_bound(key) => {
                 bounds::compare(findings, direction, member, (&objects.0, &objects.1));
             }
@@ -101,13 +112,13 @@ fn nullable(findings: &mut Findings, direction: Direction, member: &Member<'_>) 
 }
 
 /// Every integer is a number; without a type, every type is allowed.
-fn kind(findings: &mut Findings, direction: Direction, member: &Member<'_>) {
-    let shift = match (member.old.map(text), member.new.map(text)) {
+fn kind_shift(old: Option<&str>, new: Option<&str>) -> Option<Shift> {
+    Some(match (old, new) {
+        (old, new) if old == new => return None,
         (Some("integer"), Some("number")) | (Some(_), None) => Shift::Wider,
         (Some("number"), Some("integer")) | (None, Some(_)) => Shift::Narrower,
         _ => Shift::Other,
-    };
-    findings.shift(&member.at, direction, shift, member.transition());
+    })
 }
 
 fn text(value: &Value) -> &str {

@@ -16,20 +16,21 @@ pub(super) fn compare(
 ) {
     let (old, new) = (servers(old), servers(new));
     for (url, server) in &old {
-        let at = at.named_member(url, url);
+        let at = at.part(url, url);
         match new.iter().find(|(other, _)| other == url) {
             Some((_, other)) => findings.members(&at, server, other, server_member),
             None => findings.breaking(&at, "is no longer a base URL"),
         }
     }
     for (url, _) in new.iter().filter(|(url, _)| !old.iter().any(|(other, _)| other == url)) {
-        findings.addition(&at.named_member(url, url), "is a new base URL");
+        findings.addition(&at.part(url, url), "is a new base URL");
     }
     let first = |servers: &[(String, Value)]| servers.first().map(|(url, _)| url.clone());
     let (before, now) = (first(&old), first(&new));
     // Where the old first one is removed, that is reported above.
     if before != now && new.iter().any(|(url, _)| Some(url) == before.as_ref()) {
-        findings.breaking(at, "begins with another URL, which tools take for the default");
+        let at = at.named(&at.name_of("servers"));
+        findings.breaking(&at, "begins with another URL, which tools take for the default");
     }
 }
 
