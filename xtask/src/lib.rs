@@ -15,6 +15,7 @@ pub mod client_code;
 pub mod compare;
 pub mod compatibility;
 pub mod generate;
+pub mod history;
 pub mod imports;
 pub mod judge;
 pub mod line_diff;

@@ -1,6 +1,7 @@
 //! What the checks compare.
 
 use crate::canonical_json;
+use crate::history::History;
 use crate::published::Published;
 use crate::repository::{CHANGELOG, CLIENT_CODE, DOCUMENT, Repository};
 use chrono::{NaiveDate, Utc};
@@ -21,6 +22,8 @@ pub struct Inputs {
     pub client: anyhow::Result<String>,
     /// The published documents.
     pub published: anyhow::Result<Published>,
+    /// The published documents in the history of the main branch.
+    pub history: anyhow::Result<History>,
     /// The text of the changelog.
     pub changelog: anyhow::Result<String>,
     /// The root files of the workspace's crates.
@@ -38,6 +41,7 @@ impl Inputs {
             document: repository.read(DOCUMENT),
             client: repository.read_generated(CLIENT_CODE),
             published: Published::read(repository),
+            history: History::read(repository),
             changelog: repository.read(CHANGELOG),
             crates: repository.crates(),
             today: Utc::now().date_naive(),
