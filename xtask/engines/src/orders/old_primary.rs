@@ -1,8 +1,8 @@
 //! A primary is suspended, its standby promoted, and the old one goes on within half a
 //! second: it still answers reads. No list shows what it still believes.
 
-use super::setup::{expect_agreement, url_of};
-use crate::replicas::{StoreUnderTest, bases};
+use super::setup::expect_agreement;
+use crate::replicas::{StoreUnderTest, bases, url_of};
 use crate::traffic::{Load, Recording, Traffic};
 use std::time::{Duration, Instant};
 use testbed::postgres::{Cluster, DATABASE, Installed, Pair};

@@ -1,0 +1,95 @@
+//! Controls: a store, a network or servers that lack a care which the drills claim to check. If
+//! the rules notice nothing, the drills prove nothing.
+//!
+//! All are made from outside, so that the program under drill is the one that is released: by
+//! the database's own means, or by relays that falsify what they carry.
+
+use super::faults::FaultKind;
+use super::run::{self, Plan};
+use super::server::Networks;
+use super::site::{Installation, Lacks};
+use clap::ValueEnum;
+use std::time::Duration;
+use testbed::Report;
+use testbed::relay::Tampering;
+
+/// A care that is lacking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Control {
+    /// Versions from a sequence: servers miss what others cancelled
+    Sequence,
+    /// Timelines that are not compared: a replaced primary is believed for too long
+    Timelines,
+    /// An asynchronous standby is promoted: acknowledged cancellations are missing
+    AsynchronousStandby,
+    /// Lists share a check that was sent before they arrived
+    LateSharing,
+    /// A batch of admissions is sent twice: it counts twice
+    SentTwice,
+    /// A key cache that does not expire: revoked keys are accepted
+    KeyCache,
+}
+
+/// How much earlier a check was sent than the list arrived that shares it.
+const SHARED_LATE: Duration = Duration::from_millis(300);
+
+/// More than any run lasts.
+const FOR_EVER: Duration = Duration::from_secs(86_400);
+
+impl Control {
+    fn lacks(self) -> Lacks {
+        let stale = |application, age| Networks {
+            store: Tampering::StaleVersions { application, age },
+            ..Networks::default()
+        };
+        let complete = Lacks::default();
+        match self {
+            Control::Sequence => Lacks { sequence_of_commits: true, ..complete },
+            Control::Timelines => Lacks { timelines: true, ..complete },
+            Control::AsynchronousStandby => Lacks { synchronous_standby: true, ..complete },
+            Control::LateSharing => {
+                Lacks { networks: stale("store-orders checker", SHARED_LATE), ..complete }
+            }
+            Control::SentTwice => {
+                let limits = Tampering::Twice;
+                Lacks { networks: Networks { limits, ..Networks::default() }, ..complete }
+            }
+            Control::KeyCache => {
+                Lacks { networks: stale("store-orders background", FOR_EVER), ..complete }
+            }
+        }
+    }
+
+    /// The fault that shows what is lacking; none if it shows without.
+    fn fault(self) -> FaultKind {
+        match self {
+            Control::Timelines => FaultKind::PromoteCut,
+            Control::AsynchronousStandby => FaultKind::PromoteKilled,
+            _ => FaultKind::RedisDelay,
+        }
+    }
+
+    /// Runs it: something must be found.
+    pub async fn run(
+        self,
+        installation: &Installation,
+        seed: u64,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
+        let plan = Plan {
+            seed,
+            lasts: Duration::from_secs(40),
+            only: Some(self.fault()),
+            lacks: self.lacks(),
+            repeat: "cargo xtask engines controls".to_string(),
+        };
+        let mut found = Report::default();
+        run::run(installation, &plan, &mut found).await?;
+        let violations = found.violations();
+        report.expect(!violations.is_empty(), || "the rules noticed nothing".to_string());
+        if let Some(first) = violations.first() {
+            report.figure(format!("noticed: {first}"));
+        }
+        Ok(())
+    }
+}
