@@ -2,10 +2,13 @@
 //! not encrypt, so it belongs on an address that only operators reach.
 
 mod computed_gauge;
+mod connection_facts;
 mod exposition;
 mod orders_gauge;
 mod process_metrics;
 mod prometheus;
+
+pub use connection_facts::{ConnectionFacts, Figure};
 
 use crate::config::AdminListen;
 use crate::context::ServerContext;
@@ -15,8 +18,8 @@ use dropshot::{
     Body, ConfigDropshot, ErrorStatusCode, HandlerTaskMode, HttpError, HttpResponseOk, HttpServer,
     RequestContext, ServerBuilder,
 };
-use http::{HeaderValue, Response, header};
 use exposition::Format;
+use http::{HeaderValue, Response, header};
 use orders_gauge::OrdersGauge;
 use prometheus::Registries;
 use schemars::JsonSchema;
@@ -82,18 +85,6 @@ pub struct State {
     #[serde(skip_serializing_if = "Option::is_none")]
     damaged: Option<String>,
 }
-
-/// What the listener of the API is asked for at each scrape.
-#[derive(Default)]
-pub struct ConnectionFacts {
-    /// How many connections are open; `None` where the system does not say.
-    pub open: Option<Figure>,
-    /// When the certificate ends, in Unix seconds; `None` without TLS.
-    pub certificate_ends_at: Option<Figure>,
-}
-
-/// A figure that is computed when it is asked for.
-pub type Figure = Box<dyn Fn() -> f64 + Send + Sync>;
 
 /// The state of the admin listener.
 pub struct AdminContext {

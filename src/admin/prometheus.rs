@@ -1,7 +1,7 @@
 //! The registries: every metric with its name and its help, registered once.
 
-use super::ConnectionFacts;
 use super::computed_gauge::ComputedGauge;
+use super::connection_facts::ConnectionFacts;
 use super::orders_gauge::OrdersGauge;
 use super::process_metrics::ProcessMetrics;
 use crate::context::ServerContext;
