@@ -2,13 +2,13 @@
 //! by a caller.
 
 use super::admin::{admin_origin, ask, setup};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpStream;
 use std::time::Duration;
 use store_orders_api::document::API_VERSION;
 use store_orders_api::plans::Plan;
-use testbed::in_process::TestServer;
-use testbed::{Key, wait_until};
+use testbed::in_process::{TestCertificate, TestServer};
+use testbed::{CliSandbox, Key, wait_until};
 
 /// Every sample by its name with its labels.
 type Samples = BTreeMap<String, f64>;
@@ -46,6 +46,41 @@ async fn a_scrape_takes_the_format_that_it_accepts() {
     let (content_type, text) = scrape(&server, "application/openmetrics-text").await;
     assert_eq!(content_type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
     assert!(text.contains("\n# TYPE store_orders_requests counter\n"), "{text}");
+}
+
+/// What alerts and the dashboard ask for exists, and the README has each alert.
+#[tokio::test]
+async fn alerts_and_the_dashboard_name_metrics_that_exist() {
+    let setup = setup().with_certificate(TestCertificate::new());
+    setup.pending(1..=1);
+    let server = setup.serve().await;
+    // Requests are a sample once there was one.
+    server.send("GET", "/changelog", &[]).await;
+    let (_, text) = scrape(&server, "text/plain").await;
+    let samples = text.lines().filter(|line| !line.starts_with('#'));
+    let exist: BTreeSet<&str> =
+        samples.map(|line| line.split(['{', ' ']).next().unwrap()).collect();
+    let [alerts, dashboard] =
+        ["alerts", "dashboard"].map(|command| CliSandbox::new().run(&[command]).done());
+    let dashboard: serde_json::Value = serde_json::from_str(&dashboard).unwrap();
+    let dashboard = dashboard.to_string();
+    for (what, text) in [("alerts", &alerts), ("dashboard", &dashboard)] {
+        let words = text.split(|character: char| {
+            !(character.is_ascii_lowercase() || character.is_ascii_digit() || character == '_')
+        });
+        let is_name =
+            |word: &&str| word.starts_with("store_orders_") || word.starts_with("process_");
+        let named: BTreeSet<&str> = words.filter(is_name).collect();
+        assert!(named.len() > 9, "{what}: {named:?}");
+        let missing: Vec<_> = named.difference(&exist).collect();
+        assert!(missing.is_empty(), "{what}: {missing:?} of {exist:?}");
+    }
+    let readme = include_str!("../../README.md");
+    for line in alerts.lines() {
+        if let Some((_, name)) = line.split_once("- alert: ") {
+            assert!(readme.contains(&format!("| `{name}` |")), "{name}");
+        }
+    }
 }
 
 #[tokio::test]
