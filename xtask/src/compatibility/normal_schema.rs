@@ -14,8 +14,10 @@ pub(super) type Schema = Map<String, Value>;
 /// Nested deeper, or inside itself, `allOf` is taken as it is.
 const MAX_DEPTH: usize = 32;
 
-/// What holds where the keyword is absent.
-const DEFAULTS: [(&str, fn(&Value) -> bool); 15] = [
+/// A keyword, and whether a value of it says what holds anyway.
+type Default = (&'static str, fn(&Value) -> bool);
+
+const DEFAULTS: [Default; 15] = [
     ("nullable", is_false),
     ("readOnly", is_false),
     ("writeOnly", is_false),

@@ -28,16 +28,14 @@ pub(super) fn compare(findings: &mut Findings) {
 
 type Path<'a> = Option<(&'a str, &'a Value)>;
 
-fn one_path(findings: &mut Findings, at: &Location, old: Path<'_>, new: Path<'_>) {
+fn one_path<'a>(findings: &mut Findings, at: &Location, old: Path<'a>, new: Path<'a>) {
     let compared = findings.compared.clone();
     let empty = json!({});
     let (path, _) = new.or(old).unwrap_or(("", &empty));
-    let item = |side: Path<'_>| side.map(|(_, item)| item.clone());
-    let (old_item, new_item) = (item(old), item(new));
     let member = Member {
         key: path,
-        old: old_item.as_ref(),
-        new: new_item.as_ref(),
+        old: old.map(|(_, item)| item),
+        new: new.map(|(_, item)| item),
         at: at.named_member(path, path),
     };
     if path.starts_with("x-") {
@@ -129,11 +127,15 @@ fn operation(findings: &mut Findings, at: &Location, old: &Operation<'_>, new: &
 fn renamed(list: &[Value], from: &[&str], to: &[&str]) -> Vec<Value> {
     let rename = |parameter: &Value| {
         let mut parameter = parameter.clone();
-        let names = from.iter().zip(to).filter(|_| parameter["in"] == "path");
-        let name =
-            names.filter(|(name, _)| parameter["name"] == **name).map(|(_, old)| *old).next();
-        if let Some(name) = name {
-            parameter["name"] = json!(name);
+        let is_in_path = parameter.get("in") == Some(&json!("path"));
+        let before = |name: &Value| {
+            let names = from.iter().zip(to).find(|(new, _)| *name == **new && is_in_path);
+            names.map(|(_, old)| json!(old))
+        };
+        if let Some(name) = parameter.get_mut("name")
+            && let Some(before) = before(name)
+        {
+            *name = before;
         }
         parameter
     };
