@@ -5,7 +5,7 @@ use crate::config::{StoreLocation, StoreSettings};
 use crate::limits::redis::RedisLimitsReport;
 use crate::limits::{LimitsFileReport, LimitsReport};
 use crate::store::postgres::PostgresCommands;
-use crate::store::sqlite::SqliteStore;
+use crate::store::sqlite::{self, SqliteStore};
 use crate::store::{OperatorStore, StoreError, WaitNotice};
 use clap::Args;
 use std::io::Write;
@@ -33,6 +33,14 @@ impl Options {
     /// Opens the store; a data directory and the store in it are created if missing.
     pub fn open_or_create_store(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
         self.open(SqliteStore::open_for_command)
+    }
+
+    /// Whether there is no store in the data directory yet.
+    pub fn store_is_missing(&self) -> anyhow::Result<bool> {
+        match self.store.location()? {
+            StoreLocation::Directory(directory) => Ok(!sqlite::exists(&directory)),
+            StoreLocation::Postgres(_) => Ok(false),
+        }
     }
 
     fn open(
