@@ -47,9 +47,9 @@ pub fn measure(setup: &BenchSetup) -> anyhow::Result<Vec<Row>> {
     let url = server.url();
     let limits = runtime.block_on(async {
         let log = Logger::root(slog::Discard, o!());
-        RedisLimits::open(url.parse()?, LimitsLost::Refuse, STORE_ID, 1, log).await.map_err(
-            |error| anyhow::anyhow!("{error}"),
-        )
+        RedisLimits::open(url.parse()?, LimitsLost::Refuse, STORE_ID, 1, log)
+            .await
+            .map_err(|error| anyhow::anyhow!("{error}"))
     })?;
     let connection =
         runtime.block_on(Client::open(url.as_str())?.get_multiplexed_async_connection())?;
