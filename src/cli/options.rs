@@ -11,16 +11,25 @@ use clap::Args;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+/// Where help shows them.
+const GLOBAL: &str = "Global options";
+
 /// The options of every command.
 #[derive(Args, Debug)]
 pub struct Options {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = GLOBAL)]
     pub store: StoreSettings,
-    /// A TOML file with settings; see `config default`
-    #[arg(long, global = true, value_name = "FILE", env = "STORE_ORDERS_CONFIG")]
+    /// TOML file with settings, as `config default` prints one
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "STORE_ORDERS_CONFIG",
+        help_heading = GLOBAL
+    )]
     pub config: Option<PathBuf>,
-    /// Write JSON instead of text
-    #[arg(long, global = true)]
+    /// Write JSON to standard output instead of text
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub json: bool,
 }
 
