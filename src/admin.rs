@@ -10,7 +10,7 @@ mod prometheus;
 
 pub use connection_facts::{ConnectionFacts, Figure};
 
-use crate::config::AdminListen;
+use crate::config::{AdminListen, ListenError};
 use crate::context::ServerContext;
 use crate::log::{ErrorChain, LogBuffer};
 use crate::store_check::StoreCheck;
@@ -218,13 +218,8 @@ pub enum AdminError {
     #[error("dropshot refuses the admin API trait: {0}")]
     Trait(String),
     /// The address could not be listened on.
-    #[error("cannot open the admin listener on {address}")]
-    Listen {
-        /// The address asked for.
-        address: SocketAddr,
-        /// What dropshot says.
-        source: dropshot::BuildError,
-    },
+    #[error(transparent)]
+    Listen(#[from] ListenError),
 }
 
 /// Opens the listener, if the settings ask for one. If the default address is
@@ -243,9 +238,8 @@ pub fn listen(
             info!(log, "admin listener opened"; "address" => %listener.local_addr());
             Ok(Some(listener))
         }
-        Err(error @ AdminError::Listen { .. }) if matches!(wanted, AdminListen::IfFree(_)) => {
-            warn!(log, "admin listener not opened"; "error" => %ErrorChain(&error),
-                "fix" => "set admin_listen to a free address, or to off");
+        Err(error @ AdminError::Listen(_)) if matches!(wanted, AdminListen::IfFree(_)) => {
+            warn!(log, "admin listener not opened"; "error" => %ErrorChain(&error));
             Ok(None)
         }
         Err(error) => Err(error),
@@ -267,5 +261,5 @@ fn listen_at(
     ServerBuilder::new(api, context, crate::log::for_dropshot(log))
         .config(config)
         .start()
-        .map_err(|source| AdminError::Listen { address, source })
+        .map_err(|error| ListenError::new(address, "--admin-listen", &error).into())
 }

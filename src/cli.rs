@@ -11,6 +11,7 @@ mod interrupts;
 mod invocation;
 mod keys;
 mod listing;
+mod man;
 mod migrate;
 mod options;
 mod orders;
@@ -29,10 +30,11 @@ pub use invocation::{Invocation, InvocationError};
 use crate::config::{EffectiveSettings, ServerConfig};
 use crate::store::StoreError;
 use anyhow::Context;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Arg, CommandFactory, Parser, Subcommand};
 use options::Options;
 use printer::Printer;
 use serve::CountsPlace;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 use store_orders_api::document::API_VERSION;
@@ -60,6 +62,17 @@ pub struct Cli {
     #[command(subcommand)]
     command: Command,
 }
+
+/// What a command exits with.
+const EXIT_STATUS: [(&str, &str); 4] = [
+    ("0", "Success."),
+    ("1", "Failure. Standard error says why."),
+    ("2", "The command line is invalid."),
+    (
+        "130, 143",
+        "Ctrl-C or SIGTERM ended the command; or a second one came, which stops a server at once.",
+    ),
+];
 
 const SYSTEMD_UNIT: &str = include_str!("cli/store-orders.service");
 const NGINX_CONF: &str = include_str!("cli/nginx.conf");
@@ -162,13 +175,28 @@ Examples:
 Examples:
   store-orders man > store-orders.1
   store-orders man --into /usr/local/share/man/man1")]
-    Man(shell::ManArgs),
+    Man(man::ManArgs),
     /// Print the API's OpenAPI document
     #[command(after_help = "\
 Example:
   store-orders openapi > openapi.json")]
     Openapi,
 }
+
+/// The command line. `demo` has no option that it does not obey.
+pub fn command_line() -> clap::Command {
+    let command = Cli::command();
+    let hidden = |arg: &Arg| arg.clone().global(false).hide(true);
+    let ignored: Vec<Arg> = global_options(&command).map(hidden).collect();
+    command.mut_subcommand(DEMO, |demo| demo.args(ignored))
+}
+
+/// The options of every command.
+fn global_options(command: &clap::Command) -> impl Iterator<Item = &Arg> {
+    command.get_arguments().filter(|arg| arg.is_global_set())
+}
+
+const DEMO: &str = "demo";
 
 impl Cli {
     fn run(&self, effective: &EffectiveSettings, out: &mut dyn Write) -> anyhow::Result<()> {
@@ -206,8 +234,8 @@ impl Cli {
             Command::NginxConf => Ok(out.write_all(NGINX_CONF.as_bytes())?),
             Command::Alerts => Ok(out.write_all(ALERTS.as_bytes())?),
             Command::Dashboard => Ok(out.write_all(DASHBOARD.as_bytes())?),
-            Command::Completions(args) => args.run(Cli::command(), out),
-            Command::Man(args) => args.run(Cli::command(), out),
+            Command::Completions(args) => args.run(command_line(), out),
+            Command::Man(args) => args.run(command_line(), out),
             Command::Openapi => {
                 let document = store_orders_api::document::emitted_text()
                     .context("the OpenAPI document cannot be made")?;
@@ -223,6 +251,14 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
         return interrupted.exit_code();
     }
     error.downcast_ref().map_or(ExitCode::FAILURE, serve::ServeError::exit_code)
+}
+
+/// Whether this command line runs the server, whose standard error is a log. It may be
+/// invalid.
+pub fn writes_log(arguments: impl IntoIterator<Item = OsString>) -> bool {
+    let lenient = command_line().ignore_errors(true);
+    let matches = lenient.try_get_matches_from(arguments);
+    matches.is_ok_and(|matches| matches.subcommand_name() == Some("serve"))
 }
 
 /// Whether a command ended because its output was closed. An issued key that could

@@ -11,6 +11,7 @@ mod handlers;
 mod inner_router;
 mod middleware;
 mod rate_limit;
+mod redaction;
 mod request_scope;
 mod responses;
 

@@ -12,17 +12,17 @@ mod records;
 pub use bad_rows::{BadRow, BadRows, Problem};
 pub use parsed::{ParseError, Parsed, ParsedRow};
 pub use position::Position;
-pub use record::{FieldValue, Fields, Record};
+pub use record::{FieldValue, Fields, Record, Unknown};
 
 use position::PositionCounter;
 
 /// Reads all records of a file. Its first character tells the format.
-pub fn parse<R: Record>(content: &[u8]) -> Result<Parsed<R>, ParseError> {
+pub fn parse<R: Record>(content: &[u8], unknown: Unknown) -> Result<Parsed<R>, ParseError> {
     let text = std::str::from_utf8(content).map_err(|error| ParseError::NotUtf8 {
         line: PositionCounter::new(content).position_at(error.valid_up_to()).line,
     })?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut parsed = Parsed::default();
+    let mut parsed = Parsed::new(unknown);
     match text.trim_start().chars().next() {
         None => return Err(ParseError::Empty),
         Some('[') => json::read_array(text, &mut parsed)?,

@@ -3,10 +3,12 @@
 
 mod buffer;
 mod error_chain;
+mod failure;
 mod request;
 
 pub use buffer::{LogBuffer, LogTarget};
 pub use error_chain::ErrorChain;
+pub use failure::failure_line;
 pub use request::{RequestLine, RequestLog};
 
 use slog::{Drain, FnValue, Level, Logger, Never, OwnedKVList, Record, o};
@@ -19,8 +21,9 @@ pub fn logger(buffer: &Arc<LogBuffer>, level: impl Into<Option<Level>>) -> Logge
     let Some(level) = level.into() else { return Logger::root(slog::Discard, o!()) };
     let json = slog_json::Json::new(LogTarget::new(Arc::clone(buffer)))
         .add_key_value(o!(
+            // Written in reverse.
             "msg" => FnValue(|record: &Record<'_>| record.msg().to_string()),
-            "level" => FnValue(|record: &Record<'_>| record.level().as_short_str()),
+            "level" => FnValue(|record: &Record<'_>| record.level().as_str()),
             "time" => FnValue(|_: &Record<'_>| {
                 humantime::format_rfc3339_millis(SystemTime::now()).to_string()
             }),

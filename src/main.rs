@@ -4,9 +4,11 @@
 use anstyle::{AnsiColor, Style};
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
+use std::time::SystemTime;
 use store_orders::cli::{self, Invocation, InvocationError};
 use store_orders::config::without_passwords;
 use store_orders::keys::without_keys;
+use store_orders::log::failure_line;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -27,7 +29,11 @@ fn main() -> ExitCode {
         Err(error) => {
             let text = without_secrets(&format!("{error:#}"));
             // If standard error is closed too, the exit status is all there is.
-            let _ = writeln!(anstream::stderr(), "{ERROR}error:{ERROR:#} {text}");
+            let _ = if cli::writes_log(std::env::args_os()) {
+                writeln!(io::stderr(), "{}", failure_line(SystemTime::now(), &text))
+            } else {
+                writeln!(anstream::stderr(), "{ERROR}error:{ERROR:#} {text}")
+            };
             cli::exit_code(&error)
         }
     }

@@ -7,7 +7,7 @@ pub use tls::{ReloadableCertificate, TlsError, TlsFiles};
 
 use crate::admin::{self, AdminContext, AdminError, ConnectionFacts, Figure};
 use crate::clock::Clock;
-use crate::config::ServerConfig;
+use crate::config::{ListenError, ServerConfig};
 use crate::context::ServerContext;
 use crate::http::{BuildError, Docs, InnerRouter, Middleware, TrustedProxies};
 use crate::key_cache::{KeyCache, KeyRefresh};
@@ -75,13 +75,8 @@ pub enum StartError {
     #[error(transparent)]
     Admin(#[from] AdminError),
     /// The address could not be listened on.
-    #[error("cannot listen on {address}")]
-    Listen {
-        /// The address asked for.
-        address: SocketAddr,
-        /// What dropshot says.
-        source: dropshot::BuildError,
-    },
+    #[error(transparent)]
+    Listen(#[from] ListenError),
 }
 
 /// A running server.
@@ -123,7 +118,7 @@ impl Server {
             .config(dropshot)
             .tls(tls.map(ConfigTls::Dynamic))
             .start()
-            .map_err(|source| StartError::Listen { address: config.listen, source })?;
+            .map_err(|error| ListenError::new(config.listen, "--listen", &error))?;
         // Before more files and sockets are opened.
         let socket = ListeningSocket::prepared(http.local_addr(), config.stalled_after, &log);
         let key_refresh = context.keys.keep_current(&log).map_err(StartError::Threads)?;

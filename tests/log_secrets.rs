@@ -89,6 +89,13 @@ fn requests(key: &str) -> Vec<String> {
     requests.extend(wrong_headers(key).map(|header| request("GET", "/v1/store/orders", &[header])));
     requests.push(request(key, "/v1/store/orders", &[]));
     requests.push(request("CONNECT", &format!("{key}:443"), std::slice::from_ref(&bearer)));
+    for agent in
+        [key.to_string(), encoded(key), format!("curl/8.5.0 ({key})"), key[9..].to_string()]
+    {
+        let agent = format!("User-Agent: {agent}");
+        requests.push(request("GET", "/v1/store/orders", std::slice::from_ref(&agent)));
+        requests.push(request("GET", "/openapi.json", &[agent, bearer.clone()]));
+    }
     requests.push(format!("{key}\r\n\r\n"));
     requests.push(format!("GET /{key} HTTP/9.9\r\n\r\n"));
     requests.push(format!("GET /v1/store/orders HTTP/1.1 {key}\r\n{bearer}\r\n\r\n"));

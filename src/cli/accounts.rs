@@ -1,5 +1,6 @@
-//! `accounts`: create, set-plan, show, list.
+//! `accounts`: create, rename, set-plan, close, show, list.
 
+use super::listing::ListingArgs;
 use super::options::Options;
 use super::printer::Printer;
 use super::table::Column;
@@ -11,6 +12,7 @@ use anyhow::Context;
 use chrono::{SubsecRound, Utc};
 use clap::{Args, Subcommand};
 use serde::Serialize;
+use serde_json::json;
 use store_orders_api::plans::{Plan, PlanLimits};
 
 #[derive(Debug, Subcommand)]
@@ -25,20 +27,42 @@ Examples:
   store-orders accounts create acme --plan pro
   store-orders accounts create globex --plan enterprise --per-minute 5000 --per-day 2000000")]
     Create {
-        /// The account's name, which must be unique
+        /// The account's name: 1 to 64 printable characters, which no other account has
         name: String,
         #[command(flatten)]
         plan: PlanArgs,
+    },
+    /// Give an account another name; its id, keys and counts stay
+    #[command(after_help = "\
+Example:
+  store-orders accounts rename acme \"Acme Corporation\"")]
+    Rename {
+        /// The account's name
+        name: String,
+        /// The new name: 1 to 64 printable characters, which no other account has
+        new_name: String,
     },
     /// Move an account to another plan, from the next request on
     #[command(after_help = "\
 Example:
   store-orders accounts set-plan acme --plan business")]
     SetPlan {
-        /// The account
+        /// The account's name
         name: String,
         #[command(flatten)]
         plan: PlanArgs,
+    },
+    /// Close an account for good: all its keys end
+    ///
+    /// All its keys are revoked in one step; a running server refuses them within a second.
+    /// A closed account gets no keys and is not opened again. It stays in the list, with its
+    /// orders' history, and keeps its name: rename it to use the name for another account.
+    #[command(after_help = "\
+Example:
+  store-orders accounts close acme")]
+    Close {
+        /// The account's name
+        name: String,
     },
     /// Show an account and what it has used of its limits
     #[command(after_help = "\
@@ -46,14 +70,18 @@ Examples:
   store-orders accounts show acme
   store-orders accounts show acme --json | jq .usage")]
     Show {
-        /// The account
+        /// The account's name
         name: String,
     },
-    /// List all accounts
+    /// List all accounts, by name
     #[command(after_help = "\
-Example:
+Examples:
+  store-orders accounts list
   store-orders accounts list --json")]
-    List,
+    List {
+        #[command(flatten)]
+        table: ListingArgs,
+    },
 }
 
 /// A plan, and the limits that enterprise needs.
@@ -87,14 +115,26 @@ impl AccountsCommand {
         match self {
             AccountsCommand::Create { name, plan } => {
                 store.create_account(name, plan.plan, plan.own_limits(), now)?;
-                show(&*store, name, "created account", printer)
+                show(&*store, name.trim(), "created account", printer)
+            }
+            AccountsCommand::Rename { name, new_name } => {
+                store.rename_account(name, new_name)?;
+                let new_name = new_name.trim();
+                let text = format!("renamed account {name:?} to {new_name:?}");
+                Ok(printer.show(&json!({ "renamed": name, "name": new_name }), text)?)
+            }
+            AccountsCommand::Close { name } => {
+                let revoked = store.close_account(name, now)?;
+                let plural = if revoked == 1 { "" } else { "s" };
+                let text = format!("closed account {name:?}: {revoked} key{plural} revoked");
+                Ok(printer.show(&json!({ "closed": name, "revokedKeys": revoked }), text)?)
             }
             AccountsCommand::SetPlan { name, plan } => {
                 store.set_plan(name, plan.plan, plan.own_limits())?;
                 show(&*store, name, "changed account", printer)
             }
             AccountsCommand::Show { name } => show_usage(options, &*store, name, printer),
-            AccountsCommand::List => list(&*store, printer),
+            AccountsCommand::List { table } => list(&*store, table.wide, printer),
         }
     }
 }
@@ -126,37 +166,48 @@ fn show_usage(
     let limits = options.open_limits_report(store, &clock)?;
     let account = store.account(name, clock.now().wall_ms())?;
     let now = clock.now();
-    let usage = UsageJson::of(limits.usage(account.id, now)?, account.limits, now);
+    let in_redis = options.store.limits_redis()?.is_some();
+    let usage = UsageJson::of(limits.usage(account.id, now)?, account.limits, now, in_redis);
+    let closed = match &account.closed_at {
+        Some(at) => format!("closedAt   {at}\n"),
+        None => String::new(),
+    };
     let text = format!(
-        "name       {}\nid         {}\nplan       {}\nkeys       {}\ncreatedAt  {}\n{usage}",
+        "name       {}\nid         {}\nplan       {}\nkeys       {}\ncreatedAt  {}\n{closed}{usage}",
         account.name,
         account.id,
         account.plan.as_str(),
         account.keys,
         account.created_at,
     );
-    let json = ShownAccount { id: account.id, account: AccountJson::of(&account), usage };
+    let json = ShownAccount { account: AccountJson::of(&account), usage };
     Ok(printer.show(&json, text)?)
 }
 
-fn list(store: &dyn OperatorStore, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-    let mut listing = printer.listing(vec![
-        Column::text("name"),
-        Column::text("plan"),
-        Column::number("perMinute"),
-        Column::number("perDay"),
-        Column::number("keys"),
-        Column::text("createdAt"),
-    ]);
+const COLUMNS: [Column; 8] = [
+    Column::number("id").left_out(2),
+    Column::name_of("name"),
+    Column::text("plan"),
+    Column::number("perMinute"),
+    Column::number("perDay"),
+    Column::number("keys"),
+    Column::day("createdAt").left_out(1),
+    Column::day("closedAt"),
+];
+
+fn list(store: &dyn OperatorStore, wide: bool, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+    let mut listing = printer.listing(COLUMNS.to_vec(), wide);
     for account in store.accounts(Utc::now().timestamp_millis())? {
         listing.add(&AccountJson::of(&account), || {
             vec![
+                account.id.to_string(),
                 account.name.clone(),
                 account.plan.as_str().to_string(),
                 account.limits.per_minute.to_string(),
                 account.limits.per_day.to_string(),
                 account.keys.to_string(),
                 account.created_at.clone(),
+                account.closed_at.clone().unwrap_or_default(),
             ]
         })?;
     }
@@ -167,23 +218,30 @@ fn list(store: &dyn OperatorStore, printer: &mut Printer<'_>) -> anyhow::Result<
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct AccountJson<'a> {
+    /// As logs name it.
+    id: i64,
     name: &'a str,
     plan: Plan,
     per_minute: u32,
     per_day: u32,
     keys: i64,
     created_at: &'a str,
+    /// Absent while it is open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closed_at: Option<&'a str>,
 }
 
 impl AccountJson<'_> {
     fn of(account: &Account) -> AccountJson<'_> {
         AccountJson {
+            id: account.id,
             name: &account.name,
             plan: account.plan,
             per_minute: account.limits.per_minute,
             per_day: account.limits.per_day,
             keys: account.keys,
             created_at: &account.created_at,
+            closed_at: account.closed_at.as_deref(),
         }
     }
 }
@@ -192,8 +250,6 @@ impl AccountJson<'_> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ShownAccount<'a> {
-    /// As logs name it.
-    id: i64,
     #[serde(flatten)]
     account: AccountJson<'a>,
     usage: UsageJson,

@@ -63,8 +63,8 @@ impl ConfigCommand {
 }
 
 fn show(effective: &EffectiveSettings, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-    let mut listing =
-        printer.listing(vec![Column::text("key"), Column::text("value"), Column::text("origin")]);
+    let columns = ["key", "value", "origin"].map(Column::text).to_vec();
+    let mut listing = printer.listing(columns, true);
     for setting in effective.settings() {
         listing.add(setting, || {
             vec![setting.key.clone(), setting.text.clone(), setting.origin.to_string()]

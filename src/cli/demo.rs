@@ -2,7 +2,7 @@
 
 use super::serve::{CountsPlace, HangUp, ServeError, ServedStore, run};
 use crate::clock::{Clock, SystemClock};
-use crate::config::{AdminListen, LogLevel, ServerConfig};
+use crate::config::{AdminListen, LogLevel, ServerConfig, listen_address};
 use crate::keys::Environment;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{IssuedKey, NewKey, NewOrder, StoreError};
@@ -27,8 +27,13 @@ const STOP_WITHIN: Duration = Duration::from_secs(5);
 /// Arguments of `demo`.
 #[derive(Args, Debug)]
 pub struct DemoArgs {
-    /// Address to listen on; port 0 takes a free one
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    /// Address to listen on, HOST:PORT; :8080 is every IPv4 address, port 0 a free one
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        value_parser = listen_address,
+        default_value = "127.0.0.1:8080"
+    )]
     pub listen: SocketAddr,
 }
 

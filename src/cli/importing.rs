@@ -3,13 +3,15 @@
 
 use super::options::Options;
 use super::printer::Printer;
-use crate::import::{BadRow, BadRows, ParsedRow, Problem, Record, parse};
+use crate::import::{BadRow, BadRows, ParsedRow, Problem, Record, Unknown, parse};
 use crate::store::{ImportOutcome, NewOrder, OperatorStore, StoreError};
 use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+use std::collections::BTreeSet;
 use std::fmt;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store_orders_api::types::Pet;
@@ -23,7 +25,16 @@ pub struct ImportArgs {
     /// Skip records whose id is already in the store
     #[arg(long)]
     skip_existing: bool,
+    /// Ignore fields and columns whose names are unknown
+    #[arg(long)]
+    ignore_unknown: bool,
+    /// Check the file and say what an import would do; write nothing
+    #[arg(long)]
+    dry_run: bool,
 }
+
+/// The largest integer up to which a number in JavaScript is exact, 2^53-1.
+const LARGEST_IN_JAVASCRIPT: i64 = 9_007_199_254_740_991;
 
 /// A record that the store holds.
 pub trait Importable: Record {
@@ -77,18 +88,47 @@ pub(super) fn import<R: Importable>(
 ) -> anyhow::Result<()> {
     let name = name_of(&args.file);
     let content = content_of(&args.file).with_context(|| format!("cannot read {name}"))?;
-    let mut parsed = parse::<R>(&content).with_context(|| name.clone())?;
+    let unknown =
+        if args.ignore_unknown { Unknown::Ignored(BTreeSet::new()) } else { Unknown::Refused };
+    let mut parsed = parse::<R>(&content, unknown).with_context(|| name.clone())?;
     drop(content);
 
-    let store = options.open_or_create_store()?;
-    let skipped = remove_existing(&*store, &mut parsed.rows, args, &mut parsed.bad)?;
+    let store = open_store(options, args.dry_run)?;
+    let skipped = match &store {
+        Some(store) => remove_existing(&**store, &mut parsed.rows, args, &mut parsed.bad)?,
+        None => 0,
+    };
     if parsed.bad.count() > 0 {
         return Err(InvalidFile { file: name, bad: parsed.bad }.into());
     }
     let records: Vec<R> = parsed.rows.into_iter().map(|row| row.record).collect();
-    let mut outcome = store_all(&*store, &records, args.skip_existing)?;
+    let mut outcome = match store.filter(|_| !args.dry_run) {
+        Some(store) => store_all(&*store, &records, args.skip_existing)?,
+        None => ImportOutcome { imported: records.len(), skipped: 0 },
+    };
     outcome.skipped += skipped;
-    report::<R>(outcome, printer)
+    let is_inexact = |record: &&R| {
+        record.integers().any(|number| number.unsigned_abs() > LARGEST_IN_JAVASCRIPT.unsigned_abs())
+    };
+    let imported = Imported {
+        outcome,
+        inexact_in_javascript: records.iter().filter(is_inexact).count(),
+        ignored_fields: match parsed.unknown {
+            Unknown::Ignored(names) => names,
+            Unknown::Refused => BTreeSet::new(),
+        },
+        dry_run: args.dry_run,
+    };
+    report::<R>(&imported, printer)
+}
+
+/// The store; none if it is missing and must not be created.
+fn open_store(options: &Options, dry_run: bool) -> anyhow::Result<Option<Box<dyn OperatorStore>>> {
+    match dry_run {
+        false => options.open_or_create_store().map(Some),
+        true if options.store_is_missing()? => Ok(None),
+        true => options.open_store().map(Some),
+    }
 }
 
 fn name_of(file: &Path) -> String {
@@ -146,13 +186,47 @@ fn store_all<R: Importable>(
     outcome
 }
 
-fn report<R: Record>(outcome: ImportOutcome, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-    let plural = if outcome.imported == 1 { "" } else { "s" };
-    let mut text = format!("imported {} {}{plural}", outcome.imported, R::NOUN);
-    if outcome.skipped > 0 {
-        text.push_str(&format!("\nskipped {}, already in the store", outcome.skipped));
+/// What an import did, or would do.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Imported {
+    #[serde(flatten)]
+    outcome: ImportOutcome,
+    /// Records with an id that JavaScript rounds.
+    inexact_in_javascript: usize,
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    ignored_fields: BTreeSet<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    dry_run: bool,
+}
+
+fn report<R: Record>(imported: &Imported, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+    let ImportOutcome { imported: count, skipped } = imported.outcome;
+    let plural = |count: usize| if count == 1 { "" } else { "s" };
+    let (stored, passed_over) =
+        if imported.dry_run { ("would import", "would skip") } else { ("imported", "skipped") };
+    let mut text = format!("{stored} {count} {}{}", R::NOUN, plural(count));
+    if skipped > 0 {
+        text.push_str(&format!("\n{passed_over} {skipped}, already in the store"));
     }
-    Ok(printer.show(&outcome, text)?)
+    if !imported.ignored_fields.is_empty() {
+        let names: Vec<String> =
+            imported.ignored_fields.iter().map(|name| format!("{name:?}")).collect();
+        text.push_str(&format!("\nignored the fields {}", names.join(", ")));
+    }
+    let inexact = imported.inexact_in_javascript;
+    if inexact > 0 {
+        // Also where standard output is for a program. If standard error is closed, the count
+        // is in the JSON.
+        let _ = writeln!(
+            anstream::stderr(),
+            "warning: {inexact} {}{} with an id beyond 2^53-1 ({LARGEST_IN_JAVASCRIPT}): JavaScript \
+             rounds it, so that a client in it may name another record",
+            R::NOUN,
+            plural(inexact)
+        );
+    }
+    Ok(printer.show(imported, text)?)
 }
 
 /// A file with bad rows.

@@ -2,12 +2,13 @@
 //! with the file's values as defaults.
 
 use super::config::ConfigCommand;
-use super::{Cli, Command};
+use super::{Cli, Command, DEMO, command_line, global_options};
 use crate::config::{
     ConfigFile, EffectiveSettings, InvalidSettings, ServerConfig, check_environment,
 };
 use clap::error::ErrorKind;
-use clap::{ArgMatches, CommandFactory, FromArgMatches};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, FromArgMatches};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -37,15 +38,16 @@ impl Invocation {
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<Invocation, InvocationError> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
-        let mut matches = Cli::command().try_get_matches_from(&arguments).or_else(|error| {
+        let mut matches = command_line().try_get_matches_from(&arguments).or_else(|error| {
             if matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation) {
                 check_environment()?;
             }
             Err(InvocationError::from(error))
         })?;
+        refuse_ignored_options(&matches)?;
         let file = named_file(&matches).map(|path| ConfigFile::read(&path)).transpose()?;
         if let Some(file) = &file {
-            matches = file.as_defaults(Cli::command()).try_get_matches_from(&arguments)?;
+            matches = file.as_defaults(command_line()).try_get_matches_from(&arguments)?;
         }
         let cli = Cli::from_arg_matches(&matches)?;
         Ok(Invocation { effective: EffectiveSettings::of(&matches, file.as_ref()), cli })
@@ -71,7 +73,26 @@ impl Invocation {
     }
 }
 
+/// `demo` refuses the options that it would ignore.
+fn refuse_ignored_options(matches: &ArgMatches) -> Result<(), clap::Error> {
+    let Some((DEMO, demo)) = matches.subcommand() else { return Ok(()) };
+    let mut command = command_line();
+    let is_given =
+        |arg: &&Arg| demo.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+    let given = global_options(&command).find(is_given).and_then(Arg::get_long);
+    match given.map(|flag| {
+        format!("demo takes no --{flag}: it serves a store of its own, which it deletes")
+    }) {
+        Some(why) => Err(command.error(ErrorKind::UnknownArgument, why)),
+        None => Ok(()),
+    }
+}
+
+/// The file with settings; `demo` has none.
 fn named_file(matches: &ArgMatches) -> Option<PathBuf> {
+    if matches.subcommand_name() == Some(DEMO) {
+        return None;
+    }
     let mut leaf = matches;
     while let Some((_, subcommand)) = leaf.subcommand() {
         leaf = subcommand;

@@ -2,8 +2,17 @@
 //! record is written at once, so a million orders need no memory.
 
 use super::table::TextTable;
+use clap::Args;
 use serde::Serialize;
 use std::io::{self, Write};
+
+/// Arguments of the commands that list.
+#[derive(Args, Debug)]
+pub struct ListingArgs {
+    /// Show all columns of the table with whole cells, in lines of any length
+    #[arg(long)]
+    pub wide: bool,
+}
 
 /// A list that is being written.
 pub enum Listing<'a> {

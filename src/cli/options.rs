@@ -5,22 +5,31 @@ use crate::config::{StoreLocation, StoreSettings};
 use crate::limits::redis::RedisLimitsReport;
 use crate::limits::{LimitsFileReport, LimitsReport};
 use crate::store::postgres::PostgresCommands;
-use crate::store::sqlite::SqliteStore;
+use crate::store::sqlite::{self, SqliteStore};
 use crate::store::{OperatorStore, StoreError, WaitNotice};
 use clap::Args;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+/// Where help shows them.
+const GLOBAL: &str = "Global options";
+
 /// The options of every command.
 #[derive(Args, Debug)]
 pub struct Options {
-    #[command(flatten)]
+    #[command(flatten, next_help_heading = GLOBAL)]
     pub store: StoreSettings,
-    /// A TOML file with settings; see `config default`
-    #[arg(long, global = true, value_name = "FILE", env = "STORE_ORDERS_CONFIG")]
+    /// TOML file with settings, as `config default` prints one
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "STORE_ORDERS_CONFIG",
+        help_heading = GLOBAL
+    )]
     pub config: Option<PathBuf>,
-    /// Write JSON instead of text
-    #[arg(long, global = true)]
+    /// Write JSON to standard output instead of text
+    #[arg(long, global = true, help_heading = GLOBAL)]
     pub json: bool,
 }
 
@@ -33,6 +42,14 @@ impl Options {
     /// Opens the store; a data directory and the store in it are created if missing.
     pub fn open_or_create_store(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
         self.open(SqliteStore::open_for_command)
+    }
+
+    /// Whether there is no store in the data directory yet.
+    pub fn store_is_missing(&self) -> anyhow::Result<bool> {
+        match self.store.location()? {
+            StoreLocation::Directory(directory) => Ok(!sqlite::exists(&directory)),
+            StoreLocation::Postgres(_) => Ok(false),
+        }
     }
 
     fn open(

@@ -1,6 +1,7 @@
 //! `orders`: import, ship, show, list.
 
 use super::importing::{ImportArgs, import};
+use super::listing::ListingArgs;
 use super::options::Options;
 use super::printer::Printer;
 use super::table::Column;
@@ -8,6 +9,7 @@ use super::values;
 use crate::store::{NewOrder, Status, StoredOrder};
 use clap::Subcommand;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 #[derive(Debug, Subcommand)]
@@ -21,15 +23,19 @@ pub enum OrdersCommand {
     /// The file is a JSON array, JSON lines, or CSV with a header row; its content
     /// tells which. A record has the fields id, petId and quantity (1 to
     /// 2147483647), and may have shipDate (RFC 3339, any offset), complete (true,
-    /// or false, the default) and status (pending, the default, or shipped). An id
-    /// is never used again, not even that of a cancelled order.
+    /// or false, the default) and status (pending, the default, or shipped). Names may
+    /// be in any letter case. An id is never used again, not even that of a cancelled
+    /// order. Ids beyond 2^53-1 are imported with a warning: JavaScript rounds them.
     #[command(after_help = "\
 Examples:
   store-orders orders import orders.csv
-  store-orders orders import orders.json --skip-existing
+  store-orders orders import orders.csv --dry-run
+  store-orders orders import orders.json --skip-existing --ignore-unknown
   zcat orders.ndjson.gz | store-orders orders import -")]
     Import(ImportArgs),
     /// Mark orders as shipped, so that they can no longer be cancelled
+    ///
+    /// One that has shipped already stays as it is, and is named.
     #[command(after_help = "\
 Example:
   store-orders orders ship 1001 1002")]
@@ -64,6 +70,8 @@ Examples:
         /// At most N orders
         #[arg(long, value_name = "N")]
         limit: Option<u64>,
+        #[command(flatten)]
+        table: ListingArgs,
     },
 }
 
@@ -73,16 +81,26 @@ impl OrdersCommand {
             OrdersCommand::Import(args) => import::<NewOrder>(args, options, printer),
             OrdersCommand::Ship { ids } => ship(ids, options, printer),
             OrdersCommand::Show { id } => show(*id, options, printer),
-            OrdersCommand::List { status, limit } => list(*status, *limit, options, printer),
+            OrdersCommand::List { status, limit, table } => {
+                list(*status, *limit, table.wide, options, printer)
+            }
         }
     }
 }
 
 fn ship(ids: &[i64], options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-    options.open_store()?.ship_orders(ids)?;
-    let plural = if ids.len() == 1 { "" } else { "s" };
-    Ok(printer
-        .show(&json!({ "shipped": ids }), format_args!("shipped {} order{plural}", ids.len()))?)
+    let ids: BTreeSet<i64> = ids.iter().copied().collect();
+    let ids: Vec<i64> = ids.into_iter().collect();
+    let shipped = options.open_store()?.ship_orders(&ids)?;
+    let (now, before): (Vec<i64>, Vec<i64>) = ids.iter().partition(|id| shipped.contains(id));
+    let plural = if now.len() == 1 { "" } else { "s" };
+    let mut text = format!("shipped {} order{plural}", now.len());
+    if !before.is_empty() {
+        let list: Vec<String> = before.iter().map(i64::to_string).collect();
+        let verb = if before.len() == 1 { "has" } else { "have" };
+        text.push_str(&format!("\n{} {verb} shipped already: {}", before.len(), list.join(", ")));
+    }
+    Ok(printer.show(&json!({ "shipped": now, "alreadyShipped": before }), text)?)
 }
 
 fn show(id: i64, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
@@ -100,14 +118,15 @@ fn show(id: i64, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result
 fn list(
     status: Option<Status>,
     limit: Option<u64>,
+    wide: bool,
     options: &Options,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
     // The columns of cancelled orders are shown only among themselves: the table is
     // wide enough.
-    let hidden = if status == Some(Status::Cancelled) { 0 } else { CANCELLED.len() };
-    let shown = COLUMNS.len() + CANCELLED.len() - hidden;
-    let mut listing = printer.listing(columns().take(shown).collect());
+    let is_complete = wide || status == Some(Status::Cancelled);
+    let shown = COLUMNS.len() + if is_complete { CANCELLED.len() } else { 0 };
+    let mut listing = printer.listing(columns().take(shown).collect(), wide);
     let mut left = limit.unwrap_or(u64::MAX);
     let mut written = Ok(());
     options.open_store()?.for_each_order(status, &mut |order| {
@@ -126,12 +145,13 @@ const COLUMNS: [Column; 6] = [
     Column::number("id"),
     Column::number("petId"),
     Column::number("quantity"),
-    Column::text("shipDate"),
-    Column::text("complete"),
-    Column::text("status"),
+    Column::day("shipDate").left_out(2),
+    Column::text("complete").left_out(1),
+    Column::text("status").left_out(4),
 ];
 
-const CANCELLED: [Column; 2] = [Column::text("cancelledAt"), Column::text("cancelledBy")];
+const CANCELLED: [Column; 2] =
+    [Column::minute("cancelledAt"), Column::text("cancelledBy").left_out(3)];
 
 fn columns() -> impl Iterator<Item = Column> {
     COLUMNS.into_iter().chain(CANCELLED)

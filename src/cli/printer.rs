@@ -1,7 +1,7 @@
 //! The output of a command: text for people, or JSON for programs.
 
 use super::listing::Listing;
-use super::table::{Column, TextTable};
+use super::table::{Column, Extent, TextTable};
 use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -11,7 +11,7 @@ use terminal_size::{Width, terminal_size_of};
 pub struct Printer<'a> {
     out: &'a mut dyn Write,
     json: bool,
-    width: Option<u16>,
+    width: Option<usize>,
 }
 
 impl<'a> Printer<'a> {
@@ -19,7 +19,7 @@ impl<'a> Printer<'a> {
     pub fn new(out: &'a mut dyn Write, json: bool) -> Printer<'a> {
         let stdout = io::stdout();
         let size = if stdout.is_terminal() { terminal_size_of(stdout) } else { None };
-        Printer { out, json, width: size.map(|(Width(width), _)| width) }
+        Printer { out, json, width: size.map(|(Width(width), _)| width.into()) }
     }
 
     /// Shows one record: as JSON on one line, or as this text.
@@ -37,12 +37,13 @@ impl<'a> Printer<'a> {
         self.out.write_all(text.as_bytes())
     }
 
-    /// Begins a list of records.
-    pub fn listing(&mut self, columns: Vec<Column>) -> Listing<'_> {
+    /// Begins a list of records, in a table of all columns if it is wide.
+    pub fn listing(&mut self, columns: Vec<Column>, wide: bool) -> Listing<'_> {
+        let extent = if wide { Extent::Wide } else { Extent::Short(self.width) };
         if self.json {
             Listing::json(self.out)
         } else {
-            Listing::Table(TextTable::new(self.out, columns, self.width))
+            Listing::Table(TextTable::new(self.out, columns, extent))
         }
     }
 

@@ -1,153 +1,267 @@
-//! A table as text: a line of column names, then one line per record.
+//! A table as text: a line of column names, then one line per record. A column may be cut or
+//! left out where the terminal is narrow, and an id never is.
 
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width};
 use std::io::{self, Write};
 use std::mem;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How many rows are laid out together: enough that column widths settle, few
 /// enough that a long table starts at once.
 const ROWS_AT_ONCE: usize = 1_000;
 
 /// Spaces between columns.
-const GAP: u16 = 2;
+const GAP: usize = 2;
+
+/// To what width a name is cut before a column is left out.
+const SHORTEST_NAME: usize = 20;
+
+/// What stands where the rest of a name was cut.
+const CUT: &str = "…";
+
+/// What the cells of a column hold, which decides how they are shortened and aligned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Number,
+    /// Text of any length.
+    Name,
+    /// RFC 3339 in UTC, of which the day is shown.
+    Day,
+    /// RFC 3339 in UTC, shown to the minute.
+    Minute,
+}
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
     name: &'static str,
-    alignment: CellAlignment,
+    kind: Kind,
+    /// Columns with a lower rank are left out first; none is always shown.
+    rank: Option<u8>,
 }
 
 impl Column {
-    /// A column of text, aligned left.
+    const fn of(name: &'static str, kind: Kind) -> Column {
+        Column { name, kind, rank: None }
+    }
+
+    /// A column of text that is never cut, such as ids.
     pub const fn text(name: &'static str) -> Column {
-        Column { name, alignment: CellAlignment::Left }
+        Column::of(name, Kind::Text)
     }
 
     /// A column of numbers, aligned right.
     pub const fn number(name: &'static str) -> Column {
-        Column { name, alignment: CellAlignment::Right }
+        Column::of(name, Kind::Number)
+    }
+
+    /// A column of names, which a narrow terminal cuts.
+    pub const fn name_of(name: &'static str) -> Column {
+        Column::of(name, Kind::Name)
+    }
+
+    /// A column of times, of which the day is shown.
+    pub const fn day(name: &'static str) -> Column {
+        Column::of(name, Kind::Day)
+    }
+
+    /// A column of times, shown to the minute.
+    pub const fn minute(name: &'static str) -> Column {
+        Column::of(name, Kind::Minute)
+    }
+
+    /// The same, left out of a narrow terminal before those of a higher rank.
+    pub const fn left_out(self, rank: u8) -> Column {
+        Column { rank: Some(rank), ..self }
     }
 
     /// Its name.
     pub const fn name(&self) -> &'static str {
         self.name
     }
+
+    fn shown(&self, cell: String) -> String {
+        let is_time = cell.len() >= 20 && cell.as_bytes().get(10) == Some(&b'T');
+        match (self.kind, cell.get(..10), cell.get(11..16)) {
+            (Kind::Day, Some(day), _) if is_time => day.to_string(),
+            (Kind::Minute, Some(day), Some(minute)) if is_time => format!("{day} {minute}Z"),
+            // A store may hold names that an older version took.
+            _ if cell.contains(char::is_control) => cell.replace(char::is_control, "\u{fffd}"),
+            _ => cell,
+        }
+    }
+}
+
+/// How wide a table may be and what it shows.
+#[derive(Clone, Copy, Debug)]
+pub enum Extent {
+    /// All columns with whole cells, in lines of any length.
+    Wide,
+    /// Short dates, and no empty column; at most this wide, if it is known.
+    Short(Option<usize>),
 }
 
 /// A table that is being written.
 pub struct TextTable<'a> {
     out: &'a mut dyn Write,
     columns: Vec<Column>,
-    /// The terminal's width.
-    width: Option<u16>,
-    /// The width of each column so far.
-    widths: Vec<u16>,
+    extent: Extent,
     rows: Vec<Vec<String>>,
-    begun: bool,
+    /// What the lines before were laid out in.
+    layout: Option<Layout>,
 }
 
+/// The width of each column: none if it is left out.
+type Layout = Vec<Option<usize>>;
+
 impl<'a> TextTable<'a> {
-    /// An empty table for a terminal of this width.
-    pub fn new(out: &'a mut dyn Write, columns: Vec<Column>, width: Option<u16>) -> TextTable<'a> {
-        let widths = vec![0; columns.len()];
-        TextTable { out, columns, width, widths, rows: Vec::new(), begun: false }
+    /// An empty table.
+    pub fn new(out: &'a mut dyn Write, columns: Vec<Column>, extent: Extent) -> TextTable<'a> {
+        TextTable { out, columns, extent, rows: Vec::new(), layout: None }
     }
 
     /// Adds a row.
     pub fn add(&mut self, cells: Vec<String>) -> io::Result<()> {
-        self.rows.push(cells);
-        if self.rows.len() == ROWS_AT_ONCE { self.write() } else { Ok(()) }
+        let shorten = |(column, cell): (&Column, String)| match self.extent {
+            Extent::Wide => cell,
+            Extent::Short(_) => column.shown(cell),
+        };
+        self.rows.push(self.columns.iter().zip(cells).map(shorten).collect());
+        if self.rows.len() == ROWS_AT_ONCE { self.write(false) } else { Ok(()) }
     }
 
     /// Writes the rest, and the names even if there was no row.
     pub fn finish(mut self) -> io::Result<()> {
-        if self.begun && self.rows.is_empty() { Ok(()) } else { self.write() }
+        if self.layout.is_some() && self.rows.is_empty() { Ok(()) } else { self.write(true) }
     }
 
-    fn write(&mut self) -> io::Result<()> {
-        let mut table = comfy_table::Table::new();
-        table.load_style(comfy_table::presets::NOTHING);
-        table.set_content_arrangement(ContentArrangement::Dynamic);
-        // Without a terminal, lines have any length.
-        table.set_width(self.width.unwrap_or(u16::MAX));
-        if !mem::replace(&mut self.begun, true) {
-            table.set_header(self.columns.iter().map(|column| column.name));
+    fn write(&mut self, is_last: bool) -> io::Result<()> {
+        let rows = mem::take(&mut self.rows);
+        let before = self.layout.take();
+        let layout = self.layout(before.as_ref(), &rows, is_last);
+        if before.is_none() {
+            let names = self.columns.iter().map(|column| column.name);
+            write_line(self.out, &self.columns, &layout, names)?;
         }
-        table.add_rows(self.rows.drain(..));
-        self.set_columns(&mut table);
-        for line in table.lines() {
-            writeln!(self.out, "{}", line.trim_end())?;
+        for row in &rows {
+            write_line(self.out, &self.columns, &layout, row.iter().map(String::as_str))?;
         }
+        self.layout = Some(layout);
         Ok(())
     }
 
-    /// A column is at least as wide as in the rows before, unless the terminal is
-    /// too narrow for all columns.
-    fn set_columns(&mut self, table: &mut comfy_table::Table) {
-        for (width, now) in self.widths.iter_mut().zip(table.column_max_content_widths()) {
-            *width = (*width).max(now + GAP);
+    /// The widths for these rows: a column is at least as wide as in the rows before, and none
+    /// comes or goes.
+    fn layout(&self, before: Option<&Layout>, rows: &[Vec<String>], is_last: bool) -> Layout {
+        let cells = |index: usize| rows.iter().filter_map(move |row| row.get(index));
+        let widest = |index: usize| cells(index).map(|cell| cell.width()).max().unwrap_or(0);
+        if let Some(before) = before {
+            let grown = |(index, width): (usize, &Option<usize>)| {
+                width.map(|width| width.max(widest(index)))
+            };
+            let mut layout: Layout = before.iter().enumerate().map(grown).collect();
+            let excess = total(&layout).saturating_sub(self.limit().unwrap_or(usize::MAX));
+            if let Some(width) = self.width_of_names(&mut layout) {
+                *width = width.saturating_sub(excess).max(SHORTEST_NAME.min(*width));
+            }
+            return layout;
         }
-        let all = self.widths.iter().fold(0_u16, |all, width| all.saturating_add(*width));
-        let fits = self.width.is_none_or(|width| all <= width);
-        let settings = self.columns.iter().zip(&self.widths);
-        for (column, (setting, width)) in table.column_iter_mut().zip(settings) {
-            column.set_padding((0, GAP));
-            column.set_cell_alignment(setting.alignment);
-            if fits {
-                column.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(*width)));
+        // The rows that follow may hold what these lack.
+        let leaves_out_empty =
+            is_last && !rows.is_empty() && matches!(self.extent, Extent::Short(_));
+        let natural = |(index, column): (usize, &Column)| {
+            let is_empty = leaves_out_empty && widest(index) == 0;
+            (!is_empty).then(|| column.name.width().max(widest(index)))
+        };
+        let layout: Layout = self.columns.iter().enumerate().map(natural).collect();
+        match self.limit() {
+            Some(limit) => self.fitted(layout, limit),
+            None => layout,
+        }
+    }
+
+    /// Cuts names, then leaves columns out, until the table fits.
+    fn fitted(&self, mut layout: Layout, limit: usize) -> Layout {
+        loop {
+            let excess = total(&layout).saturating_sub(limit);
+            let spare = self
+                .width_of_names(&mut layout)
+                .map_or(0, |width| width.saturating_sub(SHORTEST_NAME));
+            if excess <= spare || !self.leave_one_out(&mut layout) {
+                if let Some(width) = self.width_of_names(&mut layout) {
+                    *width -= excess.min(spare);
+                }
+                return layout;
             }
         }
     }
+
+    /// The width of the column of names, if there is one.
+    fn width_of_names<'l>(&self, layout: &'l mut Layout) -> Option<&'l mut usize> {
+        let index = self.columns.iter().position(|column| column.kind == Kind::Name)?;
+        layout.get_mut(index)?.as_mut()
+    }
+
+    /// Leaves out the shown column of the lowest rank, if there is one.
+    fn leave_one_out(&self, layout: &mut Layout) -> bool {
+        let shown = self.columns.iter().zip(layout.iter_mut()).filter(|(_, width)| width.is_some());
+        let lowest = shown.filter_map(|(column, width)| Some((column.rank?, width)));
+        match lowest.min_by_key(|(rank, _)| *rank) {
+            Some((_, width)) => width.take().is_some(),
+            None => false,
+        }
+    }
+
+    /// How wide a line may be.
+    const fn limit(&self) -> Option<usize> {
+        match self.extent {
+            Extent::Short(limit) => limit,
+            Extent::Wide => None,
+        }
+    }
+}
+
+/// The width of a line.
+fn total(layout: &Layout) -> usize {
+    let shown = layout.iter().flatten();
+    shown.clone().sum::<usize>() + GAP * shown.count().saturating_sub(1)
+}
+
+fn write_line<'c>(
+    out: &mut dyn Write,
+    columns: &[Column],
+    layout: &Layout,
+    cells: impl Iterator<Item = &'c str>,
+) -> io::Result<()> {
+    let mut line = String::new();
+    for ((column, width), cell) in columns.iter().zip(layout).zip(cells) {
+        let Some(width) = width else { continue };
+        let cell = if column.kind == Kind::Name { cut(cell, *width) } else { cell.to_string() };
+        let padding = " ".repeat(width.saturating_sub(cell.width()));
+        match column.kind {
+            Kind::Number => line.extend([padding, cell]),
+            _ => line.extend([cell, padding]),
+        }
+        line.push_str(&" ".repeat(GAP));
+    }
+    writeln!(out, "{}", line.trim_end())
+}
+
+/// The beginning of a text that is too wide.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_string();
+    }
+    let mut left = width.saturating_sub(CUT.width());
+    let fits = |letter: &char| {
+        let width = letter.width().unwrap_or(0);
+        let fits = width <= left;
+        left = left.saturating_sub(width);
+        fits
+    };
+    let beginning: String = text.chars().take_while(fits).collect();
+    format!("{}{CUT}", beginning.trim_end())
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn written(rows: &[[&str; 2]], width: Option<u16>) -> String {
-        let mut out = Vec::new();
-        let columns = vec![Column::number("id"), Column::text("name")];
-        let mut table = TextTable::new(&mut out, columns, width);
-        for row in rows {
-            table.add(row.iter().map(ToString::to_string).collect()).unwrap();
-        }
-        table.finish().unwrap();
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn numbers_align_right_and_text_left() {
-        assert_eq!(
-            written(&[["7", "Rex"], ["-1000", "Minka"]], None),
-            "   id  name\n    7  Rex\n-1000  Minka\n"
-        );
-    }
-
-    #[test]
-    fn without_rows_the_names_are_there() {
-        assert_eq!(written(&[], None), "id  name\n");
-    }
-
-    #[test]
-    fn a_long_table_names_its_columns_once_and_keeps_them_in_place() {
-        let mut rows = vec![["1000000", "Rex"]; ROWS_AT_ONCE];
-        rows.push(["7", "Minka"]);
-        let text = written(&rows, None);
-        assert_eq!(text.matches("name").count(), 1);
-        assert!(text.ends_with("\n1000000  Rex\n      7  Minka\n"), "{text}");
-    }
-
-    #[test]
-    fn a_table_fits_the_terminal() {
-        let text = written(&[["7", "a name of quite some length"]], Some(20));
-        assert!(text.lines().all(|line| line.chars().count() <= 20), "{text}");
-    }
-
-    #[test]
-    fn no_terminal_no_limit() {
-        let name = "x".repeat(500);
-        let text = written(&[["7", &name]], None);
-        assert_eq!(text.lines().count(), 2);
-    }
-}
+mod tests;

@@ -29,7 +29,8 @@ pub fn default_file() -> String {
 
 fn meaning(arg: &Arg) -> String {
     let help = arg.get_long_help().or_else(|| arg.get_help());
-    let mut meaning = help.map(ToString::to_string).unwrap_or_default() + ".";
+    let help = help.map(ToString::to_string).unwrap_or_default();
+    let mut meaning = format!("{}.", help.trim_end_matches('.'));
     let words = arg.get_possible_values();
     if !words.is_empty() {
         let words: Vec<&str> = words.iter().map(|word| word.get_name()).collect();

@@ -171,7 +171,7 @@ mod tests {
         let begin = |begin: &str| {
             assert!(problems.iter().any(|line| line.starts_with(begin)), "{begin}: {problems:#?}");
         };
-        begin("a.toml:3: listen: invalid value \"here\": invalid socket address");
+        begin("a.toml:3: listen: invalid value \"here\": no port; write HOST:PORT");
         begin("a.toml:4: liste: unknown setting; did you mean listen?");
         begin("a.toml:5: log_level: invalid value \"true\": must be one of off, error,");
         begin("a.toml:8: trusted_proxies: invalid value \"10.0.0.0/99\"");

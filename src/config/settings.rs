@@ -1,5 +1,6 @@
 //! The settings: their names, meanings, defaults and types.
 
+use super::listen::{AdminListen, listen_address};
 use super::store_settings::StoreSettings;
 use crate::keys::Environment;
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches, ValueEnum};
@@ -7,7 +8,6 @@ use ipnet::IpNet;
 use slog::Level;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 use store_orders_api::limits::KEYLESS_PER_MINUTE;
 
@@ -17,10 +17,11 @@ const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
 /// The settings of the server.
 #[derive(Args, Clone, Debug)]
 pub struct ServerConfig {
-    /// Address to listen on; port 0 takes a free one
+    /// Address to listen on, HOST:PORT; :8080 is every IPv4 address, port 0 a free one
     #[arg(
         long,
-        value_name = "ADDR:PORT",
+        value_name = "HOST:PORT",
+        value_parser = listen_address,
         env = "STORE_ORDERS_LISTEN",
         default_value = "127.0.0.1:8080"
     )]
@@ -75,7 +76,7 @@ pub struct ServerConfig {
     /// `off` disables it
     #[arg(
         long,
-        value_name = "ADDR:PORT",
+        value_name = "HOST:PORT",
         env = "STORE_ORDERS_ADMIN_LISTEN",
         default_value = "127.0.0.1:8081"
     )]
@@ -166,41 +167,6 @@ pub enum LimitsLost {
     Refuse,
     /// It counts them alone.
     Local,
-}
-
-/// Where the admin listener is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AdminListen {
-    /// Nowhere.
-    Off,
-    /// At this address, or the server does not start.
-    At(SocketAddr),
-    /// At this address if it is free: it is the default, not a choice.
-    IfFree(SocketAddr),
-}
-
-impl AdminListen {
-    /// The same, except that an address in use is not an error.
-    pub fn if_free(self) -> AdminListen {
-        match self {
-            AdminListen::At(address) => AdminListen::IfFree(address),
-            other => other,
-        }
-    }
-}
-
-impl FromStr for AdminListen {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<AdminListen, String> {
-        match text {
-            "off" => Ok(AdminListen::Off),
-            _ => text
-                .parse()
-                .map(AdminListen::At)
-                .map_err(|error| format!("{error}; write ADDR:PORT, or off")),
-        }
-    }
 }
 
 /// Which lines are logged.

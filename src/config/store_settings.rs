@@ -11,8 +11,10 @@ use std::str::FromStr;
 /// The settings of every command.
 #[derive(Args, Clone, Debug)]
 pub struct StoreSettings {
-    /// Store in PostgreSQL, for several replicas, instead of the data directory; several
-    /// hosts, sslmode and certificates as libpq has them
+    /// PostgreSQL database that holds the store, for several replicas
+    ///
+    /// It takes the place of the store in the data directory. The URL may have several hosts,
+    /// sslmode and certificates, as libpq has them.
     #[arg(
         long,
         global = true,
@@ -20,7 +22,9 @@ pub struct StoreSettings {
         env = "STORE_ORDERS_STORE"
     )]
     pub store: Option<PostgresUrl>,
-    /// File that holds the password for that store; PGPASSWORD works too
+    /// File that holds the password for the store in PostgreSQL
+    ///
+    /// Without it, the environment variable PGPASSWORD is used.
     #[arg(long, global = true, value_name = "FILE", env = "STORE_ORDERS_STORE_PASSWORD_FILE")]
     pub store_password_file: Option<PathBuf>,
     /// Directory of the store; created if missing
@@ -33,11 +37,12 @@ pub struct StoreSettings {
         default_value = "./store-orders-data"
     )]
     pub data_dir: PathBuf,
-    /// Where requests are counted: a Redis that several replicas count in together, named by
-    /// its address or by redis+sentinel://HOST,HOST/SERVICE, with rediss:// or
-    /// rediss+sentinel:// through TLS (?sslrootcert=FILE); or local: in this server and its
-    /// data directory, so that with a store in PostgreSQL each replica grants every account
-    /// its whole plan
+    /// Redis in which replicas count requests together, or local
+    ///
+    /// It is named by its address or by redis+sentinel://HOST,HOST/SERVICE; rediss:// and
+    /// rediss+sentinel:// go through TLS (?sslrootcert=FILE). With local, this server counts
+    /// in its memory and data directory, so that with a store in PostgreSQL each replica
+    /// grants every account its whole plan.
     #[arg(
         long,
         global = true,
@@ -45,8 +50,10 @@ pub struct StoreSettings {
         env = "STORE_ORDERS_LIMITS"
     )]
     pub limits: Option<LimitsPlace>,
-    /// File that holds the password for that Redis, and for a Sentinel that asks for one;
-    /// REDISCLI_AUTH works too
+    /// File that holds the password for the Redis that counts requests
+    ///
+    /// It is for a Sentinel that asks for one, too. Without it, the environment variable
+    /// REDISCLI_AUTH is used.
     #[arg(long, global = true, value_name = "FILE", env = "STORE_ORDERS_LIMITS_PASSWORD_FILE")]
     pub limits_password_file: Option<PathBuf>,
 }

@@ -81,6 +81,7 @@ async fn admit(
 ) -> ControlFlow<Response<Body>, Identity> {
     match authenticate(scope.server(), headers, scope.now) {
         Ok(identity) => {
+            scope.account = Some(identity.account);
             scope.key_id = Some(Arc::clone(&identity.key_id));
             rate_limit::by_account(scope, &identity).await?;
             ControlFlow::Continue(identity)

@@ -52,7 +52,7 @@ fn log_ban(scope: &RequestScope, identity: &Identity, status: RateLimitStatus) {
     let until = scope.now.wall.saturating_add(status.resets_in);
     let until = UNIX_EPOCH.checked_add(until).unwrap_or(UNIX_EPOCH);
     warn!(scope.server().log, "key banned"; "key_id" => &*identity.key_id,
-        "account_id" => identity.account, "seconds" => status.resets_in.as_secs(),
+        "account" => identity.account, "seconds" => status.resets_in.as_secs(),
         "until" => humantime::format_rfc3339_seconds(until).to_string());
 }
 

@@ -2,6 +2,7 @@
 //! metrics, and the line in the log.
 
 use super::inner_router::{Context, Route};
+use super::redaction;
 use super::responses::without_body;
 use crate::clock::Now;
 use crate::context::ServerContext;
@@ -10,6 +11,7 @@ use crate::log::RequestLine;
 use crate::metrics::RouteId;
 use dropshot::Body;
 use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
+use http_body::Body as _;
 use slog::error;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,17 +22,9 @@ use store_orders_api::{errors, headers};
 /// `Retry-After` of a 503, in seconds, unless what refused the request named another.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
 
-/// The longest part of a path that is logged, in characters.
-const LOGGED_PATH_CHARS: usize = 200;
-
 /// The status that log and metrics give to a request whose client went away. It is
 /// nginx's, and no client sees it.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
-
-/// Paths with a longer alphanumeric run than the id of a key has are redacted: it may be
-/// part of a key. Order ids, which are digits alone, have up to 19.
-const LONGEST_RUN: usize = 12;
-const LONGEST_NUMBER: usize = 19;
 
 /// A request under way.
 pub struct RequestScope {
@@ -45,6 +39,9 @@ pub struct RequestScope {
     pub client: IpAddr,
     /// What the rate limit headers say.
     pub limit_status: Option<RateLimitStatus>,
+    user_agent: Option<HeaderValue>,
+    /// The account of its valid key.
+    pub account: Option<i64>,
     /// The id of its valid key.
     pub key_id: Option<Arc<str>>,
     /// Why it was refused, for the log: a constant of ours.
@@ -68,6 +65,8 @@ impl RequestScope {
             request_id: context.request_id.clone(),
             client,
             limit_status: None,
+            user_agent: request.headers().get(header::USER_AGENT).cloned(),
+            account: None,
             key_id: None,
             refusal: None,
             is_deprecated: false,
@@ -127,22 +126,30 @@ impl RequestScope {
     /// outside the limits: no header is set.
     pub fn finish_unlimited(mut self, response: Response<Body>) -> Response<Body> {
         self.is_finished = true;
-        self.record(response.status());
-        if self.method == Method::HEAD { without_body(response) } else { response }
+        let is_head = self.method == Method::HEAD;
+        let bytes = if is_head { Some(0) } else { response.body().size_hint().exact() };
+        self.record(response.status(), bytes);
+        if is_head { without_body(response) } else { response }
     }
 
     /// Counts and logs the request.
-    fn record(&self, status: StatusCode) {
+    fn record(&self, status: StatusCode, bytes: Option<u64>) {
         let latency = self.started.elapsed();
         self.server.metrics.requests.count(self.route, &self.method, status, latency);
-        self.server.request_log.write(self.now.wall.saturating_add(latency), || RequestLine {
+        let log = &self.server.request_log;
+        let sent = || self.user_agent.as_ref().map(HeaderValue::as_bytes);
+        let user_agent = sent().filter(|_| log.is_on()).map(redaction::user_agent);
+        log.write(self.now.wall.saturating_add(latency), || RequestLine {
             req_id: &self.request_id,
             method: self.method.as_str(),
-            path: redacted(self.uri.path()),
+            path: redaction::path(self.uri.path()),
             status: status.as_u16(),
+            bytes,
+            account: self.account,
             key_id: self.key_id.as_deref(),
             refusal: self.refusal,
             client: self.client,
+            user_agent: user_agent.as_deref(),
             latency,
         });
     }
@@ -155,38 +162,7 @@ impl Drop for RequestScope {
         if !self.is_finished
             && let Ok(status) = StatusCode::from_u16(CLIENT_CLOSED_REQUEST)
         {
-            self.record(status);
+            self.record(status, None);
         }
-    }
-}
-
-/// The path as the log may hold it: short, and without what looks like a key.
-fn redacted(path: &str) -> &str {
-    let end = path.char_indices().nth(LOGGED_PATH_CHARS).map_or(path.len(), |(end, _)| end);
-    let short = path.get(..end).unwrap_or_default();
-    let mut runs = short.split(|letter: char| !letter.is_ascii_alphanumeric());
-    let has_long_run = short.contains('%')
-        || runs.any(|run| {
-            let is_number = run.bytes().all(|byte| byte.is_ascii_digit());
-            run.len() > if is_number { LONGEST_NUMBER } else { LONGEST_RUN }
-        });
-    let begins_a_key = short.as_bytes().windows(4).any(|four| four == b"sto_");
-    if has_long_run || begins_a_key { "[withheld: it may hold a key]" } else { short }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::redacted;
-
-    #[test]
-    fn a_path_that_may_hold_a_key_is_not_logged() {
-        assert_eq!(redacted("/v1/store/orders"), "/v1/store/orders");
-        let order = "/v1/store/orders/-9223372036854775808";
-        assert_eq!(redacted(order), order);
-        assert!(!redacted("/v1/01234567890123456789").contains('9'));
-        assert!(!redacted("/v1/Ab01234567890").contains("Ab"));
-        assert!(!redacted("/v1/store/sto_live_abc").contains("sto_"));
-        assert!(!redacted("/v1/s%74o_live_abc").contains("_live_"));
-        assert_eq!(redacted(&"/é".repeat(500)).chars().count(), 200);
     }
 }

@@ -2,14 +2,15 @@
 
 use super::position::PositionCounter;
 use super::record::field_names;
-use super::{FieldValue, Fields, ParseError, Parsed, Position, Record};
+use super::{FieldValue, Fields, ParseError, Parsed, Position, Record, Unknown};
 use csv::{ReaderBuilder, StringRecord};
 
 /// Reads every row after the header row.
 pub fn read<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), ParseError> {
     let mut reader = ReaderBuilder::new().flexible(true).from_reader(text.as_bytes());
-    let columns = columns::<R>(reader.headers().map_err(ParseError::BrokenCsv)?)
-        .map_err(ParseError::Header)?;
+    let columns =
+        columns::<R>(reader.headers().map_err(ParseError::BrokenCsv)?, &mut parsed.unknown)
+            .map_err(ParseError::Header)?;
     let mut positions = PositionCounter::new(text.as_bytes());
     let mut cells = StringRecord::new();
     while reader.read_record(&mut cells).map_err(ParseError::BrokenCsv)? {
@@ -28,18 +29,38 @@ fn start_of(text: &str, cells: &StringRecord) -> usize {
     start + rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count()
 }
 
-fn columns<R: Record>(header: &StringRecord) -> Result<Vec<&'static str>, String> {
-    let columns = field_names::<R>(header.iter())?;
-    match R::REQUIRED.iter().find(|name| !columns.contains(name)) {
-        Some(name) => Err(format!("{name} is missing")),
-        None => Ok(columns),
+fn columns<R: Record>(
+    header: &StringRecord,
+    unknown: &mut Unknown,
+) -> Result<Vec<Option<&'static str>>, String> {
+    if let Some(separator) = other_separator::<R>(header) {
+        return Err(format!(
+            "here they are separated by {separator}; save the file with commas, and quote the \
+             cells that have a comma"
+        ));
     }
+    let (columns, mut problems) = field_names::<R>(header.iter(), unknown);
+    let missing = R::REQUIRED.iter().filter(|name| !columns.contains(&Some(**name)));
+    problems.extend(missing.map(|name| format!("{name} is missing")));
+    if problems.is_empty() { Ok(columns) } else { Err(problems.join("; ")) }
 }
 
-fn record<R: Record>(columns: &[&'static str], cells: &StringRecord) -> Result<R, String> {
+/// What separates the columns, as spreadsheets of many countries write them.
+fn other_separator<R: Record>(header: &StringRecord) -> Option<&'static str> {
+    let only = header.get(0).filter(|_| header.len() == 1)?;
+    let separators = [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")];
+    let names = |separator| {
+        only.split(separator).any(|name: &str| {
+            R::FIELDS.iter().any(|field| field.eq_ignore_ascii_case(name.trim().trim_matches('"')))
+        })
+    };
+    separators.into_iter().find(|(sign, _)| only.contains(*sign) && names(*sign)).map(|(_, of)| of)
+}
+
+fn record<R: Record>(columns: &[Option<&'static str>], cells: &StringRecord) -> Result<R, String> {
     if cells.len() != columns.len() {
         let (found, expected) = (cells.len(), columns.len());
         return Err(format!("has {found} cells where the header row has {expected}"));
     }
-    R::read(&Fields::new(columns, cells.iter().map(FieldValue::Cell)))
+    Fields::new(columns, cells.iter().map(FieldValue::Cell), Vec::new()).read()
 }

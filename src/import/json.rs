@@ -2,7 +2,7 @@
 
 use super::position::PositionCounter;
 use super::record::{field_names, quoted};
-use super::{FieldValue, Fields, ParseError, Parsed, Position, Record};
+use super::{FieldValue, Fields, ParseError, Parsed, Position, Record, Unknown};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -17,7 +17,8 @@ pub fn read_array<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), P
     for element in elements {
         // A raw value borrows from the text, so its address gives its offset.
         let offset = element.get().as_ptr().addr() - text.as_ptr().addr();
-        parsed.add(positions.position_at(offset), record(element.get()));
+        let record = record(element.get(), &mut parsed.unknown);
+        parsed.add(positions.position_at(offset), record);
     }
     Ok(())
 }
@@ -25,11 +26,12 @@ pub fn read_array<R: Record>(text: &str, parsed: &mut Parsed<R>) -> Result<(), P
 /// Reads an object from every line that is not blank.
 pub fn read_lines<R: Record>(text: &str, parsed: &mut Parsed<R>) {
     for (line, text) in (1..).zip(text.split('\n')).filter(|(_, text)| !text.trim().is_empty()) {
-        parsed.add(Position { line, column: 0 }, record(text));
+        let record = record(text, &mut parsed.unknown);
+        parsed.add(Position { line, column: 0 }, record);
     }
 }
 
-fn record<R: Record>(text: &str) -> Result<R, String> {
+fn record<R: Record>(text: &str, unknown: &mut Unknown) -> Result<R, String> {
     if !text.trim_start().starts_with('{') {
         return Err(format!("must be a JSON object, not {}", quoted(text.trim())));
     }
@@ -37,8 +39,9 @@ fn record<R: Record>(text: &str) -> Result<R, String> {
         let error = error.to_string().replace(" at line 1 column ", " at column ");
         format!("is not valid JSON: {error}")
     })?;
-    let names = field_names::<R>(names.iter().map(|Name(name)| name.as_ref()))?;
-    R::read(&Fields::new(&names, values.into_iter().map(FieldValue::Json)))
+    let names = names.iter().map(|Name(name)| name.as_ref());
+    let (names, problems) = field_names::<R>(names, unknown);
+    Fields::new(&names, values.into_iter().map(FieldValue::Json), problems).read()
 }
 
 /// The members of an object in order, including repeated names, which a map

@@ -1,7 +1,7 @@
 //! The outcome of reading a file: its valid rows and its invalid ones, or why it
 //! cannot be read at all.
 
-use super::{BadRows, Position, Record};
+use super::{BadRows, Position, Record, Unknown};
 
 /// A record and where it begins in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Parsed<R> {
     pub rows: Vec<ParsedRow<R>>,
     /// All other rows.
     pub bad: BadRows,
+    /// Fields whose names are unknown.
+    pub unknown: Unknown,
 }
 
 /// Why a file cannot be read at all.
@@ -46,9 +48,10 @@ pub enum ParseError {
     BrokenCsv(#[source] ::csv::Error),
 }
 
-impl<R> Default for Parsed<R> {
-    fn default() -> Parsed<R> {
-        Parsed { rows: Vec::new(), bad: BadRows::default() }
+impl<R> Parsed<R> {
+    /// No row yet.
+    pub(super) fn new(unknown: Unknown) -> Parsed<R> {
+        Parsed { rows: Vec::new(), bad: BadRows::default(), unknown }
     }
 }
 

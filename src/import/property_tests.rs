@@ -1,6 +1,6 @@
 //! Generated input: any bytes, valid records in every format, one invalid field.
 
-use super::{ParseError, Parsed, Record, parse};
+use super::{ParseError, Parsed, Record, Unknown, parse};
 use crate::property_config::config;
 use crate::store::NewOrder;
 use chrono::{DateTime, Utc};
@@ -60,7 +60,7 @@ proptest! {
         let mut rows: Vec<Value> = orders.iter().map(order_json).collect();
         rows[row][field] = value;
         for (text, first_line) in files::<NewOrder>(&rows).iter().zip([2, 2, 1]) {
-            let parsed = parse::<NewOrder>(text.as_bytes()).unwrap();
+            let parsed = parse::<NewOrder>(text.as_bytes(), Unknown::Refused).unwrap();
             prop_assert_eq!(parsed.rows.len(), orders.len() - 1, "{}", text);
             prop_assert_eq!(parsed.bad.count(), 1);
             let bad = &parsed.bad.first()[0];
@@ -75,8 +75,8 @@ proptest! {
 fn check_places(content: &[u8]) {
     let lines = content.split(|byte| *byte == b'\n').count();
     let on_a_line = |line: usize| assert!((1..=lines).contains(&line), "line {line} of {lines}");
-    match parse::<NewOrder>(content) {
-        Ok(Parsed { rows, bad }) => {
+    match parse::<NewOrder>(content, Unknown::Refused) {
+        Ok(Parsed { rows, bad, .. }) => {
             rows.iter().for_each(|row| on_a_line(row.position.line));
             bad.first().iter().for_each(|row| on_a_line(row.position.line));
             assert!(rows.windows(2).all(|pair| pair[0].record.id < pair[1].record.id));
@@ -189,7 +189,7 @@ fn files<R: Record>(rows: &[Value]) -> [String; 3] {
 
 /// The records of a file without invalid rows.
 fn valid<R: Record>(text: &str) -> Vec<R> {
-    let Parsed { rows, bad } = parse(text.as_bytes()).unwrap();
+    let Parsed { rows, bad, .. } = parse(text.as_bytes(), Unknown::Refused).unwrap();
     assert_eq!(bad.count(), 0, "{bad}");
     rows.into_iter().map(|row| row.record).collect()
 }

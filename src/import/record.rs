@@ -3,6 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// A type of record that an operator imports.
 pub trait Record: Sized {
@@ -13,56 +14,111 @@ pub trait Record: Sized {
     /// The fields that every record has.
     const REQUIRED: &'static [&'static str];
 
-    /// The record, or what is wrong with it.
-    fn read(fields: &Fields<'_>) -> Result<Self, String>;
+    /// The record; none if a field was invalid, which `fields` then knows.
+    fn read(fields: &mut Fields<'_>) -> Option<Self>;
 
     /// Its id, unique among records of its type.
     fn id(&self) -> i64;
+
+    /// All its integers of 64 bits.
+    fn integers(&self) -> impl Iterator<Item = i64>;
 }
 
-/// The record's own names for these, which must be known and different.
+/// The record's own names for these, in any letter case; none where a name is ignored. With
+/// them, what is wrong.
 pub fn field_names<'n, R: Record>(
     names: impl Iterator<Item = &'n str>,
-) -> Result<Vec<&'static str>, String> {
-    let mut known = Vec::with_capacity(R::FIELDS.len());
+    unknown: &mut Unknown,
+) -> (Vec<Option<&'static str>>, Vec<String>) {
+    let (mut known, mut problems) = (Vec::with_capacity(R::FIELDS.len()), Vec::new());
     for name in names {
-        let field = R::FIELDS.iter().find(|field| **field == name).ok_or_else(|| {
-            format!("{} is unknown; the names are {}", quoted(name), R::FIELDS.join(", "))
-        })?;
-        if known.contains(field) {
-            return Err(format!("{field} is given twice"));
+        let field = R::FIELDS.iter().copied().find(|field| field.eq_ignore_ascii_case(name));
+        match field {
+            None if !unknown.ignore(name) => problems.push(format!(
+                "{} is unknown; the names are {}",
+                quoted(name),
+                R::FIELDS.join(", ")
+            )),
+            Some(field) if known.contains(&Some(field)) => {
+                problems.push(format!("{field} is given twice"));
+            }
+            _ => {}
         }
-        known.push(*field);
+        known.push(field);
     }
-    Ok(known)
+    (known, problems)
 }
 
-/// The fields of one record.
-pub struct Fields<'a>(Vec<(&'static str, FieldValue<'a>)>);
+/// How many unknown names are kept.
+const KEPT_NAMES: usize = 20;
+
+/// What is done with fields whose names are unknown.
+#[derive(Debug)]
+pub enum Unknown {
+    /// They are problems.
+    Refused,
+    /// They are ignored; the names of the first that were.
+    Ignored(BTreeSet<String>),
+}
+
+impl Unknown {
+    /// Whether a field of this name is ignored.
+    fn ignore(&mut self, name: &str) -> bool {
+        let Unknown::Ignored(names) = self else { return false };
+        if names.len() < KEPT_NAMES && !names.contains(name) {
+            names.insert(name.to_string());
+        }
+        true
+    }
+}
+
+/// The fields of one record, and what is wrong with them.
+pub struct Fields<'a> {
+    fields: Vec<(&'static str, FieldValue<'a>)>,
+    problems: Vec<String>,
+}
 
 impl<'a> Fields<'a> {
-    /// Pairs the names with the values.
-    pub fn new(names: &[&'static str], values: impl Iterator<Item = FieldValue<'a>>) -> Self {
-        Fields(names.iter().copied().zip(values).collect())
+    /// Pairs the names with the values. `problems` are those of the names.
+    pub fn new(
+        names: &[Option<&'static str>],
+        values: impl Iterator<Item = FieldValue<'a>>,
+        problems: Vec<String>,
+    ) -> Self {
+        let fields = names.iter().zip(values).filter_map(|(name, value)| Some(((*name)?, value)));
+        Fields { fields: fields.collect(), problems }
+    }
+
+    /// The record, or all that is wrong with it.
+    pub fn read<R: Record>(mut self) -> Result<R, String> {
+        let record = R::read(&mut self);
+        record.filter(|_| self.problems.is_empty()).ok_or_else(|| self.problems.join("; "))
     }
 
     /// A field that every record has. `read` returns the value, or what it must be.
-    pub fn required<T>(&self, name: &str, read: ReadValue<T>) -> Result<T, String> {
-        let value = self.get(name).ok_or_else(|| format!("{name} is missing"))?;
-        read(value).map_err(|wanted| format!("{name} must be {wanted}, not {}", value.shown()))
+    pub fn required<T>(&mut self, name: &str, read: ReadValue<T>) -> Option<T> {
+        let Some(value) = self.get(name) else {
+            self.problems.push(format!("{name} is missing"));
+            return None;
+        };
+        let read = read(value);
+        read.map_err(|wanted| {
+            self.problems.push(format!("{name} must be {wanted}, not {}", value.shown()));
+        })
+        .ok()
     }
 
-    /// A field that may be absent, `null` or an empty cell.
-    pub fn optional<T>(&self, name: &str, read: ReadValue<T>) -> Result<Option<T>, String> {
+    /// A field that may be absent, `null` or an empty cell: then `Some(None)`.
+    pub fn optional<T>(&mut self, name: &str, read: ReadValue<T>) -> Option<Option<T>> {
         match self.get(name) {
-            None => Ok(None),
-            Some(FieldValue::Json(raw)) if raw.get() == "null" => Ok(None),
+            None => Some(None),
+            Some(FieldValue::Json(raw)) if raw.get() == "null" => Some(None),
             Some(_) => self.required(name, read).map(Some),
         }
     }
 
     fn get(&self, name: &str) -> Option<FieldValue<'a>> {
-        let (_, value) = self.0.iter().find(|(field, _)| *field == name)?;
+        let (_, value) = self.fields.iter().find(|(field, _)| *field == name)?;
         if matches!(value, FieldValue::Cell("")) { None } else { Some(*value) }
     }
 }

@@ -11,19 +11,29 @@ impl Record for NewOrder {
         &["id", "petId", "quantity", "shipDate", "complete", "status"];
     const REQUIRED: &'static [&'static str] = &["id", "petId", "quantity"];
 
-    fn read(fields: &Fields<'_>) -> Result<NewOrder, String> {
-        Ok(NewOrder {
-            id: fields.required("id", int64)?,
-            pet_id: fields.required("petId", int64)?,
-            quantity: fields.required("quantity", quantity)?,
-            ship_date: fields.optional("shipDate", date_time)?,
-            complete: fields.optional("complete", boolean)?.unwrap_or(false),
-            shipped: fields.optional("status", shipped)?.unwrap_or(false),
+    fn read(fields: &mut Fields<'_>) -> Option<NewOrder> {
+        // Each is read, so that all that is wrong is told.
+        let (id, pet_id) = (fields.required("id", int64), fields.required("petId", int64));
+        let quantity = fields.required("quantity", quantity);
+        let ship_date = fields.optional("shipDate", date_time);
+        let complete = fields.optional("complete", boolean);
+        let shipped = fields.optional("status", shipped);
+        Some(NewOrder {
+            id: id?,
+            pet_id: pet_id?,
+            quantity: quantity?,
+            ship_date: ship_date?,
+            complete: complete?.unwrap_or(false),
+            shipped: shipped?.unwrap_or(false),
         })
     }
 
     fn id(&self) -> i64 {
         self.id
+    }
+
+    fn integers(&self) -> impl Iterator<Item = i64> {
+        [self.id, self.pet_id].into_iter()
     }
 }
 
@@ -32,12 +42,17 @@ impl Record for Pet {
     const FIELDS: &'static [&'static str] = &["id", "name"];
     const REQUIRED: &'static [&'static str] = &["id", "name"];
 
-    fn read(fields: &Fields<'_>) -> Result<Pet, String> {
-        Ok(Pet { id: fields.required("id", int64)?, name: fields.required("name", line_of_text)? })
+    fn read(fields: &mut Fields<'_>) -> Option<Pet> {
+        let (id, name) = (fields.required("id", int64), fields.required("name", line_of_text));
+        Some(Pet { id: id?, name: name? })
     }
 
     fn id(&self) -> i64 {
         self.id
+    }
+
+    fn integers(&self) -> impl Iterator<Item = i64> {
+        std::iter::once(self.id)
     }
 }
 
@@ -50,8 +65,9 @@ fn quantity(value: FieldValue<'_>) -> Result<i32, &'static str> {
     quantity.filter(|quantity| *quantity >= 1).ok_or("an integer from 1 to 2147483647")
 }
 
+/// A cell in any letter case: a spreadsheet writes TRUE.
 fn boolean(value: FieldValue<'_>) -> Result<bool, &'static str> {
-    value.read(|cell| cell.parse().ok()).ok_or("true or false")
+    value.read(|cell| cell.to_ascii_lowercase().parse().ok()).ok_or("true or false")
 }
 
 /// Cancelled orders are not imported.

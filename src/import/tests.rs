@@ -2,10 +2,11 @@
 
 use super::*;
 use crate::store::NewOrder;
+use std::collections::BTreeSet;
 use store_orders_api::types::{Pet, utc_text};
 
 fn orders(text: &str) -> Parsed<NewOrder> {
-    parse(text.as_bytes()).unwrap()
+    parse(text.as_bytes(), Unknown::Refused).unwrap()
 }
 
 /// "line 2: what is wrong", for each bad row.
@@ -15,13 +16,16 @@ fn complaints<R>(parsed: &Parsed<R>) -> Vec<String> {
 
 /// What is wrong with the only row of a file.
 fn complaint<R: Record>(text: &str) -> String {
-    let parsed = parse::<R>(text.as_bytes()).unwrap();
+    let parsed = parse::<R>(text.as_bytes(), Unknown::Refused).unwrap();
     assert!(parsed.rows.is_empty(), "{text} was taken");
     complaints(&parsed).join("; ")
 }
 
 fn failure(content: &[u8]) -> String {
-    format!("{:#}", anyhow::Error::from(parse::<NewOrder>(content).err().unwrap()))
+    format!(
+        "{:#}",
+        anyhow::Error::from(parse::<NewOrder>(content, Unknown::Refused).err().unwrap())
+    )
 }
 
 const FULL: &str = r#"{"id":-7,"petId":3,"quantity":2,"shipDate":"2026-12-01T01:00:00.5+02:00","complete":true,"status":"shipped"}"#;
@@ -142,6 +146,48 @@ fn an_object_has_the_fields_it_has_and_each_once() {
 }
 
 #[test]
+fn all_faults_of_a_row_are_in_one_message() {
+    let header = "id,petId,quantity,shipDate,complete,status\n";
+    assert_eq!(
+        complaint::<NewOrder>(&format!("{header}x,,0,,maybe,sent\n")),
+        "line 2: id must be a 64-bit integer, not \"x\"; petId is missing; quantity must be an \
+         integer from 1 to 2147483647, not \"0\"; complete must be true or false, not \"maybe\"; \
+         status must be pending or shipped, not \"sent\""
+    );
+    assert_eq!(
+        complaint::<NewOrder>(r#"{"id":1,"Id":2,"petId":null,"colour":1,"quantity":1}"#),
+        "line 1: id is given twice; \"colour\" is unknown; the names are id, petId, quantity, \
+         shipDate, complete, status; petId must be a 64-bit integer, not null"
+    );
+    assert_eq!(
+        failure(b"id,colour,id\n"),
+        "line 1 has to name the columns, separated by commas: \"colour\" is unknown; the names \
+         are id, petId, quantity, shipDate, complete, status; id is given twice; petId is \
+         missing; quantity is missing"
+    );
+}
+
+#[test]
+fn names_and_booleans_may_be_in_any_letter_case() {
+    let parsed =
+        orders("ID,PetId,QUANTITY,shipdate,Complete,STATUS\n1,2,3,,TRUE,\n2,2,3,,False,\n");
+    assert_eq!(parsed.bad.count(), 0, "{:?}", complaints(&parsed));
+    let complete: Vec<_> = parsed.rows.iter().map(|row| row.record.complete).collect();
+    assert_eq!(complete, [true, false]);
+    assert_eq!(orders(r#"{"ID":1,"petid":2,"Quantity":3}"#).rows.len(), 1);
+}
+
+#[test]
+fn unknown_names_can_be_ignored_and_are_known_then() {
+    let text = "id,note,name,extra,note\n1,a,Rex,b,c\n2,a,,b,c\n";
+    let parsed = parse::<Pet>(text.as_bytes(), Unknown::Ignored(BTreeSet::new())).unwrap();
+    assert_eq!(complaints(&parsed), ["line 3: name is missing"]);
+    assert_eq!(parsed.rows[0].record.name, "Rex");
+    let Unknown::Ignored(names) = parsed.unknown else { panic!("none was ignored") };
+    assert!(names.iter().eq(["extra", "note"]), "{names:?}");
+}
+
+#[test]
 fn a_pet_has_a_name_of_one_line() {
     let wrong = "name must be text on one line, and not empty, not";
     assert_eq!(complaint::<Pet>(r#"{"id":1,"name":" "}"#), format!(r#"line 1: {wrong} " ""#));
@@ -152,7 +198,9 @@ fn a_pet_has_a_name_of_one_line() {
         complaint::<Pet>("id,name\n1,\"Rex\n2,Minka\n"),
         format!(r#"line 2: {wrong} "Rex\n2,Minka\n""#)
     );
-    let parsed = parse::<Pet>("name,id\n\"Rex, the \"\"dog\"\"\",1\nМурка,2\n".as_bytes()).unwrap();
+    let parsed =
+        parse::<Pet>("name,id\n\"Rex, the \"\"dog\"\"\",1\nМурка,2\n".as_bytes(), Unknown::Refused)
+            .unwrap();
     let names: Vec<_> = parsed.rows.into_iter().map(|row| row.record.name).collect();
     assert_eq!(names, [r#"Rex, the "dog""#, "Мурка"]);
 }
@@ -160,7 +208,7 @@ fn a_pet_has_a_name_of_one_line() {
 #[test]
 fn lines_are_counted_as_an_editor_counts_them() {
     let lines = |text: &str| {
-        complaints(&parse::<Pet>(text.as_bytes()).unwrap())
+        complaints(&parse::<Pet>(text.as_bytes(), Unknown::Refused).unwrap())
             .into_iter()
             .map(|complaint| complaint.split(':').next().unwrap().to_string())
             .collect::<Vec<_>>()
@@ -179,7 +227,7 @@ fn lines_are_counted_as_an_editor_counts_them() {
 
 #[test]
 fn an_id_is_in_a_file_once() {
-    let parsed = parse::<Pet>(b"id,name\n5,a\n3,b\n5,c\n5,d\n").unwrap();
+    let parsed = parse::<Pet>(b"id,name\n5,a\n3,b\n5,c\n5,d\n", Unknown::Refused).unwrap();
     assert_eq!(
         complaints(&parsed),
         [
@@ -195,7 +243,7 @@ fn an_id_is_in_a_file_once() {
 fn twenty_are_shown_and_all_are_counted() {
     let bad = |count: usize| {
         let text = format!("id,name\n{}", "x,Rex\n".repeat(count));
-        parse::<Pet>(text.as_bytes()).unwrap().bad.to_string()
+        parse::<Pet>(text.as_bytes(), Unknown::Refused).unwrap().bad.to_string()
     };
     assert!(bad(20).ends_with("\n20 bad rows"));
     let text = bad(57);
@@ -236,12 +284,19 @@ fn a_file_that_cannot_be_read_says_why() {
     );
     let header = "line 1 has to name the columns, separated by commas:";
     assert_eq!(failure(b"id,petId\n"), format!("{header} quantity is missing"));
-    assert_eq!(failure(b"id,petId,quantity,id\n"), format!("{header} id is given twice"));
+    assert_eq!(failure(b"id,petId,quantity,ID\n"), format!("{header} id is given twice"));
     let names = "the names are id, petId, quantity, shipDate, complete, status";
-    assert_eq!(
-        failure(b"id;petId;quantity\n"),
-        format!("{header} \"id;petId;quantity\" is unknown; {names}")
-    );
+    for (sign, name) in [(';', "semicolons"), ('\t', "tabs"), ('|', "bars")] {
+        let text = format!("\"Id\"{sign}petId{sign}quantity\n1{sign}2{sign}3\n");
+        assert_eq!(
+            failure(text.as_bytes()),
+            format!(
+                "{header} here they are separated by {name}; save the file with commas, and quote \
+                 the cells that have a comma"
+            )
+        );
+    }
+    assert!(failure(b"a;b\n").starts_with(&format!("{header} \"a;b\" is unknown; {names}; id is")));
 }
 
 #[test]

@@ -31,6 +31,10 @@ pub struct RequestLine<'a> {
     pub path: &'a str,
     /// Of the response.
     pub status: u16,
+    /// Of the body, if its length is known at its beginning.
+    pub bytes: Option<u64>,
+    /// The id of the account, if the key was valid.
+    pub account: Option<i64>,
     /// `key_…`, if the key was valid.
     pub key_id: Option<&'a str>,
     /// Why the key was refused, or `rate_limited` or `banned` if the key was valid: a
@@ -38,6 +42,8 @@ pub struct RequestLine<'a> {
     pub refusal: Option<&'static str>,
     /// The client's address, behind any trusted proxy.
     pub client: IpAddr,
+    /// What it calls itself, shortened and without what may be a key.
+    pub user_agent: Option<&'a str>,
     /// From the request's arrival to the head of the response.
     pub latency: Duration,
 }
@@ -46,19 +52,26 @@ impl RequestLine<'_> {
     /// Appends the line, beginning with the fields of every log line. Writing to
     /// memory cannot fail.
     fn encode(&self, responded_at: Duration, line: &mut Vec<u8>) {
-        let RequestLine { req_id, method, path, status, key_id, refusal, client, latency } = *self;
+        let RequestLine { req_id, method, path, status, bytes, account, .. } = *self;
+        let RequestLine { key_id, refusal, client, user_agent, latency, .. } = *self;
         let time = UNIX_EPOCH.checked_add(responded_at).unwrap_or(UNIX_EPOCH);
         let time = humantime::format_rfc3339_millis(time);
-        let level = Level::Info.as_short_str();
-        let _ = write!(line, r#"{{"msg":"request","level":"{level}","time":"{time}","#);
+        let level = Level::Info.as_str();
+        let _ = write!(line, r#"{{"time":"{time}","level":"{level}","msg":"request","#);
         let _ = write!(line, r#""req_id":"{req_id}","method":"{method}","path":"#);
         append(line, path);
-        let _ = write!(line, r#","status":{status},"key_id":"#);
+        let _ = write!(line, r#","status":{status},"bytes":"#);
+        append(line, bytes);
+        line.extend_from_slice(br#","account":"#);
+        append(line, account);
+        line.extend_from_slice(br#","key_id":"#);
         append(line, key_id);
         line.extend_from_slice(br#","refusal":"#);
         append(line, refusal);
         line.extend_from_slice(br#","client":"#);
         append(line, client);
+        line.extend_from_slice(br#","user_agent":"#);
+        append(line, user_agent);
         let _ = writeln!(line, r#","latency_us":{}}}"#, latency.as_micros());
     }
 }
@@ -72,6 +85,11 @@ impl RequestLog {
     /// info.
     pub fn new(buffer: Option<Arc<LogBuffer>>, log: &Logger) -> RequestLog {
         RequestLog { buffer: buffer.filter(|_| log.is_enabled(Level::Info)) }
+    }
+
+    /// Whether request lines are logged.
+    pub fn is_on(&self) -> bool {
+        self.buffer.is_some()
     }
 
     /// Logs a request that was responded to at this wall time. `request` is called
@@ -96,9 +114,12 @@ mod tests {
             method: "GET",
             path: "/v1/a\"b\\c\n\u{1}é",
             status: 404,
+            bytes: Some(17),
+            account: None,
             key_id: None,
             refusal: Some("no_key"),
             client: "2001:db8::1".parse().unwrap(),
+            user_agent: Some("a \"b\"\t\u{fffd}"),
             latency: Duration::from_nanos(1_234_567),
         };
         let at = Duration::from_millis(1_781_524_800_007);
@@ -106,22 +127,29 @@ mod tests {
         request.encode(at, &mut line);
         assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
         let mut expected = json!({
-            "msg": "request",
-            "level": "INFO",
             "time": "2026-06-15T12:00:00.007Z",
+            "level": "INFO",
+            "msg": "request",
             "req_id": request.req_id,
             "method": "GET",
             "path": request.path,
             "status": 404,
+            "bytes": 17,
+            "account": null,
             "key_id": null,
             "refusal": "no_key",
             "client": "2001:db8::1",
+            "user_agent": "a \"b\"\t\u{fffd}",
             "latency_us": 1_234,
         });
-        assert_eq!(serde_json::from_slice::<Value>(&line).unwrap(), expected);
+        // Also the order of the fields.
+        assert_eq!(std::str::from_utf8(&line).unwrap().trim_end(), expected.to_string());
 
         (request.key_id, request.refusal) = (Some("key_1"), None);
         (expected["key_id"], expected["refusal"]) = (json!("key_1"), Value::Null);
+        (request.account, request.bytes, request.user_agent) = (Some(7), None, None);
+        expected["account"] = json!(7);
+        (expected["bytes"], expected["user_agent"]) = (Value::Null, Value::Null);
         line.clear();
         request.encode(at, &mut line);
         assert_eq!(serde_json::from_slice::<Value>(&line).unwrap(), expected);

@@ -5,7 +5,9 @@ use super::report::CheckReport;
 use super::rows::{
     Account, ImportOutcome, IssuedKey, KeyRecord, NewKey, NewOrder, Rotation, Status, StoredOrder,
 };
+use crate::keys::Digest;
 use chrono::{DateTime, Utc};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
@@ -44,8 +46,9 @@ pub trait OperatorStore {
     ) -> Result<ImportOutcome, StoreError>;
 
     /// Marks all of these orders as shipped, or none: from then on they cannot be
-    /// cancelled. One that has shipped already is left as it is.
-    fn ship_orders(&self, ids: &[i64]) -> Result<(), StoreError>;
+    /// cancelled. One that has shipped already is left as it is. Returns those that were
+    /// marked.
+    fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError>;
 
     /// The order of this id, in any status.
     fn order(&self, id: i64) -> Result<Option<StoredOrder>, StoreError>;
@@ -88,6 +91,13 @@ pub trait OperatorStore {
         at: DateTime<Utc>,
     ) -> Result<(), StoreError>;
 
+    /// Gives an account another name, which no other account may have.
+    fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError>;
+
+    /// Closes an account for good, and revokes those of its keys that are not revoked: their
+    /// number is returned. A second time changes nothing. It keeps its name.
+    fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<u64, StoreError>;
+
     /// Moves an account to another plan: its limits hold from the next request.
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError>;
 
@@ -97,8 +107,8 @@ pub trait OperatorStore {
     /// The account of this name.
     fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError>;
 
-    /// Issues a key. The store keeps its digest; only the returned value has the key
-    /// itself.
+    /// Issues a key for an account that is not closed. The store keeps its digest; only the
+    /// returned value has the key itself.
     fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError>;
 
     /// Issues the successor of a key, which itself stays valid for the overlap.
@@ -113,6 +123,9 @@ pub trait OperatorStore {
 
     /// Every key that was ever issued, the oldest first.
     fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError>;
+
+    /// The key of this digest, if it was ever issued.
+    fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError>;
 
     /// What the store holds, and what is wrong with it, as of one moment.
     fn check(&self) -> Result<CheckReport, StoreError>;

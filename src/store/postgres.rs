@@ -15,7 +15,7 @@
 //! | `identity` | another id for a store that goes on from an earlier state |
 //! | `replicas` | the servers that use the store |
 //! | `migrating` | what `migrate` does |
-//! | `schema`, `schema_1.sql` | the tables and their migrations |
+//! | `schema`, `schema_*.sql` | the tables and their migrations |
 //! | `grants` | the rights of a server's role |
 //! | `command` | the connection of one command |
 //! | `columns` | columns that hold words |

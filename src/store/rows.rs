@@ -289,6 +289,8 @@ pub struct Account {
     pub limits: PlanLimits,
     /// When it was created, RFC 3339 in UTC.
     pub created_at: String,
+    /// When it was closed, RFC 3339 in UTC.
+    pub closed_at: Option<String>,
     /// How many of its keys are neither revoked nor expired.
     pub keys: i64,
 }

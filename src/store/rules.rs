@@ -62,16 +62,40 @@ pub fn imported(
     }))
 }
 
-/// An account needs a name, which lists, errors and backups show: no key, and no part of
-/// one.
-pub fn check_name(name: &str) -> Result<(), StoreError> {
-    if name.trim().is_empty() {
+/// The longest name of an account, in characters.
+const LONGEST_NAME: usize = 64;
+
+/// The name of an account as it is stored: trimmed. Lists, errors and backups show it: no key,
+/// and no part of one.
+pub fn account_name(name: &str) -> Result<&str, StoreError> {
+    let name = name.trim();
+    if name.is_empty() {
         return Err(refused("an account needs a name"));
     }
     if without_keys(name) != name {
         return Err(refused("the name of an account must not hold an API key"));
     }
-    Ok(())
+    let length = name.chars().count();
+    if length > LONGEST_NAME {
+        return Err(refused(format!(
+            "the name of an account has at most {LONGEST_NAME} characters; this one has {length}"
+        )));
+    }
+    // What debug output escapes, but for quotes, is what no terminal shows as itself.
+    let plain = name.replace(['\'', '"', '\\'], "");
+    if plain.escape_debug().to_string() != plain {
+        return Err(refused(format!(
+            "the name of an account has printable characters only, and no space but the plain \
+             one; this one is {}",
+            name.escape_debug()
+        )));
+    }
+    Ok(name)
+}
+
+/// No key is issued for a closed account.
+pub fn account_closed(name: &str) -> StoreError {
+    refused(format!("the account {name:?} is closed, and gets no keys; create another account"))
 }
 
 /// Enterprise's limits are agreed for each account; every other plan has its own.

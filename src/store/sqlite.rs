@@ -12,7 +12,7 @@
 //! | `check`, `backup` | whether a store is sound; backup and restore |
 //! | `damage` | whether a store is damaged, while it is served |
 //! | `versions`, `wal_index` | the versions, and the cheap test for a new commit |
-//! | `schema`, `schema_1.sql`, `schema_2.sql` | the tables and their migrations |
+//! | `schema`, `schema_*.sql` | the tables and their migrations |
 //! | `identity` | the id of a store, and the new one after a restore |
 //! | `connection`, `columns` | connections and transactions; columns that hold words |
 //! | `write_access`, `intent_lock` | the connection that writes; server and commands take turns |
@@ -40,6 +40,7 @@ mod write_access;
 
 pub use backup::{BackupError, CopyProgress, back_up, restore};
 pub use check::check;
+pub use directory::exists;
 pub use server_lock::{LockError, ServerLock, running_server};
 
 use super::{StoreError, WaitNotice};

@@ -114,7 +114,7 @@ fn outside_a_file_the_flag_or_the_variable_is_named() {
     let error = sandbox.run_with(&["config", "check"], &half).error();
     assert_eq!(error, "STORE_ORDERS_TLS_CERT: a certificate needs its tls_key");
     let senseless = [("STORE_ORDERS_LISTEN", "here")];
-    let error = sandbox.run_with(&["serve"], &senseless).error();
+    let error = sandbox.run_with(&["serve"], &senseless).failed_server();
     assert!(error.starts_with("STORE_ORDERS_LISTEN: invalid value \"here\": "), "{error}");
     // What a command does not take does not stop it.
     let create = ["accounts", "create", "acme", "--plan", "pro"];
@@ -148,7 +148,7 @@ fn a_store_in_postgres_needs_limits_and_a_place_for_its_counts() {
     assert!(error.contains("data_dir: ") && error.contains("name the directory"), "{error}");
     check(&["--limits", "local", "--data-dir", "counts"]).done();
     let serve = ["serve", "--store", url, "--listen", "127.0.0.1:0"];
-    assert!(sandbox.run(&serve).error().contains("limits: "));
+    assert!(sandbox.run(&serve).failed_server().contains("limits: "));
     // Nobody listens there.
     let error = sandbox.run(&["orders", "list", "--store", url]).error();
     assert!(error.contains("127.0.0.1:1") && error.contains("refused"), "{error}");
@@ -168,7 +168,7 @@ fn no_command_shows_the_password_of_a_store() {
     let environment = [("STORE_ORDERS_STORE", url.as_str())];
     shown(sandbox.run_with(&["config", "show"], &environment).done(), "store:***@");
     let serve = [&["serve", "--log-level", "off"], &settings[..]].concat();
-    shown(sandbox.run(&serve).error(), "127.0.0.1:1");
+    shown(sandbox.run(&serve).failed_server(), "127.0.0.1:1");
     shown(sandbox.run(&["orders", "list", "--store", &url]).error(), "127.0.0.1:1");
     let wrong = format!("{url}?sslmode=secret");
     let said = sandbox.run(&["orders", "list", "--store", &wrong]).usage();

@@ -24,6 +24,35 @@ fn help_is_everywhere_and_a_wrong_command_line_is_2() {
 }
 
 #[test]
+fn an_address_in_use_names_its_option_once_in_the_log() {
+    let sandbox = CliSandbox::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let other = ["--listen", "127.0.0.1:0", "--admin-listen", &address];
+    for (option, flags) in [
+        ("--listen", &["--listen", address.as_str(), "--admin-listen", "off"][..]),
+        ("--admin-listen", &other),
+    ] {
+        let error =
+            sandbox.run(&[&["serve", "--log-level", "off"], flags].concat()).failed_server();
+        assert_eq!(
+            error,
+            format!(
+                "cannot listen on {address}: another program listens there; fix: stop it, or \
+                 choose another port with {option}"
+            )
+        );
+    }
+    // A demonstration is for people.
+    let error = sandbox.run(&["demo", "--listen", &address]).error();
+    assert!(error.starts_with(&format!("cannot listen on {address}: ")), "{error}");
+    for wrong in ["here", "8080", "no-such-host.invalid:1"] {
+        let error = sandbox.run(&["serve", "--listen", wrong]).usage();
+        assert!(error.contains("write HOST:PORT"), "{error}");
+    }
+}
+
+#[test]
 fn the_document_is_the_one_that_is_served() {
     let sandbox = CliSandbox::new();
     let document = sandbox.run(&["openapi"]).done();

@@ -44,6 +44,13 @@ fn every_command_has_a_man_page() {
         let file = sandbox.path("man1").join(format!("store-orders-{name}.1"));
         let text = std::fs::read_to_string(&file).expect(&name);
         assert!(text.contains(".SH SYNOPSIS") && !text.contains("192.0.2.1"), "{text}");
+        for title in ["OPTIONS", "EXAMPLES", "\"EXIT STATUS\""] {
+            assert_eq!(text.matches(&format!(".SH {title}\n")).count(), 1, "{title}: {text}");
+        }
+        let is_demo = name == "demo";
+        for title in ["ENVIRONMENT", "FILES"] {
+            assert_eq!(text.contains(&format!(".SH {title}\n")), !is_demo, "{title}: {text}");
+        }
         if names.len() == 1 {
             let reference = format!("store\\-orders\\-{}(1)", name.replace('-', "\\-"));
             assert!(page.contains(&reference), "{reference} is not in {page}");
@@ -59,9 +66,28 @@ fn version_and_help_say_what_scripts_need() {
     assert_eq!(version, format!("store-orders {} (API {api})\n", env!("CARGO_PKG_VERSION")));
     let help = sandbox.run(&["--help"]).done();
     assert!(help.contains("Exit status: 0 success, 1 failure"), "{help}");
+    for arguments in [&["--help"][..], &["keys", "find", "--help"], &["serve", "-h"]] {
+        let help = sandbox.run(arguments).done();
+        let (own, global) = help.split_once("\nGlobal options:\n").unwrap();
+        assert!(global.contains("--data-dir") && !own.contains("--data-dir"), "{help}");
+    }
     let help = sandbox.run(&["serve", "--help"]).done();
     for part in ["[default: 127.0.0.1:8080]", "[env: STORE_ORDERS_LISTEN=]", "[default: 20s]"] {
         assert!(help.contains(part), "{part} is not in {help}");
+    }
+}
+
+#[test]
+fn a_demo_has_the_options_that_it_obeys() {
+    let sandbox = CliSandbox::new();
+    let help = sandbox.run(&["demo", "--help"]).done();
+    let options: Vec<_> = help.split_whitespace().filter(|word| word.starts_with("--")).collect();
+    assert_eq!(options, ["--listen", "--help", "--version"], "{help}");
+    for arguments in
+        [&["demo", "--data-dir", "x"][..], &["--json", "demo"], &["demo", "--limits=local"]]
+    {
+        let error = sandbox.run(arguments).usage();
+        assert!(error.contains("demo takes no --"), "{error}");
     }
 }
 

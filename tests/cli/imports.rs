@@ -39,7 +39,7 @@ fn every_format_arrives_in_the_store() {
 fn standard_input_is_a_file_too() {
     let sandbox = CliSandbox::new();
     let output = sandbox.run_with_input(&["orders", "import", "-", "--json"], CSV.as_bytes());
-    assert_eq!(output.json(), json!({"imported": 2, "skipped": 0}));
+    assert_eq!(output.json(), json!({"imported": 2, "skipped": 0, "inexactInJavascript": 0}));
     let output = sandbox.run_with_input(&["orders", "import", "-"], b"");
     assert!(output.error().starts_with("standard input: there is nothing in it; "));
 }
@@ -121,7 +121,7 @@ fn an_id_of_the_store_is_taken_unless_passed_over() {
     let expected = [(1, "pending"), (1, "cancelled"), (1, "pending")];
     assert_eq!(statuses, expected.map(|(pet, status)| (json!(pet), json!(status))));
     let again = sandbox.run_with_input(&[&skipping[..], &["--json"]].concat(), csv.as_bytes());
-    assert_eq!(again.json(), json!({"imported": 0, "skipped": 3}));
+    assert_eq!(again.json(), json!({"imported": 0, "skipped": 3, "inexactInJavascript": 0}));
 }
 
 #[test]
@@ -164,8 +164,87 @@ fn pets_are_imported_by_the_same_rules() {
     );
     assert_eq!(sandbox.store().pet(3).unwrap(), None);
     let output = sandbox.run(&["pets", "import", "more.json", "--skip-existing", "--json"]);
-    assert_eq!(output.json(), json!({"imported": 1, "skipped": 1}));
+    assert_eq!(output.json(), json!({"imported": 1, "skipped": 1, "inexactInJavascript": 0}));
     assert_eq!(sandbox.store().pet(1).unwrap().unwrap().name, "Rex");
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_and_writes_nothing() {
+    let sandbox = CliSandbox::new();
+    sandbox.write("orders.csv", CSV);
+    let dry = ["orders", "import", "orders.csv", "--dry-run"];
+    assert_eq!(sandbox.run(&dry).done(), "would import 2 orders\n");
+    assert!(!sandbox.path("store-orders-data").exists());
+    sandbox.import_pending([1001]);
+    let before = sandbox.store().poll_versions().unwrap().versions;
+    assert_eq!(
+        sandbox.run(&dry).error(),
+        "orders.csv: line 2: order 1001 is already in the store; nothing was imported; \
+         --skip-existing passes over ids that are in the store"
+    );
+    let skipping = [&dry[..], &["--skip-existing"]].concat();
+    assert_eq!(
+        sandbox.run(&skipping).done(),
+        "would import 1 order\nwould skip 1, already in the store\n"
+    );
+    assert_eq!(
+        sandbox.run(&[&skipping[..], &["--json"]].concat()).json(),
+        json!({"imported": 1, "skipped": 1, "inexactInJavascript": 0, "dryRun": true})
+    );
+    assert_eq!(sandbox.order_ids(), [1001]);
+    assert_eq!(sandbox.store().poll_versions().unwrap().versions, before);
+}
+
+#[test]
+fn ids_that_javascript_rounds_are_imported_with_a_warning() {
+    let sandbox = CliSandbox::new();
+    let csv = "id,petId,quantity\n9007199254740991,1,1\n9007199254740992,1,1\n\
+               3,-9007199254740993,1\n-9223372036854775808,9223372036854775807,1\n";
+    let import = ["orders", "import", "-"];
+    let dry = [&import[..], &["--dry-run", "--json"]].concat();
+    for (arguments, expected) in [(&dry[..], "\"inexactInJavascript\":3"), (&import, "imported 4")]
+    {
+        let output = sandbox.run_with_input(arguments, csv.as_bytes());
+        assert_eq!(output.status, 0);
+        assert!(output.stdout.contains(expected), "{}", output.stdout);
+        assert_eq!(
+            output.stderr,
+            "warning: 3 orders with an id beyond 2^53-1 (9007199254740991): JavaScript rounds \
+             it, so that a client in it may name another record\n"
+        );
+    }
+    // Those that are passed over are in the store already.
+    let again = [&import[..], &["--skip-existing"]].concat();
+    sandbox.run_with_input(&again, csv.as_bytes()).done();
+}
+
+#[test]
+fn unknown_columns_are_ignored_on_demand_and_named() {
+    let sandbox = CliSandbox::new();
+    let csv = "ID,Note,PETID,quantity,COMPLETE\n1,hello,2,3,TRUE\n";
+    let import = ["orders", "import", "-"];
+    let names = "the names are id, petId, quantity, shipDate, complete, status";
+    assert_eq!(
+        sandbox.run_with_input(&import, csv.as_bytes()).error(),
+        format!(
+            "standard input: line 1 has to name the columns, separated by commas: \"Note\" is \
+             unknown; {names}"
+        )
+    );
+    let ignoring = [&import[..], &["--ignore-unknown"]].concat();
+    assert_eq!(
+        sandbox.run_with_input(&ignoring, csv.as_bytes()).done(),
+        "imported 1 order\nignored the fields \"Note\"\n"
+    );
+    let order = sandbox.run(&["orders", "show", "1", "--json"]).json();
+    assert_eq!((&order["petId"], &order["complete"]), (&json!(2), &json!(true)));
+    let lines = "{\"id\":4,\"petId\":1,\"quantity\":1,\"a\":{}}\n\
+                 {\"id\":5,\"petId\":1,\"quantity\":1,\"b\":1,\"a\":2}\n";
+    let output = sandbox.run_with_input(&[&ignoring[..], &["--json"]].concat(), lines.as_bytes());
+    assert_eq!(
+        output.json(),
+        json!({"imported": 2, "skipped": 0, "inexactInJavascript": 0, "ignoredFields": ["a", "b"]})
+    );
 }
 
 #[test]

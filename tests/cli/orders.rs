@@ -20,7 +20,15 @@ fn shipping_is_for_all_or_none() {
     assert_eq!(status_of(&sandbox, "1"), "pending");
     // One that has shipped already stays as it is.
     let output = sandbox.run(&["orders", "ship", "1", "-3", "--json"]);
-    assert_eq!(output.json(), json!({"shipped": [1, -3]}));
+    assert_eq!(output.json(), json!({"shipped": [1], "alreadyShipped": [-3]}));
+    assert_eq!(
+        sandbox.run(&["orders", "ship", "2", "1", "-3", "2"]).done(),
+        "shipped 1 order\n2 have shipped already: -3, 1\n"
+    );
+    assert_eq!(
+        sandbox.run(&["orders", "ship", "1"]).done(),
+        "shipped 0 orders\n1 has shipped already: 1\n"
+    );
     assert_eq!(status_of(&sandbox, "1"), "shipped");
     sandbox.run(&["orders", "ship"]).usage();
     sandbox.run(&["orders", "ship", "01"]).usage();
@@ -76,7 +84,11 @@ fn a_list_can_be_narrowed() {
     let list = |arguments: &[&str]| sandbox.run(&[&["orders", "list"], arguments].concat());
     assert_eq!(
         list(&["--status", "shipped", "--limit", "1"]).done(),
-        "id  petId  quantity  shipDate  complete  status\n \
+        "id  petId  quantity  complete  status\n 2      1         1  false     shipped\n"
+    );
+    assert_eq!(
+        list(&["--status", "shipped", "--limit", "1", "--wide"]).done(),
+        "id  petId  quantity  shipDate  complete  status   cancelledAt  cancelledBy\n \
          2      1         1            false     shipped\n"
     );
     let ids = |arguments: &[&str]| {

@@ -170,7 +170,7 @@ async fn a_ban_is_one_warning_and_request_lines_say_why() {
         captured.lines("WARN").into_iter().filter(|line| line["msg"] == "key banned").collect();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert_eq!(warnings[0]["key_id"], key.id);
-    assert_eq!(warnings[0]["account_id"], account);
+    assert_eq!(warnings[0]["account"], account);
     assert_eq!(warnings[0]["seconds"], 300);
     assert_eq!(warnings[0]["until"], "2026-06-15T12:05:00Z");
     let requests = captured.lines("INFO").into_iter().filter(|line| line["msg"] == "request");

@@ -145,7 +145,7 @@ async fn a_file_of_the_first_version_is_restored() {
     setup.clock.advance(Duration::from_secs(20));
     let server = setup.restarted().serve().await;
     assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));
-    assert_eq!(captured.lines("ERRO").len(), 0);
+    assert_eq!(captured.lines("ERROR").len(), 0);
 }
 
 #[tokio::test]
@@ -178,9 +178,9 @@ async fn a_damaged_file_is_quarantined_and_the_server_starts() {
         setup.close_limits_file();
         spoil(&path);
         let spoilt = std::fs::read(&path).unwrap();
-        assert_eq!(captured.lines("ERRO").len(), 0, "{damage}");
+        assert_eq!(captured.lines("ERROR").len(), 0, "{damage}");
         let server = setup.restarted().serve().await;
-        let errors = captured.lines("ERRO");
+        let errors = captured.lines("ERROR");
         assert_eq!(errors.len(), 1, "{damage}: {errors:?}");
         assert_eq!(errors[0]["msg"], "limits file quarantined", "{damage}");
         let quarantined = quarantined(&server.setup);
@@ -193,7 +193,7 @@ async fn a_damaged_file_is_quarantined_and_the_server_starts() {
         assert_eq!(server.list_with(&key).await.rate_limit(), (100, 99, 60), "{damage}");
         let server = server.stop().await.serve().await;
         assert_eq!(server.list_with(&key).await.rate_limit(), (100, 98, 60), "{damage}");
-        assert_eq!(captured.lines("ERRO").len(), 1, "{damage}");
+        assert_eq!(captured.lines("ERROR").len(), 1, "{damage}");
     }
 }
 
@@ -235,7 +235,7 @@ async fn a_restored_store_inherits_no_window_and_no_ban() {
     assert_eq!((quarantined.len(), rows(&quarantined[0], "keys")), (1, 2));
     let server = server.stop().await.serve().await;
     server.list_with(&new).await.assert_limited("rate_limit_exceeded");
-    assert_eq!((quarantines().len(), captured.lines("ERRO").len()), (1, 0));
+    assert_eq!((quarantines().len(), captured.lines("ERROR").len()), (1, 0));
 }
 
 #[tokio::test]
@@ -252,7 +252,7 @@ async fn without_a_record_counting_goes_on_and_is_written_when_it_can_be() {
     for _ in 0..3 {
         server.setup.write_limits();
     }
-    let errors = captured.lines("ERRO");
+    let errors = captured.lines("ERROR");
     assert_eq!(errors.len(), 1, "it is logged once: {errors:?}");
     assert_eq!(errors[0]["msg"], "limits file unavailable");
     std::fs::remove_dir(&path).unwrap();
@@ -260,7 +260,7 @@ async fn without_a_record_counting_goes_on_and_is_written_when_it_can_be() {
     assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));
     let server = server.crash().await.serve().await;
     assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60), "all but the last");
-    assert_eq!(captured.lines("ERRO").len(), 1);
+    assert_eq!(captured.lines("ERROR").len(), 1);
 }
 
 #[tokio::test]
@@ -288,7 +288,7 @@ async fn what_was_saved_joins_what_was_counted_before_the_file_could_be_opened()
     server.setup.write_limits();
     other.execute_batch("ROLLBACK").unwrap();
     server.setup.write_limits();
-    assert_eq!(captured.lines("ERRO").len(), 1);
+    assert_eq!(captured.lines("ERROR").len(), 1);
 
     let crashed = server.crash().await;
     let server = crashed.serve().await;
@@ -336,12 +336,12 @@ async fn a_write_that_failed_is_made_up_for() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     server.setup.write_limits();
     server.setup.write_limits();
-    assert_eq!(captured.lines("ERRO").len(), 1);
+    assert_eq!(captured.lines("ERROR").len(), 1);
     other.execute_batch("ROLLBACK").unwrap();
     server.setup.write_limits();
     let server = server.crash().await.serve().await;
     assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));
-    assert_eq!(captured.lines("ERRO").len(), 1);
+    assert_eq!(captured.lines("ERROR").len(), 1);
 }
 
 #[tokio::test]

@@ -168,7 +168,7 @@ async fn a_damaged_store_is_named_and_refused_if_the_operator_chose_so() {
         let server = setup.serve().await;
         let origin = admin_origin(&server);
         let (level, event) =
-            if damages { ("ERRO", "is damaged") } else { ("INFO", "no damage found") };
+            if damages { ("ERROR", "is damaged") } else { ("INFO", "no damage found") };
         let logged = || async {
             let lines = log.lines(level);
             lines.iter().any(|line| line["msg"].as_str().unwrap().contains(event))

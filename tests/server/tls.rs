@@ -116,7 +116,7 @@ async fn a_bad_pair_is_rejected_and_the_old_one_stays() {
     let (server, files, _) = serve(&old, Some(&log)).await;
     let port = server.untapped_address().port();
     let rejected = |count: usize| {
-        let errors = log.lines("ERRO").into_iter();
+        let errors = log.lines("ERROR").into_iter();
         let rejected = errors.filter(|line| line["msg"] == "certificate not reloaded");
         let found = rejected.count();
         async move { found == count }

@@ -42,6 +42,7 @@ pub fn run(
     let buffer = LogBuffer::start(std::io::stderr()).map_err(system("cannot start the log"))?;
     let log = crate::log::logger(&buffer, config.log_level.level());
     log_panics(&log, &buffer);
+    info!(log, "starting"; "version" => env!("CARGO_PKG_VERSION"));
     raise_open_files(&log);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -194,7 +195,7 @@ fn create_private_files() {
 /// maximum.
 fn raise_open_files(log: &Logger) {
     match rlimit::increase_nofile_limit(u64::MAX) {
-        Ok(limit) => info!(log, "open-file limit raised"; "limit" => limit),
+        Ok(limit) => info!(log, "open files limited"; "limit" => limit),
         Err(error) => warn!(log, "open-file limit not raised"; "error" => error.to_string()),
     }
 }

@@ -20,12 +20,14 @@ use super::error::{engine, read, waited, written};
 use super::schema::require_current;
 use super::waiting::with_notice;
 use crate::config::PostgresUrl;
+use crate::keys::Digest;
 use crate::store::{
     Account, CheckReport, ImportOutcome, IssuedKey, KeyRecord, NewKey, NewOrder, OperatorStore,
     Rotation, Status, StoreError, StoredOrder, WaitNotice,
 };
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tokio::runtime::Runtime;
@@ -173,7 +175,7 @@ impl OperatorStore for PostgresCommands {
         self.import_pets(pets, skip_existing, progress)
     }
 
-    fn ship_orders(&self, ids: &[i64]) -> Result<(), StoreError> {
+    fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
         self.ship_orders(ids)
     }
 
@@ -197,6 +199,14 @@ impl OperatorStore for PostgresCommands {
         at: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         self.create_account(name, plan, own, at)
+    }
+
+    fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError> {
+        self.rename_account(name, new_name)
+    }
+
+    fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<u64, StoreError> {
+        self.close_account(name, at)
     }
 
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
@@ -229,6 +239,10 @@ impl OperatorStore for PostgresCommands {
 
     fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError> {
         self.key_records()
+    }
+
+    fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError> {
+        self.key_record(digest)
     }
 
     fn check(&self) -> Result<CheckReport, StoreError> {

@@ -115,7 +115,8 @@ async fn copy_accounts(
     transaction: &Transaction<'_>,
     backup: &Connection,
 ) -> Result<(), StoreError> {
-    let query = "SELECT id, name, plan, per_minute, per_day, created_at FROM accounts ORDER BY id";
+    let query = "SELECT id, name, plan, per_minute, per_day, created_at, closed_at
+                 FROM accounts ORDER BY id";
     copy_rows!(transaction, backup, query, "accounts", {
         "id": INT8 as i64,
         "name": TEXT as String,
@@ -123,6 +124,7 @@ async fn copy_accounts(
         "per_minute": INT8 as Option<i64>,
         "per_day": INT8 as Option<i64>,
         "created_at": TEXT as String,
+        "closed_at": TEXT as Option<String>,
     })
 }
 

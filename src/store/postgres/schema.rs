@@ -21,11 +21,18 @@ pub struct Migration {
 }
 
 /// Each brings a database of the version of its position to the next.
-pub const MIGRATIONS: &[Migration] = &[Migration {
-    what: "the tables of orders, pets, accounts and keys",
-    sql: include_str!("schema_1.sql"),
-    oldest_program: "1.0.0",
-}];
+pub const MIGRATIONS: &[Migration] = &[
+    Migration {
+        what: "the tables of orders, pets, accounts and keys",
+        sql: include_str!("schema_1.sql"),
+        oldest_program: "1.0.0",
+    },
+    Migration {
+        what: "accounts can be closed",
+        sql: include_str!("schema_2.sql"),
+        oldest_program: "1.0.0",
+    },
+];
 
 /// Held by `migrate` and `restore`, of which one at a time runs on a database: "stor", 1.
 pub const SCHEMA_LOCK: i64 = 0x7374_6f72_0000_0001;

@@ -1,10 +1,11 @@
-//! Accounts for the operator's commands: created, moved to another plan, listed.
+//! Accounts for the operator's commands: created, renamed, closed, moved to another plan,
+//! listed.
 
 use super::SqliteStore;
 use super::columns::plan_and_limits;
 use super::connection::in_transaction;
 use super::versions::raise_keys_version;
-use crate::store::rules::{account_exists, check_limits, check_name, no_account};
+use crate::store::rules::{account_closed, account_exists, account_name, check_limits, no_account};
 use crate::store::{Account, StoreError};
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -22,7 +23,7 @@ impl SqliteStore {
         at: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         check_limits(plan, own)?;
-        check_name(name)?;
+        let name = account_name(name)?;
         let (per_minute, per_day) = own.map(|own| (own.per_minute, own.per_day)).unzip();
         in_transaction(&mut self.writer.lock(), |transaction| {
             let created = transaction.execute(
@@ -34,6 +35,39 @@ impl SqliteStore {
                 return Err(account_exists(name));
             }
             Ok(raise_keys_version(transaction)?)
+        })
+    }
+
+    /// Gives an account another name, which no other account may have.
+    pub fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError> {
+        let new_name = account_name(new_name)?;
+        in_transaction(&mut self.writer.lock(), |transaction| {
+            let changed = transaction.execute(
+                "UPDATE OR IGNORE accounts SET name = ?2 WHERE name = ?1",
+                params![name, new_name],
+            )?;
+            if changed == 0 {
+                account_row(transaction, name)?;
+                return Err(account_exists(new_name));
+            }
+            Ok(raise_keys_version(transaction)?)
+        })
+    }
+
+    /// Closes an account for good, and revokes those of its keys that are not revoked.
+    pub fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<u64, StoreError> {
+        in_transaction(&mut self.writer.lock(), |transaction| {
+            let account = account_row(transaction, name)?.id;
+            transaction.execute(
+                "UPDATE accounts SET closed_at = coalesce(closed_at, ?2) WHERE id = ?1",
+                params![account, utc_text(&at)],
+            )?;
+            let revoked = transaction.execute(
+                "UPDATE keys SET revoked_at = ?2 WHERE account = ?1 AND revoked_at IS NULL",
+                params![account, at.timestamp_millis()],
+            )?;
+            raise_keys_version(transaction)?;
+            Ok(revoked as u64)
         })
     }
 
@@ -86,7 +120,7 @@ const SELECT_ACCOUNTS: &str = "
            (SELECT count(*) FROM keys
             WHERE account = accounts.id AND revoked_at IS NULL
               AND (expires_at IS NULL OR expires_at > ?1)),
-           id
+           id, closed_at
     FROM accounts";
 
 fn account(row: &Row<'_>) -> rusqlite::Result<Account> {
@@ -98,13 +132,29 @@ fn account(row: &Row<'_>) -> rusqlite::Result<Account> {
         created_at: row.get(4)?,
         keys: row.get(5)?,
         id: row.get(6)?,
+        closed_at: row.get(7)?,
     })
 }
 
-/// The row of the account of this name.
-pub fn account_row(connection: &Connection, name: &str) -> Result<i64, StoreError> {
+/// The row of an account.
+struct AccountRow {
+    id: i64,
+    is_closed: bool,
+}
+
+fn account_row(connection: &Connection, name: &str) -> Result<AccountRow, StoreError> {
     connection
-        .query_row("SELECT id FROM accounts WHERE name = ?1", [name], |row| row.get(0))
+        .query_row(
+            "SELECT id, closed_at IS NOT NULL FROM accounts WHERE name = ?1",
+            [name],
+            |row| Ok(AccountRow { id: row.get(0)?, is_closed: row.get(1)? }),
+        )
         .optional()?
         .ok_or_else(|| no_account(name))
+}
+
+/// The row of the account of this name, which must not be closed.
+pub fn open_account(connection: &Connection, name: &str) -> Result<i64, StoreError> {
+    let account = account_row(connection, name)?;
+    if account.is_closed { Err(account_closed(name)) } else { Ok(account.id) }
 }

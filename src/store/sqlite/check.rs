@@ -13,8 +13,12 @@ use rusqlite::{Connection, OpenFlags, Row};
 use std::path::Path;
 
 /// Tables and their columns that hold dates.
-const DATES: [(&str, &str); 3] =
-    [("orders", "ship_date"), ("orders", "cancelled_at"), ("accounts", "created_at")];
+const DATES: [(&str, &str); 4] = [
+    ("orders", "ship_date"),
+    ("orders", "cancelled_at"),
+    ("accounts", "created_at"),
+    ("accounts", "closed_at"),
+];
 
 /// Examines the store of this directory.
 pub fn check(directory: &Path) -> Result<CheckReport, StoreError> {
@@ -103,7 +107,13 @@ fn check_identity(report: &mut CheckReport, connection: &Connection) {
 }
 
 fn check_dates(report: &mut CheckReport, connection: &Connection) {
+    // A store of an older schema lacks some.
+    let exists = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2";
     for (table, column) in DATES {
+        let found = connection.query_row(exists, [table, column], |row| row.get::<_, i64>(0));
+        if found == Ok(0) {
+            continue;
+        }
         let mut bad = Vec::new();
         let query = format!("SELECT id, {column} FROM {table} WHERE {column} IS NOT NULL");
         let read = connection.prepare(&query).and_then(|mut statement| {

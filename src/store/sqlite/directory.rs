@@ -14,6 +14,11 @@ pub fn create(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
+/// Whether there is a store in this directory.
+pub fn exists(directory: &Path) -> bool {
+    directory.join(FILE_NAME).exists()
+}
+
 /// The store's file in this directory, which must be there.
 pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     let path = directory.join(FILE_NAME);

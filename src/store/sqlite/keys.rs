@@ -1,21 +1,21 @@
-//! Keys for the operator's commands: issued, rotated, revoked, listed.
+//! Keys for the operator's commands: issued, rotated, revoked, found, listed.
 
 use super::SqliteStore;
-use super::accounts::account_row;
+use super::accounts::open_account;
 use super::columns::parsed;
 use super::connection::in_transaction;
 use super::versions::raise_keys_version;
-use crate::keys::{ApiKey, Environment, new_key_id};
+use crate::keys::{ApiKey, Digest, Environment, new_key_id};
 use crate::store::rules::{OldKey, later, no_key, rotated};
 use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 impl SqliteStore {
     /// Issues a key. The store keeps its digest; only the returned value has the key
     /// itself.
     pub fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
         in_transaction(&mut self.writer.lock(), |transaction| {
-            let account = account_row(transaction, new.account)?;
+            let account = open_account(transaction, new.account)?;
             let expires_at = new.expires_after.map(|after| later(now_ms, after));
             let issued = insert(transaction, account, new.environment, now_ms, expires_at)?;
             raise_keys_version(transaction)?;
@@ -72,27 +72,38 @@ impl SqliteStore {
     /// Every key that was ever issued, the oldest first.
     pub fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError> {
         let connection = self.reader.lock();
-        let mut statement = connection.prepare_cached(
-            "SELECT keys.id, accounts.name, environment, issued_at, expires_at, revoked_at,
-                    used_at, successor, row, unbanned_at
-             FROM keys JOIN accounts ON accounts.id = keys.account ORDER BY row",
-        )?;
-        let records = statement.query_map([], |row| {
-            Ok(KeyRecord {
-                id: row.get(0)?,
-                account: row.get(1)?,
-                environment: parsed(row, 2)?,
-                issued_at: row.get(3)?,
-                expires_at: row.get(4)?,
-                revoked_at: row.get(5)?,
-                used_at: row.get(6)?,
-                successor: row.get(7)?,
-                row: row.get(8)?,
-                unbanned_at: row.get(9)?,
-            })
-        })?;
+        let mut statement = connection.prepare_cached(&format!("{SELECT_KEYS} ORDER BY row"))?;
+        let records = statement.query_map([], key_record)?;
         Ok(records.collect::<Result<_, _>>()?)
     }
+
+    /// The key of this digest, if it was ever issued.
+    pub fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError> {
+        let connection = self.reader.lock();
+        let query = format!("{SELECT_KEYS} WHERE digest = ?1");
+        Ok(connection.query_row(&query, [digest.0], key_record).optional()?)
+    }
+}
+
+/// Selects the columns of [`key_record`].
+const SELECT_KEYS: &str = "
+    SELECT keys.id, accounts.name, environment, issued_at, expires_at, revoked_at,
+           used_at, successor, row, unbanned_at
+    FROM keys JOIN accounts ON accounts.id = keys.account";
+
+fn key_record(row: &Row<'_>) -> rusqlite::Result<KeyRecord> {
+    Ok(KeyRecord {
+        id: row.get(0)?,
+        account: row.get(1)?,
+        environment: parsed(row, 2)?,
+        issued_at: row.get(3)?,
+        expires_at: row.get(4)?,
+        revoked_at: row.get(5)?,
+        used_at: row.get(6)?,
+        successor: row.get(7)?,
+        row: row.get(8)?,
+        unbanned_at: row.get(9)?,
+    })
 }
 
 fn old_key(connection: &Connection, key_id: &str) -> Result<OldKey, StoreError> {

@@ -4,11 +4,13 @@
 use super::SqliteStore;
 use super::check::examine;
 use super::connection::connect;
+use crate::keys::Digest;
 use crate::store::{
     Account, CheckReport, ImportOutcome, IssuedKey, KeyRecord, NewKey, NewOrder, OperatorStore,
     Rotation, Status, StoreError, StoredOrder,
 };
 use chrono::{DateTime, Utc};
+use std::collections::BTreeSet;
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 
@@ -43,7 +45,7 @@ impl OperatorStore for SqliteStore {
         self.import_pets(pets, skip_existing, progress)
     }
 
-    fn ship_orders(&self, ids: &[i64]) -> Result<(), StoreError> {
+    fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
         self.ship_orders(ids)
     }
 
@@ -67,6 +69,14 @@ impl OperatorStore for SqliteStore {
         at: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         self.create_account(name, plan, own, at)
+    }
+
+    fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError> {
+        self.rename_account(name, new_name)
+    }
+
+    fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<u64, StoreError> {
+        self.close_account(name, at)
     }
 
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
@@ -99,6 +109,10 @@ impl OperatorStore for SqliteStore {
 
     fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError> {
         self.key_records()
+    }
+
+    fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError> {
+        self.key_record(digest)
     }
 
     fn check(&self) -> Result<CheckReport, StoreError> {

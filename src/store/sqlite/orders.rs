@@ -7,6 +7,7 @@ use super::versions::{read_versions, set_orders_version};
 use crate::store::rules::can_ship;
 use crate::store::{Status, StoreError, StoredOrder};
 use rusqlite::{Connection, OptionalExtension, Row};
+use std::collections::BTreeSet;
 
 const COLUMNS: &str =
     "id, pet_id, quantity, ship_date, complete, status, cancelled_at, cancelled_by";
@@ -16,9 +17,11 @@ const PAGE_ORDERS: usize = 1_000;
 
 impl SqliteStore {
     /// Marks all of these orders as shipped, or none: from then on they cannot be
-    /// cancelled. One that has shipped already is left as it is.
-    pub fn ship_orders(&self, ids: &[i64]) -> Result<(), StoreError> {
+    /// cancelled. One that has shipped already is left as it is. Returns those that were
+    /// marked.
+    pub fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
         in_transaction(&mut self.writer.lock(), |transaction| {
+            let mut marked = BTreeSet::new();
             let version = read_versions(transaction)?.orders + 1;
             for id in ids {
                 if can_ship(*id, status_of(transaction, *id)?)? {
@@ -26,9 +29,11 @@ impl SqliteStore {
                         "UPDATE orders SET status = 'shipped', version = ?2 WHERE id = ?1",
                         [*id, version],
                     )?;
+                    marked.insert(*id);
                 }
             }
-            Ok(set_orders_version(transaction, version)?)
+            set_orders_version(transaction, version)?;
+            Ok(marked)
         })
     }
 

@@ -8,7 +8,8 @@ use std::path::Path;
 const APPLICATION_ID: i64 = 0x7374_6f72;
 
 /// Each brings a store of the version of its position to the next.
-const MIGRATIONS: [&str; 2] = [include_str!("schema_1.sql"), include_str!("schema_2.sql")];
+const MIGRATIONS: [&str; 3] =
+    [include_str!("schema_1.sql"), include_str!("schema_2.sql"), include_str!("schema_3.sql")];
 
 /// The newest version.
 const NEWEST: i64 = MIGRATIONS.len() as i64;
@@ -115,6 +116,7 @@ mod tests {
         connection.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
         connection.pragma_update(None, "user_version", 1).unwrap();
         let tables = [("versions", 3), ("orders", 9), ("pets", 2), ("accounts", 6), ("keys", 10)];
+        // Columns that came later stand after these.
         let all = |connection: &Connection| tables.map(|(name, n)| rows(connection, name, n));
         let before = all(&connection);
         migrate(&mut connection, &path).unwrap();

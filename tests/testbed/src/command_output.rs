@@ -58,6 +58,16 @@ impl CommandOutput {
         text.lines().map(ToString::to_string).collect()
     }
 
+    /// Asserts exit status 1 of a server, whose last line on standard error is the line of its
+    /// log that says why; the error.
+    pub fn failed_server(self) -> String {
+        assert_eq!((self.status, self.stdout.as_str()), (1, ""), "{}", self.stderr);
+        let lines: Result<Vec<Value>, _> = self.stderr.lines().map(serde_json::from_str).collect();
+        let last = lines.unwrap().pop().unwrap();
+        assert_eq!((&last["level"], &last["msg"]), (&"ERROR".into(), &"serve failed".into()));
+        last["error"].as_str().unwrap().to_string()
+    }
+
     /// Asserts exit status 2, a wrong command line; the error.
     pub fn usage(self) -> String {
         assert_eq!((self.status, self.stdout.as_str()), (2, ""), "{}", self.stderr);

@@ -1,9 +1,10 @@
-//! Accounts for the operator's commands: created, moved to another plan, listed.
+//! Accounts for the operator's commands: created, renamed, closed, moved to another plan,
+//! listed.
 
 use super::PostgresCommands;
 use crate::store::postgres::columns::{plan_and_limits, value};
 use crate::store::postgres::error::{read, written};
-use crate::store::rules::{account_exists, check_limits, check_name, no_account};
+use crate::store::rules::{account_closed, account_exists, account_name, check_limits, no_account};
 use crate::store::{Account, StoreError};
 use chrono::{DateTime, Utc};
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -21,7 +22,7 @@ impl PostgresCommands {
         at: DateTime<Utc>,
     ) -> Result<(), StoreError> {
         check_limits(plan, own)?;
-        check_name(name)?;
+        let name = account_name(name)?;
         let (per_minute, per_day) = columns_of(own);
         self.write_keys(async |transaction| {
             // Not ON CONFLICT, which uses up an id also for an account that is refused.
@@ -33,6 +34,33 @@ impl PostgresCommands {
                 .await
                 .map_err(written)?;
             if created == 0 { Err(account_exists(name)) } else { Ok(()) }
+        })
+    }
+
+    /// Gives an account another name, which no other account may have.
+    pub fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError> {
+        let new_name = account_name(new_name)?;
+        self.write_keys(async |transaction| {
+            let account = account_row(transaction, name).await?.id;
+            let update = "UPDATE accounts SET name = $2
+                          WHERE id = $1 AND NOT EXISTS (
+                              SELECT FROM accounts AS other WHERE name = $2 AND other.id <> $1)";
+            let changed =
+                transaction.execute(update, &[&account, &new_name]).await.map_err(written)?;
+            if changed == 0 { Err(account_exists(new_name)) } else { Ok(()) }
+        })
+    }
+
+    /// Closes an account for good, and revokes those of its keys that are not revoked.
+    pub fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<u64, StoreError> {
+        self.write_keys(async |transaction| {
+            let account = account_row(transaction, name).await?.id;
+            let close = "UPDATE accounts SET closed_at = coalesce(closed_at, $2) WHERE id = $1";
+            transaction.execute(close, &[&account, &utc_text(&at)]).await.map_err(written)?;
+            let revoke =
+                "UPDATE keys SET revoked_at = $2 WHERE account = $1 AND revoked_at IS NULL";
+            let at_ms = at.timestamp_millis();
+            transaction.execute(revoke, &[&account, &at_ms]).await.map_err(written)
         })
     }
 
@@ -78,7 +106,7 @@ const SELECT_ACCOUNTS: &str = "
            (SELECT count(*) FROM keys
             WHERE account = accounts.id AND revoked_at IS NULL
               AND (expires_at IS NULL OR expires_at > $1)),
-           id
+           id, closed_at
     FROM accounts";
 
 fn account(row: &Row) -> Result<Account, StoreError> {
@@ -90,6 +118,7 @@ fn account(row: &Row) -> Result<Account, StoreError> {
         created_at: value(row, 4)?,
         keys: value(row, 5)?,
         id: value(row, 6)?,
+        closed_at: value(row, 7)?,
     })
 }
 
@@ -97,9 +126,21 @@ fn columns_of(own: Option<PlanLimits>) -> (Option<i64>, Option<i64>) {
     own.map(|own| (i64::from(own.per_minute), i64::from(own.per_day))).unzip()
 }
 
-/// The row of the account of this name.
-pub async fn account_row(transaction: &Transaction<'_>, name: &str) -> Result<i64, StoreError> {
-    let query = "SELECT id FROM accounts WHERE name = $1";
+/// The row of an account.
+struct AccountRow {
+    id: i64,
+    is_closed: bool,
+}
+
+async fn account_row(transaction: &Transaction<'_>, name: &str) -> Result<AccountRow, StoreError> {
+    let query = "SELECT id, closed_at IS NOT NULL FROM accounts WHERE name = $1";
     let row = transaction.query_opt(query, &[&name]).await.map_err(read)?;
-    value(&row.ok_or_else(|| no_account(name))?, 0)
+    let row = &row.ok_or_else(|| no_account(name))?;
+    Ok(AccountRow { id: value(row, 0)?, is_closed: value(row, 1)? })
+}
+
+/// The row of the account of this name, which must not be closed.
+pub async fn open_account(transaction: &Transaction<'_>, name: &str) -> Result<i64, StoreError> {
+    let account = account_row(transaction, name).await?;
+    if account.is_closed { Err(account_closed(name)) } else { Ok(account.id) }
 }

@@ -12,8 +12,12 @@ use tokio_postgres::types::FromSql;
 use tokio_postgres::{IsolationLevel, Row, Transaction};
 
 /// Tables and their columns that hold dates.
-const DATES: [(&str, &str); 3] =
-    [("orders", "ship_date"), ("orders", "cancelled_at"), ("accounts", "created_at")];
+const DATES: [(&str, &str); 4] = [
+    ("orders", "ship_date"),
+    ("orders", "cancelled_at"),
+    ("accounts", "created_at"),
+    ("accounts", "closed_at"),
+];
 
 impl PostgresCommands {
     /// Examines the store as of one moment.

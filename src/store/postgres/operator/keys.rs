@@ -1,8 +1,8 @@
-//! Keys for the operator's commands: issued, rotated, revoked, listed.
+//! Keys for the operator's commands: issued, rotated, revoked, found, listed.
 
 use super::PostgresCommands;
-use super::accounts::account_row;
-use crate::keys::{ApiKey, Environment, new_key_id};
+use super::accounts::open_account;
+use crate::keys::{ApiKey, Digest, Environment, new_key_id};
 use crate::store::postgres::columns::{parsed, value};
 use crate::store::postgres::error::{read, written};
 use crate::store::rules::{OldKey, later, no_key, rotated};
@@ -14,7 +14,7 @@ impl PostgresCommands {
     /// itself.
     pub fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
         self.write_keys(async |transaction| {
-            let account = account_row(transaction, new.account).await?;
+            let account = open_account(transaction, new.account).await?;
             let expires_at = new.expires_after.map(|after| later(now_ms, after));
             insert(transaction, account, new.environment, now_ms, expires_at).await
         })
@@ -60,13 +60,26 @@ impl PostgresCommands {
 
     /// Every key that was ever issued, the oldest first.
     pub fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError> {
-        let query = "SELECT keys.id, accounts.name, environment, issued_at, expires_at, revoked_at,
-                            used_at, successor, \"row\", unbanned_at
-                     FROM keys JOIN accounts ON accounts.id = keys.account ORDER BY \"row\"";
-        let rows = self.ask(async |client| client.query(query, &[]).await.map_err(read))?;
+        let query = format!("{SELECT_KEYS} ORDER BY \"row\"");
+        let rows = self.ask(async |client| client.query(&query, &[]).await.map_err(read))?;
         rows.iter().map(key_record).collect()
     }
+
+    /// The key of this digest, if it was ever issued.
+    pub fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError> {
+        let query = format!("{SELECT_KEYS} WHERE digest = $1");
+        let digest = digest.0.as_slice();
+        let row =
+            self.ask(async |client| client.query_opt(&query, &[&digest]).await.map_err(read))?;
+        row.as_ref().map(key_record).transpose()
+    }
 }
+
+/// Selects the columns of [`key_record`].
+const SELECT_KEYS: &str = "
+    SELECT keys.id, accounts.name, environment, issued_at, expires_at, revoked_at,
+           used_at, successor, \"row\", unbanned_at
+    FROM keys JOIN accounts ON accounts.id = keys.account";
 
 fn key_record(row: &Row) -> Result<KeyRecord, StoreError> {
     Ok(KeyRecord {

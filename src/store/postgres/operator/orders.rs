@@ -5,7 +5,7 @@ use crate::store::postgres::columns::{parsed, value};
 use crate::store::postgres::error::{read, written};
 use crate::store::rules::can_ship;
 use crate::store::{Status, StoreError, StoredOrder};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use tokio_postgres::Row;
 
 const COLUMNS: &str =
@@ -17,8 +17,9 @@ const PAGE_ORDERS: usize = 5_000;
 
 impl PostgresCommands {
     /// Marks all of these orders as shipped, or none: from then on they cannot be
-    /// cancelled. One that has shipped already is left as it is.
-    pub fn ship_orders(&self, ids: &[i64]) -> Result<(), StoreError> {
+    /// cancelled. One that has shipped already is left as it is. Returns those that were
+    /// marked.
+    pub fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
         self.write_orders(async |transaction| {
             let query = "SELECT id, status FROM orders WHERE id = ANY($1)";
             let rows = transaction.query(query, &[&ids]).await.map_err(read)?;
@@ -26,17 +27,18 @@ impl PostgresCommands {
                 .iter()
                 .map(|row| Ok((value(row, 0)?, parsed(row, 1)?)))
                 .collect::<Result<HashMap<i64, Status>, StoreError>>()?;
-            let mut to_ship = Vec::new();
+            let mut to_ship = BTreeSet::new();
             for id in ids {
                 if can_ship(*id, statuses.get(id).copied())? {
-                    to_ship.push(*id);
+                    to_ship.insert(*id);
                 }
             }
             let update = "UPDATE orders SET status = 'shipped',
                               version = (SELECT coalesce(max(version), 0) + 1 FROM orders)
                           WHERE id = ANY($1)";
-            transaction.execute(update, &[&to_ship]).await.map_err(written)?;
-            Ok(())
+            let ids: Vec<i64> = to_ship.iter().copied().collect();
+            transaction.execute(update, &[&ids]).await.map_err(written)?;
+            Ok(to_ship)
         })
     }
 

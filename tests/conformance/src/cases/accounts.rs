@@ -5,7 +5,7 @@ use crate::records::{NOW_MS, now, refusal};
 use anyhow::ensure;
 use std::time::Duration;
 use store_orders::keys::Environment;
-use store_orders::store::NewKey;
+use store_orders::store::{Account, NewKey};
 use store_orders_api::plans::{Plan, PlanLimits};
 
 pub fn accounts_are_created_once_and_listed_by_name(engine: &dyn Engine) -> anyhow::Result<()> {
@@ -43,6 +43,71 @@ pub fn accounts_are_created_once_and_listed_by_name(engine: &dyn Engine) -> anyh
         ensure!(account.keys == keys, "{} keys after {after_ms} ms", account.keys);
     }
     Ok(())
+}
+
+pub fn an_account_is_renamed_and_keeps_its_keys(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    commands.create_account("  acme ", Plan::Pro, None, now())?;
+    commands.create_account("globex", Plan::Free, None, now())?;
+    let issued = commands.issue_key(&new_key("acme"), NOW_MS)?;
+    let before = (commands.account("acme", NOW_MS)?, store.keys()?.len());
+    let refused = refusal(commands.rename_account("acme", " globex"))?;
+    ensure!(refused == "there is an account \"globex\" already", "{refused}");
+    let refused = refusal(commands.rename_account("none", "other"))?;
+    ensure!(refused.starts_with("there is no account \"none\""), "{refused}");
+    let refused = refusal(commands.rename_account("none", "globex"))?;
+    ensure!(refused.starts_with("there is no account \"none\""), "{refused}");
+    let refused = refusal(commands.rename_account("acme", &"x".repeat(65)))?;
+    ensure!(refused.contains("at most 64 characters"), "{refused}");
+    for invisible in ["a\nb", "a\u{200b}b", "a\u{a0}b", "\u{7f}"] {
+        let refused = refusal(commands.rename_account("acme", invisible))?;
+        ensure!(refused.contains("printable characters only"), "{refused}");
+    }
+    commands.rename_account("acme", "acme")?;
+    let name = "“Ärzte” \"O'Neill\\\" नमस्ते 🐶";
+    commands.rename_account("acme", &format!(" {name} "))?;
+    let renamed = commands.account(name, NOW_MS)?;
+    ensure!(renamed == Account { name: name.to_string(), ..before.0 }, "{renamed:?}");
+    let found = commands.key_record(&issued.key.digest())?;
+    ensure!(found.is_some_and(|key| key.account == name) && store.keys()?.len() == before.1);
+    commands.rename_account("globex", "acme")?;
+    ensure!(commands.account("acme", NOW_MS)?.id == 2);
+    Ok(())
+}
+
+pub fn a_closed_account_has_no_key_and_gets_none(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    for name in ["acme", "globex"] {
+        commands.create_account(name, Plan::Pro, None, now())?;
+    }
+    let keys = [(); 3].map(|()| commands.issue_key(&new_key("acme"), NOW_MS));
+    let [first, ..] = keys.each_ref();
+    let first = first.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?;
+    let other = commands.issue_key(&new_key("globex"), NOW_MS)?;
+    commands.revoke_key(&first.id, NOW_MS - 5)?;
+    ensure!(commands.close_account("acme", now())? == 2);
+    let later = now() + Duration::from_secs(60);
+    ensure!(commands.close_account("acme", later)? == 0);
+    let account = commands.account("acme", NOW_MS)?;
+    ensure!(account.closed_at.as_deref() == Some("2026-12-24T09:30:00Z"), "{account:?}");
+    ensure!(account.keys == 0 && commands.account("globex", NOW_MS)?.closed_at.is_none());
+    for (digest, key) in store.keys()? {
+        ensure!(key.revoked != (digest == other.key.digest()));
+    }
+    let record = commands.key_record(&first.key.digest())?;
+    ensure!(record.is_some_and(|key| key.revoked_at == Some(NOW_MS - 5)));
+    let refused = refusal(commands.issue_key(&new_key("acme"), NOW_MS))?;
+    ensure!(refused.starts_with("the account \"acme\" is closed"), "{refused}");
+    let refused = refusal(commands.create_account("acme", Plan::Pro, None, now()))?;
+    ensure!(refused == "there is an account \"acme\" already", "{refused}");
+    let refused = refusal(commands.close_account("none", now()))?;
+    ensure!(refused.starts_with("there is no account \"none\""), "{refused}");
+    ensure!(commands.check()?.problems.is_empty());
+    Ok(())
+}
+
+fn new_key(account: &str) -> NewKey<'_> {
+    NewKey { account, environment: Environment::Production, expires_after: None }
 }
 
 pub fn plans_have_their_limits_and_enterprise_its_own(engine: &dyn Engine) -> anyhow::Result<()> {

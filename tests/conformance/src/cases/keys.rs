@@ -5,7 +5,7 @@ use crate::listing::versions;
 use crate::records::{NOW_MS, import, now, refusal};
 use anyhow::{Context, ensure};
 use std::time::Duration;
-use store_orders::keys::{Digest, Environment};
+use store_orders::keys::{ApiKey, Digest, Environment};
 use store_orders::store::{
     IssuedKey, KeyRecord, KeyRow, MIN_USE_INTERVAL_MS, NewKey, OperatorStore, Rotation, Store,
 };
@@ -178,5 +178,22 @@ pub fn each_change_of_accounts_and_keys_is_seen_by_the_next_check(
     commands.unban_key(&next.id, NOW_MS)?;
     rises("the end of a ban")?;
     commands.revoke_key(&next.id, NOW_MS)?;
-    rises("a revocation")
+    rises("a revocation")?;
+    issue(&*commands, None)?;
+    rises("another key")?;
+    commands.close_account("acme", now())?;
+    rises("the end of an account")
+}
+
+pub fn a_key_is_found_by_its_digest(engine: &dyn Engine) -> anyhow::Result<()> {
+    let commands = engine.commands()?;
+    let (first, second) = (account_and_key(&*commands)?, issue(&*commands, None)?);
+    commands.revoke_key(&second.id, NOW_MS)?;
+    for issued in [&first, &second] {
+        let found = commands.key_record(&issued.key.digest())?;
+        ensure!(found == Some(record(&*commands, &issued.id)?), "{found:?}");
+    }
+    let unknown = ApiKey::generate(Environment::Production).digest();
+    ensure!(commands.key_record(&unknown)?.is_none());
+    Ok(())
 }

@@ -41,6 +41,7 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
     commands.revoke_key(&second.id, NOW_MS + 1)?;
     commands.unban_key(&first.id, NOW_MS + 2)?;
     store.record_last_used(&[(1, NOW_MS + 3)])?;
+    commands.close_account("globex", now())?;
     Ok(store)
 }
 

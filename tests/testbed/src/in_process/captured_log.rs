@@ -50,7 +50,7 @@ impl CapturedLog {
         String::from_utf8(self.written.0.lock().unwrap().clone()).unwrap()
     }
 
-    /// The lines of this level: `ERRO`, `WARN`, `INFO`.
+    /// The lines of this level: `ERROR`, `WARN`, `INFO`.
     pub fn lines(&self, level: &str) -> Vec<serde_json::Value> {
         let text = self.text();
         let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
