@@ -78,9 +78,8 @@ impl FaultKind {
     /// How often it is drawn, beside the others.
     fn weight(self) -> usize {
         match self {
-            FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => 3,
-            FaultKind::RollingRestart | FaultKind::RedisEmptied => 1,
-            _ => 2,
+            FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => 2,
+            _ => 1,
         }
     }
 
@@ -92,7 +91,8 @@ impl FaultKind {
             FaultKind::RedisKill | FaultKind::RedisPromote | FaultKind::RollingRestart => (0, 300),
             // Until the old primary goes on.
             FaultKind::PromotePaused => (0, 700),
-            FaultKind::PromoteKilled | FaultKind::PromoteCut => (0, 300),
+            FaultKind::PromoteKilled => (0, 300),
+            FaultKind::PromoteCut => (0, 100),
             // Longer than the deadlines of what waits for it.
             FaultKind::PrimaryPause | FaultKind::StandbyPause | FaultKind::StandbyCut => {
                 (200, 5_000)
