@@ -160,6 +160,21 @@ impl Iterator for Draw {
 mod tests {
     use super::*;
 
+    /// As many faults as fit into a minute.
+    #[test]
+    fn the_seeds_of_ci_draw_all_kinds_in_their_minutes() {
+        let run = include_str!("../../../../.ci/run");
+        let line = run.lines().find(|line| line.contains("engines drills --seed")).unwrap();
+        let seeds = line.split("--seed ").skip(1).map(|seed| seed.split(' ').next().unwrap());
+        let drawn: Vec<FaultKind> = seeds
+            .flat_map(|seed| Draw::new(seed.parse().unwrap(), None).take(12))
+            .map(|fault| fault.kind)
+            .collect();
+        for kind in FaultKind::value_variants() {
+            assert!(drawn.contains(kind), "{}", kind.name());
+        }
+    }
+
     #[test]
     fn a_seed_draws_the_same_faults_and_all_kinds_of_them() {
         let drawn = |seed, only| -> Vec<String> {
