@@ -19,6 +19,6 @@ pub use effective::{EffectiveSettings, Origin, Setting};
 pub use file::{ConfigFile, check_environment};
 pub use invalid::InvalidSettings;
 pub use postgres_url::{InvalidUrl, PostgresTls, PostgresUrl, TlsMode, without_passwords};
-pub use redis_url::{InvalidRedisUrl, RedisUrl};
+pub use redis_url::{InvalidRedisUrl, RedisNode, RedisPlace, RedisTls, RedisUrl};
 pub use settings::{AdminListen, LimitsLost, LogLevel, ServerConfig};
 pub use store_settings::{LimitsPlace, StoreLocation, StoreSettings, path_parser};

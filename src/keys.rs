@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::str::FromStr;
+use store_orders_api::key_form::{CHECKSUM_CHARS, PRODUCTION_PREFIX, RANDOM_CHARS, STAGING_PREFIX};
 
 /// The environment that a server runs in and a key is valid in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
@@ -24,8 +25,8 @@ impl Environment {
     /// What every key of the environment begins with.
     pub const fn prefix(self) -> &'static str {
         match self {
-            Environment::Production => "sto_live_",
-            Environment::Staging => "sto_test_",
+            Environment::Production => PRODUCTION_PREFIX,
+            Environment::Staging => STAGING_PREFIX,
         }
     }
 
@@ -52,10 +53,9 @@ impl FromStr for Environment {
 }
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-const PREFIX_BYTES: usize = 9;
-const RANDOM_BYTES: usize = 30;
-const CHECKSUM_BYTES: usize = 6;
-const KEY_BYTES: usize = PREFIX_BYTES + RANDOM_BYTES + CHECKSUM_BYTES;
+/// Of both prefixes, which a test holds.
+const PREFIX_BYTES: usize = PRODUCTION_PREFIX.len();
+const KEY_BYTES: usize = PREFIX_BYTES + RANDOM_CHARS + CHECKSUM_CHARS;
 
 /// A whole API key. It exists only while it is issued: the store never sees it, and
 /// `Debug` does not show it.
@@ -68,11 +68,10 @@ impl fmt::Debug for ApiKey {
 }
 
 impl ApiKey {
-    /// A new key from the system's random source: 30 base-62 characters, about
-    /// 178 bits, then the checksum.
+    /// A new key from the system's random source, then the checksum.
     pub fn generate(environment: Environment) -> ApiKey {
         let mut key = environment.prefix().to_string();
-        key.push_str(&random_text(RANDOM_BYTES));
+        key.push_str(&random_text(RANDOM_CHARS));
         let checksum = checksum_of(key.as_bytes());
         key.extend(checksum.iter().map(|digit| char::from(*digit)));
         ApiKey(key)
@@ -139,7 +138,7 @@ pub fn digest_of(presented: &[u8], environment: Environment) -> Option<Digest> {
     if presented.len() != KEY_BYTES || !presented.starts_with(environment.prefix().as_bytes()) {
         return None;
     }
-    let (body, checksum) = presented.split_at_checked(PREFIX_BYTES + RANDOM_BYTES)?;
+    let (body, checksum) = presented.split_at_checked(PREFIX_BYTES + RANDOM_CHARS)?;
     let well_formed = presented.iter().skip(PREFIX_BYTES).all(u8::is_ascii_alphanumeric)
         && checksum == checksum_of(body);
     well_formed.then(|| Digest::of(presented))
@@ -147,9 +146,9 @@ pub fn digest_of(presented: &[u8], environment: Environment) -> Option<Digest> {
 
 /// CRC-32 of the body, as six base-62 digits, the highest first: it tells a mistyped key
 /// from an unknown one without a look-up.
-fn checksum_of(body: &[u8]) -> [u8; CHECKSUM_BYTES] {
+fn checksum_of(body: &[u8]) -> [u8; CHECKSUM_CHARS] {
     let mut rest = crc32fast::hash(body);
-    let mut digits = [b'0'; CHECKSUM_BYTES];
+    let mut digits = [b'0'; CHECKSUM_CHARS];
     for digit in digits.iter_mut().rev() {
         *digit = base62_digit(rest % 62);
         rest /= 62;
@@ -172,7 +171,8 @@ mod tests {
     fn a_generated_key_has_the_form_of_its_environment_alone() {
         for environment in Environment::ALL {
             let key = ApiKey::generate(environment);
-            assert_eq!(key.expose().len(), 45);
+            assert_eq!(key.expose().len(), KEY_BYTES);
+            assert_eq!(environment.prefix().len(), PREFIX_BYTES);
             assert_eq!(digest_of(key.expose().as_bytes(), environment), Some(key.digest()));
             for other in Environment::ALL.into_iter().filter(|other| *other != environment) {
                 assert_eq!(digest_of(key.expose().as_bytes(), other), None);

@@ -24,6 +24,7 @@ use async_trait::async_trait;
 use prometheus_client::metrics::counter::Counter;
 use std::net::IpAddr;
 use std::time::Duration;
+use store_orders_api::limits::{DAY_SECONDS, MINUTE_SECONDS};
 use store_orders_api::plans::PlanLimits;
 
 /// A request with a valid key.
@@ -53,8 +54,8 @@ impl Window {
     /// How long the window lasts.
     pub const fn length(self) -> Duration {
         match self {
-            Window::Minute => Duration::from_secs(60),
-            Window::Day => Duration::from_secs(86_400),
+            Window::Minute => Duration::from_secs(MINUTE_SECONDS as u64),
+            Window::Day => Duration::from_secs(DAY_SECONDS as u64),
         }
     }
 

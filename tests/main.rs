@@ -4,6 +4,7 @@
 //! - `list_orders`, `cancel_order`, `get_pet`, `docs`, `paths_and_methods`: a file
 //!   per route. `authentication`, `last_used`, `limits`: keys and limits.
 //! - `cli`: the commands. `server`: running a server. `durability`: crashes.
+//! - `client`: the generated client beside the contract.
 //! - `every_documented_answer` and `contract_check`: the wire and the document.
 //! - `testbed` starts servers, `history` records and checks what clients saw.
 #![expect(
@@ -16,6 +17,7 @@
 mod authentication;
 mod cancel_order;
 mod cli;
+mod client;
 mod contract_check;
 mod docs;
 mod durability;

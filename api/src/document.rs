@@ -5,16 +5,22 @@
 //! All of it comes from the types and constants that the server uses, never from
 //! `spec/`: a check that copies the document cannot fail.
 
+mod error;
+mod figures;
 mod introduction;
 mod responses;
 
+pub use error::DocumentError;
+
 use crate::errors::{CancelOrderError, Code, Error, GetPetError, ListOrdersError, OperationError};
+use crate::key_form;
+use crate::plans::Plan;
 use crate::types::{Order, Pet};
 use chrono::{DateTime, TimeZone, Utc};
 use serde_json::{Map, Value, json};
 
 /// The version of the API that this crate describes.
-pub const API_VERSION: &str = "1.0.2";
+pub const API_VERSION: &str = "1.1.1";
 
 /// The stability of every operation: it changes only by additions
 /// (specification, Versioning 4).
@@ -55,11 +61,6 @@ fn example_orders() -> [Order; 2] {
     ]
 }
 
-/// Why the document could not be emitted: the trait and this file disagree.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct DocumentError(String);
-
 /// The document of this API, as the server emits it.
 pub fn emitted() -> Result<Value, DocumentError> {
     let mut document = from_dropshot()?;
@@ -86,9 +87,11 @@ fn complete(document: &mut Value) -> Result<(), DocumentError> {
     components["securitySchemes"] = json!({ "apiKey": {
         "type": "http",
         "scheme": "bearer",
-        "bearerFormat": "sto_live_… or sto_test_…",
-        "description": "An API key, issued by the operator of the service.",
+        "bearerFormat": key_form::pattern(),
+        "description": "An API key, issued by the operator of the service. `bearerFormat` is \
+                        the form of every key, as a regular expression.",
     }});
+    member(document, &["info"])?["x-plans"] = plans();
     document["servers"] = servers();
     document["security"] = json!([{ "apiKey": [] }]);
     Ok(())
@@ -102,8 +105,10 @@ fn from_dropshot() -> Result<Value, DocumentError> {
         .map_err(|error| DocumentError(format!("API_VERSION {API_VERSION}: {error}")))?;
     let mut definition = api.openapi("Store Orders API", version);
     definition
-        .description(introduction::introduction())
+        .description(introduction::introduction()?)
         .contact_name("Store Orders")
+        .contact_url("https://store.example/support")
+        .contact_email("support@store.example")
         .license("MIT", "https://opensource.org/license/mit");
     definition
         .json()
@@ -119,8 +124,16 @@ fn complete_operation(document: &mut Value, operation: &Operation) -> Result<(),
         .flat_map(|methods| methods.values_mut())
         .find(|described| described["operationId"] == operation.id)
         .ok_or_else(|| DocumentError(format!("the trait has no operation {}", operation.id)))?;
-    described["x-stability"] = json!(STABILITY);
     let deprecated = described["deprecated"] == true;
+    if let Some(description) = described["description"].as_str() {
+        described["description"] = json!(figures::filled_in(description)?);
+    }
+    if deprecated {
+        described["x-sunset"] = json!(figures::sunset()?.to_string());
+    }
+    described["x-stability"] = json!(STABILITY);
+    // What the reference page draws.
+    described["x-scalar-stability"] = json!(STABILITY);
 
     let responses = described["responses"]
         .as_object_mut()
@@ -137,18 +150,34 @@ fn complete_operation(document: &mut Value, operation: &Operation) -> Result<(),
     Ok(())
 }
 
-/// Appends the known codes to the description of the error body's `code`.
+/// Lists the known codes: for programs, and in the description for people.
 fn list_codes(code: &mut Value) {
+    code["x-extensible-enum"] = json!(Code::ALL.map(Code::as_str));
+    let meanings = Code::ALL.map(|code| (code.as_str().to_string(), json!(code.meaning())));
+    code["x-enumDescriptions"] = Value::Object(meanings.into_iter().collect());
     let known: Vec<_> = Code::ALL.iter().map(|code| format!("`{}`", code.as_str())).collect();
     let description = code["description"].as_str().unwrap_or_default();
     code["description"] = json!(format!("{description} Today's codes: {}.", known.join(", ")));
 }
 
+/// The plans for programs; `null` is a figure that is agreed per account.
+fn plans() -> Value {
+    let figures = |plan: Plan| {
+        let limits = plan.limits();
+        let limits = json!({
+            "requestsPerMinute": limits.map(|limits| limits.per_minute),
+            "requestsPerDay": limits.map(|limits| limits.per_day),
+        });
+        (plan.title().to_string(), limits)
+    };
+    Plan::ALL.into_iter().map(figures).collect::<Map<_, _>>().into()
+}
+
 fn servers() -> Value {
-    let server = |name: &str, host: &str| {
+    let server = |name: &str, prefix: &str, host: &str| {
         json!({
             "url": format!("https://{{host}}{}", crate::BASE_PATH),
-            "description": name,
+            "description": format!("{name}: accepts keys that begin with {prefix}"),
             "variables": { "host": {
                 "default": host,
                 "description": "The host, which the operator of the service tells you.",
@@ -156,8 +185,8 @@ fn servers() -> Value {
         })
     };
     json!([
-        server("Production: accepts keys that begin with sto_live_", "orders.store.example"),
-        server("Staging: accepts keys that begin with sto_test_", "staging.orders.store.example"),
+        server("Production", key_form::PRODUCTION_PREFIX, "orders.store.example"),
+        server("Staging", key_form::STAGING_PREFIX, "staging.orders.store.example"),
     ])
 }
 

@@ -2,14 +2,16 @@
 //! It does not depend on the server that implements it.
 //!
 //! The document in `spec/openapi.json` is the source of truth. This crate
-//! repeats it as types ([`types`], [`errors`], [`headers`], [`plans`]) and emits
-//! a document from them ([`document`]); `cargo xtask check` compares the two.
+//! repeats it as types ([`types`], [`errors`], [`headers`], [`plans`],
+//! [`limits`], [`key_form`]) and emits a document from them ([`document`]); `cargo xtask check` compares the two.
 
 pub mod answer;
 pub mod caller;
 pub mod document;
 pub mod errors;
 pub mod headers;
+pub mod key_form;
+pub mod limits;
 pub mod plans;
 pub mod types;
 
@@ -24,7 +26,8 @@ use types::{OrderPath, PathOf, PetPath};
 pub const BASE_PATH: &str = "/v1";
 
 /// The operations of the API, with the paths of the document: relative to a
-/// base address that ends in [`BASE_PATH`].
+/// base address that ends in [`BASE_PATH`]. The document fills in dates for the
+/// names in braces.
 ///
 /// A method returns its success or one of its documented errors as an
 /// [`Answer`]. Dropshot's error type is [`Error`].
@@ -64,8 +67,10 @@ pub trait StoreOrdersApi {
     /// identifier is never used again. An order that has already shipped cannot
     /// be cancelled and is unchanged. Cancelling the same order a second time is
     /// answered with 404; of several concurrent requests exactly one is answered
-    /// with 204. After a 503, or if no response arrives, the order may have been
-    /// cancelled nevertheless: repeat the request, and take 404 as success.
+    /// with 204. After a 502, 503 or 504, or if no response arrives, the order may
+    /// have been cancelled nevertheless: repeat the request. A 404 then means that
+    /// the order is not there, possibly cancelled by an earlier attempt: take it as
+    /// success.
     #[endpoint {
         operation_id = "cancelOrder",
         method = DELETE,
@@ -80,8 +85,8 @@ pub trait StoreOrdersApi {
 
     /// Look up a pet
     ///
-    /// Deprecated since 1 December 2026: do not use it in new code. It may be
-    /// removed at any time after 1 December 2027. Every response of this path
+    /// Deprecated since {deprecated_since}: do not use it in new code. It may be
+    /// removed at any time after {sunset}. Every response of this path
     /// carries both dates in its `Deprecation` and `Sunset` headers.
     #[endpoint {
         operation_id = "getPet",

@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
+use store_orders_api::limits::KEYLESS_PER_MINUTE;
 
 /// The part of the time to stop that is left for the last counts and log lines.
 const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
@@ -45,7 +46,12 @@ pub struct ServerConfig {
     #[arg(long, value_enum, env = "STORE_ORDERS_LIMITS_LOST", default_value = "refuse")]
     pub limits_lost: LimitsLost,
     /// Requests a minute from one address without a valid key
-    #[arg(long, value_name = "N", env = "STORE_ORDERS_KEYLESS_PER_MINUTE", default_value = "1000")]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "STORE_ORDERS_KEYLESS_PER_MINUTE",
+        default_value_t = KEYLESS_PER_MINUTE
+    )]
     pub keyless_per_minute: u32,
     /// Network whose X-Forwarded-For is trusted, such as 10.0.0.0/8; may be repeated
     #[arg(

@@ -33,9 +33,11 @@ pub struct StoreSettings {
         default_value = "./store-orders-data"
     )]
     pub data_dir: PathBuf,
-    /// Where requests are counted: a Redis that several replicas count in together, with
-    /// rediss:// through TLS, or local: in this server and its data directory, so that with a
-    /// store in PostgreSQL each replica grants every account its whole plan
+    /// Where requests are counted: a Redis that several replicas count in together, named by
+    /// its address or by redis+sentinel://HOST,HOST/SERVICE, with rediss:// or
+    /// rediss+sentinel:// through TLS (?sslrootcert=FILE); or local: in this server and its
+    /// data directory, so that with a store in PostgreSQL each replica grants every account
+    /// its whole plan
     #[arg(
         long,
         global = true,
@@ -43,7 +45,8 @@ pub struct StoreSettings {
         env = "STORE_ORDERS_LIMITS"
     )]
     pub limits: Option<LimitsPlace>,
-    /// File that holds the password for that Redis; REDISCLI_AUTH works too
+    /// File that holds the password for that Redis, and for a Sentinel that asks for one;
+    /// REDISCLI_AUTH works too
     #[arg(long, global = true, value_name = "FILE", env = "STORE_ORDERS_LIMITS_PASSWORD_FILE")]
     pub limits_password_file: Option<PathBuf>,
 }

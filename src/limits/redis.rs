@@ -12,7 +12,9 @@ mod local_counts;
 mod lost_counts;
 mod names;
 mod outage;
+mod primary;
 mod report;
+mod sentinel;
 mod server_facts;
 mod session;
 
@@ -26,10 +28,11 @@ use crate::clock::Now;
 use crate::config::{LimitsLost, RedisUrl};
 use crate::log::ErrorChain;
 use async_trait::async_trait;
-use connecting::connect;
+
 use local_counts::LocalCounts;
 use lost_counts::LostCounts;
 use outage::Outage;
+use primary::{Connected, connect};
 use prometheus_client::metrics::counter::Counter;
 use session::{Ended, Queue, Session, Waiting};
 use slog::{Logger, info, warn};
@@ -41,7 +44,7 @@ use tokio::time::{sleep, timeout};
 
 /// How long to wait after a failed attempt to reach Redis: at first, and at most.
 const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
-const LONGEST_BACK_OFF: Duration = Duration::from_secs(1);
+const LONGEST_BACK_OFF: Duration = Duration::from_millis(400);
 
 /// Counts in Redis.
 #[derive(Debug)]
@@ -66,7 +69,8 @@ struct Shared {
 
 impl RedisLimits {
     /// Connects, and from then on keeps connected until this is dropped. Needs a tokio
-    /// runtime around it.
+    /// runtime around it. Fails if Redis cannot be reached, unless this server may count
+    /// alone; a Redis that no time will make fit is always an error.
     pub async fn open(
         url: RedisUrl,
         lost: LimitsLost,
@@ -82,7 +86,13 @@ impl RedisLimits {
             local: (lost == LimitsLost::Local).then(LocalCounts::default),
             log,
         });
-        let first = shared.connect().await?;
+        let first = match shared.connect().await {
+            Err(error) if error.may_pass() && shared.local.is_some() => {
+                shared.begin_outage(ErrorChain(&error).to_string());
+                None
+            }
+            first => Some(first?),
+        };
         let (waiting, queue) = mpsc::unbounded_channel();
         tokio::spawn(Arc::clone(&shared).keep_serving(first, Mutex::new(queue)));
         let addresses = InMemoryLimits::new(keyless_per_minute);
@@ -101,40 +111,51 @@ impl RedisLimits {
 }
 
 impl Shared {
-    async fn connect(&self) -> Result<redis::aio::MultiplexedConnection, ConnectError> {
-        let (connection, facts) = connect(&self.url).await?;
-        for warning in facts.warnings() {
-            warn!(self.log, "Redis can lose request counts"; "redis" => %self.url,
+    async fn connect(&self) -> Result<Connected, ConnectError> {
+        let connected = connect(&self.url).await?;
+        for warning in connected.facts.warnings() {
+            warn!(self.log, "Redis can lose request counts"; "redis" => %connected.node,
                 "why" => warning);
         }
-        Ok(connection)
+        Ok(connected)
     }
 
-    fn session(&self, connection: redis::aio::MultiplexedConnection) -> Session<'_> {
-        Session { connection, script: &self.script, counts: &self.counts }
+    fn session(&self, Connected { connection, node, facts }: Connected) -> Session<'_> {
+        self.counts.compare_histories(facts);
+        Session { connection, node, url: &self.url, script: &self.script, counts: &self.counts }
     }
 
-    async fn keep_serving(self: Arc<Self>, first: redis::aio::MultiplexedConnection, queue: Queue) {
-        let mut session = self.session(first);
-        loop {
-            let why = match session.serve(&queue).await {
-                Ended::Stopped => return,
-                Ended::Failed(error) => ErrorChain(&error).to_string(),
-            };
-            let effect = match &self.local {
-                None => "requests are refused",
-                Some(_) => "this server counts alone",
-            };
-            warn!(self.log, "request counts unavailable"; "redis" => %self.url, "error" => &why,
-                "effect" => effect);
-            self.outage.begin(why);
-            drop(session);
-            let Some(next) = self.reconnect(&queue).await else { return };
-            session = next;
-            info!(self.log, "request counts available again"; "redis" => %self.url);
+    fn begin_outage(&self, why: String) {
+        let effect = match &self.local {
+            None => "requests are refused",
+            Some(_) => "this server counts alone",
+        };
+        warn!(self.log, "request counts unavailable"; "redis" => %self.url, "error" => &why,
+            "effect" => effect);
+        self.outage.begin(why);
+    }
+
+    async fn keep_serving(self: Arc<Self>, first: Option<Connected>, queue: Queue) {
+        if let Some(first) = first {
+            let Some(()) = self.serve(self.session(first), &queue).await else { return };
+        }
+        while let Some(session) = self.reconnect(&queue).await {
+            info!(self.log, "request counts available again"; "redis" => %session.node);
             self.outage.end();
             if let Some(local) = &self.local {
                 local.forget();
+            }
+            let Some(()) = self.serve(session, &queue).await else { return };
+        }
+    }
+
+    /// Serves until Redis is lost; `None` if the server stops.
+    async fn serve(&self, session: Session<'_>, queue: &Queue) -> Option<()> {
+        match session.serve(queue).await {
+            Ended::Stopped => None,
+            ended => {
+                self.begin_outage(ErrorChain(&ended).to_string());
+                Some(())
             }
         }
     }
@@ -160,8 +181,8 @@ impl Shared {
     }
 
     async fn attempt(&self) -> Result<Session<'_>, String> {
-        let connection = self.connect().await.map_err(|error| ErrorChain(&error).to_string())?;
-        let session = self.session(connection);
+        let connected = self.connect().await.map_err(|error| ErrorChain(&error).to_string())?;
+        let session = self.session(connected);
         session.probe().await.map_err(|error| ErrorChain(&error).to_string())?;
         Ok(session)
     }

@@ -3,13 +3,9 @@
 use super::timestamp::Timestamp;
 use super::{RateLimitStatus, Window};
 use std::time::Duration;
+use store_orders_api::limits::{BAN_FORGIVEN_AFTER_HOURS, FIRST_BAN_SECONDS, MAX_BAN_SECONDS};
 
-/// The length of a first ban; each further one is twice as long.
-const FIRST_BAN_SECONDS: u32 = 300;
-/// The longest ban.
-const MAX_BAN_SECONDS: u32 = 3_600;
-/// After this long without a ban the next one is a first one again.
-const FORGIVEN_AFTER: Duration = Duration::from_secs(86_400);
+const FORGIVEN_AFTER: Duration = Duration::from_secs(BAN_FORGIVEN_AFTER_HOURS as u64 * 3_600);
 
 /// The strikes and the latest ban of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

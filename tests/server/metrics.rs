@@ -3,6 +3,7 @@
 
 use super::admin::{admin_origin, ask, setup};
 use std::collections::BTreeMap;
+use std::net::TcpStream;
 use std::time::Duration;
 use store_orders_api::document::API_VERSION;
 use store_orders_api::plans::Plan;
@@ -13,16 +14,54 @@ use testbed::{Key, wait_until};
 type Samples = BTreeMap<String, f64>;
 
 async fn samples(server: &TestServer) -> Samples {
-    let (status, text) = ask(&admin_origin(server), "/metrics").await;
-    assert_eq!(status, 200);
+    let (_, text) = scrape(server, "application/openmetrics-text").await;
     assert!(text.ends_with("# EOF\n"), "{text}");
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines
-        .map(|line| {
-            let (name, value) = line.rsplit_once(' ').unwrap();
-            (name.strip_prefix("store_orders_").unwrap().to_string(), value.parse().unwrap())
-        })
-        .collect()
+    let of_service = lines.filter_map(|line| {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        let name = name.strip_prefix("store_orders_")?;
+        Some((name.to_string(), value.parse().unwrap()))
+    });
+    of_service.collect()
+}
+
+/// The type and the text of a scrape by one who accepts this.
+async fn scrape(server: &TestServer, accept: &str) -> (String, String) {
+    let url = format!("{}/metrics", admin_origin(server));
+    let answer = reqwest::Client::new().get(url).header("accept", accept).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.headers()["vary"], "accept");
+    let content_type = answer.headers()["content-type"].to_str().unwrap().to_string();
+    (content_type, answer.text().await.unwrap())
+}
+
+#[tokio::test]
+async fn a_scrape_takes_the_format_that_it_accepts() {
+    let server = setup().serve().await;
+    let (content_type, text) = scrape(&server, "*/*").await;
+    assert_eq!(content_type, "text/plain; version=0.0.4; charset=utf-8");
+    assert!(!text.contains("# UNIT") && !text.contains("# EOF"), "{text}");
+    assert!(text.contains("\n# TYPE store_orders_requests_total counter\n"), "{text}");
+    assert!(text.contains("# TYPE store_orders_build_info gauge\n"), "{text}");
+    let (content_type, text) = scrape(&server, "application/openmetrics-text").await;
+    assert_eq!(content_type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    assert!(text.contains("\n# TYPE store_orders_requests counter\n"), "{text}");
+}
+
+#[tokio::test]
+async fn connections_and_the_process_are_measured() {
+    let server = setup().serve().await;
+    let before = samples(&server).await["open_connections"];
+    let held = TcpStream::connect(server.untapped_address()).unwrap();
+    let is = async |open: f64| samples(&server).await["open_connections"] == open;
+    wait_until("a connection is open", || is(before + 1.0)).await;
+    drop(held);
+    wait_until("it is closed", || is(before)).await;
+    let (_, text) = scrape(&server, "*/*").await;
+    for name in ["cpu_seconds_total", "resident_memory_bytes", "open_fds", "start_time_seconds"] {
+        assert!(text.contains(&format!("\nprocess_{name} ")), "{name}: {text}");
+    }
+    assert!(!text.contains("certificate_expiry"), "{text}");
 }
 
 /// Those whose name begins so and whose value is not 0, without that beginning.

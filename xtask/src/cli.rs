@@ -28,7 +28,7 @@ enum Command {
     ///
     /// Compares spec/openapi.json with its canonical form, and with what the
     /// trait in api/src emits; api/client/src/generated.rs with what the document
-    /// generates; the document with the newest published one: a breaking change
+    /// generates, and api/client/README.md with the crate's documentation; the document with the newest published one: a breaking change
     /// requires a new major version, an addition a new minor version, both an
     /// entry in CHANGELOG.md; and the files of spec/published with their
     /// checksums. Finds source files that import each other. Runs every check and
@@ -45,7 +45,8 @@ enum Command {
 
     /// Generate the client from spec/openapi.json.
     ///
-    /// Rewrites api/client/src/generated.rs and no other file.
+    /// Rewrites api/client/src/generated.rs, and api/client/README.md from the
+    /// crate's documentation, and no other file.
     #[command(after_help = concat!(
         "Example:\n",
         "  cargo xtask generate && git diff api/client",

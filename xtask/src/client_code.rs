@@ -1,5 +1,7 @@
 //! Generates the code of the client from the document. Writes no file.
 
+mod error_codes;
+
 use crate::panics::caught;
 use crate::repository::{CLIENT_CODE, DOCUMENT};
 use anyhow::Context;
@@ -26,7 +28,8 @@ pub fn client_code(document: &Value) -> anyhow::Result<String> {
     let tokens = caught(|| generator().generate_tokens(&api))
         .map_err(|panic| anyhow::anyhow!(cannot_generate(&panic)))?
         .with_context(|| format!("progenitor cannot generate a client from {DOCUMENT}"))?;
-    let file: syn::File = syn::parse2(tokens)
+    let codes = error_codes::module(document)?;
+    let file: syn::File = syn::parse2(quote::quote!(#tokens #codes))
         .with_context(|| format!("what progenitor generates from {DOCUMENT} is not Rust"))?;
     Ok(header() + &prettyplease::unparse(&file))
 }
@@ -35,7 +38,7 @@ fn generator() -> Generator {
     let mut settings = GenerationSettings::new();
     settings
         .with_interface(InterfaceStyle::Positional)
-        .with_inner_type(quote::quote!(crate::RetryPolicy))
+        .with_inner_type(quote::quote!(crate::call::Call))
         .with_derive("PartialEq")
         .with_hooks(HooksMode::Expected);
     Generator::new(&settings)

@@ -1,13 +1,15 @@
-//! `cargo xtask generate`: writes the client from the document.
+//! `cargo xtask generate`: writes the client from the document, and its README from
+//! its documentation.
 
 use crate::Outcome;
 use crate::canonical_json;
 use crate::client_code::client_code;
-use crate::repository::{CLIENT_CODE, DOCUMENT, Repository};
+use crate::client_readme::client_readme;
+use crate::repository::{CLIENT_CODE, CLIENT_DOCS, CLIENT_README, DOCUMENT, Repository};
 use anyhow::ensure;
 use std::io::Write;
 
-/// Rewrites the generated client, and no other file.
+/// Rewrites the generated client and its README, and no other file.
 pub fn generate(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let text = repository.read(DOCUMENT)?;
     let document = canonical_json::parse(DOCUMENT, &text)?;
@@ -17,12 +19,25 @@ pub fn generate(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<
         "{DOCUMENT} is not in canonical form, so it may hold a key twice; \
          `cargo xtask check` shows where"
     );
-    // An unchanged file is not compiled again.
-    if repository.read_generated(CLIENT_CODE)? == code {
-        writeln!(out, "{CLIENT_CODE} is already what {DOCUMENT} generates.")?;
-    } else {
-        repository.write(CLIENT_CODE, &code)?;
-        writeln!(out, "Wrote {CLIENT_CODE} from {DOCUMENT}.")?;
-    }
+    let readme = client_readme(&repository.read(CLIENT_DOCS)?)?;
+    write(repository, CLIENT_CODE, DOCUMENT, &code, out)?;
+    write(repository, CLIENT_README, CLIENT_DOCS, &readme, out)?;
     Ok(Outcome::Clean)
+}
+
+/// An unchanged file is not written, and so not compiled again.
+fn write(
+    repository: &Repository,
+    name: &str,
+    source: &str,
+    text: &str,
+    out: &mut dyn Write,
+) -> anyhow::Result<()> {
+    if repository.read_generated(name)? == text {
+        writeln!(out, "{name} is already what {source} generates.")?;
+    } else {
+        repository.write(name, text)?;
+        writeln!(out, "Wrote {name} from {source}.")?;
+    }
+    Ok(())
 }

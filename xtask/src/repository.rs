@@ -11,6 +11,10 @@ use std::process::Command;
 pub const DOCUMENT: &str = "spec/openapi.json";
 /// The generated client, as messages name it.
 pub const CLIENT_CODE: &str = "api/client/src/generated.rs";
+/// The file with the documentation of the client's crate, as messages name it.
+pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
+/// The README of the client's crate, as messages name it.
+pub const CLIENT_README: &str = "api/client/README.md";
 /// The changelog, as messages name it.
 pub const CHANGELOG: &str = "CHANGELOG.md";
 

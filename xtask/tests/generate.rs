@@ -5,15 +5,17 @@
 use std::fs;
 use std::path::Path;
 use xtask::generate::generate;
-use xtask::repository::{CLIENT_CODE, DOCUMENT, Repository};
+use xtask::repository::{CLIENT_CODE, CLIENT_DOCS, CLIENT_README, DOCUMENT, Repository};
 
-/// A checkout with this document and nothing else.
+/// A checkout with this document, the client's documentation and nothing else.
 fn checkout(document: &str) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     for name in [DOCUMENT, CLIENT_CODE] {
         fs::create_dir_all(root.path().join(name).parent().unwrap()).unwrap();
     }
     fs::write(root.path().join(DOCUMENT), document).unwrap();
+    let docs = Repository::here().read(CLIENT_DOCS).unwrap();
+    fs::write(root.path().join(CLIENT_DOCS), docs).unwrap();
     root
 }
 
@@ -32,10 +34,12 @@ fn writes_the_client_and_nothing_else() {
     let (real, document) = (Repository::here(), real_document());
     let root = checkout(&document);
     assert!(run(root.path()).unwrap().starts_with("Wrote api/client/src/generated.rs"));
-    assert!(run(root.path()).unwrap().contains("is already"));
+    let again = run(root.path()).unwrap();
+    assert_eq!(again.lines().filter(|line| line.contains("is already")).count(), 2, "{again}");
 
     let read = |name: &str| fs::read_to_string(root.path().join(name)).unwrap();
     assert_eq!(read(CLIENT_CODE), real.read(CLIENT_CODE).unwrap());
+    assert_eq!(read(CLIENT_README), real.read(CLIENT_README).unwrap());
     assert_eq!(read(DOCUMENT), document);
     let header: String = read(CLIENT_CODE).lines().take(2).collect();
     assert!(header.contains("cargo xtask generate") && header.contains(DOCUMENT), "{header}");

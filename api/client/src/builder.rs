@@ -1,5 +1,7 @@
 //! Makes a client from a base URL, a key and options. It sends nothing.
 
+use crate::attempt::{Attempt, Observer};
+use crate::call::Call;
 use crate::generated;
 use crate::operations::Client;
 use crate::retry::RetryPolicy;
@@ -9,6 +11,9 @@ use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The end of every base URL: the version of the API that this client speaks.
+const BASE_PATH: &str = "/v1";
 
 /// Why a client could not be made. No message holds the key.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +52,7 @@ impl Client {
             base_url: base_url.into(),
             key: key.into(),
             retry: RetryPolicy::default(),
+            observer: Observer::default(),
             connect_timeout: CONNECT_TIMEOUT,
             read_timeout: READ_TIMEOUT,
             http: None,
@@ -60,6 +66,7 @@ pub struct ClientBuilder {
     base_url: String,
     key: String,
     retry: RetryPolicy,
+    observer: Observer,
     connect_timeout: Duration,
     read_timeout: Duration,
     http: Option<reqwest::ClientBuilder>,
@@ -76,6 +83,32 @@ impl ClientBuilder {
     /// errors at once.
     pub fn without_retries(self) -> Self {
         self.retry(RetryPolicy::never())
+    }
+
+    /// Tells `observer` of every attempt to send a request, with its outcome and
+    /// the wait that follows it, for a log or metrics.
+    ///
+    /// It is called before the wait, on the task of the call, so it must not
+    /// block.
+    ///
+    /// ```
+    /// # use store_orders_client::{Client, ConnectError};
+    /// # fn example(key: String) -> Result<Client, ConnectError> {
+    /// Client::builder("https://orders.example.com/v1", key)
+    ///     .on_attempt(|attempt| {
+    ///         if attempt.wait.is_some() {
+    ///             // list_orders, attempt 1: 503 Service Unavailable (request id …);
+    ///             // next attempt in 2.0s
+    ///             eprintln!("{attempt}");
+    ///         }
+    ///     })
+    ///     .build()
+    /// # }
+    /// # example("sto_test_x".to_string()).unwrap();
+    /// ```
+    pub fn on_attempt(mut self, observer: impl Fn(&Attempt<'_>) + Send + Sync + 'static) -> Self {
+        self.observer = Observer::new(observer);
+        self
     }
 
     /// How long a connection may take to open: 10 seconds by default.
@@ -116,7 +149,8 @@ impl ClientBuilder {
             http = http.retry(reqwest::retry::never());
         }
         let http = http.build().map_err(|error| ConnectError::Http(error.into()))?;
-        let generated = generated::Client::new_with_client(&base_url, http, self.retry);
+        let call = Call::new(self.retry, self.observer);
+        let generated = generated::Client::new_with_client(&base_url, http, call);
         Ok(Client { generated })
     }
 }
@@ -127,6 +161,7 @@ impl std::fmt::Debug for ClientBuilder {
         f.debug_struct("ClientBuilder")
             .field("base_url", &self.base_url)
             .field("retry", &self.retry)
+            .field("observer", &self.observer)
             .field("connect_timeout", &self.connect_timeout)
             .field("read_timeout", &self.read_timeout)
             .finish_non_exhaustive()
@@ -142,6 +177,8 @@ fn checked_base_url(text: &str) -> Result<String, ConnectError> {
         "must not contain a user name or password: pass the key separately"
     } else if url.query().is_some() || url.fragment().is_some() {
         "must end with its path: no query and no fragment"
+    } else if !url.path().trim_end_matches('/').ends_with(BASE_PATH) {
+        "must end in /v1, the version of the API that this client speaks: append /v1"
     } else {
         return Ok(text.trim().trim_end_matches('/').to_string());
     };
@@ -169,6 +206,7 @@ mod tests {
         let base = |url: &str| checked_base_url(url).map_err(|error| error.to_string());
         assert_eq!(base("https://o.example/v1").unwrap(), "https://o.example/v1");
         assert_eq!(base("http://[::1]:80/v1/").unwrap(), "http://[::1]:80/v1");
+        assert_eq!(base("https://h/pets/v1").unwrap(), "https://h/pets/v1");
         for wrong in [
             "",
             "orders.example/v1",
@@ -176,10 +214,22 @@ mod tests {
             "https://me:secret@orders.example/v1",
             "https://orders.example/v1?key=secret",
             "https://orders.example/v1#x",
+            "https://orders.example",
+            "https://orders.example/",
+            "https://orders.example/v2",
+            "https://orders.example/v1/store/orders",
+            "https://v1",
+            "https://orders.example/xv1",
         ] {
             let message = base(wrong).unwrap_err();
             assert!(!message.contains("secret"), "{message}");
         }
+    }
+
+    #[test]
+    fn the_base_path_is_the_version_of_the_document() {
+        let version = <generated::Client as progenitor_client::ClientInfo<Call>>::api_version();
+        assert_eq!(format!("/v{}", version.split('.').next().unwrap()), BASE_PATH);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Why a call failed.
 
+use crate::call::Sent;
 use crate::error_code::ErrorCode;
+use crate::error_kind::ErrorKind;
 use crate::generated::types;
 use crate::rate_limit::RateLimit;
 use crate::response::Head;
@@ -11,7 +13,12 @@ use std::time::Duration;
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a call failed. Neither its `Display` nor its `Debug` output shows the
+/// Why a call failed.
+///
+/// Its `Display` output is one line, such as `409 order_already_shipped: Order
+/// 1000 has already shipped and cannot be cancelled. It is unchanged. (request id
+/// 5a2bd2f9-…)`. What caused a failure without a response is its
+/// [`source`](std::error::Error::source). Neither `Display` nor `Debug` shows the
 /// key.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
@@ -19,39 +26,27 @@ pub struct Error(Box<Inner>);
 #[derive(Debug)]
 struct Inner {
     kind: ErrorKind,
-    head: Option<Head>,
+    sent: Sent,
     body: Option<types::Error>,
     source: Option<Source>,
 }
 
-/// What kind of failure an [`Error`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// The server answered with an error: see [`Error::code`] and
-    /// [`Error::status`].
-    Response,
-    /// No connection could be opened, or it was lost before the response.
-    Connection,
-    /// The connection or the server took longer than the time-outs allow.
-    Timeout,
-    /// The response broke off in its body.
-    IncompleteBody,
-    /// The body of the response is not what the API documents. A proxy
-    /// in front of the service may have answered.
-    InvalidBody,
-    /// The request could not be made.
-    Request,
-}
-
 impl Error {
-    pub(crate) fn response(head: Head, body: Option<types::Error>) -> Self {
+    /// An error of the API.
+    pub(crate) fn response(sent: Sent, body: types::Error) -> Self {
         let kind = ErrorKind::Response;
-        Self(Box::new(Inner { kind, head: Some(head), body, source: None }))
+        Self(Box::new(Inner { kind, sent, body: Some(body), source: None }))
     }
 
-    pub(crate) fn without_response(kind: ErrorKind, source: impl Into<Source>) -> Self {
-        Self(Box::new(Inner { kind, head: None, body: None, source: Some(source.into()) }))
+    /// A response that is not one of the API, because of `source`.
+    pub(crate) fn undocumented(sent: Sent, source: impl Into<Source>) -> Self {
+        let is_success = sent.head.as_ref().is_some_and(|head| head.status.is_success());
+        let kind = if is_success { ErrorKind::InvalidBody } else { ErrorKind::Response };
+        Self::new(kind, sent, source)
+    }
+
+    pub(crate) fn new(kind: ErrorKind, sent: Sent, source: impl Into<Source>) -> Self {
+        Self(Box::new(Inner { kind, sent, body: None, source: Some(source.into()) }))
     }
 
     /// What kind of failure this is.
@@ -59,7 +54,8 @@ impl Error {
         self.0.kind
     }
 
-    /// The API's error code, if the server answered with one.
+    /// The API's error code. `None` if there was no response, or if it is not one
+    /// of the API: see its [`status`](Self::status) then.
     pub fn code(&self) -> Option<ErrorCode> {
         self.body().map(types::Error::error_code)
     }
@@ -95,26 +91,56 @@ impl Error {
         self.head()?.request_id()
     }
 
+    /// How many times the request was sent: 1 without a retry, 0 if it could not
+    /// be made.
+    pub fn attempts(&self) -> u32 {
+        self.0.sent.attempts
+    }
+
+    /// Whether the order is not there, possibly because an earlier attempt of
+    /// this call cancelled it: its response was lost, or was a 502, 503 or 504,
+    /// and the next attempt was answered with 404 `order_not_found`.
+    pub fn earlier_attempt_may_have_cancelled(&self) -> bool {
+        self.0.sent.may_be_done && self.code() == Some(ErrorCode::OrderNotFound)
+    }
+
     fn head(&self) -> Option<&Head> {
-        self.0.head.as_ref()
+        self.0.sent.head.as_ref()
+    }
+
+    /// What failed, without the request id.
+    fn what(&self) -> String {
+        if let (Some(body), Some(status)) = (self.body(), self.status()) {
+            let earlier = if self.earlier_attempt_may_have_cancelled() {
+                "not there, possibly cancelled by an earlier attempt: "
+            } else {
+                ""
+            };
+            return format!("{} {}: {earlier}{}", status.as_u16(), body.code, body.message);
+        }
+        let status = self.status().map(|status| format!("{status}: ")).unwrap_or_default();
+        let what = match self.kind() {
+            ErrorKind::Response => "not an error of the API, so a proxy may have answered",
+            ErrorKind::InvalidBody => "not what the API documents, so a proxy may have answered",
+            ErrorKind::IncompleteBody => "the response broke off in its body",
+            ErrorKind::Timeout => "the server did not answer in time",
+            ErrorKind::Connection => "the connection to the server failed",
+            ErrorKind::Request => "the request could not be made",
+        };
+        format!("{status}{what}")
     }
 }
 
+/// One line, whatever the response holds.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.kind(), self.body(), self.status()) {
-            (ErrorKind::Response, Some(body), Some(status)) => {
-                write!(f, "{} {}: {}", status.as_u16(), body.code, body.message)
-            }
-            (ErrorKind::Response, _, Some(status)) => write!(f, "the server answered {status}"),
-            (ErrorKind::Response, _, None) => f.write_str("the server answered with an error"),
-            (ErrorKind::Connection, ..) => f.write_str("the connection to the server failed"),
-            (ErrorKind::Timeout, ..) => f.write_str("the server did not answer in time"),
-            (ErrorKind::IncompleteBody, ..) => f.write_str("the response broke off in its body"),
-            (ErrorKind::InvalidBody, ..) => {
-                f.write_str("the body of the response is not what the API documents")
-            }
-            (ErrorKind::Request, ..) => f.write_str("the request could not be made"),
+        let line_breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+        f.write_str(&self.what().replace(line_breaks, " "))?;
+        match (self.request_id(), self.attempts()) {
+            (Some(id), 0 | 1) => write!(f, " (request id {id})"),
+            (Some(id), attempts) => write!(f, " (request id {id}, after {attempts} attempts)"),
+            (None, 0 | 1) => Ok(()),
+            (None, attempts) => write!(f, " (after {attempts} attempts)"),
         }
     }
 }
@@ -130,30 +156,73 @@ mod tests {
     use super::*;
     use reqwest::header::HeaderValue;
 
-    fn answered(body: Option<types::Error>) -> Error {
-        let headers =
-            HeaderMap::from_iter([(reqwest::header::RETRY_AFTER, HeaderValue::from_static("9"))]);
-        Error::response(Head { status: StatusCode::TOO_MANY_REQUESTS, headers }, body)
+    fn sent(status: StatusCode, attempts: u32, may_be_done: bool) -> Sent {
+        let mut headers = HeaderMap::new();
+        headers.insert("Retry-After", HeaderValue::from_static("9"));
+        headers.insert("x-request-id", HeaderValue::from_static("5a2bd2f9"));
+        Sent { attempts, may_be_done, head: Some(Head { status, headers }) }
+    }
+
+    fn body(code: &str, message: &str, status: i64) -> types::Error {
+        types::Error { code: code.to_string(), message: message.to_string(), status }
     }
 
     #[test]
     fn a_response_tells_its_code_and_headers() {
-        let (code, message) = ("rate_limit_exceeded".to_string(), "Wait.".to_string());
-        let error = answered(Some(types::Error { code, message, status: 429 }));
-        assert_eq!(error.to_string(), "429 rate_limit_exceeded: Wait.");
+        let limited = sent(StatusCode::TOO_MANY_REQUESTS, 1, false);
+        let error = Error::response(limited, body("rate_limit_exceeded", "Wait.", 429));
+        assert_eq!(error.to_string(), "429 rate_limit_exceeded: Wait. (request id 5a2bd2f9)");
         assert_eq!(error.code(), Some(ErrorCode::RateLimitExceeded));
         assert_eq!(error.status(), Some(StatusCode::TOO_MANY_REQUESTS));
+        assert_eq!((error.retry_after(), error.attempts()), (Some(Duration::from_secs(9)), 1));
+    }
+
+    #[test]
+    fn a_response_that_is_not_the_apis_tells_its_status_and_headers() {
+        let error = Error::undocumented(sent(StatusCode::BAD_GATEWAY, 5, true), "no JSON");
+        assert_eq!(
+            error.to_string(),
+            "502 Bad Gateway: not an error of the API, so a proxy may have answered \
+             (request id 5a2bd2f9, after 5 attempts)"
+        );
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Response, None));
         assert_eq!(error.retry_after(), Some(Duration::from_secs(9)));
-        let error = answered(None);
-        assert_eq!(error.to_string(), "the server answered 429 Too Many Requests");
-        assert_eq!(error.code(), None);
-        assert_eq!(error.retry_after(), Some(Duration::from_secs(9)));
+        let error = Error::undocumented(sent(StatusCode::OK, 1, false), "no JSON");
+        assert_eq!(error.kind(), ErrorKind::InvalidBody);
+    }
+
+    #[test]
+    fn a_404_says_what_an_earlier_attempt_may_have_done() {
+        let gone = || body("order_not_found", "There is no order 1.", 404);
+        let error = Error::response(sent(StatusCode::NOT_FOUND, 2, true), gone());
+        assert!(error.earlier_attempt_may_have_cancelled());
+        assert_eq!(
+            error.to_string(),
+            "404 order_not_found: not there, possibly cancelled by an earlier attempt: \
+             There is no order 1. (request id 5a2bd2f9, after 2 attempts)"
+        );
+        let first = Error::response(sent(StatusCode::NOT_FOUND, 1, false), gone());
+        let path = sent(StatusCode::NOT_FOUND, 2, true);
+        let path = Error::response(path, body("not_found", "No such path.", 404));
+        for error in [first, path] {
+            assert!(!error.earlier_attempt_may_have_cancelled(), "{error}");
+            assert!(!error.to_string().contains("earlier"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_error_is_one_line() {
+        let message = "Two\r\nlines\u{2028}and a\u{7}bell.";
+        let error =
+            Error::response(sent(StatusCode::CONFLICT, 1, false), body("a\nb", message, 409));
+        assert_eq!(error.to_string(), "409 a b: Two  lines and a bell. (request id 5a2bd2f9)");
     }
 
     #[test]
     fn without_a_response_there_is_a_source() {
-        let error = Error::without_response(ErrorKind::Connection, "reset");
-        assert_eq!(error.kind(), ErrorKind::Connection);
+        let sent = Sent { attempts: 3, ..Sent::default() };
+        let error = Error::new(ErrorKind::Connection, sent, "reset");
+        assert_eq!(error.to_string(), "the connection to the server failed (after 3 attempts)");
         assert_eq!((error.status(), error.code(), error.rate_limit()), (None, None, None));
         assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "reset");
     }

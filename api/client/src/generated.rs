@@ -81,11 +81,11 @@ pub mod types {
 #[derive(Clone, Debug)]
 /**Client for Store Orders API
 
-Version: 1.0.2*/
+Version: 1.1.1*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
-    pub(crate) inner: crate::RetryPolicy,
+    pub(crate) inner: crate::call::Call,
 }
 impl Client {
     /// Create a new client.
@@ -93,7 +93,7 @@ impl Client {
     /// `baseurl` is the base URL provided to the internal
     /// `reqwest::Client`, and should include a scheme and hostname,
     /// as well as port and a path stem if applicable.
-    pub fn new(baseurl: &str, inner: crate::RetryPolicy) -> Self {
+    pub fn new(baseurl: &str, inner: crate::call::Call) -> Self {
         #[cfg(not(target_arch = "wasm32"))]
         let client = {
             let dur = ::std::time::Duration::from_secs(15u64);
@@ -112,7 +112,7 @@ impl Client {
     pub fn new_with_client(
         baseurl: &str,
         client: reqwest::Client,
-        inner: crate::RetryPolicy,
+        inner: crate::call::Call,
     ) -> Self {
         Self {
             baseurl: baseurl.to_string(),
@@ -121,9 +121,9 @@ impl Client {
         }
     }
 }
-impl ClientInfo<crate::RetryPolicy> for Client {
+impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "1.0.2"
+        "1.1.1"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()
@@ -131,7 +131,7 @@ impl ClientInfo<crate::RetryPolicy> for Client {
     fn client(&self) -> &reqwest::Client {
         &self.client
     }
-    fn inner(&self) -> &crate::RetryPolicy {
+    fn inner(&self) -> &crate::call::Call {
         &self.inner
     }
 }
@@ -139,7 +139,7 @@ const _: () = {
     #[allow(dead_code)]
     fn assert_client_hooks()
     where
-        Client: ClientHooks<crate::RetryPolicy>,
+        Client: ClientHooks<crate::call::Call>,
     {}
 };
 #[allow(clippy::all)]
@@ -253,7 +253,7 @@ Sends a `GET` request to `/store/orders`
     }
     /**Cancel an order
 
-Cancels a pending order: it is removed from the list at once, and its identifier is never used again. An order that has already shipped cannot be cancelled and is unchanged. Cancelling the same order a second time is answered with 404; of several concurrent requests exactly one is answered with 204. After a 503, or if no response arrives, the order may have been cancelled nevertheless: repeat the request, and take 404 as success.
+Cancels a pending order: it is removed from the list at once, and its identifier is never used again. An order that has already shipped cannot be cancelled and is unchanged. Cancelling the same order a second time is answered with 404; of several concurrent requests exactly one is answered with 204. After a 502, 503 or 504, or if no response arrives, the order may have been cancelled nevertheless: repeat the request. A 404 then means that the order is not there, possibly cancelled by an earlier attempt: take it as success.
 
 Sends a `DELETE` request to `/store/orders/{orderId}`
 
@@ -318,4 +318,53 @@ Arguments:
 pub mod prelude {
     #[allow(unused_imports)]
     pub use super::Client;
+}
+/// The error codes that the document lists.
+pub mod codes {
+    /// The `code` of an error response.
+    ///
+    /// The API may add codes: [`Other`](Self::Other) holds those that this version
+    /// of the client does not know. Treat them by their status.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    #[non_exhaustive]
+    pub enum ErrorCode {
+        /// `invalid_parameter`. A path parameter is not a 64-bit integer in plain decimal. Correct the request.
+        InvalidParameter,
+        /// `unauthorized`. No API key was sent, or it is malformed, unknown, expired or revoked. Check the key.
+        Unauthorized,
+        /// `order_not_found`. There is no such order, or it is already cancelled.
+        OrderNotFound,
+        /// `pet_not_found`. There is no such pet.
+        PetNotFound,
+        /// `not_found`. There is no such path. Check the base address and the path.
+        NotFound,
+        /// `method_not_allowed`. The path does not support this method. The `Allow` header lists those that it does.
+        MethodNotAllowed,
+        /// `order_already_shipped`. The order has already shipped and cannot be cancelled. It is unchanged.
+        OrderAlreadyShipped,
+        /// `rate_limit_exceeded`. A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.
+        RateLimitExceeded,
+        /// `key_banned`. The key kept sending requests after a 429 and is temporarily banned. Stop until the time in `Retry-After` has passed.
+        KeyBanned,
+        /// `internal_error`. The server failed. Try again later.
+        InternalError,
+        /// `service_unavailable`. The server cannot reach its data. Wait for the time in `Retry-After`.
+        ServiceUnavailable,
+        /// A code that this version of the client does not know.
+        Other(String),
+    }
+    /// Each known code with its spelling, for both directions.
+    pub(crate) const KNOWN: [(ErrorCode, &str); 11usize] = [
+        (ErrorCode::InvalidParameter, "invalid_parameter"),
+        (ErrorCode::Unauthorized, "unauthorized"),
+        (ErrorCode::OrderNotFound, "order_not_found"),
+        (ErrorCode::PetNotFound, "pet_not_found"),
+        (ErrorCode::NotFound, "not_found"),
+        (ErrorCode::MethodNotAllowed, "method_not_allowed"),
+        (ErrorCode::OrderAlreadyShipped, "order_already_shipped"),
+        (ErrorCode::RateLimitExceeded, "rate_limit_exceeded"),
+        (ErrorCode::KeyBanned, "key_banned"),
+        (ErrorCode::InternalError, "internal_error"),
+        (ErrorCode::ServiceUnavailable, "service_unavailable"),
+    ];
 }

@@ -17,43 +17,69 @@
 //! # }
 //! ```
 //!
-//! A [`Response`] dereferences to its value, and has the status, the rate limit
-//! and the request id. An [`Error`] has the same, and the API's
-//! [`code`](Error::code).
+//! The base URL ends in `/v1`, the version of the API that this client speaks; any
+//! other is refused by [`Client::connect`]. A [`Response`] dereferences to its value,
+//! and has the status, the rate limit, the request id and the number of attempts.
+//!
+//! # Errors
+//!
+//! An [`Error`] prints as one line, with what to quote when you report a problem:
+//!
+//! ```text
+//! 409 order_already_shipped: Order 1000 has already shipped and cannot be cancelled. It is unchanged. (request id e77b8b6e-5c1f-4159-a9c2-378f9850477c)
+//! ```
+//!
+//! Its [`code`](Error::code) is the API's error code. A proxy in front of the service
+//! may answer itself, with HTML or with nothing: such an error has no code, but its
+//! status, its headers and its request id.
 //!
 //! # Retries
 //!
-//! A request that is answered with 429 or 503 is sent again after the time in
-//! `Retry-After`, or after growing times where there is none. `GET` and
-//! `DELETE` requests are also sent again if the connection is lost. Attempts
-//! and time are bounded: see [`RetryPolicy`]. To switch retries off:
+//! A request that is answered with 429, 502, 503 or 504 is sent again after the time
+//! in `Retry-After`, or after growing times where there is none, and so is one whose
+//! connection is lost. Attempts and time are bounded: see [`RetryPolicy`].
 //!
-//! ```no_run
+//! ```
 //! # use store_orders_client::{Client, ConnectError};
 //! # fn example(key: String) -> Result<Client, ConnectError> {
-//! Client::builder("https://orders.example.com/v1", key).without_retries().build()
+//! Client::builder("https://orders.example.com/v1", key)
+//!     .on_attempt(|attempt| eprintln!("{attempt}")) // list_orders, attempt 1: 503 …
+//!     .build()
 //! # }
+//! # example("sto_test_x".to_string()).unwrap();
 //! ```
 //!
-//! **404 after a retry.** A connection can be lost after the order was
-//! cancelled and before the response arrived. The `DELETE` is then sent again,
-//! finds no order, and is answered with 404 `order_not_found`. So 404 means
-//! that the order is not there now, not that this call did nothing. If you must
-//! know which of the two it was, switch retries off.
+//! **404 after a retry.** A response can be lost after the order was cancelled. The
+//! `DELETE` is then sent again, finds no order, and is answered with 404
+//! `order_not_found`. The error then says "not there, possibly cancelled by an earlier
+//! attempt", and [`Error::earlier_attempt_may_have_cancelled`] is true. Take it as
+//! success if all that matters is that the order is gone. If you must know whether
+//! this call cancelled it, switch retries off with
+//! [`ClientBuilder::without_retries`]: a 404 then answers the only attempt, and a
+//! lost response is an error that says so.
 //!
 //! A list whose body breaks off is an error and never a shorter list. It is not
 //! requested again.
 //!
 //! # Time-outs
 //!
-//! There is a limit on how long a connection may take to open and on how long
-//! the server may be silent. There is none on the whole call, because a list of
-//! many orders takes time: use `tokio::time::timeout` for that.
+//! There is a limit on how long a connection may take to open and on how long the
+//! server may be silent. There is none on the whole call, because a list of many
+//! orders takes time: use `tokio::time::timeout` for that.
+//!
+//! What runs into a time-out is not sent again, because the server is slow already.
+//! A cancellation may have been carried out nevertheless.
 //!
 //! # The key
 //!
-//! No `Debug` output and no error of this crate shows the key. It is sent to
-//! the base URL only: redirects are not followed.
+//! No `Debug` output and no error of this crate shows the key. It is sent to the base
+//! URL only: redirects are not followed.
+//!
+//! # Features
+//!
+//! - `rustls` (default): TLS by rustls, with the certificates that the system trusts.
+//! - `native-tls`: TLS by the system's library, such as OpenSSL; used if both are on.
+//!   Without the other: `default-features = false, features = ["native-tls"]`.
 //!
 //! # The deprecated operation
 //!
@@ -67,9 +93,12 @@
 //! # }
 //! ```
 
+mod attempt;
 mod builder;
+mod call;
 mod error;
 mod error_code;
+mod error_kind;
 #[rustfmt::skip]
 #[expect(dead_code, clippy::allow_attributes, clippy::unwrap_used, reason = "generated")]
 mod generated;
@@ -80,9 +109,11 @@ mod retry;
 mod retry_after;
 mod send;
 
+pub use attempt::Attempt;
 pub use builder::{ClientBuilder, ConnectError};
-pub use error::{Error, ErrorKind};
+pub use error::Error;
 pub use error_code::ErrorCode;
+pub use error_kind::ErrorKind;
 pub use generated::types::{Error as ErrorBody, Order, Pet};
 pub use operations::Client;
 pub use rate_limit::RateLimit;

@@ -34,11 +34,12 @@ impl Head {
 pub struct Response<T> {
     value: T,
     head: Head,
+    attempts: u32,
 }
 
 impl<T> Response<T> {
-    pub(crate) fn new(value: T, head: Head) -> Self {
-        Self { value, head }
+    pub(crate) fn new(value: T, head: Head, attempts: u32) -> Self {
+        Self { value, head, attempts }
     }
 
     /// The value, without what came with it.
@@ -71,6 +72,11 @@ impl<T> Response<T> {
     pub fn request_id(&self) -> Option<&str> {
         self.head.request_id()
     }
+
+    /// How many times the request was sent: 1 without a retry.
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
 }
 
 impl<T> Deref for Response<T> {
@@ -97,8 +103,8 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("x-request-id", HeaderValue::from_static("5a2bd2f9"));
         headers.insert("Retry-After", HeaderValue::from_static("7"));
-        let response = Response::new(vec![1, 2], Head { status: StatusCode::OK, headers });
-        assert_eq!(response.len(), 2);
+        let response = Response::new(vec![1, 2], Head { status: StatusCode::OK, headers }, 3);
+        assert_eq!((response.len(), response.attempts()), (2, 3));
         assert_eq!(response.status(), 200);
         assert_eq!(response.request_id(), Some("5a2bd2f9"));
         assert_eq!(response.retry_after(), Some(Duration::from_secs(7)));

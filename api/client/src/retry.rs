@@ -5,10 +5,10 @@ use std::time::Duration;
 
 /// When a request is sent again.
 ///
-/// A request is sent again if it is answered with 429 or 503: after the time in
-/// `Retry-After`, or after a time that doubles, with jitter, where there is
-/// none. `GET` and `DELETE` requests are also sent again if the connection is
-/// lost.
+/// A request is sent again if it is answered with 429, 502, 503 or 504: after
+/// the time in `Retry-After`, or after a time that doubles, with jitter, where
+/// there is none; and if the connection is lost. All requests of this API are
+/// `GET` and `DELETE` requests, whose repetition does no harm.
 ///
 /// The last response is returned at once, as an error, if there are no attempts
 /// or no time left, or if `Retry-After` is longer than the time left: that of a

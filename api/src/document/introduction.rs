@@ -1,15 +1,15 @@
-//! The description of the document: `introduction.md` with the tables of plans
-//! and error codes filled in.
+//! The description of the document: `introduction.md` with its figures and the
+//! tables of plans and error codes filled in.
 
+use super::error::DocumentError;
+use super::figures::{filled_in, thousands};
 use crate::errors::Code;
 use crate::plans::Plan;
 use std::fmt::Write;
 
-pub(super) fn introduction() -> String {
-    include_str!("../introduction.md")
-        .trim_end()
-        .replace("{plans}", plan_table().trim_end())
-        .replace("{codes}", code_table().trim_end())
+pub(super) fn introduction() -> Result<String, DocumentError> {
+    let text = filled_in(include_str!("../introduction.md").trim_end())?;
+    Ok(text.replace("{plans}", plan_table().trim_end()).replace("{codes}", code_table().trim_end()))
 }
 
 fn plan_table() -> String {
@@ -23,19 +23,6 @@ fn plan_table() -> String {
         let _ = writeln!(table, "| {} | {minute} | {day} |", plan.title());
     }
     table
-}
-
-/// `100000` as `100,000`, as the specification writes it.
-fn thousands(number: u32) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 fn code_table() -> String {

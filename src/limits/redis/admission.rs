@@ -150,6 +150,9 @@ impl Fields<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use store_orders_api::limits::{
+        BAN_FORGIVEN_AFTER_HOURS, DAY_SECONDS, FIRST_BAN_SECONDS, MAX_BAN_SECONDS, MINUTE_SECONDS,
+    };
 
     fn answer(kind: u8) -> Vec<u8> {
         let mut bytes = 1_500_000_f64.to_le_bytes().to_vec();
@@ -160,6 +163,18 @@ mod tests {
         bytes.extend(59_u32.to_le_bytes());
         bytes.extend(2_000_001_f64.to_le_bytes());
         bytes
+    }
+
+    #[test]
+    fn the_script_counts_with_the_figures_of_the_memory() {
+        let script = AdmissionScript::new("s").source;
+        let windows = format!("local MINUTE, DAY = {MINUTE_SECONDS}e6, {DAY_SECONDS}e6\n");
+        let bans = format!(
+            "local FIRST_BAN_SECONDS, MAX_BAN_SECONDS = {FIRST_BAN_SECONDS}, {MAX_BAN_SECONDS}\n"
+        );
+        assert!(script.contains(&windows) && script.contains(&bans), "{script}");
+        assert!(script.contains("seconds == 0 or now >= banned_until + DAY\n"), "{script}");
+        assert_eq!(BAN_FORGIVEN_AFTER_HOURS * 3_600, DAY_SECONDS);
     }
 
     #[test]

@@ -2,9 +2,10 @@
 //! everything, says nothing of it.
 
 use super::admission::{Answers, Epoch};
+use super::server_facts::{Continuity, ServerFacts};
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
-use slog::{Logger, error};
+use slog::{Logger, error, info};
 
 /// What the counts were at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,7 @@ pub struct Progress {
 #[derive(Debug)]
 pub struct LostCounts {
     seen: Mutex<Option<Progress>>,
+    primary: Mutex<Option<ServerFacts>>,
     times: Counter,
     log: Logger,
 }
@@ -24,7 +26,8 @@ pub struct LostCounts {
 impl LostCounts {
     /// Nothing seen yet.
     pub fn new(log: Logger) -> LostCounts {
-        LostCounts { seen: Mutex::new(None), times: Counter::default(), log }
+        let (seen, primary) = (Mutex::new(None), Mutex::new(None));
+        LostCounts { seen, primary, times: Counter::default(), log }
     }
 
     /// How often counts were lost.
@@ -35,6 +38,28 @@ impl LostCounts {
     /// What a batch that is sent now must be beyond.
     pub fn seen(&self) -> Option<Progress> {
         *self.seen.lock()
+    }
+
+    /// Compares what the primary says of its history with what one said before: another
+    /// server's batches may hide from the numbers that some were lost.
+    pub fn compare_histories(&self, facts: ServerFacts) {
+        let mut primary = self.primary.lock();
+        let before = primary.replace(facts.clone());
+        match before.map_or(Continuity::Kept, |before| facts.continuity(&before)) {
+            Continuity::Kept => {}
+            Continuity::Unknown => {
+                info!(self.log, "Redis has another replication history: it was restarted, or \
+                    another was promoted"; "history" => facts.history);
+            }
+            Continuity::Behind => {
+                // The numbers would report the same loss again.
+                *self.seen.lock() = None;
+                self.times.inc();
+                error!(self.log, "request counts lost in Redis";
+                    "why" => "a replica was promoted without the last writes",
+                    "effect" => "windows, strikes and bans continue from an earlier state");
+            }
+        }
     }
 
     /// Compares the answers with what was seen when their batch was sent: two batches may
@@ -88,6 +113,28 @@ mod tests {
         counts.compare(before, &answers(1, 1_001));
         counts.compare(counts.seen(), &answers(1, 1_003));
         assert_eq!(counts.times().get(), 0);
+    }
+
+    #[test]
+    fn a_promotion_without_the_last_writes_is_noticed_once() {
+        let facts = |history: &str, offset: u64, before: &str, begins: i64| {
+            ServerFacts::read(&format!(
+                "master_replid:{history}\nmaster_repl_offset:{offset}\n\
+                 master_replid2:{before}\nsecond_repl_offset:{begins}\n"
+            ))
+        };
+        let counts = watch();
+        counts.compare(None, &answers(1, 1_000));
+        counts.compare_histories(facts("a", 5_000, "0", -1));
+        counts.compare_histories(facts("a", 6_000, "0", -1));
+        counts.compare_histories(facts("b", 6_100, "a", 5_900));
+        counts.compare(counts.seen(), &answers(1, 990));
+        counts.compare_histories(facts("b", 6_200, "a", 5_900));
+        assert_eq!(counts.times().get(), 1);
+        // A restart: nothing is known to be lost.
+        counts.compare_histories(facts("c", 0, "0", -1));
+        counts.compare(counts.seen(), &answers(1, 991));
+        assert_eq!(counts.times().get(), 1);
     }
 
     #[test]

@@ -12,6 +12,25 @@ pub struct ServerFacts {
     role: String,
     eviction: Option<String>,
     append_only: Option<bool>,
+    /// What identifies its history of writes, `master_replid`.
+    pub history: String,
+    /// How far it is, in bytes.
+    offset: u64,
+    /// The history that it continues since its promotion, and the offset at which its own
+    /// begins: `master_replid2` and `second_repl_offset`.
+    continues: Option<(String, u64)>,
+}
+
+/// What became of the writes between two sights of a primary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Continuity {
+    /// They are all there.
+    Kept,
+    /// A replica was promoted that had not received the last ones.
+    Behind,
+    /// The history is another: after a restart from the append-only file, which keeps the
+    /// writes, and after the promotion of a replica without them.
+    Unknown,
 }
 
 impl ServerFacts {
@@ -21,12 +40,17 @@ impl ServerFacts {
             let of = |line: &str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_string);
             info.lines().find_map(|line| of(line.trim_end()))
         };
+        let number = |text: String| text.parse().ok();
         ServerFacts {
             version: field("redis_version").unwrap_or_default(),
             mode: field("redis_mode").unwrap_or_default(),
             role: field("role").unwrap_or_default(),
             eviction: field("maxmemory_policy"),
             append_only: field("aof_enabled").map(|enabled| enabled == "1"),
+            history: field("master_replid").unwrap_or_default(),
+            offset: field("master_repl_offset").and_then(number).unwrap_or_default(),
+            // -1 if it was never promoted.
+            continues: field("master_replid2").zip(field("second_repl_offset").and_then(number)),
         }
     }
 
@@ -53,6 +77,17 @@ impl ServerFacts {
     /// Whether it is a replica, which takes no writes.
     pub fn is_replica(&self) -> bool {
         self.role == "slave"
+    }
+
+    /// Whether it has the writes that a primary had when it said these facts.
+    pub fn continuity(&self, before: &ServerFacts) -> Continuity {
+        let is_kept = match &self.continues {
+            _ if self.history == before.history => self.offset >= before.offset,
+            // Its own history begins with the first byte that it did not receive.
+            Some((history, begins)) if *history == before.history => *begins > before.offset,
+            _ => return Continuity::Unknown,
+        };
+        if is_kept { Continuity::Kept } else { Continuity::Behind }
     }
 
     /// How it may lose counts.
@@ -94,6 +129,30 @@ mod tests {
             assert_eq!(facts(&[line]).unsuitable_because(), None, "{line}");
         }
         assert!(facts(&["role:slave"]).is_replica() && !facts(&[]).is_replica());
+    }
+
+    #[test]
+    fn the_histories_of_two_primaries_are_compared() {
+        let history = |id: &str, offset: u64, before: &str, begins: i64| {
+            let lines = [
+                format!("master_replid:{id}"),
+                format!("master_repl_offset:{offset}"),
+                format!("master_replid2:{before}"),
+                format!("second_repl_offset:{begins}"),
+            ];
+            facts(&lines.each_ref().map(String::as_str))
+        };
+        let before = history("a", 1_000, "0", -1);
+        for (now, expected) in [
+            (history("a", 1_000, "0", -1), Continuity::Kept),
+            (history("a", 999, "0", -1), Continuity::Behind),
+            (history("b", 1_200, "a", 1_001), Continuity::Kept),
+            (history("b", 1_200, "a", 1_000), Continuity::Behind),
+            (history("b", 1_200, "0", -1), Continuity::Unknown),
+            (history("c", 1_200, "b", 1_100), Continuity::Unknown),
+        ] {
+            assert_eq!(now.continuity(&before), expected, "{now:?}");
+        }
     }
 
     #[test]

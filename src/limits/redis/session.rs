@@ -3,17 +3,22 @@
 
 use super::admission::{AdmissionError, AdmissionScript, MAX_BATCH};
 use super::lost_counts::LostCounts;
+use super::sentinel;
+use super::server_facts::ServerFacts;
+use crate::config::{RedisNode, RedisPlace, RedisUrl};
 use crate::limits::{Decision, KeyedRequest};
-use futures::future::select;
+use futures::future;
 use redis::aio::MultiplexedConnection;
 use std::convert::Infallible;
-use std::pin::pin;
 use std::time::Duration;
 use tokio::sync::{Mutex, mpsc, oneshot};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 /// How long nothing is sent, before an empty batch shows whether the connection works.
 const IDLE_PROBE: Duration = Duration::from_millis(500);
+
+/// How often the primary, and Sentinel, are asked whether it still is one.
+const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A request that waits, and where its decision goes.
 pub struct Waiting {
@@ -32,6 +37,12 @@ pub enum Ended {
     /// A batch has no answer.
     #[error(transparent)]
     Failed(#[from] AdmissionError),
+    /// It was made a replica.
+    #[error("{0} was made a replica")]
+    Demoted(RedisNode),
+    /// Sentinel names another primary.
+    #[error("Sentinel names another primary: {0}")]
+    Replaced(RedisNode),
     /// There will be no more requests.
     #[error("the server stops")]
     Stopped,
@@ -41,6 +52,10 @@ pub enum Ended {
 pub struct Session<'a> {
     /// The connection.
     pub connection: MultiplexedConnection,
+    /// Where it leads.
+    pub node: RedisNode,
+    /// Where Redis is looked for.
+    pub url: &'a RedisUrl,
     /// What is sent.
     pub script: &'a AdmissionScript,
     /// What the answers are compared with.
@@ -56,9 +71,31 @@ impl Session<'_> {
     /// Admits those that wait until a batch fails. What was sent then is not sent again:
     /// it may have been counted.
     pub async fn serve(&self, queue: &Queue) -> Ended {
-        let (one, other) = (pin!(self.lane(queue)), pin!(self.lane(queue)));
-        let (Err(ended), _) = select(one, other).await.factor_first();
+        let lanes = future::try_join3(self.lane(queue), self.lane(queue), self.watch());
+        let Err(ended) = lanes.await;
         ended
+    }
+
+    /// Looks at the primary from time to time: it may have been replaced while it still
+    /// answers, and then others would count the same requests elsewhere.
+    async fn watch(&self) -> Result<Infallible, Ended> {
+        loop {
+            sleep(WATCH_INTERVAL).await;
+            let mut replication = redis::cmd("INFO");
+            replication.arg("replication");
+            let info = replication.query_async::<String>(&mut self.connection.clone()).await;
+            let facts = ServerFacts::read(&info.map_err(AdmissionError::from)?);
+            if facts.is_replica() {
+                return Err(Ended::Demoted(self.node.clone()));
+            }
+            self.counts.compare_histories(facts);
+            if let RedisPlace::Sentinels { nodes, service } = self.url.place()
+                && let Ok(node) = sentinel::primary(self.url, nodes, service).await
+                && node != self.node
+            {
+                return Err(Ended::Replaced(node));
+            }
+        }
     }
 
     /// Has one batch under way at a time.

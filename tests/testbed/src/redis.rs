@@ -18,7 +18,24 @@ const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long one answer to PING may take.
 const PING_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The program of Redis, and who runs it.
+/// What a primary is started with, before what a test asks for: it keeps what is written.
+const SETTINGS: [(&str, &str); 6] = [
+    ("bind", "127.0.0.1"),
+    ("save", ""),
+    ("appendonly", "yes"),
+    ("appendfsync", "everysec"),
+    ("maxmemory-policy", "noeviction"),
+    ("repl-diskless-sync-delay", "0"),
+];
+
+/// What a Sentinel is started with. Fast, for tests: half a second makes a primary dead.
+const SENTINEL_SETTINGS: &str = "\
+bind 127.0.0.1
+sentinel down-after-milliseconds SERVICE 500
+sentinel failover-timeout SERVICE 3000
+";
+
+/// The program of Redis, or of Valkey, and who runs it.
 #[derive(Clone, Debug)]
 pub struct InstalledRedis {
     program: PathBuf,
@@ -30,15 +47,24 @@ pub struct InstalledRedis {
 impl InstalledRedis {
     /// The Redis on PATH.
     pub fn find() -> anyhow::Result<InstalledRedis> {
-        let on_path = std::env::var_os("PATH").unwrap_or_default();
-        let mut found = std::env::split_paths(&on_path).map(|place| place.join("redis-server"));
-        let program = found.find(|program| program.is_file()).context(
+        InstalledRedis::named("redis-server")?.context(
             "redis-server is missing; `cargo xtask engines --install` installs it on Debian and \
              Ubuntu",
-        )?;
+        )
+    }
+
+    /// The Valkey on PATH, if there is one.
+    pub fn find_valkey() -> anyhow::Result<Option<InstalledRedis>> {
+        InstalledRedis::named("valkey-server")
+    }
+
+    fn named(name: &str) -> anyhow::Result<Option<InstalledRedis>> {
+        let on_path = std::env::var_os("PATH").unwrap_or_default();
+        let mut found = std::env::split_paths(&on_path).map(|place| place.join(name));
+        let Some(program) = found.find(|program| program.is_file()) else { return Ok(None) };
         let said = Command::new(&program).arg("--version").output()?;
         let version = String::from_utf8_lossy(&said.stdout).trim().to_string();
-        Ok(InstalledRedis { program, account: unprivileged(&["nobody"])?, version })
+        Ok(Some(InstalledRedis { program, account: unprivileged(&["nobody"])?, version }))
     }
 
     /// Starts an empty primary that keeps what is written, with these settings too.
@@ -48,16 +74,60 @@ impl InstalledRedis {
 
     /// The same, with its data below this directory.
     pub fn start_in(&self, parent: &Path, settings: &[(&str, &str)]) -> anyhow::Result<Redis> {
-        let directory = tempfile::Builder::new().prefix("redis-").tempdir_in(parent)?;
-        if let Some((user, group)) = self.account {
-            chown(directory.path(), Some(user), Some(group))?;
+        let mut arguments = Vec::new();
+        for (name, value) in SETTINGS.iter().chain(settings) {
+            arguments.push(format!("--{name}"));
+            // An empty value is one too.
+            arguments.extend(value.split(' ').map(str::to_string));
         }
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let settings =
-            settings.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        let place = Place { installed: self.clone(), directory, port, settings };
-        Ok(Redis { process: place.start()?, place })
+        let port = free_port()?;
+        arguments.extend(["--port".to_string(), port.to_string()]);
+        let (installed, directory) = (self.clone(), self.directory_in(parent)?);
+        Place { installed, directory, port, arguments }.run()
     }
+
+    /// Starts a Sentinel that watches this primary under this name, where so many of them
+    /// decide, with these lines in its file too.
+    pub fn sentinel(
+        &self,
+        service: &str,
+        primary: u16,
+        quorum: usize,
+        lines: &[&str],
+    ) -> anyhow::Result<Redis> {
+        let (directory, port) = (self.directory()?, free_port()?);
+        // It writes what it learns into the file.
+        let file = directory.path().join("sentinel.conf");
+        let settings = SENTINEL_SETTINGS.replace("SERVICE", service);
+        let monitor = format!("sentinel monitor {service} 127.0.0.1 {primary} {quorum}");
+        let lines = lines.join("\n");
+        std::fs::write(&file, format!("port {port}\n{monitor}\n{settings}{lines}\n"))?;
+        self.own(&file)?;
+        let arguments = vec!["sentinel.conf".to_string(), "--sentinel".to_string()];
+        Place { installed: self.clone(), directory, port, arguments }.run()
+    }
+
+    /// A directory of the account that servers run as.
+    pub fn directory(&self) -> anyhow::Result<TempDir> {
+        self.directory_in(&std::env::temp_dir())
+    }
+
+    fn directory_in(&self, parent: &Path) -> anyhow::Result<TempDir> {
+        let directory = tempfile::Builder::new().prefix("redis-").tempdir_in(parent)?;
+        self.own(directory.path())?;
+        Ok(directory)
+    }
+
+    /// Gives a file to the account that servers run as.
+    pub fn own(&self, path: &Path) -> anyhow::Result<()> {
+        let Some((user, group)) = self.account else { return Ok(()) };
+        Ok(chown(path, Some(user), Some(group))?)
+    }
+}
+
+/// A port that is free for now.
+pub fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 /// Where a server keeps its data, and how it is started.
@@ -65,10 +135,14 @@ struct Place {
     installed: InstalledRedis,
     directory: TempDir,
     port: u16,
-    settings: Vec<(String, String)>,
+    arguments: Vec<String>,
 }
 
 impl Place {
+    fn run(self) -> anyhow::Result<Redis> {
+        Ok(Redis { process: self.start()?, place: self })
+    }
+
     fn start(&self) -> anyhow::Result<ChildProcess> {
         let mut command = Command::new(&self.installed.program);
         if let Some((user, group)) = self.installed.account {
@@ -76,21 +150,7 @@ impl Place {
         }
         let log = std::fs::File::create(self.directory.path().join("log"))?;
         command.stdin(Stdio::null()).stdout(log).stderr(Stdio::null());
-        command.env_clear().current_dir(self.directory.path());
-        for (name, value) in [
-            ("port", self.port.to_string().as_str()),
-            ("bind", "127.0.0.1"),
-            ("save", ""),
-            ("appendonly", "yes"),
-            ("appendfsync", "everysec"),
-            ("maxmemory-policy", "noeviction"),
-            ("repl-diskless-sync-delay", "0"),
-        ] {
-            command.arg(format!("--{name}")).arg(value);
-        }
-        for (name, value) in &self.settings {
-            command.arg(format!("--{name}")).args(value.split(' '));
-        }
+        command.env_clear().current_dir(self.directory.path()).args(&self.arguments);
         let child = command.spawn().context("redis-server cannot be started")?;
         let process = ChildProcess::new(child, "redis-server");
         let began = Instant::now();
@@ -135,6 +195,11 @@ impl Redis {
         format!("redis://127.0.0.1:{}", self.place.port)
     }
 
+    /// Where it keeps its data.
+    pub fn path(&self) -> &Path {
+        self.place.directory.path()
+    }
+
     /// Stops (SIGSTOP) or continues (SIGCONT) it.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         self.process.signal(signal)
@@ -158,6 +223,6 @@ pub struct KilledRedis(Place);
 impl KilledRedis {
     /// Starts a server on it, at the same port.
     pub fn restart(self) -> anyhow::Result<Redis> {
-        Ok(Redis { process: self.0.start()?, place: self.0 })
+        self.0.run()
     }
 }

@@ -3,10 +3,15 @@
 mod agreement;
 mod alone;
 mod clients;
+mod expectations;
+mod footprint;
+mod network;
 mod outages;
+mod promotion;
+mod sentinel;
 mod servers;
 mod several;
-mod speed;
+mod tls;
 
 use clap::ValueEnum;
 use testbed::redis::InstalledRedis;
@@ -23,12 +28,24 @@ pub enum Case {
     Servers,
     /// Redis suspended, killed, demoted, full, emptied
     Outages,
+    /// Redis without a file, restarted
+    WithoutFile,
+    /// Another Redis is promoted: with all counts, without the last ones, without any
+    Promotion,
+    /// Sentinel names the primary, which is killed, suspended and replaced
+    Sentinel,
+    /// A network that delays, is silent and loses answers
+    Network,
+    /// Which certificates are taken
+    Tls,
     /// Servers that count alone while Redis is lost
     Alone,
+    /// Servers that start while Redis is not there
+    StartAlone,
     /// A Redis that cannot be used
     Unsuitable,
-    /// Admissions a second, bytes an account
-    Speed,
+    /// Bytes of memory and of the file, and the time of a restart
+    Footprint,
 }
 
 impl Case {
@@ -44,9 +61,15 @@ impl Case {
             Case::Several => several::run(installed, report).await,
             Case::Servers => servers::run(installed, program, report).await,
             Case::Outages => outages::run(installed, report).await,
+            Case::WithoutFile => outages::run_without_file(installed, report).await,
+            Case::Promotion => promotion::run(installed, report).await,
+            Case::Sentinel => sentinel::run(installed, report).await,
+            Case::Network => network::run(installed, report).await,
+            Case::Tls => tls::run(installed, report).await,
             Case::Alone => alone::run(installed, report).await,
+            Case::StartAlone => alone::run_start(installed, report).await,
             Case::Unsuitable => outages::run_unsuitable(installed, report).await,
-            Case::Speed => speed::run(installed, report).await,
+            Case::Footprint => footprint::run(installed, report).await,
         }
     }
 }

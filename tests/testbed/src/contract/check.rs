@@ -92,12 +92,11 @@ impl Contract {
 
 const ANYWHERE: &str = "any operation or none";
 
-/// The values of `code` that the document lists in the field's description.
+/// The values of `code` that the document lists.
 fn listed_codes(document: &Value) -> Vec<String> {
-    let description = &document["components"]["schemas"]["Error"]["properties"]["code"];
-    let text = description["description"].as_str().unwrap();
-    let (_, list) = text.split_once("Today's codes: ").expect("the description lists the codes");
-    list.split('`').skip(1).step_by(2).map(ToString::to_string).collect()
+    let code = &document["components"]["schemas"]["Error"]["properties"]["code"];
+    let codes = code["x-extensible-enum"].as_array().expect("the document lists the codes");
+    codes.iter().map(|code| code.as_str().unwrap().to_string()).collect()
 }
 
 fn read(document: &Value, path: &str, method: &str, operation: &Value) -> Operation {

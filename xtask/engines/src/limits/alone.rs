@@ -1,7 +1,7 @@
 //! `--limits-lost local`: without Redis each server grants the whole plan and keeps known
 //! bans; with it again, what Redis had counted counts, and nothing else.
 
-use super::clients::{admit, free, limiter_that, request};
+use super::clients::{admit, free, limiter_at, request};
 use anyhow::bail;
 use std::time::{Duration, Instant};
 use store_orders::config::LimitsLost;
@@ -14,11 +14,12 @@ const EXHAUSTED: i64 = 1;
 const FRESH: i64 = 2;
 const BANNED: i64 = 3;
 const WITHIN: Duration = Duration::from_secs(5);
+const BACK_WITHIN: Duration = Duration::from_secs(1);
 
 /// Runs it.
 pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Result<()> {
     let server = installed.start(&[])?;
-    let limits = limiter_that(&server, LimitsLost::Local).await?;
+    let limits = limiter_at(&server.url(), LimitsLost::Local).await?;
     let plan = free()?;
     let used = admitted(&limits, EXHAUSTED, plan, 61).await;
     report.expect(used == 60, || format!("{used} admitted by Redis"));
@@ -41,26 +42,47 @@ pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Res
     report.expect(why.is_none(), || format!("not ready: {why:?}"));
 
     let _server = killed.restart()?;
+    is_used(&limits, report).await?;
+    let exhausted = admit(&limits, request(EXHAUSTED, plan)).await;
+    report.expect(matches!(exhausted, Decision::Limited(..)), || {
+        format!("the exhausted account: {exhausted:?}")
+    });
+    Ok(())
+}
+
+/// A server that may count alone starts without Redis, and uses it once it is there.
+pub async fn run_start(installed: &InstalledRedis, report: &mut Report) -> anyhow::Result<()> {
+    let server = installed.start(&[])?;
+    let url = server.url();
+    let killed = server.kill()?;
+    let refused = limiter_at(&url, LimitsLost::Refuse).await;
+    report.expect(refused.is_err(), || "a server that may not count alone started".to_string());
+    let limits = limiter_at(&url, LimitsLost::Local).await?;
+    let alone = admitted(&limits, FRESH, free()?, 61).await;
+    report.expect(alone == 60, || format!("{alone} admitted alone"));
+    let _server = killed.restart()?;
+    is_used(&limits, report).await
+}
+
+/// Waits until Redis counts, which has counted nothing of the fresh account.
+async fn is_used(limits: &RedisLimits, report: &mut Report) -> anyhow::Result<()> {
+    let plan = free()?;
     let began = Instant::now();
     loop {
         let before = limits.decided_alone().get();
-        let decision = admit(&limits, request(FRESH, plan)).await;
+        let decision = admit(limits, request(FRESH, plan)).await;
         if limits.decided_alone().get() == before {
             // Sixty were counted alone, none by Redis.
             let is_first = decision.status().remaining == 59;
             report.expect(is_first, || format!("the fresh account: {decision:?}"));
-            break;
+            report.time("until Redis counted", began.elapsed(), BACK_WITHIN);
+            return Ok(());
         }
         if began.elapsed() > WITHIN {
             bail!("Redis is not used again");
         }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let exhausted = admit(&limits, request(EXHAUSTED, plan)).await;
-    report.expect(matches!(exhausted, Decision::Limited(..)), || {
-        format!("the exhausted account: {exhausted:?}")
-    });
-    Ok(())
 }
 
 /// How many of as many requests are admitted.

@@ -1,8 +1,8 @@
 //! Clients of a Redis under test: limiters as servers have them, and a connection beside.
 
 use anyhow::Context;
-use redis::Client;
 use redis::aio::MultiplexedConnection;
+use redis::{Client, InfoDict};
 use slog::{Logger, o};
 use std::time::Duration;
 use store_orders::clock::Now;
@@ -19,18 +19,43 @@ pub const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
 
 /// A limiter on this Redis, as a server has it by default.
 pub async fn limiter(server: &Redis) -> anyhow::Result<RedisLimits> {
-    limiter_that(server, LimitsLost::Refuse).await
+    limiter_at(&server.url(), LimitsLost::Refuse).await
 }
 
-/// A limiter that does this while it has lost Redis.
-pub async fn limiter_that(server: &Redis, lost: LimitsLost) -> anyhow::Result<RedisLimits> {
+/// A limiter on the Redis at this URL that does this while it has lost it.
+pub async fn limiter_at(url: &str, lost: LimitsLost) -> anyhow::Result<RedisLimits> {
     let log = Logger::root(slog::Discard, o!());
-    Ok(RedisLimits::open(server.url().parse()?, lost, STORE_ID, 1_000, log).await?)
+    Ok(RedisLimits::open(url.parse()?, lost, STORE_ID, 1_000, log).await?)
 }
 
 /// A connection that counts nothing.
 pub async fn connection(server: &Redis) -> anyhow::Result<MultiplexedConnection> {
-    Ok(Client::open(server.url())?.get_multiplexed_async_connection().await?)
+    connect(&server.url()).await
+}
+
+/// The same, to the Redis at this URL.
+pub async fn connect(url: &str) -> anyhow::Result<MultiplexedConnection> {
+    Ok(Client::open(url)?.get_multiplexed_async_connection().await?)
+}
+
+/// Sends a command.
+pub async fn send(connection: &mut MultiplexedConnection, words: &[&str]) -> anyhow::Result<()> {
+    let mut command = redis::Cmd::new();
+    command.arg(words);
+    Ok(command.query_async(connection).await?)
+}
+
+/// Waits until all that was counted is in the file. While a sync of `everysec` is under way,
+/// Redis answers before it writes, and a kill would lose what it keeps for up to 2 s.
+pub async fn written(server: &mut MultiplexedConnection) -> anyhow::Result<()> {
+    loop {
+        let mut persistence = redis::cmd("INFO");
+        let info: InfoDict = persistence.arg("persistence").query_async(server).await?;
+        if info.get::<u64>("aof_buffer_length") == Some(0) {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// The limits of the Free plan.

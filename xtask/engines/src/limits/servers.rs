@@ -1,6 +1,7 @@
 //! Three server processes on copies of one store, which makes their accounts and keys the
 //! same, and one Redis behind a password: they count together, and the operator sees it.
 
+use super::clients::{connect, written};
 use crate::replicas::Replica;
 use anyhow::{Context, bail};
 use futures::future::join_all;
@@ -13,6 +14,7 @@ use testbed::{DataDir, Key, Program, Report};
 use tokio::task::block_in_place;
 
 const REQUESTS: usize = 200;
+const ACCOUNTS: usize = 20;
 const PASSWORD: &str = "swordfish";
 
 /// All that the user of the servers and of the operator's commands may do.
@@ -31,22 +33,27 @@ pub async fn run(
     let user = format!("limits on >{PASSWORD} {RIGHTS}");
     let redis = installed.start(&[("user", &user), ("user", DEFAULT_USER)])?;
     let servers = block_in_place(|| Servers::start(program, &redis))?;
-    let answers = servers.send(REQUESTS).await?;
-    let with = |status: u16| answers.iter().filter(|one| one.status() == status).count();
-    let counts = (with(200), with(429));
-    report.expect(counts == (60, REQUESTS - 60), || format!("200 and 429: {counts:?}"));
+    for key in &servers.keys {
+        let answers = servers.send(key, REQUESTS).await?;
+        let with = |status: u16| answers.iter().filter(|one| one.status() == status).count();
+        let counts = (with(200), with(429));
+        report.expect(counts == (60, REQUESTS - 60), || format!("200 and 429: {counts:?}"));
+    }
     servers.operator_sees(report).await?;
+    let url = redis.url().replace("redis://", &format!("redis://limits:{PASSWORD}@"));
+    written(&mut connect(&url).await?).await?;
     let killed = redis.kill()?;
     servers.refuse(report).await?;
     let _redis = killed.restart()?;
     for replica in &servers.replicas {
         replica.ready(WITHIN).await?;
     }
-    let [answer] = &servers.send(1).await?[..] else { bail!("one answer") };
+    let [key, ..] = &servers.keys[..] else { bail!("no key") };
+    let [answer] = &servers.send(key, 1).await?[..] else { bail!("one answer") };
     report.expect(answer.status() == 429, || format!("after all: {}", answer.status()));
     let logs: String = servers.replicas.iter().map(|replica| replica.server.log()).collect();
     report.expect(!logs.contains(PASSWORD), || "a log has the password".to_string());
-    report.figure(format!("{REQUESTS} requests at once through 3 servers"));
+    report.figure(format!("{REQUESTS} requests at once through 3 servers, {ACCOUNTS} times"));
     Ok(())
 }
 
@@ -55,7 +62,8 @@ struct Servers {
     operators: Vec<DataDir>,
     replicas: Vec<Replica>,
     flags: Vec<String>,
-    key: Key,
+    /// Of an account each, all on the Free plan.
+    keys: Vec<Key>,
     http: Client,
 }
 
@@ -65,7 +73,9 @@ impl Servers {
         let file = directory.path().join("password");
         std::fs::write(&file, format!("{PASSWORD}\n"))?;
         let first = DataDir::at(program, &directory.path().join("0"));
-        let key = first.issue_key("acme", "free")?;
+        let accounts = (0..ACCOUNTS).map(|number| format!("account-{number}"));
+        let keys = accounts.map(|name| first.issue_key(&name, "free"));
+        let keys = keys.collect::<Result<Vec<_>, _>>()?;
         let mut operators = vec![first];
         for name in ["1", "2"] {
             let mut copy = Command::new("cp");
@@ -77,8 +87,14 @@ impl Servers {
         let file = file.to_str().context("a path in UTF-8")?.to_string();
         let url = redis.url().replace("redis://", "redis://limits@");
         let flags = vec!["--limits".to_string(), url, "--limits-password-file".to_string(), file];
-        let mut servers =
-            Servers { directory, operators, replicas: Vec::new(), flags, key, http: Client::new() };
+        let mut servers = Servers {
+            directory,
+            operators,
+            replicas: Vec::new(),
+            flags,
+            keys,
+            http: Client::new(),
+        };
         for operator in &servers.operators {
             let own = ["--admin-listen", "127.0.0.1:0", "--log-level", "warning"];
             servers.replicas.push(Replica::of(operator.serve(&servers.flagged(&own))?)?);
@@ -92,10 +108,10 @@ impl Servers {
         arguments.iter().copied().chain(flags).collect()
     }
 
-    async fn send(&self, requests: usize) -> anyhow::Result<Vec<Response>> {
+    async fn send(&self, key: &Key, requests: usize) -> anyhow::Result<Vec<Response>> {
         let sent = self.replicas.iter().cycle().take(requests).map(|replica| {
             let url = format!("{}/store/orders", replica.server.base_url());
-            self.http.get(url).bearer_auth(&self.key.text).send()
+            self.http.get(url).bearer_auth(&key.text).send()
         });
         Ok(join_all(sent).await.into_iter().collect::<Result<_, _>>()?)
     }
@@ -103,19 +119,29 @@ impl Servers {
     /// What was counted, the ban, and what lifting it does.
     async fn operator_sees(&self, report: &mut Report) -> anyhow::Result<()> {
         let [operator, ..] = &self.operators[..] else { bail!("no operator") };
-        let shown =
-            block_in_place(|| operator.run_json(&self.flagged(&["accounts", "show", "acme"])))?;
+        let [key, ..] = &self.keys[..] else { bail!("no key") };
+        let shown = block_in_place(|| {
+            operator.run_json(&self.flagged(&["accounts", "show", "account-0"]))
+        })?;
         let used = shown.pointer("/usage/minute/used").and_then(Value::as_u64);
         report.expect(used == Some(60), || format!("accounts show: {shown}"));
         let listed = block_in_place(|| operator.run(&self.flagged(&["keys", "list", "--json"])))?;
         report.expect(listed.contains("\"bannedUntil\":\"2"), || format!("keys list: {listed}"));
         for operator in &self.operators {
-            let unban = ["keys", "unban", &self.key.id];
+            let unban = ["keys", "unban", &key.id];
             let said = block_in_place(|| operator.run(&self.flagged(&unban)))?;
             report.expect(!said.is_empty(), || "keys unban said nothing".to_string());
         }
         let began = Instant::now();
-        while self.send(1).await?.pop().context("an answer")?.text().await?.contains("key_banned") {
+        while self
+            .send(key, 1)
+            .await?
+            .pop()
+            .context("an answer")?
+            .text()
+            .await?
+            .contains("key_banned")
+        {
             if began.elapsed() > WITHIN {
                 bail!("the key is still banned");
             }
@@ -132,7 +158,8 @@ impl Servers {
 
     /// Without Redis: 503 with the account's figures, and no server is ready.
     async fn refuse(&self, report: &mut Report) -> anyhow::Result<()> {
-        for answer in self.send(3).await? {
+        let [key, ..] = &self.keys[..] else { bail!("no key") };
+        for answer in self.send(key, 3).await? {
             let header = |name: &str| {
                 let text = answer.headers().get(name).and_then(|value| value.to_str().ok());
                 text.unwrap_or("none").to_string()

@@ -1,7 +1,7 @@
 //! Connections with TLS: which certificate each `sslmode` takes.
 
+use crate::authority::Authority;
 use crate::replicas::blocking;
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use store_orders::config::PostgresUrl;
 use store_orders::store::postgres::PostgresCommands;
 use store_orders::store::{OperatorStore, postgres};
@@ -61,32 +61,4 @@ pub async fn run(installed: &Installed, report: &mut Report) -> anyhow::Result<(
     }
     report.figure(format!("{tried} connections"));
     Ok(())
-}
-
-/// Issues certificates.
-struct Authority {
-    certificate: rcgen::Certificate,
-    issuer: Issuer<'static, KeyPair>,
-}
-
-impl Authority {
-    fn new() -> anyhow::Result<Authority> {
-        let key = KeyPair::generate()?;
-        let mut parameters = CertificateParams::new(Vec::new())?;
-        parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let certificate = parameters.self_signed(&key)?;
-        Ok(Authority { certificate, issuer: Issuer::new(parameters, key) })
-    }
-
-    fn issue(
-        &self,
-        host: &str,
-        certificate: &std::path::Path,
-        key: &std::path::Path,
-    ) -> anyhow::Result<()> {
-        let own = KeyPair::generate()?;
-        let parameters = CertificateParams::new(vec![host.to_string()])?;
-        std::fs::write(certificate, parameters.signed_by(&own, &self.issuer)?.pem())?;
-        Ok(std::fs::write(key, own.serialize_pem())?)
-    }
 }

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 /// The response to one request, after which the connection ends.
@@ -36,6 +36,13 @@ impl Reply {
             content_length: (status != 204).then_some(body.len()),
             end: End::Close,
         }
+    }
+
+    /// What a proxy answers where the service does not: HTML.
+    pub fn html(status: u16) -> Self {
+        let mut reply = Self::json(status, "<html><h1>No upstream</h1></html>");
+        reply.head[1] = "Content-Type: text/html".to_string();
+        reply
     }
 
     /// Adds a header line.
@@ -71,7 +78,8 @@ impl Reply {
         Self { end: End::Silence, ..Self::close() }
     }
 
-    fn text(&self) -> String {
+    /// The response as it is sent.
+    pub fn text(&self) -> String {
         if self.head.is_empty() {
             return String::new();
         }
@@ -110,7 +118,8 @@ impl ScriptedServer {
     }
 }
 
-async fn answer(mut socket: TcpStream, reply: &Reply, seen: &Mutex<Vec<String>>) {
+/// The head of the next request on this connection.
+pub async fn read_request(socket: &mut (impl AsyncRead + Unpin)) -> String {
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {
         let mut buffer = [0; 4096];
@@ -119,7 +128,12 @@ async fn answer(mut socket: TcpStream, reply: &Reply, seen: &Mutex<Vec<String>>)
             length => request.extend(buffer.iter().take(length)),
         }
     }
-    seen.lock().unwrap().push(String::from_utf8(request).unwrap());
+    String::from_utf8(request).unwrap()
+}
+
+async fn answer(mut socket: TcpStream, reply: &Reply, seen: &Mutex<Vec<String>>) {
+    let request = read_request(&mut socket).await;
+    seen.lock().unwrap().push(request);
     socket.write_all(reply.text().as_bytes()).await.unwrap();
     match reply.end {
         End::Close => {}

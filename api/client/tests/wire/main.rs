@@ -1,0 +1,14 @@
+//! The client against real sockets that answer from a script.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on says so by panicking"
+)]
+
+mod misbehaving_server;
+mod observer;
+mod proxy_in_front;
+mod scripted;
+#[cfg(any(feature = "rustls", feature = "native-tls"))]
+mod tls;

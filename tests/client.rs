@@ -1,0 +1,139 @@
+//! The generated client in front of the real server, and beside the contract.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+use store_orders_api::errors::Code;
+use store_orders_api::plans::Plan;
+use store_orders_client::{Client, ConnectError, ErrorCode, RetryPolicy};
+use testbed::Key;
+use testbed::in_process::TestSetup;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
+
+#[test]
+fn the_methods_are_the_operations_of_the_document() {
+    let document = store_orders_api::document::emitted().unwrap();
+    let paths = document["paths"].as_object().unwrap().values();
+    let found: BTreeMap<_, _> = paths
+        .flat_map(|path| path.as_object().unwrap().values())
+        .map(|of| (of["operationId"].as_str().unwrap(), of["deprecated"] == true))
+        .collect();
+    let methods = [("cancelOrder", false), ("getPet", true), ("listOrders", false)];
+    assert_eq!(found, BTreeMap::from(methods));
+
+    // The compiler holds that these methods, and no others, are deprecated.
+    let client = Client::connect("https://orders.example.com/v1", "sto_test_x").unwrap();
+    drop((client.cancel_order(1), client.list_orders()));
+    #[expect(deprecated, reason = "the document deprecates it")]
+    drop(client.get_pet(1));
+}
+
+#[test]
+fn every_code_of_the_contract_is_known_to_the_client() {
+    for code in Code::ALL {
+        let known = ErrorCode::from(code.as_str());
+        assert!(!matches!(known, ErrorCode::Other(_)), "{known:?}");
+        assert_eq!(known.as_str(), code.as_str());
+    }
+}
+
+/// A proxy that delivers the first request, and answers it with `instead` and not
+/// with what the server says; all others pass. Its address.
+async fn proxy_that_loses_an_answer(server: SocketAddr, instead: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        for number in 0.. {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let mut server = TcpStream::connect(server).await.unwrap();
+            if number > 0 {
+                tokio::spawn(async move { copy_bidirectional(&mut client, &mut server).await });
+                continue;
+            }
+            let mut buffer = [0; 4096];
+            let length = client.read(&mut buffer).await.unwrap();
+            server.write_all(&buffer[..length]).await.unwrap();
+            // The server has answered, so it has done what it was asked to.
+            assert!(server.read(&mut buffer).await.unwrap() > 0);
+            client.write_all(instead.as_bytes()).await.unwrap();
+        }
+    });
+    address
+}
+
+fn retrying(address: SocketAddr, key: &Key) -> Client {
+    let policy = RetryPolicy::default().first_wait(Duration::from_millis(2));
+    Client::builder(format!("http://{address}/v1"), &key.text).retry(policy).build().unwrap()
+}
+
+#[tokio::test]
+async fn a_cancel_whose_answer_is_lost_is_repeated_and_its_404_explained() {
+    for instead in [
+        "",
+        "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        "HTTP/1.1 504 Gateway Timeout\r\nContent-Length: 7\r\nConnection: close\r\n\r\n<html/>",
+    ] {
+        let setup = TestSetup::new();
+        let key = setup.key(Plan::Pro);
+        setup.pending([1, 2]);
+        let server = setup.serve().await;
+        let proxy = proxy_that_loses_an_answer(server.tapped_address(), instead).await;
+        let client = retrying(proxy, &key);
+
+        let error = client.cancel_order(1).await.unwrap_err();
+        assert_eq!(error.code(), Some(ErrorCode::OrderNotFound), "{error:?}");
+        assert!(error.earlier_attempt_may_have_cancelled());
+        assert_eq!(error.attempts(), 2);
+        let line = error.to_string();
+        let says = "404 order_not_found: not there, possibly cancelled by an earlier attempt: ";
+        assert!(line.starts_with(says), "{line}");
+        let orders = client.list_orders().await.unwrap();
+        assert_eq!(orders.iter().map(|order| order.id).collect::<Vec<_>>(), [2]);
+        assert_eq!(orders.attempts(), 1);
+
+        // Asked only once, a 404 explains nothing.
+        let error = client.cancel_order(1).await.unwrap_err();
+        assert!(!error.earlier_attempt_may_have_cancelled());
+        assert!(error.to_string().starts_with("404 order_not_found: There is no order 1"));
+    }
+}
+
+#[tokio::test]
+async fn an_error_is_one_line_with_the_request_id() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Pro);
+    setup.shipped(7);
+    let server = setup.serve().await;
+    let error = server.client(&key).cancel_order(7).await.unwrap_err();
+    let id = error.request_id().unwrap();
+    assert_eq!(id.len(), 36);
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "409 order_already_shipped: Order 7 has already shipped and cannot be cancelled. \
+             It is unchanged. (request id {id})"
+        )
+    );
+}
+
+#[tokio::test]
+async fn a_base_url_without_the_version_is_refused_before_any_request() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Pro);
+    let server = setup.serve().await;
+    for wrong in
+        [server.origin(), format!("{}/", server.origin()), format!("{}/v2", server.origin())]
+    {
+        let error = Client::connect(wrong, &key.text).unwrap_err();
+        assert!(matches!(error, ConnectError::BaseUrl(_)), "{error:?}");
+        assert_eq!(
+            error.to_string(),
+            "the base URL must end in /v1, the version of the API that this client speaks: \
+             append /v1"
+        );
+    }
+    let client = Client::connect(format!("{}/v1/", server.origin()), &key.text).unwrap();
+    let orders = client.list_orders().await.unwrap();
+    assert_eq!(orders.rate_limit().unwrap().remaining, 299, "nothing was counted before");
+}

@@ -1,0 +1,78 @@
+//! Makes the README of the client's crate from the crate's documentation. Writes
+//! no file.
+
+use anyhow::ensure;
+
+const TITLE: &str = "\
+<!-- Made by `cargo xtask generate` from the documentation in src/lib.rs: edit that. -->
+
+# store-orders-client
+";
+
+/// The whole text of the README, from the source file with the documentation.
+pub fn client_readme(source: &str) -> anyhow::Result<String> {
+    let mut lines = Vec::new();
+    let mut in_code = false;
+    let docs = source.lines().map_while(|line| line.strip_prefix("//!"));
+    for line in docs.map(|line| line.strip_prefix(' ').unwrap_or(line)) {
+        match line.strip_prefix("```") {
+            Some(_) if in_code => lines.push("```".to_string()),
+            Some(info) => lines.push(format!("```{}", language(info))),
+            None if in_code => lines.extend(shown(line)),
+            None if line.starts_with('#') => lines.push(format!("#{line}")),
+            None => lines.push(without_item_links(line)),
+        }
+        in_code ^= line.starts_with("```");
+    }
+    ensure!(!lines.is_empty() && !in_code, "the documentation is missing, or ends within code");
+    Ok(format!("{TITLE}\n{}\n", lines.join("\n")))
+}
+
+/// Rustdoc takes code for Rust unless it is told otherwise; its own words, such
+/// as `no_run`, mean nothing elsewhere.
+fn language(info: &str) -> &str {
+    if matches!(info, "text" | "toml") { info } else { "rust" }
+}
+
+/// A line of code, unless rustdoc hides it.
+fn shown(line: &str) -> Option<String> {
+    let is_hidden = line == "#" || line.starts_with("# ");
+    (!is_hidden).then(|| line.to_string())
+}
+
+/// Links to items, such as [`Error`] or [`code`](Error::code), lead nowhere
+/// outside rustdoc: only their text is kept.
+fn without_item_links(line: &str) -> String {
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some((before, link)) = rest.split_once("[`") {
+        let Some((name, after)) = link.split_once("`]") else { break };
+        text += &format!("{before}`{name}`");
+        let target = after.strip_prefix('(').and_then(|target| target.split_once(')'));
+        rest = target.map_or(after, |(_, after)| after);
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn documentation_becomes_a_readme() {
+        let source = "//! A [`Client`] has a [`code`](Error::code), see [`A`] [b](c).\n//!\n\
+                      //! ```no_run\n//! # hidden\n//! #[expect(x)]\n//! shown();\n//! ```\n\
+                      //! # Part\n//! ```text\n//! 1\n//! ```\n\nmod a;\n//! not\n";
+        let expected = "A `Client` has a `code`, see `A` [b](c).\n\n\
+                        ```rust\n#[expect(x)]\nshown();\n```\n\
+                        ## Part\n```text\n1\n```\n";
+        assert_eq!(client_readme(source).unwrap(), format!("{TITLE}\n{expected}"));
+    }
+
+    #[test]
+    fn missing_or_unfinished_documentation_is_an_error() {
+        for source in ["", "mod a;\n//! A.\n", "//! ```\n//! a();\n"] {
+            assert!(client_readme(source).is_err(), "{source}");
+        }
+    }
+}

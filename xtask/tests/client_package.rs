@@ -1,0 +1,137 @@
+//! The client's package: what it contains, what it needs, and that it stands alone.
+
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+use xtask::repository::Repository;
+
+const PACKAGE: &str = "store-orders-client";
+
+/// What cargo prints.
+fn cargo(arguments: &[&str]) -> String {
+    let mut command = Command::new(env!("CARGO"));
+    let output = command.args(arguments).current_dir(Repository::here().root()).output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "cargo {} failed: {error}", arguments.join(" "));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn files_of_the_package() -> Vec<String> {
+    let files = cargo(&["package", "--list", "--allow-dirty", "--package", PACKAGE]);
+    files.lines().map(str::to_string).collect()
+}
+
+/// Name and version as `cargo tree` and `cargo metadata` give them.
+type Id = (String, String);
+
+/// The package and all that it is compiled with, on any system, with every feature
+/// and without its tests.
+fn dependencies() -> BTreeSet<Id> {
+    let tree = cargo(&[
+        "tree",
+        "--locked",
+        "--all-features",
+        "--target",
+        "all",
+        "--edges",
+        "normal,build",
+        "--prefix",
+        "none",
+        "--format",
+        "{p}",
+        "--package",
+        PACKAGE,
+    ]);
+    let id = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (name, version) = (words.next()?, words.next()?);
+        Some((name.to_string(), version.trim_start_matches('v').to_string()))
+    };
+    tree.lines().filter_map(id).collect()
+}
+
+fn rust_versions() -> BTreeMap<Id, Option<String>> {
+    let metadata = cargo(&["metadata", "--locked", "--all-features", "--format-version", "1"]);
+    let metadata: Value = serde_json::from_str(&metadata).unwrap();
+    let text = |package: &Value, key: &str| package[key].as_str().map(str::to_string);
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    packages
+        .map(|package| {
+            let id = (text(package, "name").unwrap(), text(package, "version").unwrap());
+            (id, text(package, "rust_version"))
+        })
+        .collect()
+}
+
+/// `1.88` and `1.88.0` are the same.
+fn numbers(version: &str) -> Vec<u64> {
+    let mut numbers: Vec<_> = version.split('.').map(|number| number.parse().unwrap()).collect();
+    numbers.resize(3, 0);
+    numbers
+}
+
+#[test]
+fn rust_version_is_the_highest_that_its_dependencies_declare() {
+    let versions = rust_versions();
+    let mut own = None;
+    let mut highest = Vec::new();
+    let mut declared_by = String::new();
+    let dependencies = dependencies();
+    assert!(dependencies.len() > 100, "{dependencies:?}");
+    assert!(dependencies.iter().any(|(name, _)| name == "native-tls"), "{dependencies:?}");
+    for id in &dependencies {
+        let declared = versions.get(id).unwrap_or_else(|| panic!("{id:?} is in no metadata"));
+        if id.0 == PACKAGE {
+            own = declared.clone();
+        } else if let Some(declared) = declared.as_deref().map(numbers)
+            && declared > highest
+        {
+            highest = declared;
+            declared_by = id.0.clone();
+        }
+    }
+    let own = own.unwrap();
+    assert_eq!(
+        numbers(&own),
+        highest,
+        "api/client/Cargo.toml declares {own}, and {declared_by} {highest:?}; fix: declare that"
+    );
+}
+
+#[test]
+fn the_package_has_what_a_reader_looks_for() {
+    let files = files_of_the_package();
+    for name in ["README.md", "LICENSE", "src/lib.rs", "examples/list_and_cancel.rs"] {
+        assert!(files.iter().any(|file| file == name), "{name} is missing in {files:?}");
+    }
+    let repository = Repository::here();
+    let licence = repository.read("api/client/LICENSE").unwrap();
+    assert_eq!(licence, repository.read("LICENSE").unwrap());
+}
+
+/// Its tests have to pass where only the package is.
+#[test]
+fn no_file_of_the_package_reaches_outside_it() {
+    let mut sources = 0;
+    for file in files_of_the_package().iter().filter(|file| file.ends_with(".rs")) {
+        let text = Repository::here().read(&format!("api/client/{file}")).unwrap();
+        assert!(!text.contains("../.."), "{file} names a file outside the package");
+        sources += 1;
+    }
+    assert!(sources > 10, "{sources}");
+}
+
+#[test]
+fn every_dependency_is_one_that_a_registry_has() {
+    let metadata = cargo(&["metadata", "--locked", "--no-deps", "--format-version", "1"]);
+    let metadata: Value = serde_json::from_str(&metadata).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let client = packages.iter().find(|package| package["name"] == PACKAGE).unwrap();
+    assert_eq!(client["publish"], Value::Null, "publishing is forbidden");
+    for dependency in client["dependencies"].as_array().unwrap() {
+        assert!(dependency["source"].is_string(), "{dependency} is a path");
+        assert_ne!(dependency["req"], "*", "{dependency} has no version");
+    }
+}
