@@ -71,9 +71,10 @@ impl DrillArgs {
             lasts: Duration::from(self.lasts),
             only: self.fault,
             lacks: Lacks::default(),
+            until: None,
             repeat: self.command(seed),
         };
-        run::run(installation, &plan, report).await
+        run::run(installation, &plan, report).await.map(drop)
     }
 }
 

@@ -12,11 +12,13 @@ mod orders;
 mod replicas;
 mod traffic;
 
+use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use drills::{Control, DrillArgs};
 use std::fmt::Debug;
-use std::io::Write;
-use std::path::Path;
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use testbed::postgres::Installed;
 use testbed::redis::InstalledRedis;
@@ -36,6 +38,7 @@ Examples:
   cargo xtask engines limits                 request counts in Redis, all cases
   cargo xtask engines drills --seed 7        faults drawn by a seed, for a minute
   cargo xtask engines drills --for 10m --fault promote-paused
+  cargo xtask engines judge history.jsonl    what a kept history breaks
   cargo xtask engines controls               what lacks a care must be noticed
 
 Exit status: 0 everything held, 1 something did not, 2 a case could not run, 3 the machine
@@ -57,6 +60,12 @@ enum Command {
     Limits(LimitsArgs),
     /// Three servers on both, under faults drawn by a seed
     Drills(DrillArgs),
+    /// Judge a history that a drill recorded
+    Judge {
+        /// `history.jsonl`
+        #[arg(value_name = "FILE")]
+        history: PathBuf,
+    },
     /// Stores and networks that lack a care: the rules of the drills must notice
     Controls(CasesArgs<Control>),
 }
@@ -107,6 +116,7 @@ fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
         Some(Command::Orders(arguments)) => try_orders(arguments, out),
         Some(Command::Limits(arguments)) => try_limits(arguments, out),
         Some(Command::Drills(arguments)) => try_drills(arguments, out),
+        Some(Command::Judge { history }) => judge(history, out),
         Some(Command::Controls(arguments)) => try_controls(arguments, out),
     }
 }
@@ -151,6 +161,15 @@ fn try_drills(arguments: &DrillArgs, out: &mut dyn Write) -> anyhow::Result<u8> 
         worst = worst.max(until_conclusive(out, run)?);
     }
     Ok(worst)
+}
+
+fn judge(file: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let opened = File::open(file).with_context(|| file.display().to_string())?;
+    let violations = history::violations(history::read_events(BufReader::new(opened))?);
+    for violation in &violations {
+        writeln!(out, "violation: {violation}")?;
+    }
+    Ok(u8::from(!violations.is_empty()))
 }
 
 fn try_controls(arguments: &CasesArgs<Control>, out: &mut dyn Write) -> anyhow::Result<u8> {

@@ -78,9 +78,8 @@ impl FaultKind {
     /// How often it is drawn, beside the others.
     fn weight(self) -> usize {
         match self {
-            FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => 3,
-            FaultKind::RollingRestart | FaultKind::RedisEmptied => 1,
-            _ => 2,
+            FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => 2,
+            _ => 1,
         }
     }
 
@@ -92,7 +91,8 @@ impl FaultKind {
             FaultKind::RedisKill | FaultKind::RedisPromote | FaultKind::RollingRestart => (0, 300),
             // Until the old primary goes on.
             FaultKind::PromotePaused => (0, 700),
-            FaultKind::PromoteKilled | FaultKind::PromoteCut => (0, 300),
+            FaultKind::PromoteKilled => (0, 300),
+            FaultKind::PromoteCut => (0, 100),
             // Longer than the deadlines of what waits for it.
             FaultKind::PrimaryPause | FaultKind::StandbyPause | FaultKind::StandbyCut => {
                 (200, 5_000)
@@ -159,6 +159,21 @@ impl Iterator for Draw {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As many faults as fit into a minute.
+    #[test]
+    fn the_seeds_of_ci_draw_all_kinds_in_their_minutes() {
+        let run = include_str!("../../../../.ci/run");
+        let line = run.lines().find(|line| line.contains("engines drills --seed")).unwrap();
+        let seeds = line.split("--seed ").skip(1).map(|seed| seed.split(' ').next().unwrap());
+        let drawn: Vec<FaultKind> = seeds
+            .flat_map(|seed| Draw::new(seed.parse().unwrap(), None).take(12))
+            .map(|fault| fault.kind)
+            .collect();
+        for kind in FaultKind::value_variants() {
+            assert!(drawn.contains(kind), "{}", kind.name());
+        }
+    }
 
     #[test]
     fn a_seed_draws_the_same_faults_and_all_kinds_of_them() {

@@ -16,6 +16,9 @@ use tokio::time::sleep;
 /// empty batch every half second.
 const NOTICED_WITHIN: Duration = Duration::from_millis(1_500);
 
+/// How long servers do not reach the old primary after a promotion.
+const LOST_FOR: Duration = Duration::from_millis(800);
+
 /// How far a server's wall clock is moved, in seconds.
 const CLOCK_STEP: i64 = 100_000;
 
@@ -147,6 +150,7 @@ impl Fault {
     }
 
     async fn promote(&self, site: &mut Site) -> anyhow::Result<()> {
+        let old = 1 - site.databases.standby_number();
         let databases = &mut site.databases;
         match self.kind {
             FaultKind::PromotePaused => {
@@ -158,10 +162,11 @@ impl Fault {
             }
             FaultKind::PromoteCut => {
                 databases.link.set(relay::Fault::Silent);
+                self.cut_off_others(site, old, relay::Fault::Reset);
                 sleep(self.lasts).await;
-                databases.promote().await?;
-                databases.link.set(relay::Fault::None);
-                databases.link.retarget(1);
+                site.databases.promote().await?;
+                site.databases.link.set(relay::Fault::None);
+                site.databases.link.retarget(1);
             }
             _ => {
                 databases.kill_primary()?;
@@ -169,18 +174,20 @@ impl Fault {
                 databases.promote().await?;
             }
         }
-        if self.strikes_all {
-            // Servers lose the old primary while it may still answer others.
-            let old = site.databases.standby_number();
-            let struck = site.servers.iter().skip(self.server % 2);
-            for relay in struck.filter_map(|server| server.to_store.get(old)) {
-                relay.set(relay::Fault::Reset);
-            }
-            sleep(Duration::from_millis(100)).await;
-            let all = site.servers.iter().filter_map(|server| server.to_store.get(old));
-            all.for_each(|relay| relay.set(relay::Fault::None));
+        if self.strikes_all || self.kind == FaultKind::PromoteCut {
+            self.cut_off_others(site, old, relay::Fault::Reset);
+            sleep(LOST_FOR).await;
+            self.cut_off_others(site, old, relay::Fault::None);
         }
         Ok(())
+    }
+
+    /// All servers but one lose the old primary, which may still answer that one.
+    fn cut_off_others(&self, site: &Site, old: usize, fault: relay::Fault) {
+        let stays = self.server % site.servers.len();
+        let others = site.servers.iter().enumerate().filter(|(number, _)| *number != stays);
+        let relays = others.filter_map(|(_, server)| server.to_store.get(old));
+        relays.for_each(|relay| relay.set(fault));
     }
 
     async fn disturb_networks(&self, site: &Site, number: usize) {

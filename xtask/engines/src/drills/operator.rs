@@ -3,9 +3,7 @@
 
 use super::workload::Workload;
 use crate::replicas::blocking;
-use anyhow::Context;
 use history::event::{Answer, Request, What};
-use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 use testbed::{DataDir, Key};
@@ -13,11 +11,11 @@ use testbed::{DataDir, Key};
 /// So many orders are imported when fewer are left.
 const IMPORTED: usize = 300;
 
-/// The account of the keys that are issued and revoked, and its limit a minute.
-pub const ACCOUNT: &str = "callers";
+/// The account of the clients' keys, without a limit to speak of.
+pub const ACCOUNT: &str = "clients";
 
 /// How many keys are valid before one is revoked.
-const VALID_KEYS: usize = 2;
+pub const VALID_KEYS: usize = 2;
 
 /// How far ahead of the writers orders are shipped.
 const AHEAD: usize = 15;
@@ -87,11 +85,9 @@ impl Operator {
             return Ok(());
         }
         let data = Arc::clone(&self.data);
-        let issued = blocking(move || data.run_json(&["keys", "issue", "--account", ACCOUNT]));
+        let issued = blocking(move || data.issue_another_key(ACCOUNT)).await;
         // A command that failed may have issued one, which nobody knows.
-        let Ok(issued) = issued.await else { return Ok(()) };
-        let text = |name| issued.get(name).and_then(Value::as_str).map(ToString::to_string);
-        let (id, text) = text("id").zip(text("key")).context("`keys issue` printed no key")?;
+        let Ok(Key { id, text }) = issued else { return Ok(()) };
         let (key, account) = (id.clone(), ACCOUNT.to_string());
         self.workload.journal.note(What::Key { key, account, per_minute: u32::MAX });
         self.workload.pool.issued(Key { id, text });

@@ -3,20 +3,20 @@
 
 use super::faults::{Draw, FaultKind};
 use super::inject::Repair;
-use super::operator::{ACCOUNT, Operator};
+use super::operator::{ACCOUNT, Operator, VALID_KEYS};
 use super::pool::Pool;
 use super::site::{GIVEN_UP_AFTER, Installation, Lacks, Site};
 use super::workload::{LIMITED, PER_MINUTE, Workload};
 use crate::traffic::table_of;
 use anyhow::Context;
 use history::event::{Beginning, What};
-use history::{Figures, Journal};
+use history::{Figures, Journal, Rule, Violation};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use testbed::{Key, Report};
+use testbed::{DataDir, Key, Report};
 use tokio::task::block_in_place;
 use tokio::time::sleep;
 
@@ -39,6 +39,8 @@ pub struct Plan {
     pub only: Option<FaultKind>,
     /// What a control lacks.
     pub lacks: Lacks,
+    /// It ends when this is found.
+    pub until: Option<Rule>,
     /// The command that runs it again.
     pub repeat: String,
 }
@@ -48,7 +50,7 @@ pub async fn run(
     installation: &Installation,
     plan: &Plan,
     report: &mut Report,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Vec<Violation>> {
     let mut site = Site::start(installation, ORDERS, plan.lacks).await?;
     let journal = Arc::new(Journal::new(Some(File::create(site.root().join("history.jsonl"))?)));
     let result = drill(&mut site, plan, &journal).await;
@@ -58,21 +60,25 @@ pub async fn run(
     outages(&figures).into_iter().for_each(|outage| report.figure(outage));
     let violations = journal.violations();
     for violation in &violations {
-        report.expect(false, || violation.to_string());
+        match violation.is_of_time {
+            true => report.expect(false, || violation.to_string()),
+            false => report.contradiction(violation.to_string()),
+        }
     }
-    if !violations.is_empty() || result.is_err() {
+    let is_control = plan.until.is_some();
+    if (!violations.is_empty() && !is_control) || result.is_err() {
         site.keep();
         let at = site.root();
         report.figure(format!("history.jsonl, logs and data are kept in {}", at.display()));
         report.figure(format!("to run it again: {}", plan.repeat));
     }
-    result
+    result.map(|()| violations)
 }
 
 /// Everything but the judgement.
 async fn drill(site: &mut Site, plan: &Plan, journal: &Arc<Journal>) -> anyhow::Result<()> {
     let _canary = journal.watch_machine()?;
-    let keys = block_in_place(|| issue_keys(site))?;
+    let keys = block_in_place(|| issue_keys(&site.operator))?;
     site.start_servers().await?;
     journal.note(What::Begins(Beginning {
         pending: (1..=ORDERS).collect(),
@@ -80,25 +86,25 @@ async fn drill(site: &mut Site, plan: &Plan, journal: &Arc<Journal>) -> anyhow::
         may_be_unavailable: true,
         ..Beginning::default()
     }));
-    let [key, limited @ ..] = &keys[..] else { anyhow::bail!("no keys") };
+    let (limited, called) = keys.split_at(LIMITED.min(keys.len()));
     let of_account = |key: &Key, account: &str, per_minute| What::Key {
         key: key.id.clone(),
         account: account.to_string(),
         per_minute,
     };
-    journal.note(of_account(key, "clients", u32::MAX));
     for key in limited {
         journal.note(of_account(key, &key.id, PER_MINUTE));
     }
+    for key in called {
+        journal.note(of_account(key, ACCOUNT, u32::MAX));
+    }
+    let [key, called @ ..] = called else { anyhow::bail!("no keys") };
     let bases = site.servers.iter().map(|server| (server.name, server.base_url())).collect();
-    let workload = Arc::new(Workload::new(
-        Arc::clone(journal),
-        bases,
-        key.clone(),
-        limited.to_vec(),
-        Pool::new(ORDERS),
-        plan.seed,
-    )?);
+    let pool = Pool::new(ORDERS);
+    called.iter().for_each(|key| pool.issued(key.clone()));
+    let (key, limited) = (key.clone(), limited.to_vec());
+    let workload = Workload::new(Arc::clone(journal), bases, key, limited, pool, plan.seed)?;
+    let workload = Arc::new(workload);
     let mut clients = workload.start();
     let operator =
         Operator::new(Arc::clone(&workload), Arc::clone(&site.operator), ORDERS, plan.seed);
@@ -121,7 +127,11 @@ async fn fail(site: &mut Site, plan: &Plan, workload: &Workload) -> anyhow::Resu
     sleep(WORKS).await;
     let began = Instant::now();
     for fault in Draw::new(plan.seed, plan.only) {
-        if began.elapsed() > plan.lasts || journal.is_violated() {
+        let is_found = match plan.until {
+            None => journal.is_violated(),
+            Some(rule) => journal.violations().iter().any(|found| found.rule == rule),
+        };
+        if began.elapsed() > plan.lasts || is_found {
             break;
         }
         sleep(fault.after).await;
@@ -184,14 +194,18 @@ fn digest(list: &[u8]) -> String {
     format!("{:016x}, {} bytes", hasher.finish(), list.len())
 }
 
-/// The key of the clients, and those of accounts with a limit.
-fn issue_keys(site: &Site) -> anyhow::Result<Vec<Key>> {
-    let mut keys = vec![site.operator.issue_enterprise_key("clients", u32::MAX, u32::MAX)?];
+/// Keys of accounts with a limit, and then of one without: the first is the clients', the
+/// others are revoked.
+fn issue_keys(operator: &DataDir) -> anyhow::Result<Vec<Key>> {
+    let mut keys = Vec::new();
     for number in 0..LIMITED {
         let account = format!("limited-{number}");
-        keys.push(site.operator.issue_enterprise_key(&account, PER_MINUTE, u32::MAX)?);
+        keys.push(operator.issue_enterprise_key(&account, PER_MINUTE, u32::MAX)?);
     }
-    site.operator.issue_enterprise_key(ACCOUNT, u32::MAX, u32::MAX)?;
+    keys.push(operator.issue_enterprise_key(ACCOUNT, u32::MAX, u32::MAX)?);
+    for _ in 0..VALID_KEYS {
+        keys.push(operator.issue_another_key(ACCOUNT)?);
+    }
     Ok(keys)
 }
 

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use testbed::postgres::Installed;
 use testbed::redis::InstalledRedis;
+use testbed::relay;
 use testbed::{DataDir, Preload, Program};
 use tokio::task::block_in_place;
 
@@ -61,6 +62,9 @@ pub struct Site {
     root: TempDir,
 }
 
+/// How far an asynchronous standby is behind.
+const STANDBY_LATE: Duration = Duration::from_millis(500);
+
 /// Numbers that are committed in another order than they are drawn: without a row in
 /// `versions` nothing makes writers wait for each other.
 const SEQUENCE: &str = "
@@ -98,8 +102,15 @@ impl Site {
             false => Standby::Synchronous,
         };
         let databases = Databases::start(&installation.postgres, root.path(), standby).await?;
+        if lacks.synchronous_standby {
+            databases.link.set(relay::Fault::Delay(STANDBY_LATE));
+        }
         let counters = Counters::start(&installation.redis, root.path()).await?;
-        let url = url_of(databases.ports());
+        if lacks.timelines {
+            databases.execute(NO_TIMELINES).await?;
+        }
+        let query = if lacks.timelines { HIDDEN } else { "" };
+        let url = url_of(databases.ports()) + query;
         let data = root.path().join("operator");
         let operator = Arc::new(DataDir::beside(&installation.program, &data, &url));
         block_in_place(|| {
@@ -110,10 +121,6 @@ impl Site {
         if lacks.sequence_of_commits {
             databases.execute(SEQUENCE).await?;
         }
-        if lacks.timelines {
-            databases.execute(NO_TIMELINES).await?;
-        }
-        let query = if lacks.timelines { HIDDEN } else { "" };
         let (mut servers, mut clocks) = (Vec::new(), Vec::new());
         for name in NAMES {
             let engines = (databases.ports(), counters.primary()?.port());

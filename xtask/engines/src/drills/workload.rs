@@ -90,7 +90,7 @@ impl Workload {
         while !self.pool.is_over() {
             let turn = self.pool.turn().await;
             if let Some(id) = self.pool.order_to_cancel(&mut random) {
-                let server = random.usize(0..self.servers.len());
+                let server = self.server_of(number, &mut random);
                 self.send(&name, server, &self.key, Request::Cancel(id)).await;
             }
             drop(turn);
@@ -100,13 +100,9 @@ impl Workload {
 
     async fn list(self: Arc<Self>, number: usize) {
         let name = format!("lister-{number}");
-        // Each stays with a server, except one.
         let mut random = self.random(WRITERS + number);
         while !self.pool.is_over() {
-            let server = match number < self.servers.len() {
-                true => number,
-                false => random.usize(0..self.servers.len()),
-            };
+            let server = self.server_of(number, &mut random);
             self.send(&name, server, &self.key, Request::List).await;
             tokio::time::sleep(LISTER_RESTS).await;
         }
@@ -152,6 +148,15 @@ impl Workload {
                 self.send(&name, number, &key, Request::Pet).await;
             }
             tokio::time::sleep(CALLER_RESTS).await;
+        }
+    }
+
+    /// The first clients of a kind stay with a server each, so that no server is without one
+    /// while another does not answer; the rest choose.
+    fn server_of(&self, number: usize, random: &mut fastrand::Rng) -> usize {
+        match number < self.servers.len() {
+            true => number,
+            false => random.usize(0..self.servers.len()),
         }
     }
 
