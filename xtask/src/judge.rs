@@ -1,16 +1,18 @@
 //! `cargo xtask judge`: runs third-party tools against the document and the live
 //! server.
 //!
-//! Linters and a validator read the document, another tool judges breaking changes, schemathesis sends requests
-//! generated from it, and clients that other generators make from it list and
-//! cancel orders. The tools are pinned in `tests/judges` and installed under
-//! `target/judges`.
+//! Linters and a validator read the document, another tool judges breaking changes,
+//! schemathesis sends requests generated from it, and clients that other generators make
+//! from it list and cancel orders; promtool reads alerts and metrics. The tools are pinned
+//! in `tests/judges` and installed under `target/judges`, except promtool, which is
+//! Debian's.
 
 mod breaking_changes;
 mod clients;
 mod documents;
 mod fuzzing;
 mod har;
+mod metrics;
 mod server;
 mod setup;
 mod tools;
@@ -40,7 +42,7 @@ struct Judge {
     run: fn(&Setup) -> anyhow::Result<Vec<String>>,
 }
 
-const JUDGES: [Judge; 9] = [
+const JUDGES: [Judge; 10] = [
     Judge { claim: "openapi-spec-validator: the document is valid", run: documents::validator },
     Judge { claim: "Redocly, recommended-strict: no findings", run: documents::redocly },
     Judge { claim: "Spectral, spectral:oas and our rules: no findings", run: documents::spectral },
@@ -51,6 +53,7 @@ const JUDGES: [Judge; 9] = [
     },
     Judge { claim: "schemathesis with a large limit: no findings", run: fuzzing::large_limit },
     Judge { claim: "schemathesis up to 429: no findings", run: fuzzing::small_limit },
+    Judge { claim: "promtool: no findings in alerts and metrics", run: metrics::promtool },
     Judge { claim: "TypeScript: openapi-typescript, openapi-fetch", run: clients::typescript },
     Judge { claim: "Python: openapi-python-client", run: clients::python },
 ];
@@ -66,6 +69,7 @@ pub fn judge(
         return tools.install(out).map(|()| Outcome::Clean);
     }
     tools.check()?;
+    metrics::check_promtool()?;
     let program = Program::build(repository.root())?;
     let setup = Setup { repository: repository.clone(), tools, program };
     let mut report = Report::new(out);

@@ -28,19 +28,29 @@ pub struct LiveServer {
 impl LiveServer {
     /// Starts the program with some orders and pets.
     pub fn start(program: &Program) -> anyhow::Result<LiveServer> {
+        LiveServer::start_with(program, &[])
+    }
+
+    /// The same, with these flags too.
+    pub fn start_with(program: &Program, flags: &[&str]) -> anyhow::Result<LiveServer> {
         let directory = tempfile::tempdir()?;
         let data = DataDir::at(program, &directory.path().join("data"));
         for (kind, records) in [("orders", orders()), ("pets", (0..20).map(pet).collect())] {
             data.run_with_input(&[kind, "import", "-"], records.to_string().as_bytes())?;
         }
         // Requests without a key must not exhaust their own limit first.
-        let process = data.serve(&["--keyless-per-minute", "1000000"])?;
+        let process = data.serve(&[&["--keyless-per-minute", "1000000"], flags].concat())?;
         Ok(LiveServer { process, data, directory })
     }
 
     /// The base URL, which ends in `/v1`.
     pub fn base_url(&self) -> &str {
         self.process.base_url()
+    }
+
+    /// What follows this beginning of a line that it printed.
+    pub fn printed_after(&self, prefix: &str) -> Option<&str> {
+        self.process.printed_after(prefix)
     }
 
     /// A key of a new account with this limit.

@@ -1,0 +1,53 @@
+//! promtool, Prometheus' own tool, on the alerts and on what a live server exposes.
+
+use super::server::LiveServer;
+use super::setup::Setup;
+use super::tools::{lines, output_lines};
+use anyhow::{Context, bail};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::process::{Command, Stdio};
+
+/// The rules that the program prints.
+const ALERTS: &str = "src/admin/alerts.yaml";
+
+/// How it begins to name where metrics are.
+const ADMIN_LINE: &str = "operators on http://";
+
+/// An error if promtool is missing.
+pub(super) fn check_promtool() -> anyhow::Result<()> {
+    let found = Command::new("promtool").arg("--version").output();
+    found.map(drop).context("promtool is missing: apt-get install prometheus")
+}
+
+/// Its findings about the alerts, and about the metrics in the text format.
+pub(super) fn promtool(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    let alerts = setup.repository.root().join(ALERTS);
+    let mut findings =
+        output_lines(Command::new("promtool").args(["check", "rules"]).arg(alerts))?;
+    let server = LiveServer::start_with(&setup.program, &["--admin-listen", "127.0.0.1:0"])?;
+    let admin = server.printed_after(ADMIN_LINE).context("no admin listener")?;
+    let mut check = Command::new("promtool");
+    check.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = check.stderr(Stdio::piped()).spawn()?;
+    let mut input = child.stdin.take().context("promtool has a standard input")?;
+    input.write_all(scrape(admin)?.as_bytes())?;
+    drop(input);
+    let output = child.wait_with_output()?;
+    if !output.status.success() || !output.stderr.is_empty() {
+        findings.extend(lines(&check, &output));
+    }
+    Ok(findings)
+}
+
+/// The metrics in the text format, which is sent to those who ask for nothing else.
+fn scrape(admin: &str) -> anyhow::Result<String> {
+    let mut connection = TcpStream::connect(admin)?;
+    connection.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer)?;
+    match answer.split_once("\r\n\r\n") {
+        Some((head, metrics)) if head.contains("version=0.0.4") => Ok(metrics.to_string()),
+        _ => bail!("the metrics are not in the text format: {answer}"),
+    }
+}
