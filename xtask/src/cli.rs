@@ -28,10 +28,12 @@ enum Command {
     ///
     /// Compares spec/openapi.json with its canonical form, and with what the
     /// trait in api/src emits; api/client/src/generated.rs with what the document
-    /// generates, and api/client/README.md with the crate's documentation; the document with the newest published one: a breaking change
-    /// requires a new major version, an addition a new minor version, both an
-    /// entry in CHANGELOG.md; and the files of spec/published with their
-    /// checksums. Finds source files that import each other. Runs every check and
+    /// generates, and api/client/README.md with the crate's documentation; the major
+    /// version of the document with its base URLs; the document with the newest
+    /// published one, as of today: a breaking change requires a new major version, an
+    /// addition a new minor version, both an entry in CHANGELOG.md; and the files of
+    /// spec/published with their checksums and with the history of the main branch,
+    /// where git has it. Finds source files that import each other. Runs every check and
     /// prints every difference with its place and the file or command that fixes
     /// it. Changes nothing.
     #[command(after_help = concat!(

@@ -13,6 +13,11 @@ use xtask::repository::Repository;
 /// What `check` says of the real files with one change of the document, made in
 /// the contract in Rust too, so that only the promise to callers is at stake.
 fn with(change: impl Fn(&mut Value)) -> (Outcome, String) {
+    run(changed(change))
+}
+
+/// The real files with one change of the document, also in what is emitted.
+fn changed(change: impl Fn(&mut Value)) -> Inputs {
     let mut inputs = Inputs::read(&Repository::here());
     let mut document = inputs.parsed_document().unwrap();
     change(&mut document);
@@ -20,7 +25,10 @@ fn with(change: impl Fn(&mut Value)) -> (Outcome, String) {
     inputs.crates = Ok(Vec::new());
     inputs.client = client_code(&document);
     inputs.document = Ok(serde_json::to_string_pretty(&document).unwrap() + "\n");
-    inputs.emitted = Ok(document);
+    Inputs { emitted: Ok(document), ..inputs }
+}
+
+fn run(inputs: Inputs) -> (Outcome, String) {
     let mut out = Vec::new();
     let outcome = check(&inputs, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
@@ -121,4 +129,28 @@ fn each_base_url_ends_in_the_major_version() {
         set(document, "/info/version", json!("2.0.0"));
     };
     assert_eq!(places(&second, "/v2"), [""; 0]);
+}
+
+/// The check on this day of the real document without getPet and its schema.
+fn without_pets(today: &str, version: &str) -> (Outcome, String) {
+    let inputs = changed(|document| {
+        set(document, "/info/version", json!(version));
+        for (parent, key) in [("/paths", "/pets/{petId}"), ("/components/schemas", "Pet")] {
+            let members = document.pointer_mut(parent).unwrap().as_object_mut().unwrap();
+            members.shift_remove(key).unwrap();
+        }
+    });
+    let changelog = Ok(format!("## {version}\n\n- `getPet` is gone, and `Pet` with it.\n"));
+    run(Inputs { changelog, today: today.parse().unwrap(), ..inputs })
+}
+
+#[test]
+fn the_pet_endpoint_may_go_after_its_sunset_and_not_before() {
+    let (outcome, text) = without_pets("2027-12-02", "1.99.0");
+    assert_eq!(outcome, Outcome::Clean, "{text}");
+    let (outcome, text) = without_pets("2027-12-01", "1.99.0");
+    assert_eq!(outcome, Outcome::Drift, "{text}");
+    for line in ["`getPet` is removed (/paths/", "`Pet` is removed, and with it a type"] {
+        assert!(text.contains(line), "{text}");
+    }
 }

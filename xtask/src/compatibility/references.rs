@@ -12,9 +12,22 @@ const SCHEMAS: &str = "#/components/schemas/";
 /// Where references to headers point.
 const HEADERS: &str = "#/components/headers/";
 
-/// The document with every reference into it resolved.
+/// What is compared or looked up as a whole. The other components are compared
+/// where they are used.
+const PARTS: [&str; 3] = ["/paths", "/components/schemas", "/components/securitySchemes"];
+
+/// The document with every reference into it resolved, in the parts that are
+/// compared.
 pub(super) fn resolved(document: &Value) -> Value {
-    resolve(document, document, &mut Vec::new())
+    let mut resolved = document.clone();
+    for pointer in PARTS {
+        if let (Some(part), Some(place)) =
+            (document.pointer(pointer), resolved.pointer_mut(pointer))
+        {
+            *place = resolve(document, part, &mut Vec::new());
+        }
+    }
+    resolved
 }
 
 /// The name of the component that a resolved schema or header comes from.
@@ -75,8 +88,8 @@ mod tests {
         let document = json!({ "components": {
             "headers": { "H": { "schema": { "$ref": "#/components/schemas/S" } } },
             "schemas": { "S": { "type": "string" } },
-        }, "x": [{ "$ref": "#/components/headers/H" }]});
-        let header = &resolved(&document)["x"][0];
+        }, "paths": { "x": { "$ref": "#/components/headers/H" } } });
+        let header = &resolved(&document)["paths"]["x"];
         assert_eq!(header["schema"], json!({ "type": "string", "$ref": "#/components/schemas/S" }));
         assert_eq!(component_name(header.as_object().unwrap()), Some("H"));
         assert_eq!(component_name(header["schema"].as_object().unwrap()), Some("S"));
@@ -86,11 +99,12 @@ mod tests {
     fn a_cycle_ends_and_can_be_followed() {
         let reference = json!({ "$ref": "#/components/schemas/Tree" });
         let document = json!({
-            "components": { "schemas": { "Tree": { "items": reference } } }, "x": reference,
+            "components": { "schemas": { "Tree": { "items": reference } } },
+            "paths": { "x": reference },
         });
         let resolved = resolved(&document);
         let tree = json!({ "items": reference, "$ref": "#/components/schemas/Tree" });
-        assert_eq!(resolved["x"], tree);
+        assert_eq!(resolved["paths"]["x"], tree);
         assert_eq!(contents(&resolved, &tree["items"])["items"], tree);
     }
 }
