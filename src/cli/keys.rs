@@ -35,10 +35,10 @@ Examples:
         /// The account that the key is for
         #[arg(long, value_name = "NAME")]
         account: String,
-        /// Environment it is valid in
+        /// Environment that the key is valid in
         #[arg(long, value_enum, default_value_t = Environment::Production)]
         environment: Environment,
-        /// How long it is valid, such as 90d; by default until it is revoked
+        /// How long the key is valid, such as 90d; by default until it is revoked
         #[arg(long, value_name = "DURATION", value_parser = values::life)]
         expires: Option<Duration>,
     },
