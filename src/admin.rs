@@ -2,8 +2,13 @@
 //! not encrypt, so it belongs on an address that only operators reach.
 
 mod computed_gauge;
+mod connection_facts;
+mod exposition;
 mod orders_gauge;
+mod process_metrics;
 mod prometheus;
+
+pub use connection_facts::{ConnectionFacts, Figure};
 
 use crate::config::{AdminListen, ListenError};
 use crate::context::ServerContext;
@@ -13,10 +18,10 @@ use dropshot::{
     Body, ConfigDropshot, ErrorStatusCode, HandlerTaskMode, HttpError, HttpResponseOk, HttpServer,
     RequestContext, ServerBuilder,
 };
+use exposition::Format;
 use http::{HeaderValue, Response, header};
 use orders_gauge::OrdersGauge;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::registry::Registry;
+use prometheus::Registries;
 use schemars::JsonSchema;
 use serde::Serialize;
 use slog::{Logger, info, warn};
@@ -54,7 +59,19 @@ pub trait AdminApi {
         context: RequestContext<Self::Context>,
     ) -> Result<HttpResponseOk<State>, HttpError>;
 
-    /// The metrics, in the text format of OpenMetrics
+    /// The same without a body
+    #[endpoint { method = HEAD, path = "/livez" }]
+    async fn livez_head(
+        context: RequestContext<Self::Context>,
+    ) -> Result<HttpResponseOk<State>, HttpError>;
+
+    /// The same without a body
+    #[endpoint { method = HEAD, path = "/readyz" }]
+    async fn readyz_head(
+        context: RequestContext<Self::Context>,
+    ) -> Result<HttpResponseOk<State>, HttpError>;
+
+    /// The metrics, as OpenMetrics or in the text format 0.0.4 of Prometheus
     #[endpoint { method = GET, path = "/metrics" }]
     async fn metrics(context: RequestContext<Self::Context>) -> Result<Response<Body>, HttpError>;
 }
@@ -73,24 +90,26 @@ pub struct State {
 pub struct AdminContext {
     server: Arc<ServerContext>,
     orders: OrdersGauge,
-    metrics: Registry,
+    metrics: Registries,
     is_stopping: AtomicBool,
     store_check: StoreCheck,
     refuses_damaged: bool,
 }
 
 impl AdminContext {
-    /// The state of a server that is about to listen; without a log buffer nothing
-    /// is logged. With `refuses_damaged` a damaged store is not ready.
+    /// The state of a server that listens; without a log buffer nothing is logged. With
+    /// `refuses_damaged` a damaged store is not ready.
     pub fn new(
         server: Arc<ServerContext>,
         log_buffer: Option<Arc<LogBuffer>>,
         store_check: StoreCheck,
         refuses_damaged: bool,
+        connections: ConnectionFacts,
     ) -> AdminContext {
         let orders = OrdersGauge::new(Arc::clone(&server.store));
+        let log_buffer = log_buffer.as_deref();
         let metrics =
-            prometheus::registry(&server, orders.clone(), &store_check, log_buffer.as_deref());
+            Registries::new(&server, orders.clone(), &store_check, log_buffer, connections);
         let is_stopping = AtomicBool::new(false);
         AdminContext { server, orders, metrics, is_stopping, store_check, refuses_damaged }
     }
@@ -161,17 +180,33 @@ impl AdminApi for Handlers {
         }
     }
 
+    async fn livez_head(
+        context: RequestContext<Arc<AdminContext>>,
+    ) -> Result<HttpResponseOk<State>, HttpError> {
+        Handlers::livez(context).await
+    }
+
+    async fn readyz_head(
+        context: RequestContext<Arc<AdminContext>>,
+    ) -> Result<HttpResponseOk<State>, HttpError> {
+        Handlers::readyz(context).await
+    }
+
     async fn metrics(
         context: RequestContext<Arc<AdminContext>>,
     ) -> Result<Response<Body>, HttpError> {
-        let AdminContext { orders, metrics, .. } = &**context.context();
-        orders.refresh(ORDER_COUNT_TIMEOUT).await;
-        let mut text = String::new();
-        encode(&mut text, metrics)
+        let format = Format::accepted(context.request.headers());
+        let admin = Arc::clone(context.context());
+        admin.orders.refresh(ORDER_COUNT_TIMEOUT).await;
+        // It counts open files and connections.
+        let text = tokio::task::spawn_blocking(move || admin.metrics.encode())
+            .await
+            .map_err(|error| HttpError::for_internal_error(error.to_string()))?
             .map_err(|error| HttpError::for_internal_error(error.to_string()))?;
-        let mut response = Response::new(Body::from(text));
-        let content_type = HeaderValue::from_static(prometheus::CONTENT_TYPE);
+        let mut response = Response::new(Body::from(format.of(text)));
+        let content_type = HeaderValue::from_static(format.content_type());
         response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+        response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
         Ok(response)
     }
 }

@@ -76,6 +76,8 @@ const EXIT_STATUS: [(&str, &str); 4] = [
 
 const SYSTEMD_UNIT: &str = include_str!("cli/store-orders.service");
 const NGINX_CONF: &str = include_str!("cli/nginx.conf");
+const ALERTS: &str = include_str!("admin/alerts.yaml");
+const DASHBOARD: &str = include_str!("admin/dashboard.json");
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -152,6 +154,16 @@ Example:
 Example:
   store-orders nginx-conf > /etc/nginx/nginx.conf")]
     NginxConf,
+    /// Print alerts for Prometheus; the README says what to do when one fires
+    #[command(after_help = "\
+Example:
+  store-orders alerts > /etc/prometheus/rules/store-orders.yaml")]
+    Alerts,
+    /// Print a Grafana dashboard of the server's metrics
+    #[command(after_help = "\
+Example:
+  store-orders dashboard > /var/lib/grafana/dashboards/store-orders.json")]
+    Dashboard,
     /// Print a shell completion script
     #[command(after_help = "\
 Examples:
@@ -220,6 +232,8 @@ impl Cli {
             Command::Config(command) => command.run(options, effective, printer),
             Command::SystemdUnit => Ok(out.write_all(SYSTEMD_UNIT.as_bytes())?),
             Command::NginxConf => Ok(out.write_all(NGINX_CONF.as_bytes())?),
+            Command::Alerts => Ok(out.write_all(ALERTS.as_bytes())?),
+            Command::Dashboard => Ok(out.write_all(DASHBOARD.as_bytes())?),
             Command::Completions(args) => args.run(command_line(), out),
             Command::Man(args) => args.run(command_line(), out),
             Command::Openapi => {

@@ -5,7 +5,7 @@ mod tls;
 
 pub use tls::{ReloadableCertificate, TlsError, TlsFiles};
 
-use crate::admin::{self, AdminContext, AdminError};
+use crate::admin::{self, AdminContext, AdminError, ConnectionFacts, Figure};
 use crate::clock::Clock;
 use crate::config::{ListenError, ServerConfig};
 use crate::context::ServerContext;
@@ -126,11 +126,13 @@ impl Server {
             StoreCheck::start(Arc::clone(&context.store), &log).map_err(StartError::Threads)?;
         let reloads = certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
         let background = reloads.map(tokio::spawn).collect();
+        let connections = connection_facts(http.local_addr(), certificate.as_ref());
         let admin_context = Arc::new(AdminContext::new(
             context,
             log_buffer,
             store_check.clone(),
             config.refuse_damaged,
+            connections,
         ));
         let admin = admin::listen(config.admin_listen, &admin_context, &log)?;
         let drain_timeout = config.drain_timeout();
@@ -207,6 +209,20 @@ impl Server {
             task.abort();
         }
         info!(self.log, "stopped");
+    }
+}
+
+/// What the admin listener asks of the listener at this address.
+fn connection_facts(
+    address: SocketAddr,
+    certificate: Option<&Arc<ReloadableCertificate>>,
+) -> ConnectionFacts {
+    let is_counted = listener::open_connections(address).is_some();
+    let open = move || listener::open_connections(address).map_or(f64::NAN, |open| open as f64);
+    let certificate = certificate.cloned();
+    ConnectionFacts {
+        open: is_counted.then_some(Box::new(open)),
+        certificate_ends_at: certificate.map(|live| Box::new(move || live.ends_at()) as Figure),
     }
 }
 

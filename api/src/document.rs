@@ -5,9 +5,12 @@
 //! All of it comes from the types and constants that the server uses, never from
 //! `spec/`: a check that copies the document cannot fail.
 
+mod error;
 mod figures;
 mod introduction;
 mod responses;
+
+pub use error::DocumentError;
 
 use crate::errors::{CancelOrderError, Code, Error, GetPetError, ListOrdersError, OperationError};
 use crate::key_form;
@@ -17,7 +20,7 @@ use chrono::{DateTime, TimeZone, Utc};
 use serde_json::{Map, Value, json};
 
 /// The version of the API that this crate describes.
-pub const API_VERSION: &str = "1.1.0";
+pub const API_VERSION: &str = "1.1.1";
 
 /// The stability of every operation: it changes only by additions
 /// (specification, Versioning 4).
@@ -58,11 +61,6 @@ fn example_orders() -> [Order; 2] {
     ]
 }
 
-/// Why the document could not be emitted: the trait and this file disagree.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct DocumentError(String);
-
 /// The document of this API, as the server emits it.
 pub fn emitted() -> Result<Value, DocumentError> {
     let mut document = from_dropshot()?;
@@ -93,7 +91,7 @@ fn complete(document: &mut Value) -> Result<(), DocumentError> {
         "description": "An API key, issued by the operator of the service. `bearerFormat` is \
                         the form of every key, as a regular expression.",
     }});
-    document["info"]["x-plans"] = plans();
+    member(document, &["info"])?["x-plans"] = plans();
     document["servers"] = servers();
     document["security"] = json!([{ "apiKey": [] }]);
     Ok(())

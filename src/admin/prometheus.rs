@@ -1,20 +1,65 @@
-//! The registry: every metric with its name and its help, registered once.
+//! The registries: every metric with its name and its help, registered once.
 
 use super::computed_gauge::ComputedGauge;
+use super::connection_facts::ConnectionFacts;
 use super::orders_gauge::OrdersGauge;
+use super::process_metrics::ProcessMetrics;
 use crate::context::ServerContext;
 use crate::log::LogBuffer;
 use crate::store_check::StoreCheck;
+use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use std::sync::Arc;
 use store_orders_api::document::API_VERSION;
 
-/// The `Content-Type` of the encoded registry.
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// All metrics of a server.
+pub struct Registries {
+    /// Those of the service.
+    own: Registry,
+    /// Those that every process has, whose names have no prefix.
+    process: Registry,
+}
 
-/// The registry of a server; without a log buffer no line is dropped.
-pub fn registry(
+impl Registries {
+    /// The metrics of a server; without a log buffer no line is dropped.
+    pub fn new(
+        server: &ServerContext,
+        orders: OrdersGauge,
+        store_check: &StoreCheck,
+        log_buffer: Option<&LogBuffer>,
+        connections: ConnectionFacts,
+    ) -> Registries {
+        let mut own = registry(server, orders, store_check, log_buffer);
+        if let Some(open) = connections.open {
+            let help = "Connections that are open to the listener of the API";
+            own.register("open_connections", help, ComputedGauge(open));
+        }
+        if let Some(ends_at) = connections.certificate_ends_at {
+            own.register_with_unit(
+                "certificate_expiry_timestamp",
+                "When the TLS certificate in use ends, in Unix time",
+                Unit::Seconds,
+                ComputedGauge(ends_at),
+            );
+        }
+        let mut process = Registry::default();
+        process.register_collector(Box::new(ProcessMetrics));
+        Registries { own, process }
+    }
+
+    /// As OpenMetrics. Blocks: some figures are read from the system.
+    pub fn encode(&self) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        for registry in [&self.own, &self.process] {
+            encode_registry(&mut text, registry)?;
+        }
+        encode_eof(&mut text)?;
+        Ok(text)
+    }
+}
+
+fn registry(
     server: &ServerContext,
     orders: OrdersGauge,
     store_check: &StoreCheck,

@@ -23,6 +23,20 @@ pub struct ListeningSocket {
     socket: filedescriptor::FileDescriptor,
 }
 
+/// How many connections that were accepted at this address are open; `None` where the system
+/// does not say.
+#[cfg(target_os = "linux")]
+pub fn open_connections(address: SocketAddr) -> Option<usize> {
+    linux::count_open(address).ok()
+}
+
+/// How many connections that were accepted at this address are open; `None` where the system
+/// does not say.
+#[cfg(not(target_os = "linux"))]
+pub fn open_connections(_: SocketAddr) -> Option<usize> {
+    None
+}
+
 impl ListeningSocket {
     /// Finds the socket that listens at this address and sets its options; `None`
     /// where the system does not allow it.
@@ -123,7 +137,34 @@ mod linux {
     use std::os::fd::RawFd;
     use std::path::Path;
 
+    /// How many connections that were accepted at this address are open.
+    pub fn count_open(address: SocketAddr) -> io::Result<usize> {
+        let mut open = 0;
+        each_socket(|socket| {
+            let is_listening = sockopt::socket_acceptconn(&socket).unwrap_or(true);
+            // A listener at all addresses accepts at each of them.
+            let local = local_address(&socket).filter(|_| !is_listening);
+            open += usize::from(local.is_some_and(|local| {
+                let is_there = address.ip().is_unspecified() || local.ip() == address.ip();
+                is_there && local.port() == address.port()
+            }));
+            None::<()>
+        })?;
+        Ok(open)
+    }
+
     pub fn find(address: SocketAddr) -> io::Result<FileDescriptor> {
+        each_socket(|socket| {
+            let is_listening = sockopt::socket_acceptconn(&socket).unwrap_or(false);
+            (is_listening && local_address(&socket) == Some(address)).then_some(socket)
+        })?
+        .ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Gives a duplicate of each of the process's sockets, until one is chosen.
+    fn each_socket<T>(
+        mut choose: impl FnMut(FileDescriptor) -> Option<T>,
+    ) -> io::Result<Option<T>> {
         for entry in std::fs::read_dir("/proc/self/fd")? {
             let entry = entry?;
             if !is_socket(&entry.path()) {
@@ -132,17 +173,19 @@ mod linux {
             let Ok(number) = entry.file_name().to_string_lossy().parse::<RawFd>() else { continue };
             // It may have been closed meanwhile, and its number given to another file.
             let Ok(file) = FileDescriptor::dup(&number) else { continue };
-            match sockopt::socket_acceptconn(&file) {
-                Ok(true) if local_address(&file) == Some(address) => return Ok(file),
-                Ok(_) => {}
-                // Closing a duplicate of one of SQLite's files would release its locks
-                // (fcntl(2), "Advisory record locking"), and the next command to exit
-                // would delete the WAL that the server still writes to. So what is no
-                // socket stays open.
-                Err(_) => std::mem::forget(file),
+            // Closing a duplicate of one of SQLite's files would release its locks
+            // (fcntl(2), "Advisory record locking"), and the next command to exit
+            // would delete the WAL that the server still writes to. So what is no
+            // socket stays open.
+            if sockopt::socket_type(&file).is_err() {
+                std::mem::forget(file);
+                continue;
+            }
+            if let Some(chosen) = choose(file) {
+                return Ok(Some(chosen));
             }
         }
-        Err(io::ErrorKind::NotFound.into())
+        Ok(None)
     }
 
     /// Reads the link's text, without opening the file.
@@ -176,6 +219,20 @@ mod tests {
         ListeningSocket::find(address).unwrap().lengthen_accept_queue().unwrap();
         let more: Vec<_> = (0..100).map(|_| connect().unwrap()).collect();
         drop((waiting, more));
+    }
+
+    #[test]
+    fn open_connections_are_counted() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        assert_eq!(open_connections(address), Some(0));
+        let client = TcpStream::connect(address).unwrap();
+        let accepted = listener.accept().unwrap();
+        assert_eq!(open_connections(address), Some(1));
+        let at_all = SocketAddr::from(([0, 0, 0, 0], address.port()));
+        assert_eq!(open_connections(at_all), Some(1));
+        drop((client, accepted));
+        assert_eq!(open_connections(address), Some(0));
     }
 
     #[test]

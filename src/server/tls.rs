@@ -17,6 +17,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use x509_cert::Certificate;
+use x509_cert::der::Decode;
 
 /// How often the files are checked, with two system calls.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -116,6 +118,15 @@ impl ReloadableCertificate {
             .with_cert_resolver(Arc::clone(self) as Arc<dyn ResolvesServerCert>);
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Ok(config)
+    }
+
+    /// When the certificate in use ends, in Unix seconds; not a number if it does not say.
+    pub fn ends_at(&self) -> f64 {
+        let current = self.current.load();
+        let own = current.cert.first().map(|der| Certificate::from_der(der));
+        own.and_then(Result::ok).map_or(f64::NAN, |own| {
+            own.tbs_certificate.validity.not_after.to_unix_duration().as_secs_f64()
+        })
     }
 
     /// Reloads the files. If they cannot be used, that is logged and the previous

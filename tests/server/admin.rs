@@ -32,6 +32,11 @@ async fn a_server_that_works_is_alive_and_ready() {
     let origin = admin_origin(&server);
     assert_eq!(ask(&origin, "/livez").await, (200, r#"{"state":"live"}"#.to_string()));
     assert_eq!(ask(&origin, "/readyz").await, (200, r#"{"state":"ready"}"#.to_string()));
+    for path in ["/livez", "/readyz"] {
+        let url = format!("{origin}{path}");
+        let head = reqwest::Client::new().head(url).send().await.unwrap();
+        assert_eq!((head.status().as_u16(), head.text().await.unwrap().as_str()), (200, ""));
+    }
     // Nothing of it is on the listener of the API.
     assert_eq!(server.send("GET", "/readyz", &[]).await.status, 401);
     assert_eq!(server.send("GET", "/metrics", &[]).await.status, 401);

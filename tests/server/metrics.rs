@@ -2,27 +2,101 @@
 //! by a caller.
 
 use super::admin::{admin_origin, ask, setup};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::TcpStream;
 use std::time::Duration;
 use store_orders_api::document::API_VERSION;
 use store_orders_api::plans::Plan;
-use testbed::in_process::TestServer;
-use testbed::{Key, wait_until};
+use testbed::in_process::{TestCertificate, TestServer};
+use testbed::{CliSandbox, Key, wait_until};
 
 /// Every sample by its name with its labels.
 type Samples = BTreeMap<String, f64>;
 
 async fn samples(server: &TestServer) -> Samples {
-    let (status, text) = ask(&admin_origin(server), "/metrics").await;
-    assert_eq!(status, 200);
+    let (_, text) = scrape(server, "application/openmetrics-text").await;
     assert!(text.ends_with("# EOF\n"), "{text}");
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines
-        .map(|line| {
-            let (name, value) = line.rsplit_once(' ').unwrap();
-            (name.strip_prefix("store_orders_").unwrap().to_string(), value.parse().unwrap())
-        })
-        .collect()
+    let of_service = lines.filter_map(|line| {
+        let (name, value) = line.rsplit_once(' ').unwrap();
+        let name = name.strip_prefix("store_orders_")?;
+        Some((name.to_string(), value.parse().unwrap()))
+    });
+    of_service.collect()
+}
+
+/// The type and the text of a scrape by one who accepts this.
+async fn scrape(server: &TestServer, accept: &str) -> (String, String) {
+    let url = format!("{}/metrics", admin_origin(server));
+    let answer = reqwest::Client::new().get(url).header("accept", accept).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    assert_eq!(answer.headers()["vary"], "accept");
+    let content_type = answer.headers()["content-type"].to_str().unwrap().to_string();
+    (content_type, answer.text().await.unwrap())
+}
+
+#[tokio::test]
+async fn a_scrape_takes_the_format_that_it_accepts() {
+    let server = setup().serve().await;
+    let (content_type, text) = scrape(&server, "*/*").await;
+    assert_eq!(content_type, "text/plain; version=0.0.4; charset=utf-8");
+    assert!(!text.contains("# UNIT") && !text.contains("# EOF"), "{text}");
+    assert!(text.contains("\n# TYPE store_orders_requests_total counter\n"), "{text}");
+    assert!(text.contains("# TYPE store_orders_build_info gauge\n"), "{text}");
+    let (content_type, text) = scrape(&server, "application/openmetrics-text").await;
+    assert_eq!(content_type, "application/openmetrics-text; version=1.0.0; charset=utf-8");
+    assert!(text.contains("\n# TYPE store_orders_requests counter\n"), "{text}");
+}
+
+/// What alerts and the dashboard ask for exists, and the README has each alert.
+#[tokio::test]
+async fn alerts_and_the_dashboard_name_metrics_that_exist() {
+    let setup = setup().with_certificate(TestCertificate::new());
+    setup.pending(1..=1);
+    let server = setup.serve().await;
+    // Requests are a sample once there was one.
+    server.send("GET", "/changelog", &[]).await;
+    let (_, text) = scrape(&server, "text/plain").await;
+    let samples = text.lines().filter(|line| !line.starts_with('#'));
+    let exist: BTreeSet<&str> =
+        samples.map(|line| line.split(['{', ' ']).next().unwrap()).collect();
+    let [alerts, dashboard] =
+        ["alerts", "dashboard"].map(|command| CliSandbox::new().run(&[command]).done());
+    let dashboard: serde_json::Value = serde_json::from_str(&dashboard).unwrap();
+    let dashboard = dashboard.to_string();
+    for (what, text) in [("alerts", &alerts), ("dashboard", &dashboard)] {
+        let words = text.split(|character: char| {
+            !(character.is_ascii_lowercase() || character.is_ascii_digit() || character == '_')
+        });
+        let is_name =
+            |word: &&str| word.starts_with("store_orders_") || word.starts_with("process_");
+        let named: BTreeSet<&str> = words.filter(is_name).collect();
+        assert!(named.len() > 9, "{what}: {named:?}");
+        let missing: Vec<_> = named.difference(&exist).collect();
+        assert!(missing.is_empty(), "{what}: {missing:?} of {exist:?}");
+    }
+    let readme = include_str!("../../README.md");
+    for line in alerts.lines() {
+        if let Some((_, name)) = line.split_once("- alert: ") {
+            assert!(readme.contains(&format!("| `{name}` |")), "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn connections_and_the_process_are_measured() {
+    let server = setup().serve().await;
+    let before = samples(&server).await["open_connections"];
+    let held = TcpStream::connect(server.untapped_address()).unwrap();
+    let is = async |open: f64| samples(&server).await["open_connections"] == open;
+    wait_until("a connection is open", || is(before + 1.0)).await;
+    drop(held);
+    wait_until("it is closed", || is(before)).await;
+    let (_, text) = scrape(&server, "*/*").await;
+    for name in ["cpu_seconds_total", "resident_memory_bytes", "open_fds", "start_time_seconds"] {
+        assert!(text.contains(&format!("\nprocess_{name} ")), "{name}: {text}");
+    }
+    assert!(!text.contains("certificate_expiry"), "{text}");
 }
 
 /// Those whose name begins so and whose value is not 0, without that beginning.

@@ -4,6 +4,8 @@ use super::data_with;
 use reqwest::tls::TlsInfo;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::SystemTime;
+use store_orders::config::AdminListen;
 use store_orders::server::TlsFiles;
 use testbed::contract::{Observer, SentRequest};
 use testbed::in_process::{
@@ -63,6 +65,20 @@ async fn list_until(
         assert_eq!(answer.json().as_array().unwrap().len(), 50);
         sent.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+#[tokio::test]
+async fn metrics_say_when_the_certificate_ends() {
+    let mut setup = TestSetup::new().with_certificate(TestCertificate::new());
+    setup.config.admin_listen = AdminListen::At("127.0.0.1:0".parse().unwrap());
+    let server = setup.serve().await;
+    let url = format!("http://{}/metrics", server.admin_address().unwrap());
+    let text = reqwest::get(url).await.unwrap().text().await.unwrap();
+    let name = "\nstore_orders_certificate_expiry_timestamp_seconds ";
+    let (_, after) = text.split_once(name).unwrap();
+    let ends_at: f64 = after.lines().next().unwrap().parse().unwrap();
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
+    assert!(ends_at > now, "{ends_at}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -16,30 +16,25 @@ pub fn section(changelog: &str, version: &Version) -> Option<String> {
     Some(lines.join("\n").trim().to_string())
 }
 
-/// Whether a section names a thing: as a whole word between backticks, in any
-/// letter case, because header names are case-insensitive.
+/// Whether a section names a thing: all that stands between two backticks is its
+/// name, in any letter case, because header names are case-insensitive. A word
+/// that occurs there is not enough: `id` could be that of an order or of a pet.
 pub fn names(section: &str, thing: &str) -> bool {
-    let thing = thing.to_lowercase();
-    let code = section.split('`').skip(1).step_by(2).map(str::to_lowercase);
-    code.into_iter().any(|code| has_word(&code, &thing))
+    let mut code = section.split('`').skip(1).step_by(2);
+    code.any(|code| words(code) == words(thing))
 }
 
-fn has_word(text: &str, word: &str) -> bool {
-    let continues =
-        |letter: Option<char>| letter.is_some_and(|l| l.is_alphanumeric() || l == '_' || l == '-');
-    text.match_indices(word).any(|(start, found)| {
-        let before = text.get(..start).and_then(|text| text.chars().next_back());
-        let after = text.get(start + found.len()..).and_then(|text| text.chars().next());
-        !continues(before) && !continues(after)
-    })
+/// The words of a name, which may be split over two lines.
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_lowercase).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const CHANGELOG: &str = "# Changelog\n\n## Planned: 1.1.0\n\n- `later`\n\n## 1.0.1 (May)\n\n- `X-Total` tells, \
-                             `GET /store/orders` takes `limit`.\n\n### Also\n\n- More.\n## 1.0.0\n";
+    const CHANGELOG: &str = "# Changelog\n\n## Planned: 1.1.0\n\n- `later`\n\n## 1.0.1 (May)\n\n- `listOrders 200 X-Total` tells, \
+                             `GET /store/orders` takes `limit`,\n  `Order.id` and `listOrders\n  401`.\n\n### Also\n\n- More.\n## 1.0.0\n";
 
     #[test]
     fn a_section_is_found_by_its_heading_alone() {
@@ -51,12 +46,12 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_a_whole_word_between_backticks() {
+    fn a_name_is_all_that_stands_between_two_backticks() {
         let section = section(CHANGELOG, &Version::new(1, 0, 1)).unwrap();
-        for named in ["x-total", "limit", "GET /store/orders", "orders"] {
+        for named in ["listOrders 200 x-total", "limit", "Order.id", "listOrders 401"] {
             assert!(names(&section, named), "{named}");
         }
-        for not in ["takes", "order", "total", "More", "store/order"] {
+        for not in ["takes", "id", "Order", "x-total", "401", "orders", "listOrders", "More"] {
             assert!(!names(&section, not), "{not}");
         }
     }

@@ -8,6 +8,7 @@ mod client;
 mod document;
 mod imports;
 mod inputs;
+mod major_version;
 mod problem;
 mod promises;
 mod published;
@@ -15,6 +16,7 @@ mod published;
 pub use canonical::check_canonical;
 pub use document::check_document;
 pub use inputs::Inputs;
+pub use major_version::check_major_version;
 pub use problem::Problem;
 pub use promises::{check_promises, no_version};
 
@@ -28,10 +30,11 @@ struct Check {
     run: fn(&Inputs) -> anyhow::Result<Vec<Problem>>,
 }
 
-const CHECKS: [Check; 6] = [
+const CHECKS: [Check; 7] = [
     Check { claim: canonical::claim, run: canonical::run },
     Check { claim: document::claim, run: document::run },
     Check { claim: client::claim, run: client::run },
+    Check { claim: major_version::claim, run: major_version::run },
     Check { claim: promises::claim, run: promises::run },
     Check { claim: published::claim, run: published::run },
     Check { claim: imports::claim, run: imports::run },

@@ -68,7 +68,8 @@ enum Command {
     /// Run third-party tools against the document and the live server.
     ///
     /// Runs the tools pinned in tests/judges: openapi-spec-validator, Redocly,
-    /// Spectral with additional rules, schemathesis against the server, once with
+    /// Spectral with additional rules, `redocly diff` on planted changes and on those
+    /// since the newest published document, schemathesis against the server, once with
     /// a large limit and once up to 429, and the clients that openapi-typescript
     /// and openapi-python-client generate. Any finding fails. The servers listen
     /// on the loopback interface and stop with the command.

@@ -2,42 +2,70 @@
 //! means for those who call the API.
 //!
 //! A change is breaking if a caller who relied on the published document could
-//! fail: on the wire, or because generated clients name things after a name that
-//! is removed. A change that no rule covers counts as breaking. An operation that
-//! was published as `beta` or `experimental` promised nothing, so its breaking
-//! changes count as additions.
+//! fail. Every verdict follows from these rules, and
+//! `xtask/tests/compatibility/pairs` has examples of each:
+//!
+//! - **Values.** What callers send must stay allowed, so its set of values may
+//!   only grow; what they receive must stay expected, so its set may only shrink.
+//!   Where that cannot be decided, the change is breaking. So is every change of
+//!   `format` and `default`: clients read, write and fill in values by them.
+//! - **New things.** New fields, headers and errors may be received, as the
+//!   introduction of the document says; new successes and media types may not.
+//! - **Names that generated clients show are promised like the wire:**
+//!   `operationId`, tags, titles, parameters (those of a path too), and that a
+//!   component schema or security scheme of a name exists. Where a schema is
+//!   referred to, and the names of other components, are how the document is
+//!   organised: equivalent documents are neutral.
+//! - **Promises for programs.** Limits in `x-plans` may rise, values of
+//!   `x-extensible-enum` may be added, the day of `x-sunset` may move away. The
+//!   form of keys in `bearerFormat` stays; a regular expression may replace words.
+//! - **End of life.** A deprecated operation may be removed after the day of its
+//!   `x-sunset`, with the schemas that only it uses. Only operations have one: a
+//!   deprecated field or parameter goes with a major version.
+//! - **Stability.** An operation that was published as `beta` or `experimental`
+//!   promised nothing, nor did its schemas and servers: its breaking changes count
+//!   as additions. Without `x-stability`, an operation is stable.
+//! - **Anything else** is breaking, unless it is text for people.
 //!
 //! References are resolved first, so a change of a shared component is found
 //! wherever it is used, and what only moved is no change. There is a file for
 //! each kind of object in a document.
 
+mod alternatives;
 mod bounds;
 mod change;
+mod choices;
+mod components;
 mod content;
 mod document;
+mod fields;
 mod findings;
 mod location;
 mod members;
+mod normal_schema;
 mod operations;
 mod parameters;
+mod paths;
+mod plans;
 mod references;
 mod responses;
 mod schemas;
 mod security;
 mod servers;
 mod stability;
+mod sunset;
 
 pub use change::{Change, Verdict};
+pub use servers::url as server_url;
 
-use findings::Findings;
+use chrono::NaiveDate;
 use serde_json::Value;
 
-/// Every change from one document to the other, in the order of the document.
-/// `info.version` is not reported: it follows from the changes.
-pub fn changes(published: &Value, document: &Value) -> Vec<Change> {
-    let mut findings = Findings::default();
-    document::compare(&mut findings, published, document);
-    let changes = findings.into_changes();
+/// Every change from one document to the other, in the order of the document, as
+/// it counts on this day. `info.version` is not reported: it follows from the
+/// changes.
+pub fn changes(published: &Value, document: &Value, today: NaiveDate) -> Vec<Change> {
+    let changes = document::compare(published, document, today).into_changes();
     if changes.is_empty() && without_version(published) != without_version(document) {
         return vec![Change {
             pointer: String::new(),

@@ -1,11 +1,12 @@
 //! `cargo xtask judge`: runs third-party tools against the document and the live
 //! server.
 //!
-//! Linters and a validator read the document, schemathesis sends requests
+//! Linters and a validator read the document, another tool judges breaking changes, schemathesis sends requests
 //! generated from it, and clients that other generators make from it list and
 //! cancel orders. The tools are pinned in `tests/judges` and installed under
 //! `target/judges`.
 
+mod breaking_changes;
 mod clients;
 mod documents;
 mod fuzzing;
@@ -39,11 +40,15 @@ struct Judge {
     run: fn(&Setup) -> anyhow::Result<Vec<String>>,
 }
 
-const JUDGES: [Judge; 8] = [
+const JUDGES: [Judge; 9] = [
     Judge { claim: "openapi-spec-validator: the document is valid", run: documents::validator },
     Judge { claim: "Redocly, recommended-strict: no findings", run: documents::redocly },
     Judge { claim: "Spectral, spectral:oas and our rules: no findings", run: documents::spectral },
     Judge { claim: "our rules detect what they are for", run: documents::broken_documents },
+    Judge {
+        claim: "Redocly diff: agrees on breaking changes, and finds none since publication",
+        run: breaking_changes::second_opinion,
+    },
     Judge { claim: "schemathesis with a large limit: no findings", run: fuzzing::large_limit },
     Judge { claim: "schemathesis up to 429: no findings", run: fuzzing::small_limit },
     Judge { claim: "TypeScript: openapi-typescript, openapi-fetch", run: clients::typescript },

@@ -16,6 +16,7 @@ pub mod client_readme;
 pub mod compare;
 pub mod compatibility;
 pub mod generate;
+pub mod history;
 pub mod imports;
 pub mod judge;
 pub mod line_diff;

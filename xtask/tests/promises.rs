@@ -15,6 +15,10 @@ fn document(version: &str) -> Value {
     document
 }
 
+fn today() -> chrono::NaiveDate {
+    chrono::NaiveDate::from_ymd_opt(2027, 6, 1).unwrap()
+}
+
 /// The problems of the real document as this version, with one value set in it,
 /// after it was published as 1.4.0.
 fn problems(version: &str, change: Option<(&str, Value)>, changelog: &str) -> Vec<Problem> {
@@ -27,7 +31,7 @@ fn problems(version: &str, change: Option<(&str, Value)>, changelog: &str) -> Ve
         let members = document.pointer_mut(parent).unwrap().as_object_mut().unwrap();
         members.insert(key.to_string(), value);
     }
-    check_promises(&document, &published, changelog).unwrap()
+    check_promises(&document, &published, changelog, today()).unwrap()
 }
 
 /// The problem at this place. There must be one.
@@ -68,41 +72,41 @@ fn a_rewording_requires_a_patch_version() {
 
 #[test]
 fn an_addition_requires_a_minor_version_and_an_entry() {
-    let named = "# Changelog\n\n## 1.5.0\n\n- An order has its `colour`.\n";
+    let named = "# Changelog\n\n## 1.5.0\n\n- An order has its `Order.colour`.\n";
     assert_eq!(problems("1.5.0", addition(), named), []);
     let found = problem(&problems("1.4.1", addition(), named), VERSION);
     assert_eq!(found.details[0], "is 1.4.1; after 1.4.0, an addition requires 1.5.0 or later:");
-    let change = "`colour` is a new field (/paths/~1store~1orders/get/";
+    let change = "`Order.colour` is a new field (/paths/~1store~1orders/get/";
     assert!(found.details[1].starts_with(change), "{found:?}");
     for changelog in [
         "",
         "## 1.5.0\n\n- More.\n",
-        "## Planned: 1.5.0\n\n- `colour`\n",
-        "## 1.5.0\n\n- `colours`\n",
+        "## Planned: 1.5.0\n\n- `Order.colour`\n",
+        "## 1.5.0\n\n- `colour` of `Order`\n",
     ] {
         let found = problems("1.5.0", addition(), changelog);
         assert_eq!(found.len(), 1, "{found:?}");
         let Problem { details, fix, .. } = problem(&found, CHANGELOG);
         assert_eq!(details[0], "does not name, between backticks under \"## 1.5.0\":");
-        assert!(details[1].starts_with("addition: `colour` is a new field"), "{details:?}");
+        assert!(details[1].starts_with("addition: `Order.colour` is a new field"), "{details:?}");
         assert_eq!(fix, "edit CHANGELOG.md");
     }
 }
 
 #[test]
 fn a_breaking_change_requires_a_major_version_and_an_entry() {
-    let entry = |version: &str| format!("## {version}\n\n- `quantity` is a string.\n");
+    let entry = |version: &str| format!("## {version}\n\n- `Order.quantity` is a string.\n");
     assert_eq!(problems("2.0.0", breaking(), &entry("2.0.0")), []);
     for version in ["1.4.0", "1.4.1", "1.5.0", "1.99.0"] {
         let found = problems(version, breaking(), &entry(version));
         let Problem { details, fix, .. } = problem(&found, VERSION);
         assert!(details[0].ends_with("a breaking change requires 2.0.0 or later:"), "{details:?}");
-        let change = "`quantity` `type` changed from \"integer\" to \"string\"";
+        let change = "`Order.quantity` `type` changed from \"integer\" to \"string\"";
         assert!(details.iter().any(|line| line.starts_with(change)), "{details:?}");
         assert!(fix.starts_with("undo the change, or set info.version to 2.0.0"), "{fix}");
     }
     let found = problem(&problems("2.0.0", breaking(), "## 2.0.0\n\n- Much.\n"), CHANGELOG);
-    assert!(found.details[1].starts_with("breaking: `quantity`"), "{found:?}");
+    assert!(found.details[1].starts_with("breaking: `Order.quantity`"), "{found:?}");
 }
 
 #[test]
@@ -119,7 +123,7 @@ fn a_change_of_a_shared_component_is_reported_once() {
     let found = problems("1.4.0", Some(hint), "");
     assert_eq!(found.len(), 2, "version and changelog: {found:?}");
     for Problem { details, .. } in found {
-        let lines = details.iter().filter(|line| line.contains("`hint` is a new field"));
+        let lines = details.iter().filter(|line| line.contains("`Error.hint` is a new field"));
         assert_eq!(lines.count(), 1, "{details:?}");
     }
 }

@@ -81,7 +81,7 @@ pub mod types {
 #[derive(Clone, Debug)]
 /**Client for Store Orders API
 
-Version: 1.1.0*/
+Version: 1.1.1*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
@@ -123,7 +123,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "1.1.0"
+        "1.1.1"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()
@@ -253,7 +253,7 @@ Sends a `GET` request to `/store/orders`
     }
     /**Cancel an order
 
-Cancels a pending order: it is removed from the list at once, and its identifier is never used again. An order that has already shipped cannot be cancelled and is unchanged. Cancelling the same order a second time is answered with 404; of several concurrent requests exactly one is answered with 204. After a 503, or if no response arrives, the order may have been cancelled nevertheless: repeat the request, and take 404 as success.
+Cancels a pending order: it is removed from the list at once, and its identifier is never used again. An order that has already shipped cannot be cancelled and is unchanged. Cancelling the same order a second time is answered with 404; of several concurrent requests exactly one is answered with 204. After a 502, 503 or 504, or if no response arrives, the order may have been cancelled nevertheless: repeat the request. A 404 then means that the order is not there, possibly cancelled by an earlier attempt: take it as success.
 
 Sends a `DELETE` request to `/store/orders/{orderId}`
 

@@ -67,6 +67,9 @@
 //! server may be silent. There is none on the whole call, because a list of many
 //! orders takes time: use `tokio::time::timeout` for that.
 //!
+//! What runs into a time-out is not sent again, because the server is slow already.
+//! A cancellation may have been carried out nevertheless.
+//!
 //! # The key
 //!
 //! No `Debug` output and no error of this crate shows the key. It is sent to the base

@@ -1,7 +1,7 @@
 //! The figures, dates and names in the document's texts, filled in from the
 //! constants that the server uses.
 
-use super::DocumentError;
+use super::error::DocumentError;
 use crate::{BASE_PATH, headers, key_form, limits};
 use chrono::{DateTime, NaiveDate};
 

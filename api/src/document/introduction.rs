@@ -1,7 +1,7 @@
 //! The description of the document: `introduction.md` with its figures and the
 //! tables of plans and error codes filled in.
 
-use super::DocumentError;
+use super::error::DocumentError;
 use super::figures::{filled_in, thousands};
 use crate::errors::Code;
 use crate::plans::Plan;

@@ -1,7 +1,8 @@
 //! Reads the counts from Redis, beside servers that count.
 
-use super::connecting::{ConnectError, connect_to_read};
+use super::connecting::ConnectError;
 use super::names::CountNames;
+use super::primary::connect_to_read;
 use crate::clock::Now;
 use crate::config::RedisUrl;
 use crate::limits::report::{AccountUsage, Ban, LimitsReport, ReportError, WindowUsage};

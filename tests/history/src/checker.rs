@@ -114,9 +114,12 @@ impl Checker {
             Answer::Status(answered) => Some(*answered),
             Answer::Lost(_) | Answer::Done | Answer::Failed(_) => None,
         };
-        self.windows.answered(&operation, status, findings);
+        if !self.keys.may_be_revoked(&operation) {
+            self.windows.answered(&operation, status, findings);
+        }
         if let Some(Answered { status, .. }) = status {
-            self.keys.answered(&operation, status, findings);
+            let has_limit = self.windows.has_limit(&operation);
+            self.keys.answered(&operation, status, has_limit, findings);
         }
         match (&operation.asked.request, answer) {
             (Request::List, Answer::List(ids)) => self.orders.listed(&operation, ids, findings),

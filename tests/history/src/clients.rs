@@ -51,7 +51,10 @@ impl Clients {
     pub async fn list_until_over(self: Arc<Self>, number: i64) {
         let name = format!("lister-{number}");
         let client = if number % 2 == 0 { &self.gzip } else { &self.plain };
-        while !self.over.load(Ordering::Relaxed) && self.list(client, &name).await {}
+        let mut is_answered = true;
+        while is_answered && !self.over.load(Ordering::Relaxed) {
+            is_answered = self.list(client, &name).await;
+        }
     }
 
     /// Cancels orders of this life until they are through or the server was killed.

@@ -11,7 +11,7 @@ pub struct Figures {
     pub answers: BTreeMap<(&'static str, String), u64>,
     /// How often each fault began.
     pub faults: BTreeMap<String, u64>,
-    /// The longest time from the end of a fault of this name to the first success everywhere.
+    /// The longest times without a success, by the fault that they began with or followed.
     pub outages: BTreeMap<String, Outage>,
     /// When each 204 came.
     pub acknowledged: Vec<u64>,
@@ -22,10 +22,13 @@ pub struct Figures {
     open: HashMap<u64, (Kind, u64, Option<String>)>,
     /// The last success of each kind of request, at each server.
     succeeded: BTreeMap<(Kind, String), u64>,
-    fault: Option<String>,
+    fault: Option<(String, u64)>,
+    /// Whether clients rested while the fault lasted.
+    rested: bool,
 }
 
-/// The longest times without a success at one server, from the last success before it began.
+/// The longest times without a success at one server since the fault began: what it lasted
+/// itself, and until the server was whole again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Outage {
     /// Of lists.
@@ -71,10 +74,22 @@ impl Figures {
             What::Gets { op, answer } => self.answered(event.at, *op, answer),
             What::Fault(fault) => {
                 *self.faults.entry(fault.name.clone()).or_default() += 1;
-                self.fault = Some(fault.name.clone());
+                self.fault = Some((fault.name.clone(), event.at));
+                self.rested = fault.may_lose_counts;
             }
+            // Clients that change or count something rest until then.
+            What::Compared { .. } => self.rest(event.at),
+            What::Undone if self.rested => self.rest(event.at),
             What::Stall { nanos } => self.stalled += Duration::from_nanos(*nanos),
             _ => {}
+        }
+    }
+
+    fn rest(&mut self, until: u64) {
+        for ((kind, _), at) in &mut self.succeeded {
+            if *kind != Kind::List {
+                *at = until;
+            }
         }
     }
 
@@ -103,8 +118,9 @@ impl Figures {
         self.slowest = self.slowest.max(Duration::from_nanos(at - begun));
         if is_success {
             let before = self.succeeded.insert((kind, server), at);
-            let gap = Duration::from_nanos(before.map_or(0, |before| at.saturating_sub(before)));
-            let Some(fault) = &self.fault else { return };
+            let Some((fault, begun)) = &self.fault else { return };
+            let since = before.unwrap_or(at).max(*begun);
+            let gap = Duration::from_nanos(at.saturating_sub(since));
             let outage = self.outages.entry(fault.clone()).or_default();
             let longest = match kind {
                 Kind::List => &mut outage.lists,

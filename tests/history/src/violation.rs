@@ -28,7 +28,8 @@ pub enum Rule {
     NoRetryAfter,
     /// No 2xx with a key revoked more than one second before.
     RevokedKeyAccepted,
-    /// No 401 with a key that has been valid for a second.
+    /// No 401 with a key that has been valid for a second, and no 429 if its account has no
+    /// limit that can be reached.
     ValidKeyRefused,
     /// Admitted per window within the limit.
     AdmittedTooMany,
@@ -153,6 +154,8 @@ pub struct Violation {
     pub text: String,
     /// The events that contradict each other, in the order of their beginnings.
     pub because: Vec<Arc<Operation>>,
+    /// Whether it is a bound in time that was exceeded.
+    pub is_of_time: bool,
 }
 
 impl Violation {
@@ -160,7 +163,7 @@ impl Violation {
     pub fn new(rule: Rule, text: String, because: &[&Arc<Operation>]) -> Violation {
         let mut because: Vec<Arc<Operation>> = because.iter().map(|one| Arc::clone(one)).collect();
         because.sort_by_key(|operation| operation.begun);
-        Violation { rule, text, because }
+        Violation { rule, text, because, is_of_time: false }
     }
 }
 

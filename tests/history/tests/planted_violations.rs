@@ -3,20 +3,21 @@
 //!
 //! `recordings/RULE.jsonl`, or `RULE--VARIANT.jsonl`, breaks that rule.
 
+use anyhow::Context;
 use history::{Event, Rule, Violation, read_events, violations};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-fn recordings() -> Vec<PathBuf> {
+fn recordings() -> anyhow::Result<Vec<PathBuf>> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recordings");
-    std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect()
+    std::fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect()
 }
 
-fn events(path: &Path) -> Vec<Event> {
-    let file = BufReader::new(File::open(path).unwrap());
-    read_events(file).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+fn events(path: &Path) -> anyhow::Result<Vec<Event>> {
+    let file = BufReader::new(File::open(path)?);
+    read_events(file).with_context(|| path.display().to_string())
 }
 
 /// `CancelledTwice` as `cancelled-twice`.
@@ -34,10 +35,10 @@ fn file_name(rule: Rule) -> String {
 #[test]
 fn each_violation_is_found_by_exactly_its_rule() {
     let (mut rules, mut failures) = (BTreeSet::new(), Vec::new());
-    for path in recordings() {
+    for path in recordings().unwrap() {
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let planted = name.split("--").next().unwrap();
-        let found = violations(events(&path));
+        let found = violations(events(&path).unwrap());
         let by: BTreeSet<String> = found.iter().map(|one| file_name(one.rule)).collect();
         let expected: BTreeSet<String> =
             [planted.to_string()].into_iter().filter(|rule| rule != "clean").collect();
@@ -55,8 +56,9 @@ fn each_violation_is_found_by_exactly_its_rule() {
 /// An explanation is short: the few operations that contradict each other.
 #[test]
 fn a_violation_shows_the_operations_that_contradict_each_other() {
-    let path = recordings().into_iter().find(|path| path.ends_with("listed-after204.jsonl"));
-    let found = violations(events(&path.unwrap()));
+    let path =
+        recordings().unwrap().into_iter().find(|path| path.ends_with("listed-after204.jsonl"));
+    let found = violations(events(&path.unwrap()).unwrap());
     let expected = "a list that began after a 204 shows the id: order 2\n    \
         1.000000 s writer-1 cancels 2 at a with key_1; 1.010000 s 204 (op 1)\n    \
         1.011000 s lister-1 lists at b with key_1; 1.020000 s 200, 5 orders (op 2)";
@@ -67,9 +69,9 @@ fn a_violation_shows_the_operations_that_contradict_each_other() {
 /// A recording is written as it is read.
 #[test]
 fn events_are_lines_of_json() {
-    for path in recordings() {
+    for path in recordings().unwrap() {
         let text = std::fs::read_to_string(&path).unwrap();
-        for (line, event) in text.lines().zip(events(&path)) {
+        for (line, event) in text.lines().zip(events(&path).unwrap()) {
             let written = serde_json::to_value(&event).unwrap();
             let again: Event = serde_json::from_value(written.clone()).unwrap();
             assert_eq!(serde_json::to_value(&again).unwrap(), written, "{line}");

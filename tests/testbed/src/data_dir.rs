@@ -106,6 +106,11 @@ impl DataDir {
 
     fn issue(&self, account: &str, plan: &[&str]) -> anyhow::Result<Key> {
         self.run(&[&["accounts", "create", account], plan].concat())?;
+        self.issue_another_key(account)
+    }
+
+    /// A key of an account that there is.
+    pub fn issue_another_key(&self, account: &str) -> anyhow::Result<Key> {
         let issued = self.run_json(&["keys", "issue", "--account", account])?;
         let text = |name| issued.get(name).and_then(Value::as_str).map(ToString::to_string);
         let (id, text) = text("id").zip(text("key")).context("`keys issue` printed no key")?;

@@ -69,6 +69,11 @@ impl InstalledRedis {
 
     /// Starts an empty primary that keeps what is written, with these settings too.
     pub fn start(&self, settings: &[(&str, &str)]) -> anyhow::Result<Redis> {
+        self.start_in(&std::env::temp_dir(), settings)
+    }
+
+    /// The same, with its data below this directory.
+    pub fn start_in(&self, parent: &Path, settings: &[(&str, &str)]) -> anyhow::Result<Redis> {
         let mut arguments = Vec::new();
         for (name, value) in SETTINGS.iter().chain(settings) {
             arguments.push(format!("--{name}"));
@@ -77,19 +82,26 @@ impl InstalledRedis {
         }
         let port = free_port()?;
         arguments.extend(["--port".to_string(), port.to_string()]);
-        let (installed, directory) = (self.clone(), self.directory()?);
+        let (installed, directory) = (self.clone(), self.directory_in(parent)?);
         Place { installed, directory, port, arguments }.run()
     }
 
     /// Starts a Sentinel that watches this primary under this name, where so many of them
-    /// decide.
-    pub fn sentinel(&self, service: &str, primary: u16, quorum: usize) -> anyhow::Result<Redis> {
+    /// decide, with these lines in its file too.
+    pub fn sentinel(
+        &self,
+        service: &str,
+        primary: u16,
+        quorum: usize,
+        lines: &[&str],
+    ) -> anyhow::Result<Redis> {
         let (directory, port) = (self.directory()?, free_port()?);
         // It writes what it learns into the file.
         let file = directory.path().join("sentinel.conf");
         let settings = SENTINEL_SETTINGS.replace("SERVICE", service);
         let monitor = format!("sentinel monitor {service} 127.0.0.1 {primary} {quorum}");
-        std::fs::write(&file, format!("port {port}\n{monitor}\n{settings}"))?;
+        let lines = lines.join("\n");
+        std::fs::write(&file, format!("port {port}\n{monitor}\n{settings}{lines}\n"))?;
         self.own(&file)?;
         let arguments = vec!["sentinel.conf".to_string(), "--sentinel".to_string()];
         Place { installed: self.clone(), directory, port, arguments }.run()
@@ -97,7 +109,11 @@ impl InstalledRedis {
 
     /// A directory of the account that servers run as.
     pub fn directory(&self) -> anyhow::Result<TempDir> {
-        let directory = tempfile::Builder::new().prefix("engines-").tempdir()?;
+        self.directory_in(&std::env::temp_dir())
+    }
+
+    fn directory_in(&self, parent: &Path) -> anyhow::Result<TempDir> {
+        let directory = tempfile::Builder::new().prefix("redis-").tempdir_in(parent)?;
         self.own(directory.path())?;
         Ok(directory)
     }
@@ -187,6 +203,11 @@ impl Redis {
     /// Stops (SIGSTOP) or continues (SIGCONT) it.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
         self.process.signal(signal)
+    }
+
+    /// Leaves the data and the log where they are when this is dropped.
+    pub fn keep(&mut self) {
+        self.place.directory.disable_cleanup(true);
     }
 
     /// SIGKILL.

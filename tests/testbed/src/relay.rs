@@ -1,9 +1,13 @@
-//! A TCP relay between a server and its database, with the faults of a network.
+//! A TCP relay between a server and its database, or its clients, with the faults of a network.
+
+mod tampering;
+
+pub use tampering::Tampering;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
+use tampering::Tampered;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -29,7 +33,7 @@ pub enum Fault {
 /// A relay. It ends when this is dropped.
 pub struct Relay {
     fault: watch::Sender<Fault>,
-    target: Arc<AtomicU16>,
+    target: watch::Sender<u16>,
     /// Where it listens on the loopback.
     pub port: u16,
     task: tokio::task::JoinHandle<()>,
@@ -44,78 +48,119 @@ impl Drop for Relay {
 impl Relay {
     /// A relay to this port.
     pub async fn to(target: u16) -> anyhow::Result<Relay> {
+        Relay::tampering(target, Tampering::None).await
+    }
+
+    /// A relay to this port that falsifies what it carries.
+    pub async fn tampering(target: u16, tampering: Tampering) -> anyhow::Result<Relay> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let port = listener.local_addr()?.port();
         let (fault, faults) = watch::channel(Fault::None);
-        let target = Arc::new(AtomicU16::new(target));
-        let current = Arc::clone(&target);
+        let (target, targets) = watch::channel(target);
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(relay(client, current.load(Ordering::Relaxed), faults.clone()));
+                tokio::spawn(relay(client, targets.clone(), faults.clone(), tampering));
             }
         });
         Ok(Relay { fault, target, port, task })
-    }
-
-    /// From now on new connections lead to this port.
-    pub fn retarget(&self, target: u16) {
-        self.target.store(target, Ordering::Relaxed);
     }
 
     /// From now on the network does this, also to connections that are open.
     pub fn set(&self, fault: Fault) {
         self.fault.send_replace(fault);
     }
+
+    /// From now on it leads to this port, and what was open is closed, as a virtual address
+    /// does that moves.
+    pub fn retarget(&self, port: u16) {
+        self.target.send_if_modified(|target| std::mem::replace(target, port) != port);
+    }
 }
 
-async fn relay(client: TcpStream, target: u16, faults: watch::Receiver<Fault>) {
+async fn relay(
+    client: TcpStream,
+    mut targets: watch::Receiver<u16>,
+    faults: watch::Receiver<Fault>,
+    tampering: Tampering,
+) {
     if *faults.borrow() == Fault::Reset {
         return;
     }
-    let Ok(server) = TcpStream::connect(SocketAddr::from(([127, 0, 0, 1], target))).await else {
-        return;
-    };
+    let target = SocketAddr::from(([127, 0, 0, 1], *targets.borrow_and_update()));
+    let Ok(server) = TcpStream::connect(target).await else { return };
     // Either fails only on a socket that is closed already.
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
+    let copy = match tampering {
+        Tampering::Twice => copy_to(target).await,
+        Tampering::None | Tampering::StaleVersions { .. } => None,
+    };
+    let tampered = Arc::new(Tampered::new(tampering));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
+    let requests = Direction { copy, is_answer: false, tampered: Arc::clone(&tampered) };
+    let answers = Direction { copy: None, is_answer: true, tampered };
     let mut watched = faults.clone();
     tokio::select! {
-        () = forward(from_client, to_server, faults.clone(), false) => {}
-        () = forward(from_server, to_client, faults, true) => {}
+        () = requests.forward(from_client, to_server, faults.clone()) => {}
+        () = answers.forward(from_server, to_client, faults) => {}
         _ = watched.wait_for(|fault| *fault == Fault::Reset) => {}
+        _ = targets.changed() => {}
     }
 }
 
-/// Delivers one direction until it ends.
-async fn forward(
-    mut from: OwnedReadHalf,
-    mut to: OwnedWriteHalf,
-    mut faults: watch::Receiver<Fault>,
+/// A connection of which nobody reads the answers.
+async fn copy_to(target: SocketAddr) -> Option<OwnedWriteHalf> {
+    let (mut answers, requests) = TcpStream::connect(target).await.ok()?.into_split();
+    tokio::spawn(async move { tokio::io::copy(&mut answers, &mut tokio::io::sink()).await });
+    Some(requests)
+}
+
+/// One direction of a connection.
+struct Direction {
+    copy: Option<OwnedWriteHalf>,
     is_answer: bool,
-) {
-    let mut buffer = vec![0; 64 * 1024];
-    while let Ok(read @ 1..) = from.read(&mut buffer).await {
-        let Some(bytes) = buffer.get(..read) else { return };
-        let fault = *faults.borrow_and_update();
-        match fault {
-            Fault::None => {}
-            Fault::Delay(delay) => tokio::time::sleep(delay).await,
-            Fault::Reset => return,
-            Fault::NoAnswers if !is_answer => {}
-            Fault::CutAtCommit if !is_answer || !holds_commit(bytes) => {}
-            Fault::CutAtCommit => return,
-            Fault::Silent | Fault::NoAnswers => {
-                // What came meanwhile is delivered late, as TCP does after an outage.
-                let over = |fault: &Fault| !matches!(fault, Fault::Silent | Fault::NoAnswers);
-                match faults.wait_for(over).await {
-                    Ok(fault) if *fault != Fault::Reset => {}
-                    _ => return,
+    tampered: Arc<Tampered>,
+}
+
+impl Direction {
+    /// Delivers it until it ends.
+    async fn forward(
+        mut self,
+        mut from: OwnedReadHalf,
+        mut to: OwnedWriteHalf,
+        mut faults: watch::Receiver<Fault>,
+    ) {
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(read @ 1..) = from.read(&mut buffer).await {
+            let Some(bytes) = buffer.get_mut(..read) else { return };
+            let fault = *faults.borrow_and_update();
+            match fault {
+                Fault::None => {}
+                Fault::Delay(delay) => tokio::time::sleep(delay).await,
+                Fault::Reset => return,
+                Fault::NoAnswers if !self.is_answer => {}
+                Fault::CutAtCommit if !self.is_answer || !holds_commit(bytes) => {}
+                Fault::CutAtCommit => return,
+                Fault::Silent | Fault::NoAnswers => {
+                    // What came meanwhile is delivered late, as TCP does after an outage.
+                    let over = |fault: &Fault| !matches!(fault, Fault::Silent | Fault::NoAnswers);
+                    match faults.wait_for(over).await {
+                        Ok(fault) if *fault != Fault::Reset => {}
+                        _ => return,
+                    }
                 }
             }
-        }
-        if to.write_all(bytes).await.is_err() {
-            return;
+            match self.is_answer {
+                true => self.tampered.answer(bytes),
+                false => self.tampered.request(bytes),
+            }
+            if let Some(copy) = &mut self.copy {
+                // The copy's connection may be closed by now.
+                let _ = copy.write_all(bytes).await;
+            }
+            if to.write_all(bytes).await.is_err() {
+                return;
+            }
         }
     }
 }
@@ -163,6 +208,18 @@ mod tests {
         client.read_u8().await.unwrap_err();
         let mut refused = TcpStream::connect(("127.0.0.1", relay.port)).await.unwrap();
         refused.read_u8().await.unwrap_err();
+    }
+
+    #[tokio::test]
+    async fn what_is_open_is_closed_when_it_leads_elsewhere() {
+        let ((relay, mut client), (other, _)) = (relay().await, super::tests::relay().await);
+        client.write_u8(1).await.unwrap();
+        assert_eq!(client.read_u8().await.unwrap(), 2);
+        relay.retarget(other.port);
+        client.read_u8().await.unwrap_err();
+        let mut client = TcpStream::connect(("127.0.0.1", relay.port)).await.unwrap();
+        client.write_u8(1).await.unwrap();
+        assert_eq!(client.read_u8().await.unwrap(), 2);
     }
 
     #[test]

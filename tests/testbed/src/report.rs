@@ -8,6 +8,8 @@ use std::time::Duration;
 pub struct Report {
     figures: Vec<String>,
     violations: Vec<String>,
+    /// Whether there is a violation that no stall of the machine explains.
+    is_certain: bool,
     /// Times with what they may be, judged at the end, when the longest stall is known.
     times: Vec<(String, Duration, Duration)>,
 }
@@ -28,6 +30,12 @@ impl Report {
         if !holds {
             self.violations.push(otherwise());
         }
+    }
+
+    /// A violation that no stall of the machine explains.
+    pub fn contradiction(&mut self, text: String) {
+        self.violations.push(text);
+        self.is_certain = true;
     }
 
     /// What did not hold so far, apart from times.
@@ -53,10 +61,11 @@ impl Report {
         Ok(())
     }
 
-    /// The exit status: 3 if the run is inconclusive, whatever was found.
+    /// The exit status: 3 if the run is inconclusive, unless what was found is certain.
     pub fn exit_code(&self, is_inconclusive: bool) -> u8 {
         match (is_inconclusive, self.violations.is_empty()) {
-            (true, _) => 3,
+            (true, _) if !self.is_certain => 3,
+            (true, _) => 1,
             (false, true) => 0,
             (false, false) => 1,
         }

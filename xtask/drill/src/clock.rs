@@ -1,10 +1,9 @@
 //! The wall clock is set forward and back, also while the server is down: no window opens
 //! early, and nobody is locked out.
 
-use crate::preload::Preload;
 use reqwest::{Client, StatusCode};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use testbed::{DataDir, Key, Program, Report, ServerProcess};
+use testbed::{DataDir, Key, Preload, Program, Report, ServerProcess};
 
 const PER_DAY: u32 = 50;
 const DAY: i64 = 86_400;
@@ -24,7 +23,7 @@ enum End {
 
 /// Runs it.
 pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
-    let (directory, clock) = (tempfile::tempdir()?, wall_clock()?);
+    let (directory, clock) = (tempfile::tempdir()?, Preload::wall_clock()?);
     let data = DataDir::at(program, &directory.path().join("data"));
     data.import_pending(1..=10)?;
     let key = data.issue_enterprise_key("acme", 1_000_000, PER_DAY)?;
@@ -70,10 +69,6 @@ pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
     }
     report.figure(format!("{steps} times the limit held"));
     server.stop()
-}
-
-fn wall_clock() -> anyhow::Result<Preload> {
-    Preload::compile(include_str!("set_clock.c"))
 }
 
 /// Seconds since 1970 by the real clock.

@@ -12,7 +12,6 @@ mod failing_disk;
 mod full_disk;
 mod hung_disk;
 mod kills;
-mod preload;
 mod proxy;
 mod requests;
 mod slow_disk;
@@ -23,7 +22,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use testbed::{Program, Report, SmallDisk, until_conclusive};
+use testbed::{Program, Report, SmallDisk, check_compiler, until_conclusive};
 use tokio::runtime::Runtime;
 
 /// Try the server with a slow, a hung and a full disk, and with hostile clients.
@@ -115,7 +114,7 @@ impl Drill {
     fn check_tools(self) -> anyhow::Result<()> {
         match self {
             Drill::Clock | Drill::Commands | Drill::HungDisk | Drill::FailingDisk => {
-                preload::check_tools()
+                check_compiler()
             }
             Drill::FullDisk => SmallDisk::mount(1).map(drop),
             Drill::Proxy => proxy::check_tools(),

@@ -1,8 +1,8 @@
 //! A disk whose fsync takes longer, or fails.
 
-use crate::preload::Preload;
 use std::process::Command;
 use std::time::Duration;
+use testbed::Preload;
 
 /// A slower disk for the processes that are started on it.
 pub struct SlowDisk(Preload);

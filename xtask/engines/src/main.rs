@@ -5,20 +5,25 @@
 //! unprivileged children on free ports of the loopback, and ends them by their ids.
 
 mod authority;
+mod drills;
 mod install;
 mod limits;
 mod orders;
 mod replicas;
 mod traffic;
 
+use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use drills::{Control, DrillArgs};
 use std::fmt::Debug;
-use std::io::Write;
-use std::path::Path;
+use std::fs::File;
+use std::io::{BufReader, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use testbed::postgres::Installed;
 use testbed::redis::InstalledRedis;
 use testbed::{Program, Report, until_conclusive};
+use tokio::runtime::Runtime;
 
 /// Try Store Orders on real database servers.
 #[derive(Debug, Parser)]
@@ -31,6 +36,10 @@ Examples:
   cargo xtask engines orders                 all cases
   cargo xtask engines orders failover        one
   cargo xtask engines limits                 request counts in Redis, all cases
+  cargo xtask engines drills --seed 7        faults drawn by a seed, for a minute
+  cargo xtask engines drills --for 10m --fault promote-paused
+  cargo xtask engines judge history.jsonl    what a kept history breaks
+  cargo xtask engines controls               what lacks a care must be noticed
 
 Exit status: 0 everything held, 1 something did not, 2 a case could not run, 3 the machine
 stood still for too long for the run to prove anything"
@@ -49,6 +58,16 @@ enum Command {
     Orders(CasesArgs<orders::Case>),
     /// Windows, strikes and bans in Redis
     Limits(LimitsArgs),
+    /// Three servers on both, under faults drawn by a seed
+    Drills(DrillArgs),
+    /// Judge a history that a drill recorded
+    Judge {
+        /// `history.jsonl`
+        #[arg(value_name = "FILE")]
+        history: PathBuf,
+    },
+    /// Stores and networks that lack a care: the rules of the drills must notice
+    Controls(CasesArgs<Control>),
 }
 
 #[derive(Args, Debug)]
@@ -93,9 +112,12 @@ fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     match &cli.command {
         None if cli.install => Ok(0),
-        None => anyhow::bail!("name what to try: cargo xtask engines orders, or limits"),
+        None => anyhow::bail!("name what to try: cargo xtask engines drills, for one"),
         Some(Command::Orders(arguments)) => try_orders(arguments, out),
         Some(Command::Limits(arguments)) => try_limits(arguments, out),
+        Some(Command::Drills(arguments)) => try_drills(arguments, out),
+        Some(Command::Judge { history }) => judge(history, out),
+        Some(Command::Controls(arguments)) => try_controls(arguments, out),
     }
 }
 
@@ -128,6 +150,39 @@ fn try_limits(arguments: &LimitsArgs, out: &mut dyn Write) -> anyhow::Result<u8>
     Ok(worst)
 }
 
+fn try_drills(arguments: &DrillArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let installation = drills::find(&build()?)?;
+    let runtime = runtime()?;
+    let mut worst = 0;
+    for seed in arguments.seeds() {
+        writeln!(out, "== {}", arguments.command(seed))?;
+        let run =
+            |report: &mut Report| runtime.block_on(arguments.run(&installation, seed, report));
+        worst = worst.max(until_conclusive(out, run)?);
+    }
+    Ok(worst)
+}
+
+fn judge(file: &Path, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let opened = File::open(file).with_context(|| file.display().to_string())?;
+    let violations = history::violations(history::read_events(BufReader::new(opened))?);
+    for violation in &violations {
+        writeln!(out, "violation: {violation}")?;
+    }
+    Ok(u8::from(!violations.is_empty()))
+}
+
+fn try_controls(arguments: &CasesArgs<Control>, out: &mut dyn Write) -> anyhow::Result<u8> {
+    let installation = drills::find(&build()?)?;
+    let run =
+        async |control: Control, report: &mut Report| control.run(&installation, 1, report).await;
+    try_cases(arguments, run, out)
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()
+}
+
 /// The server, built from this checkout.
 fn build() -> anyhow::Result<Program> {
     Program::build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
@@ -139,7 +194,7 @@ fn try_cases<C: ValueEnum + Copy + Debug + Send + Sync>(
     run: impl AsyncFn(C, &mut Report) -> anyhow::Result<()>,
     out: &mut dyn Write,
 ) -> anyhow::Result<u8> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = runtime()?;
     let mut worst = 0;
     for case in arguments.chosen() {
         writeln!(out, "== {case:?}")?;

@@ -1,7 +1,6 @@
 //! Orders, accounts and keys in PostgreSQL: each case on servers of its own.
 
 mod conformance_suite;
-mod controls;
 mod failover;
 mod full_disk;
 mod idle_transaction;
@@ -55,10 +54,6 @@ pub enum Case {
     Mistakes,
     /// Connections with TLS, in every mode
     Tls,
-    /// Versions from a sequence: the clients must notice
-    SequenceControl,
-    /// Timelines that are not compared: the clients must notice
-    TimelineControl,
     /// A network that delays, falls silent, swallows answers, resets, and cuts at COMMIT
     Network,
 }
@@ -87,8 +82,6 @@ impl Case {
             Case::FullDisk => full_disk::run(installed, program, report).await,
             Case::Mistakes => mistakes::run(installed, program, report).await,
             Case::Tls => tls::run(installed, report).await,
-            Case::SequenceControl => controls::sequence(installed, program, report).await,
-            Case::TimelineControl => controls::timeline(installed, program, report).await,
             Case::Network => network::run(installed, program, report).await,
         }
     }

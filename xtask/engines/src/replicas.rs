@@ -3,6 +3,7 @@
 use anyhow::{Context, bail};
 use reqwest::Client;
 use std::time::{Duration, Instant};
+use testbed::postgres::Postgres;
 use testbed::{DataDir, Key, Program, ServerProcess};
 
 /// The store, filled by the operator's commands.
@@ -110,6 +111,12 @@ impl Replica {
 /// The URLs of the API of each.
 pub fn bases(replicas: &[Replica]) -> Vec<String> {
     replicas.iter().map(|replica| replica.server.base_url().to_string()).collect()
+}
+
+/// A URL of the store that names two hosts.
+pub fn url_of(ports: [u16; 2]) -> String {
+    let [first, second] = ports;
+    Postgres::url_at(first).replace(&format!(":{first}/"), &format!(":{first},127.0.0.1:{second}/"))
 }
 
 /// Runs what blocks on a thread for it.

@@ -8,7 +8,7 @@ use reqwest::{Client, RequestBuilder};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use testbed::{Canary, DataDir, Key, Report};
 use tokio::task::JoinSet;
 
@@ -169,10 +169,20 @@ pub async fn answer_to(request: RequestBuilder, is_list: bool) -> Answer {
         Ok((status, headers, _)) => {
             let header = |name| headers.get(name)?.to_str().ok();
             let retry_after = header("retry-after").and_then(|text| text.parse().ok());
-            Answer::Status(Answered { status, retry_after, closes_in: None })
+            let closes_in = closes_in(header("x-ratelimit-reset"), header("date"));
+            Answer::Status(Answered { status, retry_after, closes_in })
         }
         Err(error) => Answer::Lost(format!("{:#}", anyhow::Error::from(error))),
     }
+}
+
+/// Seconds until the window closes, by the server's own clock. The date of a response may be a
+/// second old, also when the clock was moved in between: then it says nothing.
+fn closes_in(reset: Option<&str>, date: Option<&str>) -> Option<i64> {
+    let reset: i64 = reset?.parse().ok()?;
+    let date = httpdate::parse_http_date(date?).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let left = reset - i64::try_from(date.as_secs()).ok()?;
+    (-1..=62).contains(&left).then_some(left)
 }
 
 impl Seen {

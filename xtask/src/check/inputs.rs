@@ -1,8 +1,10 @@
 //! What the checks compare.
 
 use crate::canonical_json;
+use crate::history::History;
 use crate::published::Published;
 use crate::repository::{CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, DOCUMENT, Repository};
+use chrono::{NaiveDate, Utc};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -12,6 +14,8 @@ use std::path::PathBuf;
 pub struct Inputs {
     /// The document that the contract in Rust emits.
     pub emitted: anyhow::Result<Value>,
+    /// The path under which the server has the operations.
+    pub base_path: String,
     /// The text of the document.
     pub document: anyhow::Result<String>,
     /// The text of the generated client, empty where there is none yet.
@@ -22,10 +26,14 @@ pub struct Inputs {
     pub client_readme: anyhow::Result<String>,
     /// The published documents.
     pub published: anyhow::Result<Published>,
+    /// The published documents in the history of the main branch.
+    pub history: anyhow::Result<History>,
     /// The text of the changelog.
     pub changelog: anyhow::Result<String>,
     /// The root files of the workspace's crates.
     pub crates: anyhow::Result<Vec<PathBuf>>,
+    /// The day on which the checks run: a sunset may have passed.
+    pub today: NaiveDate,
 }
 
 impl Inputs {
@@ -33,13 +41,16 @@ impl Inputs {
     pub fn read(repository: &Repository) -> Self {
         Self {
             emitted: store_orders_api::document::emitted().map_err(anyhow::Error::from),
+            base_path: store_orders_api::BASE_PATH.to_string(),
             document: repository.read(DOCUMENT),
             client: repository.read_generated(CLIENT_CODE),
             client_docs: repository.read(CLIENT_DOCS),
             client_readme: repository.read_generated(CLIENT_README),
             published: Published::read(repository),
+            history: History::read(repository),
             changelog: repository.read(CHANGELOG),
             crates: repository.crates(),
+            today: Utc::now().date_naive(),
         }
     }
 

@@ -8,6 +8,7 @@ use crate::published::{PUBLISHED, Published, file_name};
 use crate::repository::{CHANGELOG, DOCUMENT};
 use crate::{canonical_json, changelog, version};
 use anyhow::Context;
+use chrono::NaiveDate;
 use semver::Version;
 use serde_json::Value;
 
@@ -25,22 +26,24 @@ pub(super) fn claim(inputs: &Inputs) -> String {
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     let document = inputs.parsed_document()?;
-    check_promises(&document, available(&inputs.published)?, available(&inputs.changelog)?)
+    let (published, changelog) = (available(&inputs.published)?, available(&inputs.changelog)?);
+    check_promises(&document, published, changelog, inputs.today)
 }
 
 /// What the version and the changelog lack for the changes since the newest
-/// published document.
+/// published document, as they count on this day.
 pub fn check_promises(
     document: &Value,
     published: &Published,
     changelog: &str,
+    today: NaiveDate,
 ) -> anyhow::Result<Vec<Problem>> {
     let Some((published_version, bytes)) = published.newest() else { return Ok(Vec::new()) };
     let name = format!("{PUBLISHED}/{}", file_name(&published_version));
     let text = std::str::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
     let published = canonical_json::parse(&name, text)?;
     let Some(version) = version::of_document(document) else { return Ok(vec![no_version()]) };
-    let found = distinct(changes(&published, document));
+    let found = distinct(changes(&published, document, today));
     let low = low_version(&published_version, &version, &found);
     Ok(low.into_iter().chain(unnamed(changelog, &version, &found)).collect())
 }
@@ -87,7 +90,14 @@ fn low_version(published: &Version, version: &Version, found: &[Change]) -> Opti
         return Some(Problem { place, details, fix: set });
     };
     let (what, fix) = match worst {
-        Verdict::Breaking => ("a breaking change", format!("undo the change, or {set}")),
+        Verdict::Breaking => {
+            let major = least.major;
+            let serve = format!(
+                "undo the change, or {set}, and serve it under /v{major}: change the URLs of the \
+                 servers in {DOCUMENT}, and BASE_PATH in api/src/lib.rs"
+            );
+            ("a breaking change", serve)
+        }
         Verdict::Addition => ("an addition", set),
         Verdict::Neutral => ("any change", set),
     };

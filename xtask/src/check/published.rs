@@ -1,11 +1,19 @@
-//! The check that the published documents are unchanged.
+//! The check that the published documents are unchanged: by their checksums, and by
+//! the history of the main branch.
 
 use super::inputs::{Inputs, available};
 use super::problem::Problem;
+use crate::history::History;
 use crate::published::{PUBLISHED, SUMS, checksum, version_of};
 
-pub(super) fn claim(_: &Inputs) -> String {
-    format!("{PUBLISHED} holds what was published")
+pub(super) fn claim(inputs: &Inputs) -> String {
+    match &inputs.history {
+        Ok(History::Unknown(why)) => format!(
+            "{PUBLISHED} holds what {SUMS} says; it is not compared with the history of main, \
+             because {why}"
+        ),
+        _ => format!("{PUBLISHED} holds what was published, by {SUMS} and by the history of main"),
+    }
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
@@ -28,6 +36,20 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
         };
         let fix = format!("git rm {PUBLISHED}/{name}; only `cargo xtask publish` writes there");
         problems.push(problem(name, &what, fix));
+    }
+    if let History::Known(files) = available(&inputs.history)? {
+        problems.extend(files.iter().filter_map(|(name, first)| {
+            let what = match published.files.get(name) {
+                None => "and is missing",
+                Some(bytes) if *bytes != first.bytes => "with another content",
+                Some(_) => return None,
+            };
+            let (commit, what) =
+                (&first.commit, format!("was published in {} {what}", first.commit));
+            let fix =
+                format!("git restore --source {commit} {PUBLISHED}/{name}, and its line in {SUMS}");
+            Some(problem(name, &what, fix))
+        }));
     }
     Ok(problems)
 }

@@ -15,6 +15,17 @@ pub(super) fn is_bound(key: &str) -> bool {
     LOWER.contains(&key) || UPPER.contains(&key) || OTHER.contains(&key)
 }
 
+/// The tighter of two values of a bound, if the bound has an order.
+pub(super) fn tighter<'a>(key: &str, left: &'a Value, right: &'a Value) -> Option<&'a Value> {
+    let order = compare_numbers(left, right)?;
+    let order = match (LOWER.contains(&key), UPPER.contains(&key)) {
+        (true, _) => order.reverse(),
+        (_, true) => order,
+        _ => return None,
+    };
+    Some(if order.is_lt() { left } else { right })
+}
+
 /// Compares a differing bound of two schemas.
 pub(super) fn compare(
     findings: &mut Findings,
@@ -24,7 +35,8 @@ pub(super) fn compare(
 ) {
     let same = |key: &str| old.get(key) == new.get(key);
     let shift = match member.key {
-        "pattern" | "multipleOf" => Some(presence(member)),
+        "multipleOf" => Some(multiples(member)),
+        "pattern" => Some(presence(member)),
         "uniqueItems" => match member.flags() {
             (false, true) => Some(Shift::Narrower),
             (true, false) => Some(Shift::Wider),
@@ -52,6 +64,16 @@ fn presence(member: &Member<'_>) -> Shift {
         (None, _) => Shift::Narrower,
         (_, None) => Shift::Wider,
         _ => Shift::Other,
+    }
+}
+
+/// Multiples of a number are multiples of its divisors.
+fn multiples(member: &Member<'_>) -> Shift {
+    let integers = member.both().and_then(|(old, new)| Some((old.as_u64()?, new.as_u64()?)));
+    match integers {
+        Some((old, new)) if new > 0 && old.is_multiple_of(new) => Shift::Wider,
+        Some((old, new)) if old > 0 && new.is_multiple_of(old) => Shift::Narrower,
+        _ => presence(member),
     }
 }
 

@@ -1,37 +1,45 @@
 //! The top level of the document: each part goes to the file that compares it.
 
-use super::findings::Findings;
+use super::findings::{Compared, Findings};
 use super::location::Location;
 use super::members::Member;
+use super::operations::Operation;
 use super::references::resolved;
-use super::{operations, security, servers};
+use super::{components, paths, plans, schemas, servers, stability};
+use chrono::NaiveDate;
 use semver::Version;
 use serde_json::Value;
 
 /// Compares every part in which the documents differ.
-pub(super) fn compare(findings: &mut Findings, published: &Value, document: &Value) {
-    let (old, new) = (resolved(published), resolved(document));
-    findings.members(&Location::document(), &old, &new, |findings, member| match member.key {
-        "info" => info(findings, member),
-        "openapi" => openapi(findings, member),
-        "servers" => servers::compare(findings, member),
-        "components" => components(findings, member),
-        // Both are compared below, with the operations that they are about.
-        "paths" | "security" => {}
-        "tags" | "externalDocs" => findings.text(member),
-        _ => findings.other(member),
+pub(super) fn compare(published: &Value, document: &Value, today: NaiveDate) -> Findings {
+    let compared = Compared { old: resolved(published), new: resolved(document), today };
+    let mut findings = Findings::new(compared, schemas::compare);
+    let both = findings.compared.clone();
+    findings.members(&Location::document(), &both.old, &both.new, |findings, member| {
+        match member.key {
+            "info" => info(findings, member),
+            "openapi" => openapi(findings, member),
+            "servers" => shared_servers(findings, member),
+            "components" => components::compare(findings, member, published),
+            // Both are compared below, with the operations that they are about.
+            "paths" | "security" => {}
+            "tags" | "externalDocs" => findings.text(member),
+            _ => findings.other(&Member { at: member.named(), ..member.clone() }),
+        }
     });
-    operations::compare(findings, &old, &new);
+    paths::compare(&mut findings);
+    findings
 }
 
-/// Everything but the version is for people.
+/// The plans are a promise, the rest but the version is for people.
 fn info(findings: &mut Findings, member: &Member<'_>) {
     findings.inside(member, |findings, member| match member.key {
         "version" => {}
         "title" | "summary" | "description" | "termsOfService" | "contact" | "license" => {
             findings.text(member);
         }
-        _ => findings.other(member),
+        "x-plans" => plans::compare(findings, member),
+        _ => findings.other(&Member { at: member.named(), ..member.clone() }),
     });
 }
 
@@ -46,27 +54,21 @@ fn openapi(findings: &mut Findings, member: &Member<'_>) {
         (Some(old), Some(new)) if old == new => {
             findings.neutral(&member.at, "is a patch version of the same OpenAPI");
         }
-        _ => findings.breaking(&member.at, member.transition()),
+        _ => findings.breaking(&member.named(), member.transition()),
     }
 }
 
-/// Components are compared where they are used. Callers know two kinds by name:
-/// generated clients name types after schemas, and credentials after schemes.
-fn components(findings: &mut Findings, member: &Member<'_>) {
-    findings.inside(member, |findings, member| match member.key {
-        "schemas" => schema_names(findings, member),
-        "securitySchemes" => security::compare_schemes(findings, member),
-        "responses" | "headers" | "parameters" | "requestBodies" | "examples" | "links"
-        | "callbacks" => {}
-        _ => findings.other(member),
-    });
-}
-
-fn schema_names(findings: &mut Findings, member: &Member<'_>) {
-    findings.inside(member, |findings, member| {
-        if member.new.is_none() {
-            let description = "is removed, and with it a type of generated clients";
-            findings.breaking(&member.named(), description);
-        }
-    });
+/// The servers of the operations that have none of their own. Where all of those
+/// promised nothing, nor did their servers.
+fn shared_servers(findings: &mut Findings, member: &Member<'_>) {
+    let mut inside = findings.apart();
+    servers::compare(&mut inside, &member.at, member.old, member.new);
+    let compared = findings.compared.clone();
+    let mut users = Operation::all(&compared.old);
+    users.retain(|operation| !operation.has_own_servers());
+    if !users.is_empty() && users.iter().all(|user| stability::is_unstable(user.value)) {
+        findings.extend(inside, stability::announced);
+    } else {
+        findings.extend(inside, |change| change);
+    }
 }

@@ -3,6 +3,9 @@
 
 use super::change::{Change, Verdict};
 use super::location::Location;
+use chrono::NaiveDate;
+use serde_json::Value;
+use std::rc::Rc;
 
 /// Which way a value goes, seen from the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,19 +39,68 @@ impl Shift {
     }
 }
 
+/// The documents that are compared, with their references resolved, and the day.
+#[derive(Debug)]
+pub(super) struct Compared {
+    pub old: Value,
+    pub new: Value,
+    pub today: NaiveDate,
+}
+
+/// Two schemas that are being compared.
+type Pair = (Value, Value, Direction);
+
+/// How two schemas are compared. Their parts are schemas too, and their files
+/// must not import the one that imports them.
+pub(super) type SchemaRule = fn(&mut Findings, &Location, Direction, &Value, &Value);
+
 /// The changes found so far.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Findings {
+    pub compared: Rc<Compared>,
+    schemas: SchemaRule,
+    /// A schema inside itself is compared once.
+    comparing: Vec<Pair>,
     changes: Vec<Change>,
 }
 
 impl Findings {
+    pub fn new(compared: Compared, schemas: SchemaRule) -> Findings {
+        let compared = Rc::new(compared);
+        Findings { compared, schemas, comparing: Vec::new(), changes: Vec::new() }
+    }
+
+    /// Findings about the same documents, to be judged before they are added.
+    pub fn apart(&self) -> Findings {
+        Findings {
+            compared: self.compared.clone(),
+            schemas: self.schemas,
+            comparing: self.comparing.clone(),
+            changes: Vec::new(),
+        }
+    }
+
     pub fn into_changes(self) -> Vec<Change> {
         self.changes
     }
 
     pub fn worst(&self) -> Option<Verdict> {
         self.changes.iter().map(|change| change.verdict).max()
+    }
+
+    /// Compares two schemas.
+    pub fn schemas(&mut self, at: &Location, direction: Direction, old: &Value, new: &Value) {
+        (self.schemas)(self, at, direction, old, new);
+    }
+
+    /// Compares two schemas with `rule`, unless that is what is going on: then
+    /// whatever differs is found outside.
+    pub fn once(&mut self, pair: Pair, rule: impl FnOnce(&mut Findings)) {
+        if !self.comparing.contains(&pair) {
+            self.comparing.push(pair);
+            rule(self);
+            self.comparing.pop();
+        }
     }
 
     pub fn neutral(&mut self, at: &Location, description: impl Into<String>) {

@@ -28,7 +28,12 @@ impl Member<'_> {
 
     /// Its location under its key as name.
     pub fn named(&self) -> Location {
-        Location { name: self.key.to_string(), ..self.at.clone() }
+        self.at.named(self.key)
+    }
+
+    /// Its location as a part of what it is in.
+    pub fn part(&self) -> Location {
+        self.at.named(&self.at.name_of(self.key))
     }
 
     /// "`key` changed from 1 to 2", where an absent side reads "absent".

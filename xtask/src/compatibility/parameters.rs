@@ -1,11 +1,14 @@
 //! Parameters, which callers send, and headers, which they receive: a document
 //! describes both in the same way.
 
-use super::findings::{Direction, Findings};
+use super::findings::{Direction, Findings, Shift};
 use super::location::Location;
 use super::members::Member;
 use super::{content, schemas};
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// OpenAPI describes these headers elsewhere, and ignores them here.
+const IGNORED: [&str; 3] = ["accept", "content-type", "authorization"];
 
 /// The parameters of an operation: its own, and those of its path that it does
 /// not override.
@@ -15,7 +18,11 @@ pub(super) fn effective(of_path: Option<&Value>, own: Option<&Value>) -> Vec<Val
     let inherited = list(of_path)
         .into_iter()
         .filter(|parameter| !own.iter().any(|other| identity(other) == identity(parameter)));
-    inherited.chain(own.iter().cloned()).collect()
+    let is_ignored = |parameter: &Value| {
+        let (place, name) = identity(parameter);
+        place == "header" && IGNORED.contains(&name.as_str())
+    };
+    inherited.chain(own.iter().cloned()).filter(|parameter| !is_ignored(parameter)).collect()
 }
 
 /// A parameter is identified by where it is sent and its name. Header names are
@@ -32,7 +39,7 @@ fn identity(parameter: &Value) -> (String, String) {
 pub(super) fn compare(findings: &mut Findings, at: &Location, old: &[Value], new: &[Value]) {
     let location = |parameter: &Value| {
         let (place, name) = identity(parameter);
-        at.named_member(&format!("{place} {name}"), &name)
+        at.part(&format!("{place} {name}"), &name)
     };
     for parameter in old {
         let at = location(parameter);
@@ -61,16 +68,46 @@ pub(super) fn compare_one(
     old: &Value,
     new: &Value,
 ) {
-    findings.members(at, old, new, |findings, member| match member.key {
+    let (old, new) = (with_defaults(old), with_defaults(new));
+    findings.members(at, &old, &new, |findings, member| match member.key {
         "description" | "example" | "examples" => findings.text(member),
         // The identity is the same, so only the case of a header name differs.
         "name" => findings.neutral(&member.at, "is written in another letter case"),
+        // Where a header is read from is how the document is organised.
+        "$ref" => {}
         "deprecated" => findings.deprecation(member),
         "required" => required(findings, direction, member),
-        "schema" => schemas::compare_member(findings, direction, member),
+        "allowEmptyValue" | "allowReserved" => {
+            let shift = if member.flags().1 { Shift::Wider } else { Shift::Narrower };
+            findings.shift(&member.at, direction, shift, member.transition());
+        }
+        "schema" if member.both().is_some() => schemas::compare_member(findings, direction, member),
         "content" => content::compare(findings, direction, member),
+        "schema" | "style" | "explode" => findings.breaking(
+            &member.at,
+            format!("{}, which is another way to write the value", member.transition()),
+        ),
         _ => findings.other(member),
     });
+}
+
+/// A parameter with what OpenAPI takes for an absent member. A header has no
+/// `in`, and is written like a header parameter.
+fn with_defaults(parameter: &Value) -> Value {
+    let mut parameter = parameter.clone();
+    let style = match parameter.get("in").and_then(Value::as_str) {
+        Some("query" | "cookie") => "form",
+        _ => "simple",
+    };
+    let Value::Object(members) = &mut parameter else { return parameter };
+    for flag in ["required", "deprecated", "allowEmptyValue", "allowReserved"] {
+        members.entry(flag).or_insert(json!(false));
+    }
+    if members.contains_key("schema") {
+        let style = members.entry("style").or_insert(json!(style)).clone();
+        members.entry("explode").or_insert(json!(style == "form"));
+    }
+    parameter
 }
 
 /// Whether callers must send something, or can count on receiving it.

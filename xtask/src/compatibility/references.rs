@@ -1,18 +1,33 @@
 //! Resolves the references of a document, so that a comparison sees what callers
 //! are told, wherever it is written.
 //!
-//! A schema keeps its reference next to its contents, because generated clients
-//! name a type after it. A schema inside itself keeps only the reference: its
-//! contents are compared at the outer one.
+//! A schema and a header keep their reference next to their contents, because
+//! messages name them by it. A schema inside itself keeps only the reference:
+//! [`contents`] follows it where a comparison gets there.
 
 use serde_json::{Map, Value};
 
 /// Where references to schemas point.
 const SCHEMAS: &str = "#/components/schemas/";
+/// Where references to headers point.
+const HEADERS: &str = "#/components/headers/";
 
 /// The document with every reference into it resolved.
 pub(super) fn resolved(document: &Value) -> Value {
     resolve(document, document, &mut Vec::new())
+}
+
+/// The name of the component that a resolved schema or header comes from.
+pub(super) fn component_name(members: &Map<String, Value>) -> Option<&str> {
+    let reference = members.get("$ref")?.as_str()?;
+    reference.strip_prefix(SCHEMAS).or_else(|| reference.strip_prefix(HEADERS))
+}
+
+/// A schema of a resolved document, or what the reference that it is points to.
+pub(super) fn contents<'a>(resolved: &'a Value, schema: &'a Value) -> &'a Value {
+    let reference = schema.as_object().filter(|members| members.len() == 1);
+    let reference = reference.and_then(|members| members.get("$ref")?.as_str()?.strip_prefix('#'));
+    reference.and_then(|pointer| resolved.pointer(pointer)).unwrap_or(schema)
 }
 
 fn resolve(document: &Value, value: &Value, outer: &mut Vec<String>) -> Value {
@@ -43,7 +58,7 @@ fn target(document: &Value, value: &Value, reference: &str, outer: &mut Vec<Stri
     let mut target = resolve(document, target, outer);
     outer.pop();
     if let Value::Object(members) = &mut target
-        && reference.starts_with(SCHEMAS)
+        && (reference.starts_with(SCHEMAS) || reference.starts_with(HEADERS))
     {
         members.insert("$ref".to_string(), reference.into());
     }
@@ -61,21 +76,21 @@ mod tests {
             "headers": { "H": { "schema": { "$ref": "#/components/schemas/S" } } },
             "schemas": { "S": { "type": "string" } },
         }, "x": [{ "$ref": "#/components/headers/H" }]});
-        assert_eq!(
-            resolved(&document)["x"],
-            json!([{ "schema": { "type": "string", "$ref": "#/components/schemas/S" } }])
-        );
+        let header = &resolved(&document)["x"][0];
+        assert_eq!(header["schema"], json!({ "type": "string", "$ref": "#/components/schemas/S" }));
+        assert_eq!(component_name(header.as_object().unwrap()), Some("H"));
+        assert_eq!(component_name(header["schema"].as_object().unwrap()), Some("S"));
     }
 
     #[test]
-    fn a_cycle_ends() {
+    fn a_cycle_ends_and_can_be_followed() {
         let reference = json!({ "$ref": "#/components/schemas/Tree" });
         let document = json!({
             "components": { "schemas": { "Tree": { "items": reference } } }, "x": reference,
         });
-        assert_eq!(
-            resolved(&document)["x"],
-            json!({ "items": reference, "$ref": "#/components/schemas/Tree" })
-        );
+        let resolved = resolved(&document);
+        let tree = json!({ "items": reference, "$ref": "#/components/schemas/Tree" });
+        assert_eq!(resolved["x"], tree);
+        assert_eq!(contents(&resolved, &tree["items"])["items"], tree);
     }
 }

@@ -1,11 +1,13 @@
-//! Schemas: the set of values that callers send or receive.
+//! Schemas: the set of values that callers send or receive. Each keyword narrows
+//! the set by itself, so each is judged by itself.
 
-use super::bounds;
-use super::change::Verdict;
 use super::findings::{Direction, Findings, Shift};
 use super::location::Location;
-use super::members::{Member, shorten};
-use serde_json::Value;
+use super::members::{Member, differing};
+use super::normal_schema::{Schema, aligned, normal};
+use super::references::component_name;
+use super::{alternatives, bounds, choices, fields};
+use serde_json::{Value, json};
 
 /// Compares two schemas of one value.
 pub(super) fn compare(
@@ -15,65 +17,90 @@ pub(super) fn compare(
     old: &Value,
     new: &Value,
 ) {
-    findings.members(at, old, new, |findings, member| match member.key {
-        "description" | "example" | "examples" | "externalDocs" => findings.text(member),
-        "deprecated" => findings.deprecation(member),
-        "nullable" => nullable(findings, direction, member),
-        "properties" => properties(findings, direction, member, old),
-        "required" => required(findings, direction, member, (old, new)),
-        "additionalProperties" => additional_properties(findings, direction, member),
-        "items" => compare_member(findings, direction, member),
-        "enum" => choices(findings, direction, member),
-        "allOf" | "anyOf" => subschemas(findings, direction, member),
-        "oneOf" | "not" => only_reworded(findings, direction, member),
-        "$ref" => findings.breaking(
-            &member.at,
-            format!("{}, which names a type of generated clients", member.transition()),
-        ),
-        key if bounds::is_bound(key) => bounds::compare(findings, direction, member, (old, new)),
-        // Any change of these is breaking: a reader of the old value cannot read
-        // the new one, and a generated client has another type.
-        "type" | "format" | "title" | "default" => {
-            findings.breaking(&member.at, member.transition())
+    let compared = findings.compared.clone();
+    let schemas = (normal(&compared.old, old), normal(&compared.new, new));
+    let (Some(before), Some(now)) = schemas else {
+        if old != new {
+            findings.breaking(at, "is not an object before and after");
         }
-        _ => findings.other(member),
+        return;
+    };
+    findings.once((old.clone(), new.clone(), direction), |findings| {
+        let name = component_name(&before).filter(|name| component_name(&now) == Some(name));
+        let at = name.map_or(at.clone(), |name| at.schema(name));
+        if let Some((key, old, new)) = alternatives::wrapped(&before, &now) {
+            let at = at.member(key);
+            let member = Member { key, old: Some(&old), new: Some(&new), at };
+            return alternatives::compare(findings, direction, &member);
+        }
+        let (before, now) = aligned(&before, &now);
+        normal_forms(findings, &at, direction, &before, &now);
     });
 }
 
-/// Compares a schema that must be there on both sides.
-pub(super) fn compare_member(findings: &mut Findings, direction: Direction, member: &Member<'_>) {
-    match member.both() {
-        Some((old, new)) => compare(findings, &member.at, direction, old, new),
-        None => findings.breaking(&member.at, member.transition()),
+fn normal_forms(
+    findings: &mut Findings,
+    at: &Location,
+    direction: Direction,
+    old: &Schema,
+    new: &Schema,
+) {
+    let rest = (old.get("allOf"), new.get("allOf"));
+    if rest.0 != rest.1 && [rest.0, rest.1].into_iter().flatten().any(alternatives::has_fields) {
+        let at = at.member("allOf");
+        return findings.breaking(&at, "closes fields of its other parts, before or after");
     }
-}
-
-/// `allOf` and `anyOf` grow and shrink with each of their schemas. The effect of
-/// one schema more or less is not decidable.
-fn subschemas(findings: &mut Findings, direction: Direction, member: &Member<'_>) {
-    let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned();
-    match (list(member.old), list(member.new)) {
-        (Some(old), Some(new)) if old.len() == new.len() => {
-            for (index, (old, new)) in old.iter().zip(&new).enumerate() {
-                let at = member.at.member(&index.to_string());
-                compare(findings, &at, direction, old, new);
+    let kinds = (old.get("type").map(text), new.get("type").map(text));
+    if let (Some(before), Some(now)) = kinds
+        && kind_shift(Some(before), Some(now)) == Some(Shift::Other)
+    {
+        // No keyword of the one says anything about the other.
+        let description = format!("`type` changed from \"{before}\" to \"{now}\"");
+        return findings.breaking(&at.member("type"), description);
+    }
+    let objects = (Value::Object(old.clone()), Value::Object(new.clone()));
+    for member in &differing(at, old, new) {
+        match member.key {
+            "description" | "example" | "examples" | "externalDocs" | "x-enumDescriptions" => {
+                findings.text(member);
             }
+            // JSON has no XML. Where a schema is read from is how the document is
+            // organised.
+            "xml" => findings.neutral(&member.at, "says how XML looks"),
+            "$ref" => {}
+            // Judged by the object that the schema is a field of.
+            "readOnly" | "writeOnly" => findings.neutral(&member.at, member.transition()),
+            "deprecated" => findings.deprecation(member),
+            "nullable" => nullable(findings, direction, member),
+            // Below, together.
+            "properties" | "required" => {}
+            "additionalProperties" => fields::compare_additional(findings, direction, member),
+            "items" => compare_member(findings, direction, member),
+            "enum" => choices::compare(findings, direction, member),
+            "x-extensible-enum" => choices::compare_known(findings, member, new),
+            "allOf" | "anyOf" | "oneOf" | "not" => {
+                alternatives::compare(findings, direction, member);
+            }
+            "type" => {
+                let shift = kind_shift(kinds.0, kinds.1).unwrap_or(Shift::Other);
+                findings.shift(&member.at, direction, shift, member.transition());
+            }
+            key if bounds::is_bound(key) => {
+                bounds::compare(findings, direction, member, (&objects.0, &objects.1));
+            }
+            // Any change of these is breaking: see the policy of the module above.
+            "format" | "title" | "default" => findings.breaking(&member.at, member.transition()),
+            _ => findings.other(member),
         }
-        _ => findings.breaking(&member.at, member.transition()),
     }
+    fields::compare(findings, at, direction, old, new);
 }
 
-/// `oneOf` and `not` do not grow with their schemas: only words may change.
-fn only_reworded(findings: &mut Findings, direction: Direction, member: &Member<'_>) {
-    let mut inside = Findings::default();
-    match member.key {
-        "not" => compare_member(&mut inside, direction, member),
-        _ => subschemas(&mut inside, direction, member),
-    }
-    match inside.worst() {
-        Some(Verdict::Neutral) | None => findings.extend(inside, |change| change),
-        _ => findings.breaking(&member.at, member.transition()),
-    }
+/// Compares the schema of something; without one, everything is allowed.
+pub(super) fn compare_member(findings: &mut Findings, direction: Direction, member: &Member<'_>) {
+    let any = json!({});
+    let (old, new) = (member.old.unwrap_or(&any), member.new.unwrap_or(&any));
+    compare(findings, &member.at, direction, old, new);
 }
 
 fn nullable(findings: &mut Findings, direction: Direction, member: &Member<'_>) {
@@ -84,76 +111,16 @@ fn nullable(findings: &mut Findings, direction: Direction, member: &Member<'_>) 
     }
 }
 
-fn properties(findings: &mut Findings, direction: Direction, member: &Member<'_>, schema: &Value) {
-    // A caller who was promised no further fields may reject a new one.
-    let open = matches!(schema.get("additionalProperties"), None | Some(Value::Bool(true)));
-    findings.inside(member, |findings, member| {
-        let at = member.named();
-        match (member.old, member.new, direction) {
-            (Some(old), Some(new), _) => compare(findings, &at, direction, old, new),
-            (Some(_), None, Direction::Received) => findings.breaking(&at, "is no longer sent"),
-            (Some(_), None, Direction::Sent) => findings.breaking(&at, "is no longer accepted"),
-            (None, _, Direction::Received) if open => findings.addition(&at, "is a new field"),
-            (None, _, Direction::Received) => {
-                findings.breaking(&at, "is a new field where further fields were ruled out");
-            }
-            (None, _, Direction::Sent) => findings.addition(&at, "is a new field to send"),
-        }
-    });
+/// Every integer is a number; without a type, every type is allowed.
+fn kind_shift(old: Option<&str>, new: Option<&str>) -> Option<Shift> {
+    Some(match (old, new) {
+        (old, new) if old == new => return None,
+        (Some("integer"), Some("number")) | (Some(_), None) => Shift::Wider,
+        (Some("number"), Some("integer")) | (None, Some(_)) => Shift::Narrower,
+        _ => Shift::Other,
+    })
 }
 
-fn required(
-    findings: &mut Findings,
-    direction: Direction,
-    member: &Member<'_>,
-    (old, new): (&Value, &Value),
-) {
-    let (before, now) = (texts(member.old), texts(member.new));
-    let has = |schema: &Value, name: &str| schema["properties"].get(name).is_some();
-    // Fields that were added or removed are reported as such.
-    for name in before.iter().filter(|name| !now.contains(name) && has(new, name)) {
-        let at = member.at.named_member(name, name);
-        findings.shift(&at, direction, Shift::Wider, "is no longer required");
-    }
-    let is_new = |name: &str| direction == Direction::Received && !has(old, name);
-    for name in now.iter().filter(|name| !before.contains(name) && !is_new(name)) {
-        let at = member.at.named_member(name, name);
-        findings.shift(&at, direction, Shift::Narrower, "is required");
-    }
-}
-
-fn texts(list: Option<&Value>) -> Vec<&str> {
-    list.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
-}
-
-fn additional_properties(findings: &mut Findings, direction: Direction, member: &Member<'_>) {
-    // What is allowed: nothing, what a schema describes, anything.
-    let openness = |value: Option<&Value>| match value {
-        Some(Value::Bool(false)) => 0,
-        Some(Value::Object(members)) if !members.is_empty() => 1,
-        _ => 2,
-    };
-    let shift = match (openness(member.old), openness(member.new)) {
-        (1, 1) => return compare_member(findings, direction, member),
-        (old, new) if old < new => Shift::Wider,
-        (old, new) if old > new => Shift::Narrower,
-        _ => return,
-    };
-    findings.shift(&member.at, direction, shift, member.transition());
-}
-
-fn choices(findings: &mut Findings, direction: Direction, member: &Member<'_>) {
-    let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned();
-    let (Some(old), Some(new)) = (list(member.old), list(member.new)) else {
-        let shift = if member.old.is_some() { Shift::Wider } else { Shift::Narrower };
-        return findings.shift(&member.at, direction, shift, member.transition());
-    };
-    for value in old.iter().filter(|value| !new.contains(value)) {
-        let description = format!("no longer has the value {}", shorten(Some(value)));
-        findings.shift(&member.at, direction, Shift::Narrower, description);
-    }
-    for value in new.iter().filter(|value| !old.contains(value)) {
-        let description = format!("has the new value {}", shorten(Some(value)));
-        findings.shift(&member.at, direction, Shift::Wider, description);
-    }
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }

@@ -3,9 +3,10 @@
 use super::findings::Findings;
 use super::location::Location;
 use super::members::Member;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-/// Compares the requirements of an operation: a list of alternatives. An absent
+/// Compares the requirements of an operation: a list of alternatives, of which
+/// each names the schemes, and their scopes, that are needed together. An absent
 /// list, an empty list and an empty alternative all mean that no key is needed.
 pub(super) fn compare_requirements(
     findings: &mut Findings,
@@ -14,22 +15,44 @@ pub(super) fn compare_requirements(
     new: &[Value],
 ) {
     let (old, new) = (alternatives(old), alternatives(new));
-    for removed in old.iter().filter(|one| !new.contains(one)) {
-        findings.breaking(at, format!("no longer accepts {removed}"));
+    for refused in old.iter().filter(|one| !new.iter().any(|other| suffices(one, other))) {
+        let what = if refused.is_empty() { "requests without a key".into() } else { text(refused) };
+        findings.breaking(at, format!("no longer accepts {what}"));
     }
-    for added in new.iter().filter(|one| !old.contains(one)) {
-        let at = Location { name: scheme_name(added), ..at.clone() };
-        findings.addition(&at, "is a new way to authenticate");
+    for added in new.iter().filter(|one| !old.iter().any(|other| asks_the_same(one, other))) {
+        if old.iter().any(|other| suffices(other, added)) {
+            let what = if added.is_empty() { "no key".into() } else { text(added) };
+            findings.addition(at, format!("asks for less: {what}"));
+        } else if let Some(scheme) = added.keys().next() {
+            findings.addition(&at.named(scheme), "is a new way to authenticate");
+        }
     }
 }
 
-fn alternatives(list: &[Value]) -> Vec<Value> {
-    if list.is_empty() { vec![json!({})] } else { list.to_vec() }
+type Alternative = Map<String, Value>;
+
+fn alternatives(list: &[Value]) -> Vec<Alternative> {
+    if list.is_empty() {
+        return vec![Map::new()];
+    }
+    list.iter().filter_map(Value::as_object).cloned().collect()
 }
 
-fn scheme_name(alternative: &Value) -> String {
-    let first = alternative.as_object().and_then(|schemes| schemes.keys().next());
-    first.cloned().unwrap_or("security".to_string())
+fn text(alternative: &Alternative) -> String {
+    Value::Object(alternative.clone()).to_string()
+}
+
+/// Whether what callers send for `given` is enough for `asked`.
+fn suffices(given: &Alternative, asked: &Alternative) -> bool {
+    asked.iter().all(|(scheme, scopes)| {
+        let granted = given.get(scheme).and_then(Value::as_array);
+        let mut scopes = scopes.as_array().into_iter().flatten();
+        granted.is_some_and(|granted| scopes.all(|scope| granted.contains(scope)))
+    })
+}
+
+fn asks_the_same(one: &Alternative, other: &Alternative) -> bool {
+    suffices(one, other) && suffices(other, one)
 }
 
 /// Compares the security schemes behind the names.
@@ -37,16 +60,55 @@ pub(super) fn compare_schemes(findings: &mut Findings, member: &Member<'_>) {
     findings.inside(member, |findings, member| {
         let at = member.named();
         match (member.old, member.new) {
-            (Some(old), Some(new)) => findings.members(&at, old, new, |findings, member| {
-                match member.key {
-                    // The form of the token is a hint for people.
-                    "description" | "bearerFormat" => findings.text(member),
-                    _ => findings.other(member),
-                }
-            }),
+            (Some(old), Some(new)) => findings.members(&at, old, new, scheme),
             (Some(_), None) => findings.breaking(&at, "is no longer a way to authenticate"),
             // Operations that accept it report it.
             _ => findings.neutral(&at, "is described"),
         }
+    });
+}
+
+fn scheme(findings: &mut Findings, member: &Member<'_>) {
+    match member.key {
+        "description" => findings.text(member),
+        "bearerFormat" => key_form(findings, member),
+        "flows" => findings.inside(member, |findings, flow| match (flow.old, flow.new) {
+            (Some(_), Some(_)) => findings.inside(flow, flow_member),
+            (None, _) => findings.addition(&flow.part(), "is a new way to get a token"),
+            _ => findings.breaking(&flow.part(), "is no longer a way to get a token"),
+        }),
+        _ => findings.other(member),
+    }
+}
+
+/// Callers store keys and recognise them by their form. A regular expression says
+/// more than the words that stood there; of two of them neither is known to hold
+/// the other.
+fn key_form(findings: &mut Findings, member: &Member<'_>) {
+    let is_pattern = |value: &Value| {
+        value.as_str().is_some_and(|text| text.starts_with('^') && text.ends_with('$'))
+    };
+    match (member.old, member.new) {
+        (None, _) => findings.addition(&member.at, "states the form of keys"),
+        (Some(old), Some(new)) if !is_pattern(old) && is_pattern(new) => {
+            findings.addition(&member.at, "states the form of keys for programs");
+        }
+        _ => findings.breaking(
+            &member.at,
+            format!("{}, which is another form of keys", member.transition()),
+        ),
+    }
+}
+
+fn flow_member(findings: &mut Findings, member: &Member<'_>) {
+    if member.key != "scopes" {
+        return findings.other(member);
+    }
+    let empty = json!({});
+    let (old, new) = (member.old.unwrap_or(&empty), member.new.unwrap_or(&empty));
+    findings.members(&member.at, old, new, |findings, scope| match (scope.old, scope.new) {
+        (Some(_), Some(_)) => findings.text(scope),
+        (None, _) => findings.addition(&scope.part(), "is a new scope"),
+        _ => findings.breaking(&scope.part(), "is no longer a scope"),
     });
 }

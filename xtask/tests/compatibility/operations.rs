@@ -82,7 +82,7 @@ fn operations() {
                 put(&format!("{DELETE}/responses/202"), json!({ "description": "Later" })),
             ],
             Addition,
-            "204",
+            "removeThing 204",
         ),
         (
             "a callback",

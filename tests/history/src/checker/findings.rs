@@ -81,6 +81,7 @@ impl Findings {
                 let mut violation = violation.clone();
                 let took = Duration::from_nanos(interval.to - interval.from);
                 violation.text.push_str(&format!(" ({took:.3?})"));
+                violation.is_of_time = true;
                 all.push(violation);
             }
         }

@@ -42,8 +42,22 @@ impl Keys {
         }
     }
 
-    /// A request with a key was answered.
-    pub fn answered(&self, operation: &Arc<Operation>, status: u16, findings: &mut Findings) {
+    /// Whether a request that ended then may have been refused as one without a valid key:
+    /// those are counted by address.
+    pub fn may_be_revoked(&self, operation: &Operation) -> bool {
+        let name = operation.asked.key.as_ref();
+        let revoking = name.and_then(|name| self.keys.get(name)?.revoking);
+        revoking.is_some_and(|revoking| revoking < operation.ended())
+    }
+
+    /// A request with a key was answered; whether its account has a limit that can be reached.
+    pub fn answered(
+        &self,
+        operation: &Arc<Operation>,
+        status: u16,
+        has_limit: bool,
+        findings: &mut Findings,
+    ) {
         let name = operation.asked.key.as_ref();
         let Some(key) = name.and_then(|name| self.keys.get(name)) else { return };
         if let (200..300, Some(revoked)) = (status, &key.revoked) {
@@ -55,8 +69,10 @@ impl Keys {
                 Violation::new(Rule::RevokedKeyAccepted, text, &because),
             );
         }
+        // Requests without a valid key are counted by address, and refused so at their limit.
+        let is_refused = status == 401 || (status == 429 && !has_limit);
         let is_valid = key.revoking.is_none_or(|revoking| revoking > operation.ended());
-        if status == 401 && is_valid {
+        if is_refused && is_valid {
             let text = "it was issued more than a second before".to_string();
             findings.add_if_longer(
                 Interval { from: key.issued, to: operation.begun },

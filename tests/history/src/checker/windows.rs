@@ -65,9 +65,6 @@ impl Windows {
     /// A request is about to be sent: from now on it may be counted.
     pub fn asked(&mut self, operation: &Operation) {
         let Some(account) = self.account_of(operation) else { return };
-        if account.per_minute > UNREACHED {
-            return;
-        }
         let from = operation.begun;
         let oldest = from.saturating_sub((3 * WINDOW).unsigned_abs());
         while account.counted.pop_front_if(|one| one.interval.to < oldest).is_some() {}
@@ -105,9 +102,15 @@ impl Windows {
         }
     }
 
+    /// Whether the account of the request has a limit that can be reached.
+    pub fn has_limit(&mut self, operation: &Operation) -> bool {
+        self.account_of(operation).is_some()
+    }
+
     fn account_of(&mut self, operation: &Operation) -> Option<&mut Account> {
         let key = operation.asked.key.as_ref()?;
-        self.accounts.get_mut(self.keys.get(key)?)
+        let account = self.accounts.get_mut(self.keys.get(key)?);
+        account.filter(|account| account.per_minute <= UNREACHED)
     }
 }
 
@@ -118,9 +121,6 @@ impl Account {
         closes: (i64, i64),
         findings: &mut Findings,
     ) {
-        if self.per_minute > UNREACHED {
-            return;
-        }
         let is_same =
             |window: &&mut Window| window.closes.0 <= closes.1 && closes.0 <= window.closes.1;
         if let Some(window) = self.windows.iter_mut().rev().find(is_same) {

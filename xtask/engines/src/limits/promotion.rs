@@ -31,19 +31,17 @@ pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Res
     unfinished(installed, report).await
 }
 
-/// With the link up nothing is lost, and a request that reaches the old primary is not
-/// counted there.
+/// With the link up nothing is lost.
 async fn linked(installed: &InstalledRedis, report: &mut Report) -> anyhow::Result<()> {
     let servers = Servers::start(installed).await?;
     servers.synced().await?;
     exhaust(&servers.limits).await?;
     servers.promote().await?;
-    // The connection to it stays open: it answers READONLY.
     let (host, port) = ("127.0.0.1", servers.replica.port().to_string());
     send(&mut connection(&servers.primary).await?, &["REPLICAOF", host, &port]).await?;
     let first = admit(&servers.limits, request(EXHAUSTED, free()?)).await;
     let is_counted_anew = matches!(first, Decision::Admitted(_));
-    report.expect(!is_counted_anew, || format!("by the old primary: {first:?}"));
+    report.expect(!is_counted_anew, || format!("just after the promotion: {first:?}"));
     is_back("promoted with the link up", &servers.limits, report).await?;
     expect_lost("promoted with the link up", 0, &servers.limits, report);
     Ok(())

@@ -1,16 +1,19 @@
 //! Sentinel names the primary: requests are counted there, whichever it is.
 
-use super::clients::{admit, connection, free, limiter_at, request, send};
-use super::expectations::{exhaust, expect_lost, is_back};
+use super::clients::{NOW, STORE_ID, admit, connection, free, limiter_at, request, send};
+use super::expectations::{EXHAUSTED, exhaust, expect_lost, is_back};
 use anyhow::bail;
 use std::time::{Duration, Instant};
 use store_orders::config::LimitsLost;
-use store_orders::limits::{Decision, Limits, RedisLimits};
+use store_orders::limits::redis::{ANSWER_LIMIT, RedisLimitsReport};
+use store_orders::limits::{Decision, Limits, LimitsReport, RedisLimits};
 use testbed::redis::{InstalledRedis, Redis};
 use testbed::{Report, Signal};
+use tokio::task::block_in_place;
 use tokio::time::sleep;
 
 const SERVICE: &str = "orders";
+const PASSWORD: &str = "swordfish";
 
 /// How long Sentinel may take to promote: half a second until a primary counts as dead, an
 /// election, and the promotion.
@@ -25,7 +28,7 @@ pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Res
     let replica = installed.start(&[("replicaof", &format!("127.0.0.1 {}", primary.port()))])?;
     let mut sentinels = Vec::new();
     for _ in 0..3 {
-        sentinels.push(installed.sentinel(SERVICE, primary.port(), 2)?);
+        sentinels.push(installed.sentinel(SERVICE, primary.port(), 2, &[])?);
     }
     for sentinel in &sentinels {
         knows(sentinel, "num-slaves", 1).await?;
@@ -49,7 +52,37 @@ pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Res
     is_replica(&replica).await?;
     expect_lost("two failovers", 0, &limits, report);
     one_sentinel_left(sentinels, &limits, report).await?;
-    replaced(installed, report).await
+    replaced(installed, report).await?;
+    with_password(installed, report).await
+}
+
+/// One password for the primary and for Sentinel, which asks for it.
+async fn with_password(installed: &InstalledRedis, report: &mut Report) -> anyhow::Result<()> {
+    let primary = installed.start(&[("requirepass", PASSWORD)])?;
+    let lines =
+        [format!("requirepass {PASSWORD}"), format!("sentinel auth-pass orders {PASSWORD}")];
+    let lines = lines.each_ref().map(String::as_str);
+    let sentinel = installed.sentinel(SERVICE, primary.port(), 1, &lines)?;
+    let url = url(std::slice::from_ref(&sentinel));
+    let right = url.replace("://", &format!("://:{PASSWORD}@"));
+    let limits = limiter_at(&right, LimitsLost::Refuse).await?;
+    exhaust(&limits).await?;
+    let parsed = right.parse()?;
+    let used = block_in_place(|| {
+        let seen = RedisLimitsReport::open(&parsed, STORE_ID)?.usage(EXHAUSTED, NOW)?;
+        anyhow::Ok(seen.minute.map(|minute| minute.requests))
+    })?;
+    report.expect(used == Some(60), || format!("an operator's command sees {used:?}"));
+    for wrong in [url.clone(), url.replace("://", "://:wrong@")] {
+        let refusal = match limiter_at(&wrong, LimitsLost::Refuse).await {
+            Ok(_) => "nothing".to_string(),
+            Err(error) => format!("{error:#}"),
+        };
+        let is_said = refusal.contains("NOAUTH") || refusal.contains("authentication failed");
+        report.expect(is_said, || format!("{wrong}: {refusal}"));
+        report.figure(refusal);
+    }
+    Ok(())
 }
 
 /// One Sentinel that answers is enough; without any there is no start.
@@ -77,7 +110,7 @@ async fn one_sentinel_left(
 /// A primary that still answers, but that Sentinel no longer names, is left.
 async fn replaced(installed: &InstalledRedis, report: &mut Report) -> anyhow::Result<()> {
     let (old, new) = (installed.start(&[])?, installed.start(&[])?);
-    let sentinel = installed.sentinel(SERVICE, old.port(), 1)?;
+    let sentinel = installed.sentinel(SERVICE, old.port(), 1, &[])?;
     let limits = limiter_at(&url(std::slice::from_ref(&sentinel)), LimitsLost::Refuse).await?;
     exhaust(&limits).await?;
     let mut operator = connection(&sentinel).await?;
@@ -153,7 +186,7 @@ async fn failed_over(limits: &RedisLimits, report: &mut Report) -> anyhow::Resul
             _ if refused > 0 => return Ok(began.elapsed()),
             _ => {}
         }
-        let bound = store_orders::limits::redis::ANSWER_LIMIT + Duration::from_millis(50);
+        let bound = ANSWER_LIMIT + Duration::from_millis(50);
         if asked.elapsed() > bound {
             report.time("an answer during a failover", asked.elapsed(), bound);
         }

@@ -1,11 +1,11 @@
 //! A primary is suspended, its standby promoted, and the old one goes on within half a
 //! second: it still answers reads. No list shows what it still believes.
 
-use super::setup::{expect_agreement, url_of};
-use crate::replicas::{StoreUnderTest, bases};
+use super::setup::expect_agreement;
+use crate::replicas::{StoreUnderTest, bases, url_of};
 use crate::traffic::{Load, Recording, Traffic};
 use std::time::{Duration, Instant};
-use testbed::postgres::{Cluster, DATABASE, Installed, Pair};
+use testbed::postgres::{Cluster, Installed, Pair};
 use testbed::relay::{Fault, Relay};
 use testbed::{Program, Report, Signal};
 
@@ -14,57 +14,22 @@ const ORDERS: i64 = 4_000;
 /// How long the old primary is suspended.
 const SUSPENDED: Duration = Duration::from_millis(400);
 
-/// Whether servers see the timelines.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timelines {
-    /// As they are.
-    Shown,
-    /// All are the same to them: a control, which the clients must notice.
-    Hidden,
-}
-
-/// Functions of the same names, found before the system's, that tell every server the same.
-const NO_TIMELINES: &str = "
-    CREATE SCHEMA hidden;
-    CREATE FUNCTION hidden.pg_walfile_name(pg_lsn) RETURNS text
-        LANGUAGE sql AS 'SELECT ''000000010000000000000001''';";
-
-/// Finds the functions of [`NO_TIMELINES`].
-const HIDDEN: &str = "?options=-c%20search_path%3Dhidden%2Cpublic%2Cpg_catalog";
-
 /// Runs it.
 pub async fn run(
     installed: &Installed,
     program: &Program,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    run_with(installed, program, Timelines::Shown, report).await
-}
-
-/// The same with timelines that servers see or not.
-pub async fn run_with(
-    installed: &Installed,
-    program: &Program,
-    timelines: Timelines,
-    report: &mut Report,
-) -> anyhow::Result<()> {
     let cluster = Cluster::create(installed)?;
     let Pair { primary: old, standby: new, link: _link } = cluster.pair().await?;
-    let query = match timelines {
-        Timelines::Shown => "",
-        Timelines::Hidden => HIDDEN,
-    };
-    let url = url_of([old.port, new.port]) + query;
-    if timelines == Timelines::Hidden {
-        old.admin(DATABASE).await?.batch_execute(NO_TIMELINES).await?;
-    }
+    let url = url_of([old.port, new.port]);
     let store = StoreUnderTest::create(program, &url, ORDERS).await?;
     let key = store.key("clients").await?;
     // One server stays with the old primary for as long as it can; the other is cut off it
     // at the promotion, and cancels on the new one.
     let stays = store.replica("stays", &url, &[]).await?;
     let relay = Relay::to(old.port).await?;
-    let moves = store.replica("moves", &(url_of([new.port, relay.port]) + query), &[]).await?;
+    let moves = store.replica("moves", &url_of([new.port, relay.port]), &[]).await?;
     for replica in [&stays, &moves] {
         replica.ready(Duration::from_secs(5)).await?;
     }

@@ -1,7 +1,7 @@
 //! What most cases begin with, database servers and a store with a key on them, and what they
 //! end with, servers that agree.
 
-use crate::replicas::{Replica, StoreUnderTest};
+use crate::replicas::{Replica, StoreUnderTest, url_of};
 use std::time::{Duration, Instant};
 use testbed::postgres::{Cluster, Installed, Pair, Postgres};
 use testbed::{Key, Program, Report};
@@ -65,12 +65,6 @@ impl OnPair {
         let key = store.key("clients").await?;
         Ok(OnPair { cluster, pair, store, key })
     }
-}
-
-/// A URL that names two hosts.
-pub fn url_of(ports: [u16; 2]) -> String {
-    let [first, second] = ports;
-    Postgres::url_at(first).replace(&format!(":{first}/"), &format!(":{first},127.0.0.1:{second}/"))
 }
 
 /// Starts servers that know both hosts, and waits until they are ready.

@@ -2,14 +2,13 @@
 //! within the limits of our own attempts. Control: the client's own list of hosts, which has
 //! no such limit, hangs on the first.
 
-use super::setup::url_of;
 use anyhow::Context;
 use std::time::{Duration, Instant};
 use testbed::postgres::{Cluster, DATABASE, Installed, Pair, USER};
 use testbed::{Program, Report, Signal};
 use tokio_postgres::NoTls;
 
-use crate::replicas::StoreUnderTest;
+use crate::replicas::{StoreUnderTest, url_of};
 
 /// Half a second for the first host, and time for a process to start.
 const STARTED_WITHIN: Duration = Duration::from_secs(3);

@@ -1,0 +1,164 @@
+//! Data directories of PostgreSQL below one directory: copied, started, rebuilt from each other.
+
+use super::{DATABASE, Installed, Postgres, USER};
+use crate::child_process::ChildProcess;
+use crate::relay::Relay;
+use anyhow::{Context, bail};
+use std::net::TcpListener;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// A data directory that servers are copied from, and where they live.
+pub struct Cluster {
+    installed: Installed,
+    directory: TempDir,
+}
+
+impl Cluster {
+    /// A new, empty one.
+    pub fn create(installed: &Installed) -> anyhow::Result<Cluster> {
+        Cluster::create_in(installed, &std::env::temp_dir())
+    }
+
+    /// The same below this directory.
+    pub fn create_in(installed: &Installed, parent: &Path) -> anyhow::Result<Cluster> {
+        let directory = tempfile::Builder::new().prefix("engines-").tempdir_in(parent)?;
+        if let Some((user, group)) = installed.account {
+            chown(directory.path(), Some(user), Some(group))?;
+        }
+        let cluster = Cluster { installed: installed.clone(), directory };
+        let arguments = [
+            "-D",
+            "template",
+            "-U",
+            USER,
+            "-A",
+            "trust",
+            "--no-sync",
+            "-E",
+            "UTF8",
+            "--no-locale",
+            "--no-instructions",
+        ];
+        installed.run("initdb", &arguments, cluster.path())?;
+        Ok(cluster)
+    }
+
+    /// Where its servers live.
+    pub fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Leaves the data and the logs where they are when this is dropped.
+    pub fn keep(&mut self) {
+        self.directory.disable_cleanup(true);
+    }
+
+    /// Replaces this data directory, whose server does not run, by a copy of a running
+    /// primary's that follows it when it is started.
+    pub fn rebuild(&self, name: &str, primary: &Postgres) -> anyhow::Result<()> {
+        let directory = self.path().join(name);
+        std::fs::remove_dir_all(&directory)?;
+        let port = primary.port.to_string();
+        let arguments =
+            ["-D", name, "-h", "127.0.0.1", "-p", &port, "-U", USER, "-c", "fast", "-X", "stream"];
+        self.installed.run(
+            "pg_basebackup",
+            &[&arguments[..], &["--no-sync"]].concat(),
+            self.path(),
+        )?;
+        std::fs::write(directory.join("standby.signal"), "")?;
+        // What the primary was told while it ran is not for the standby once it is promoted.
+        Ok(std::fs::write(directory.join("postgresql.auto.conf"), "")?)
+    }
+
+    /// What a standby is started with to follow a primary behind this port.
+    pub fn upstream(port: u16) -> String {
+        format!("host=127.0.0.1 port={port} user={USER} application_name=standby")
+    }
+
+    /// Starts a new primary of this name, with the store's database.
+    pub async fn primary(&self, name: &str, settings: &[(&str, &str)]) -> anyhow::Result<Postgres> {
+        self.copy("template", name)?;
+        let server = self.start(name, settings).await?;
+        server
+            .admin("postgres")
+            .await?
+            .batch_execute(&format!("CREATE DATABASE {DATABASE}"))
+            .await?;
+        Ok(server)
+    }
+
+    /// Starts a new primary and its synchronous standby.
+    pub async fn pair(&self) -> anyhow::Result<Pair> {
+        self.copy("template", "primary")?;
+        // A copy of a cluster that was never started is a valid standby.
+        self.copy("template", "standby")?;
+        let primary = self.start("primary", &[]).await?;
+        std::fs::write(self.path().join("standby/standby.signal"), "")?;
+        let link = Relay::to(primary.port).await?;
+        let upstream = Cluster::upstream(link.port);
+        let standby = self.start("standby", &[("primary_conninfo", &upstream)]).await?;
+        let admin = primary.admin("postgres").await?;
+        // Not on its command line, which nothing could change later.
+        primary.set("synchronous_standby_names", "standby").await?;
+        primary.wait_for_standby().await?;
+        admin.batch_execute(&format!("CREATE DATABASE {DATABASE}")).await?;
+        Ok(Pair { primary, standby, link })
+    }
+
+    fn copy(&self, from: &str, to: &str) -> anyhow::Result<()> {
+        let mut copy = Command::new("cp");
+        if let Some((user, group)) = self.installed.account {
+            copy.uid(user).gid(group);
+        }
+        let status = copy.args(["-a", from, to]).current_dir(self.path()).status()?;
+        if !status.success() {
+            bail!("{from} cannot be copied to {to}");
+        }
+        Ok(())
+    }
+
+    /// Starts the server of this data directory on a free port.
+    pub async fn start(&self, name: &str, settings: &[(&str, &str)]) -> anyhow::Result<Postgres> {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        self.start_at(name, port, settings).await
+    }
+
+    /// The same on this port.
+    pub async fn start_at(
+        &self,
+        name: &str,
+        port: u16,
+        settings: &[(&str, &str)],
+    ) -> anyhow::Result<Postgres> {
+        let mut command = self.installed.command("postgres");
+        let log = self.path().join(format!("{name}.log"));
+        let file = std::fs::OpenOptions::new().create(true).append(true).open(&log)?;
+        command.current_dir(self.path()).stdout(Stdio::null()).stderr(file);
+        command.args(["-D", name, "-p", &port.to_string()]);
+        command.arg("-k").arg(self.path());
+        command.args(["-c", "listen_addresses=127.0.0.1", "-c", "jit=off"]);
+        for (setting, value) in settings {
+            command.args(["-c", &format!("{setting}={value}")]);
+        }
+        let child = command.spawn().context("postgres cannot be started")?;
+        let process = ChildProcess::new(child, format!("postgres {name}"));
+        let server = Postgres { process, port, name: name.to_string(), log };
+        server.wait_until_it_answers().await?;
+        Ok(server)
+    }
+}
+
+/// A primary and its standby.
+pub struct Pair {
+    /// It waits for the standby at each commit.
+    pub primary: Postgres,
+    /// It follows the primary.
+    pub standby: Postgres,
+    /// The network between the two.
+    pub link: Relay,
+}

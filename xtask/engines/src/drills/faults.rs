@@ -1,0 +1,192 @@
+//! What fails in a drill, and how each fault is drawn.
+
+use clap::ValueEnum;
+use std::time::Duration;
+
+/// Something that fails, and is undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FaultKind {
+    /// kill -9 of a server, which is started again
+    ServerKill,
+    /// A server is suspended (SIGSTOP)
+    ServerPause,
+    /// All servers are stopped and started again, one after the other
+    RollingRestart,
+    /// The wall clock of a server is moved
+    ServerClock,
+    /// Clients' connections to a server are reset
+    ClientsReset,
+    /// The network between clients and a server delivers late
+    ClientsDelay,
+    /// Clients' requests arrive at a server, its answers do not
+    ClientsHalfOpen,
+    /// kill -9 of the primary, which is started again
+    PrimaryKill,
+    /// The primary is suspended (SIGSTOP)
+    PrimaryPause,
+    /// kill -9 of the standby, which is started again
+    StandbyKill,
+    /// The standby is suspended (SIGSTOP)
+    StandbyPause,
+    /// The network between primary and standby is silent
+    StandbyCut,
+    /// kill -9 of the primary, and the standby is promoted
+    PromoteKilled,
+    /// The primary is suspended, the standby promoted, and the old primary goes on
+    PromotePaused,
+    /// The standby is promoted while the old primary runs, and reaches it no longer
+    PromoteCut,
+    /// The network to PostgreSQL is silent
+    StoreCut,
+    /// The network to PostgreSQL delivers late
+    StoreDelay,
+    /// Requests arrive at PostgreSQL, answers do not
+    StoreHalfOpen,
+    /// Connections to PostgreSQL are reset
+    StoreReset,
+    /// Connections to PostgreSQL end when a COMMIT is answered
+    StoreCutAtCommit,
+    /// kill -9 of Redis, which is started again
+    RedisKill,
+    /// Redis is suspended (SIGSTOP)
+    RedisPause,
+    /// kill -9 of Redis, and its replica is promoted
+    RedisPromote,
+    /// Redis is emptied: servers must notice
+    RedisEmptied,
+    /// The network to Redis is silent
+    RedisCut,
+    /// The network to Redis delivers late
+    RedisDelay,
+    /// Requests arrive at Redis, answers do not
+    RedisHalfOpen,
+    /// Connections to Redis are reset
+    RedisReset,
+}
+
+impl FaultKind {
+    /// Its name on the command line.
+    pub fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
+    }
+
+    /// Whether request counts may be lost, which servers must notice.
+    pub fn may_lose_counts(self) -> bool {
+        matches!(self, FaultKind::RedisPromote | FaultKind::RedisEmptied)
+    }
+
+    /// How often it is drawn, beside the others.
+    fn weight(self) -> usize {
+        match self {
+            FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => 2,
+            _ => 1,
+        }
+    }
+
+    /// How long it lasts, in milliseconds: between these.
+    fn lasts_ms(self) -> (u64, u64) {
+        match self {
+            // Until it is started again.
+            FaultKind::ServerKill | FaultKind::PrimaryKill | FaultKind::StandbyKill => (0, 1_000),
+            FaultKind::RedisKill | FaultKind::RedisPromote | FaultKind::RollingRestart => (0, 300),
+            // Until the old primary goes on.
+            FaultKind::PromotePaused => (0, 700),
+            FaultKind::PromoteKilled => (0, 300),
+            FaultKind::PromoteCut => (0, 100),
+            // Longer than the deadlines of what waits for it.
+            FaultKind::PrimaryPause | FaultKind::StandbyPause | FaultKind::StandbyCut => {
+                (200, 5_000)
+            }
+            FaultKind::StoreCut | FaultKind::StoreHalfOpen => (200, 5_000),
+            FaultKind::ServerPause => (200, 3_000),
+            _ => (200, 2_000),
+        }
+    }
+}
+
+/// A fault that was drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// What fails.
+    pub kind: FaultKind,
+    /// For how long.
+    pub lasts: Duration,
+    /// Which server it strikes; the number chooses among them.
+    pub server: usize,
+    /// Whether it strikes all servers, where it can.
+    pub strikes_all: bool,
+    /// How late the network delivers, where it does.
+    pub delay: Duration,
+    /// How long everything works before it.
+    pub after: Duration,
+}
+
+/// Draws faults by a seed: all kinds, each as often as its weight says, in a random order,
+/// again and again.
+pub struct Draw {
+    random: fastrand::Rng,
+    only: Option<FaultKind>,
+    left: Vec<FaultKind>,
+}
+
+impl Draw {
+    /// Faults of this seed, or of one kind alone.
+    pub fn new(seed: u64, only: Option<FaultKind>) -> Draw {
+        Draw { random: fastrand::Rng::with_seed(seed), only, left: Vec::new() }
+    }
+}
+
+impl Iterator for Draw {
+    type Item = Fault;
+
+    fn next(&mut self) -> Option<Fault> {
+        if self.left.is_empty() {
+            let kinds = FaultKind::value_variants().iter();
+            self.left = kinds.flat_map(|kind| vec![*kind; kind.weight()]).collect();
+            self.random.shuffle(&mut self.left);
+        }
+        let drawn = self.left.pop()?;
+        let kind = self.only.unwrap_or(drawn);
+        let (shortest, longest) = kind.lasts_ms();
+        let random = &mut self.random;
+        let mut ms = |range| Duration::from_millis(random.u64(range));
+        let (lasts, delay, after) = (ms(shortest..=longest), ms(10..=200), ms(200..=900));
+        let (server, strikes_all) = (self.random.usize(0..60), self.random.bool());
+        Some(Fault { kind, lasts, server, strikes_all, delay, after })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As many faults as fit into a minute.
+    #[test]
+    fn the_seeds_of_ci_draw_all_kinds_in_their_minutes() {
+        let run = include_str!("../../../../.ci/run");
+        let line = run.lines().find(|line| line.contains("engines drills --seed")).unwrap();
+        let seeds = line.split("--seed ").skip(1).map(|seed| seed.split(' ').next().unwrap());
+        let drawn: Vec<FaultKind> = seeds
+            .flat_map(|seed| Draw::new(seed.parse().unwrap(), None).take(12))
+            .map(|fault| fault.kind)
+            .collect();
+        for kind in FaultKind::value_variants() {
+            assert!(drawn.contains(kind), "{}", kind.name());
+        }
+    }
+
+    #[test]
+    fn a_seed_draws_the_same_faults_and_all_kinds_of_them() {
+        let drawn = |seed, only| -> Vec<String> {
+            let faults = Draw::new(seed, only).take(200);
+            faults.map(|fault| format!("{fault:?}")).collect()
+        };
+        assert_eq!(drawn(7, None), drawn(7, None));
+        assert_ne!(drawn(7, None), drawn(8, None));
+        for kind in FaultKind::value_variants() {
+            let name = format!("{kind:?}");
+            assert!(drawn(7, None).iter().any(|fault| fault.contains(&name)), "{name}");
+            assert!(drawn(7, Some(*kind)).iter().all(|fault| fault.contains(&name)), "{name}");
+        }
+    }
+}

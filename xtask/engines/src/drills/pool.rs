@@ -1,0 +1,119 @@
+//! What clients and the operator share: orders to cancel, keys to call with, and when to rest.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use testbed::Key;
+use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// How far back a writer may choose an order that another is cancelling too.
+const NEIGHBOURS: usize = 6;
+
+/// How long keys are called with after they were revoked.
+const CALLED_AFTER_REVOCATION: Duration = Duration::from_millis(2_500);
+
+/// How often those that sleep look whether everything is over.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Shared by clients and the operator.
+#[derive(Default)]
+pub struct Pool {
+    /// The next order to cancel.
+    next: AtomicUsize,
+    /// The last order that there is.
+    last: AtomicUsize,
+    /// Keys to call with, each until then.
+    keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
+    /// Held by those that change or count something, for each request.
+    turns: RwLock<()>,
+    is_over: AtomicBool,
+}
+
+impl Pool {
+    /// Orders from 1 to this one.
+    pub fn new(last: usize) -> Pool {
+        Pool { next: AtomicUsize::new(1), last: AtomicUsize::new(last), ..Pool::default() }
+    }
+
+    /// An order that is pending as far as anybody knows; sometimes one that another client
+    /// cancels at this moment. `None` if all are taken.
+    pub fn order_to_cancel(&self, random: &mut fastrand::Rng) -> Option<usize> {
+        let next = self.next.load(Ordering::SeqCst);
+        if random.u8(0..4) == 0 && next > NEIGHBOURS {
+            return Some(next - random.usize(1..=NEIGHBOURS));
+        }
+        let is_there = |next: usize| (next <= self.last.load(Ordering::SeqCst)).then_some(next + 1);
+        self.next.fetch_update(Ordering::SeqCst, Ordering::SeqCst, is_there).ok()
+    }
+
+    /// How many orders nobody has tried to cancel.
+    pub fn left(&self) -> usize {
+        (self.last.load(Ordering::SeqCst) + 1).saturating_sub(self.next.load(Ordering::SeqCst))
+    }
+
+    /// The order so many behind the next one to cancel.
+    pub fn ahead(&self, by: usize) -> usize {
+        self.next.load(Ordering::SeqCst) + by
+    }
+
+    /// There are orders up to this one.
+    pub fn imported(&self, last: usize) {
+        self.last.store(last, Ordering::SeqCst);
+    }
+
+    /// The keys to call with now.
+    pub fn keys(&self) -> Vec<Key> {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.retain(|(_, until)| until.is_none_or(|until| Instant::now() < until));
+        keys.iter().map(|(key, _)| key.clone()).collect()
+    }
+
+    /// A key to call with.
+    pub fn issued(&self, key: Key) {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner).push_back((key, None));
+    }
+
+    /// The oldest key that is not revoked, if there are this many.
+    pub fn key_to_revoke(&self, at_least: usize) -> Option<Key> {
+        let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut valid = keys.iter().filter(|(_, until)| until.is_none()).map(|(key, _)| key);
+        let oldest = valid.next()?.clone();
+        (valid.count() + 1 >= at_least).then_some(oldest)
+    }
+
+    /// The key was revoked: it is called with for a while.
+    pub fn revoked(&self, id: &str) {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        for (_, until) in keys.iter_mut().filter(|(key, _)| key.id == id) {
+            *until = Some(Instant::now() + CALLED_AFTER_REVOCATION);
+        }
+    }
+
+    /// Waits until nobody rests.
+    pub async fn turn(&self) -> RwLockReadGuard<'_, ()> {
+        self.turns.read().await
+    }
+
+    /// Has those that change or count something rest, after the request that each has sent.
+    pub async fn rest(&self) -> RwLockWriteGuard<'_, ()> {
+        self.turns.write().await
+    }
+
+    /// Sleeps until then, or until everything is over.
+    pub async fn sleep_until(&self, until: Instant) {
+        while !self.is_over() && Instant::now() < until {
+            tokio::time::sleep(LOOK.min(until.saturating_duration_since(Instant::now()))).await;
+        }
+    }
+
+    /// Everything is over.
+    pub fn end(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether everything is over.
+    pub fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,242 @@
+//! One run: everything is started, clients work, faults come and go, and what the clients saw
+//! is judged.
+
+use super::faults::{Draw, FaultKind};
+use super::inject::Repair;
+use super::operator::{ACCOUNT, Operator, VALID_KEYS};
+use super::pool::Pool;
+use super::site::{GIVEN_UP_AFTER, Installation, Lacks, Site};
+use super::workload::{LIMITED, PER_MINUTE, Workload};
+use crate::traffic::table_of;
+use anyhow::Context;
+use history::event::{Beginning, What};
+use history::{Figures, Journal, Rule, Violation};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use testbed::{DataDir, Key, Report};
+use tokio::task::block_in_place;
+use tokio::time::sleep;
+
+/// How many orders there are at first.
+const ORDERS: usize = 400;
+
+/// How long everything works before the first fault, and after the last one.
+const WORKS: Duration = Duration::from_secs(2);
+
+/// How long lists may differ before the run gives up comparing them.
+const COMPARED_FOR: Duration = Duration::from_secs(8);
+
+/// What is run.
+pub struct Plan {
+    /// Where the random choices begin.
+    pub seed: u64,
+    /// For how long faults are drawn.
+    pub lasts: Duration,
+    /// This fault alone.
+    pub only: Option<FaultKind>,
+    /// What a control lacks.
+    pub lacks: Lacks,
+    /// It ends when this is found.
+    pub until: Option<Rule>,
+    /// The command that runs it again.
+    pub repeat: String,
+}
+
+/// Runs it.
+pub async fn run(
+    installation: &Installation,
+    plan: &Plan,
+    report: &mut Report,
+) -> anyhow::Result<Vec<Violation>> {
+    let mut site = Site::start(installation, ORDERS, plan.lacks).await?;
+    let journal = Arc::new(Journal::new(Some(File::create(site.root().join("history.jsonl"))?)));
+    let result = drill(&mut site, plan, &journal).await;
+    journal.close()?;
+    let figures = journal.figures();
+    report.figure(format!("seed {}: {}", plan.seed, summary(&figures)));
+    outages(&figures).into_iter().for_each(|outage| report.figure(outage));
+    let violations = journal.violations();
+    for violation in &violations {
+        match violation.is_of_time {
+            true => report.expect(false, || violation.to_string()),
+            false => report.contradiction(violation.to_string()),
+        }
+    }
+    let is_control = plan.until.is_some();
+    if (!violations.is_empty() && !is_control) || result.is_err() {
+        site.keep();
+        let at = site.root();
+        report.figure(format!("history.jsonl, logs and data are kept in {}", at.display()));
+        report.figure(format!("to run it again: {}", plan.repeat));
+    }
+    result.map(|()| violations)
+}
+
+/// Everything but the judgement.
+async fn drill(site: &mut Site, plan: &Plan, journal: &Arc<Journal>) -> anyhow::Result<()> {
+    let _canary = journal.watch_machine()?;
+    let keys = block_in_place(|| issue_keys(&site.operator))?;
+    site.start_servers().await?;
+    journal.note(What::Begins(Beginning {
+        pending: (1..=ORDERS).collect(),
+        servers: site.servers.iter().map(|server| server.name.to_string()).collect(),
+        may_be_unavailable: true,
+        ..Beginning::default()
+    }));
+    let (limited, called) = keys.split_at(LIMITED.min(keys.len()));
+    let of_account = |key: &Key, account: &str, per_minute| What::Key {
+        key: key.id.clone(),
+        account: account.to_string(),
+        per_minute,
+    };
+    for key in limited {
+        journal.note(of_account(key, &key.id, PER_MINUTE));
+    }
+    for key in called {
+        journal.note(of_account(key, ACCOUNT, u32::MAX));
+    }
+    let [key, called @ ..] = called else { anyhow::bail!("no keys") };
+    let bases = site.servers.iter().map(|server| (server.name, server.base_url())).collect();
+    let pool = Pool::new(ORDERS);
+    called.iter().for_each(|key| pool.issued(key.clone()));
+    let (key, limited) = (key.clone(), limited.to_vec());
+    let workload = Workload::new(Arc::clone(journal), bases, key, limited, pool, plan.seed)?;
+    let workload = Arc::new(workload);
+    let mut clients = workload.start();
+    let operator =
+        Operator::new(Arc::clone(&workload), Arc::clone(&site.operator), ORDERS, plan.seed);
+    let operator = tokio::spawn(operator.work());
+    let failed = fail(site, plan, &workload).await;
+    workload.pool.end();
+    while let Some(ended) = clients.join_next().await {
+        ended.context("a client panicked")?;
+    }
+    operator.await.context("the operator panicked")??;
+    failed?;
+    let operator = Arc::clone(&site.operator);
+    journal.note(What::Ends(block_in_place(|| table_of(&operator))?));
+    Ok(())
+}
+
+/// Faults, one after the other, until the time is over or something is found.
+async fn fail(site: &mut Site, plan: &Plan, workload: &Workload) -> anyhow::Result<()> {
+    let journal = &workload.journal;
+    sleep(WORKS).await;
+    let began = Instant::now();
+    for fault in Draw::new(plan.seed, plan.only) {
+        let is_found = match plan.until {
+            None => journal.is_violated(),
+            Some(rule) => journal.violations().iter().any(|found| found.rule == rule),
+        };
+        if began.elapsed() > plan.lasts || is_found {
+            break;
+        }
+        sleep(fault.after).await;
+        let resting = match fault.kind.may_lose_counts() {
+            // Nothing is counted while it is not known whether counts were lost.
+            true => Some(workload.pool.rest().await),
+            false => None,
+        };
+        let repair = fault.inject(site, journal).await?;
+        drop(resting);
+        recover(site, workload).await?;
+        match repair {
+            Repair::None => {}
+            Repair::Standby => site.databases.rebuild_standby().await?,
+            Repair::Replica => site.counters.follow().await?,
+        }
+    }
+    sleep(WORKS).await;
+    Ok(())
+}
+
+/// Waits until all servers are ready and their lists agree, and notes when that is.
+async fn recover(site: &Site, workload: &Workload) -> anyhow::Result<()> {
+    let journal = &workload.journal;
+    let probes = site.servers.iter().map(async |server| {
+        let began = Instant::now();
+        while began.elapsed() < GIVEN_UP_AFTER {
+            if server.is_ready().await {
+                journal.note(What::Ready { server: server.name.to_string() });
+                return;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+    });
+    futures::future::join_all(probes).await;
+    let _resting = workload.pool.rest().await;
+    let began = Instant::now();
+    while began.elapsed() < COMPARED_FOR {
+        let mut digests = BTreeMap::new();
+        for server in &site.servers {
+            if let Some(list) = server.list(&workload.key.text).await {
+                digests.insert(server.name.to_string(), digest(&list));
+            }
+        }
+        let first = digests.values().next();
+        let is_equal = digests.len() == site.servers.len()
+            && digests.values().all(|digest| Some(digest) == first);
+        journal.note(What::Compared { digests });
+        if is_equal {
+            break;
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+fn digest(list: &[u8]) -> String {
+    let mut hasher = DefaultHasher::new();
+    list.hash(&mut hasher);
+    format!("{:016x}, {} bytes", hasher.finish(), list.len())
+}
+
+/// Keys of accounts with a limit, and then of one without: the first is the clients', the
+/// others are revoked.
+fn issue_keys(operator: &DataDir) -> anyhow::Result<Vec<Key>> {
+    let mut keys = Vec::new();
+    for number in 0..LIMITED {
+        let account = format!("limited-{number}");
+        keys.push(operator.issue_enterprise_key(&account, PER_MINUTE, u32::MAX)?);
+    }
+    keys.push(operator.issue_enterprise_key(ACCOUNT, u32::MAX, u32::MAX)?);
+    for _ in 0..VALID_KEYS {
+        keys.push(operator.issue_another_key(ACCOUNT)?);
+    }
+    Ok(keys)
+}
+
+fn summary(figures: &Figures) -> String {
+    format!(
+        "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited accounts \
+         and revoked keys; {} times 503, {} times 429, {} lost; slowest answer {:.2?}; stalls \
+         {:.2?} in all",
+        figures.faults.values().sum::<u64>(),
+        figures.requests(),
+        figures.of_kind("lists"),
+        figures.of_kind("cancels"),
+        figures.acknowledged.len(),
+        figures.of_kind("pets"),
+        figures.count("503"),
+        figures.count("429"),
+        figures.count("lost"),
+        figures.slowest,
+        figures.stalled,
+    )
+}
+
+/// The longest outage at one server with each kind of fault.
+fn outages(figures: &Figures) -> Vec<String> {
+    let line = |(fault, outage): (&String, &history::Outage)| {
+        let times = figures.faults.get(fault).copied().unwrap_or_default();
+        format!(
+            "{fault} ({times}): longest at one server without a list {:.2?}, a cancellation \
+             {:.2?}, a counted request {:.2?}",
+            outage.lists, outage.cancels, outage.counted,
+        )
+    };
+    figures.outages.iter().map(line).collect()
+}

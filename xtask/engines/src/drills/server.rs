@@ -1,0 +1,152 @@
+//! A server process under drill, with a relay to each of its neighbours: its clients, both
+//! nodes of PostgreSQL, and Redis.
+
+use crate::replicas::url_of;
+use anyhow::Context;
+use reqwest::Client;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use testbed::relay::{Relay, Tampering};
+use testbed::{DataDir, Program, ServerProcess, Signal};
+use tokio::task::block_in_place;
+
+/// How long the admin listener may take to answer.
+const ADMIN_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// What relays do to what they carry: nothing, except in controls.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Networks {
+    /// Those to PostgreSQL.
+    pub store: Tampering,
+    /// Those to Redis.
+    pub limits: Tampering,
+}
+
+/// A server.
+pub struct Server {
+    /// Its name in the recording.
+    pub name: &'static str,
+    program: Program,
+    directory: PathBuf,
+    url: String,
+    process: Option<ServerProcess>,
+    lives: u32,
+    /// From its clients; the port stays when the server is started again.
+    pub to_clients: Relay,
+    /// To both nodes of PostgreSQL.
+    pub to_store: [Relay; 2],
+    /// To Redis.
+    pub to_limits: Relay,
+    http: Client,
+}
+
+impl Server {
+    /// The server of this name, which is not started yet. `query` is added to the URL of the
+    /// store.
+    pub async fn new(
+        name: &'static str,
+        program: &Program,
+        root: &Path,
+        (nodes, redis): ([u16; 2], u16),
+        networks: Networks,
+        query: &str,
+    ) -> anyhow::Result<Server> {
+        let [one, other] = nodes;
+        let to_store = [
+            Relay::tampering(one, networks.store).await?,
+            Relay::tampering(other, networks.store).await?,
+        ];
+        let to_limits = Relay::tampering(redis, networks.limits).await?;
+        // Led to the server when it listens.
+        let to_clients = Relay::to(1).await?;
+        let [one, other] = &to_store;
+        let url = url_of([one.port, other.port]) + query;
+        let (program, directory) = (program.clone(), root.join(name));
+        let http = Client::builder().timeout(ADMIN_TIMEOUT).build()?;
+        let (process, lives) = (None, 0);
+        Ok(Server {
+            name,
+            program,
+            directory,
+            url,
+            process,
+            lives,
+            to_clients,
+            to_store,
+            to_limits,
+            http,
+        })
+    }
+
+    /// Starts it, and leads its clients to it; each life has a log of its own.
+    pub fn start(&mut self, prepare: impl FnOnce(&mut Command)) -> anyhow::Result<()> {
+        self.lives += 1;
+        let data = DataDir::beside(&self.program, &self.directory, &self.url);
+        std::fs::create_dir_all(&self.directory)?;
+        let limits = format!("redis://127.0.0.1:{}", self.to_limits.port);
+        let mut command = data.command();
+        prepare(&mut command);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
+        command.args(["--limits", &limits, "--log-level", "info"]);
+        let log = self.directory.join(format!("log-{}", self.lives));
+        let process = block_in_place(|| ServerProcess::start(&mut command, &log))?;
+        self.to_clients.retarget(process.address()?.port());
+        self.process = Some(process);
+        Ok(())
+    }
+
+    /// Where its clients send requests.
+    pub fn base_url(&self) -> String {
+        format!("http://127.0.0.1:{}/v1", self.to_clients.port)
+    }
+
+    fn running(&self) -> anyhow::Result<&ServerProcess> {
+        self.process.as_ref().with_context(|| format!("server {} does not run", self.name))
+    }
+
+    /// Sends a signal.
+    pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
+        self.running()?.signal(signal)
+    }
+
+    /// SIGKILL.
+    pub fn kill(&mut self) -> anyhow::Result<()> {
+        self.process.take().context("the server does not run")?.kill().map(drop)
+    }
+
+    /// SIGTERM; it must exit cleanly.
+    pub fn stop(&mut self) -> anyhow::Result<()> {
+        let process = self.process.take().context("the server does not run")?;
+        block_in_place(|| process.stop())
+    }
+
+    async fn admin(&self, path: &str) -> anyhow::Result<(u16, String)> {
+        let admin = self.running()?.printed_after("operators on ").context("no admin listener")?;
+        let answer = self.http.get(format!("{admin}{path}")).send().await?;
+        Ok((answer.status().as_u16(), answer.text().await?))
+    }
+
+    /// Whether it says that it is ready.
+    pub async fn is_ready(&self) -> bool {
+        self.admin("/readyz").await.is_ok_and(|(status, _)| status == 200)
+    }
+
+    /// How often it noticed that counts were lost.
+    pub async fn counts_lost(&self) -> anyhow::Result<u64> {
+        const NAME: &str = "store_orders_limit_counts_lost_total ";
+        let (_, metrics) = self.admin("/metrics").await?;
+        let value = metrics.lines().find_map(|line| line.strip_prefix(NAME));
+        Ok(value.context("no metric of lost counts")?.parse()?)
+    }
+
+    /// The bytes of its list, not through the relay; `None` unless it is answered 200.
+    pub async fn list(&self, key: &str) -> Option<Vec<u8>> {
+        let url = format!("{}/store/orders", self.running().ok()?.base_url());
+        let answer = self.http.get(url).bearer_auth(key).send().await.ok()?;
+        if answer.status() != 200 {
+            return None;
+        }
+        Some(answer.bytes().await.ok()?.to_vec())
+    }
+}

@@ -1,0 +1,182 @@
+//! The clients of a drill: writers that cancel, listers on all servers, accounts at their
+//! limit, callers with keys that are revoked.
+
+use super::pool::Pool;
+use crate::traffic::answer_to;
+use history::Journal;
+use history::event::{Answer, Request};
+use reqwest::Client;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use testbed::Key;
+use tokio::task::JoinSet;
+
+/// How many writers there are, and how long each rests between two cancels.
+const WRITERS: usize = 5;
+const WRITER_RESTS: Duration = Duration::from_millis(20);
+
+/// How many listers there are, and how long each rests between two lists.
+const LISTERS: usize = 4;
+const LISTER_RESTS: Duration = Duration::from_millis(15);
+
+/// Accounts that reach their limit, what it is, and how long each rests between two pairs of
+/// requests. They begin one after the other, so that one is always at work.
+pub const LIMITED: usize = 6;
+pub const PER_MINUTE: u32 = 40;
+const LIMITED_RESTS: Duration = Duration::from_millis(400);
+const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
+
+/// How many refusals in a minute an account asks for: far fewer than begin a ban.
+const REFUSALS: u32 = 4;
+
+/// How long a caller rests between two requests with a key.
+const CALLER_RESTS: Duration = Duration::from_millis(40);
+
+/// Longer than any answer may take, a fault before the client included.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What all clients share.
+pub struct Workload {
+    /// What is recorded.
+    pub journal: Arc<Journal>,
+    /// The servers: their names and where their clients reach them.
+    pub servers: Vec<(&'static str, String)>,
+    /// A key without a limit to speak of.
+    pub key: Key,
+    /// Keys of accounts with a limit.
+    pub limited: Vec<Key>,
+    /// Orders to cancel, keys to call with, and whether the clients rest or end.
+    pub pool: Pool,
+    http: Client,
+    seed: u64,
+}
+
+impl Workload {
+    /// Nobody works yet.
+    pub fn new(
+        journal: Arc<Journal>,
+        servers: Vec<(&'static str, String)>,
+        key: Key,
+        limited: Vec<Key>,
+        pool: Pool,
+        seed: u64,
+    ) -> anyhow::Result<Workload> {
+        let http = Client::builder().retry(reqwest::retry::never()).timeout(CLIENT_TIMEOUT);
+        let http = http.build()?;
+        Ok(Workload { journal, servers, key, limited, pool, http, seed })
+    }
+
+    /// Has all clients begin.
+    pub fn start(self: &Arc<Self>) -> JoinSet<()> {
+        let mut clients = JoinSet::new();
+        for number in 0..WRITERS {
+            clients.spawn(Arc::clone(self).cancel(number));
+        }
+        for number in 0..LISTERS {
+            clients.spawn(Arc::clone(self).list(number));
+        }
+        for number in 0..self.limited.len() {
+            clients.spawn(Arc::clone(self).reach_limit(number));
+        }
+        for number in 0..self.servers.len() {
+            clients.spawn(Arc::clone(self).call(number));
+        }
+        clients
+    }
+
+    async fn cancel(self: Arc<Self>, number: usize) {
+        let name = format!("writer-{number}");
+        let mut random = self.random(number);
+        while !self.pool.is_over() {
+            let turn = self.pool.turn().await;
+            if let Some(id) = self.pool.order_to_cancel(&mut random) {
+                let server = self.server_of(number, &mut random);
+                self.send(&name, server, &self.key, Request::Cancel(id)).await;
+            }
+            drop(turn);
+            tokio::time::sleep(WRITER_RESTS).await;
+        }
+    }
+
+    async fn list(self: Arc<Self>, number: usize) {
+        let name = format!("lister-{number}");
+        let mut random = self.random(WRITERS + number);
+        while !self.pool.is_over() {
+            let server = self.server_of(number, &mut random);
+            self.send(&name, server, &self.key, Request::List).await;
+            tokio::time::sleep(LISTER_RESTS).await;
+        }
+    }
+
+    /// Uses up a window with two requests at a time, and waits for the next.
+    async fn reach_limit(self: Arc<Self>, number: usize) {
+        let (one, other) = (format!("limited-{number}-one"), format!("limited-{number}-other"));
+        let mut random = self.random(100 + number);
+        let Some(key) = self.limited.get(number) else { return };
+        let first = Instant::now() + LIMITED_BEGIN_AFTER * u32::try_from(number).unwrap_or(0);
+        self.pool.sleep_until(first).await;
+        let mut refusals = 0;
+        while !self.pool.is_over() {
+            let turn = self.pool.turn().await;
+            let servers = [0, 1].map(|_| random.usize(0..self.servers.len()));
+            let [at_one, at_other] = servers;
+            let (one, other) = tokio::join!(
+                self.send(&one, at_one, key, Request::Pet),
+                self.send(&other, at_other, key, Request::Pet),
+            );
+            drop(turn);
+            let waits = [one, other].into_iter().filter_map(|answer| match answer {
+                Answer::Status(answered) if answered.status == 429 => answered.retry_after,
+                _ => None,
+            });
+            let waits: Vec<u64> = waits.collect();
+            refusals += u32::try_from(waits.len()).unwrap_or(0);
+            let window_closes = waits.iter().max().filter(|_| refusals >= REFUSALS);
+            if let Some(seconds) = window_closes {
+                refusals = 0;
+                self.pool.sleep_until(Instant::now() + Duration::from_secs(*seconds)).await;
+            }
+            tokio::time::sleep(LIMITED_RESTS).await;
+        }
+    }
+
+    /// Calls one server with the keys that the operator issues and revokes.
+    async fn call(self: Arc<Self>, number: usize) {
+        let name = format!("caller-{number}");
+        while !self.pool.is_over() {
+            for key in self.pool.keys() {
+                self.send(&name, number, &key, Request::Pet).await;
+            }
+            tokio::time::sleep(CALLER_RESTS).await;
+        }
+    }
+
+    /// The first clients of a kind stay with a server each, so that no server is without one
+    /// while another does not answer; the rest choose.
+    fn server_of(&self, number: usize, random: &mut fastrand::Rng) -> usize {
+        match number < self.servers.len() {
+            true => number,
+            false => random.usize(0..self.servers.len()),
+        }
+    }
+
+    fn random(&self, client: usize) -> fastrand::Rng {
+        fastrand::Rng::with_seed(self.seed.wrapping_mul(1_000).wrapping_add(client as u64))
+    }
+
+    async fn send(&self, client: &str, server: usize, key: &Key, what: Request) -> Answer {
+        let Some((server, base)) = self.servers.get(server) else {
+            return Answer::Lost("there is no such server".to_string());
+        };
+        let request = match &what {
+            Request::Cancel(id) => self.http.delete(format!("{base}/store/orders/{id}")),
+            Request::List => self.http.get(format!("{base}/store/orders")),
+            _ => self.http.get(format!("{base}/pets/1")),
+        };
+        let is_list = what == Request::List;
+        let op = self.journal.asks(client, Some(server), Some(&key.id), what);
+        let answer = answer_to(request.bearer_auth(&key.text), is_list).await;
+        self.journal.gets(op, answer.clone());
+        answer
+    }
+}

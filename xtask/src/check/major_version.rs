@@ -1,0 +1,63 @@
+//! The check that the major version of the document is the one that its callers
+//! see in the path.
+
+use super::inputs::Inputs;
+use super::problem::Problem;
+use super::promises::no_version;
+use crate::compare::pointers;
+use crate::compatibility::server_url;
+use crate::repository::DOCUMENT;
+use crate::version;
+use serde_json::Value;
+
+/// Where the server's path is set.
+const BASE_PATH: &str = "BASE_PATH in api/src/lib.rs";
+
+pub(super) fn claim(_: &Inputs) -> String {
+    format!("the major version of {DOCUMENT} is that of every base URL")
+}
+
+pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
+    Ok(check_major_version(&inputs.parsed_document()?, &inputs.base_path))
+}
+
+/// Every base URL, and the path under which the server has its operations, that
+/// does not end in the major version.
+pub fn check_major_version(document: &Value, base_path: &str) -> Vec<Problem> {
+    let Some(version) = version::of_document(document) else { return vec![no_version()] };
+    let path = format!("/v{}", version.major);
+    let fix = |place: &str| {
+        format!(
+            "make {place} end in {path}, or undo the change of info.version to {version}: the \
+             path changes with each major version, and with nothing else"
+        )
+    };
+    let servers = pointers(document).into_iter().filter(|pointer| pointer.ends_with("/servers"));
+    let lists = servers.filter_map(|pointer| {
+        let list = document.pointer(&pointer)?.as_array()?;
+        Some(
+            list.iter()
+                .enumerate()
+                .map(move |(index, server)| (format!("{pointer}/{index}/url"), server_url(server))),
+        )
+    });
+    let mut urls: Vec<_> = lists.flatten().collect();
+    if document.get("servers").is_none() {
+        urls.push(("/servers".to_string(), "/".to_string()));
+    }
+    let problem = |(place, url): (String, String)| Problem {
+        details: vec![format!("{url} does not end in {path}, but info.version is {version}")],
+        fix: fix(&format!("the URL in {DOCUMENT}")),
+        place,
+    };
+    let mut problems: Vec<_> =
+        urls.into_iter().filter(|(_, url)| !url.ends_with(&path)).map(problem).collect();
+    if base_path != path {
+        problems.push(Problem {
+            place: BASE_PATH.to_string(),
+            details: vec![format!("{base_path} is not {path}, but info.version is {version}")],
+            fix: fix(BASE_PATH),
+        });
+    }
+    problems
+}

