@@ -100,10 +100,10 @@ Example:
     /// Import pets
     #[command(subcommand)]
     Pets(pets::PetsCommand),
-    /// Create accounts, change their plans, list them
+    /// Create, rename, close and list accounts, and change their plans
     #[command(subcommand)]
     Accounts(accounts::AccountsCommand),
-    /// Issue, rotate, revoke and list API keys
+    /// Issue, rotate, revoke, find and list API keys
     #[command(subcommand)]
     Keys(keys::KeysCommand),
     /// Copy the store to a file, also while a server runs

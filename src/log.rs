@@ -23,7 +23,7 @@ pub fn logger(buffer: &Arc<LogBuffer>, level: impl Into<Option<Level>>) -> Logge
         .add_key_value(o!(
             // Written in reverse.
             "msg" => FnValue(|record: &Record<'_>| record.msg().to_string()),
-            "level" => FnValue(|record: &Record<'_>| record.level().as_str()),
+            "level" => FnValue(|record: &Record<'_>| level_name(record.level())),
             "time" => FnValue(|_: &Record<'_>| {
                 humantime::format_rfc3339_millis(SystemTime::now()).to_string()
             }),
@@ -32,6 +32,18 @@ pub fn logger(buffer: &Arc<LogBuffer>, level: impl Into<Option<Level>>) -> Logge
     // The standard mutex: slog asks for `UnwindSafe`.
     let drain = Mutex::new(json).filter_level(level);
     Logger::root(drain.ignore_res(), o!())
+}
+
+/// A level as the log writes it.
+const fn level_name(level: Level) -> &'static str {
+    match level {
+        Level::Critical => "CRITICAL",
+        Level::Error => "ERROR",
+        Level::Warning => "WARN",
+        Level::Info => "INFO",
+        Level::Debug => "DEBUG",
+        Level::Trace => "TRACE",
+    }
 }
 
 /// The logger for dropshot: warnings and errors only, without the fields that

@@ -10,11 +10,13 @@ use serde_json::json;
 /// Arguments of `migrate`.
 #[derive(Args, Debug)]
 pub struct MigrateArgs {
-    /// Change nothing; print the SQL that lets this role serve the store
+    /// Print the SQL that lets this role serve the store, and change nothing
     #[arg(long, value_name = "ROLE")]
     print_grants: Option<String>,
-    /// After a recovery to a point in time, before a server starts: give the store another id,
-    /// so that what the lost changes left in logs and counts is not taken for its own
+    /// Give the store another id, after a recovery to a point in time
+    ///
+    /// To be done before a server starts, so that what the lost changes left in logs and counts
+    /// is not taken for the store's own.
     #[arg(long, conflicts_with = "print_grants")]
     new_store_id: bool,
 }

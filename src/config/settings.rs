@@ -29,8 +29,10 @@ pub struct ServerConfig {
     /// Which keys to accept: sto_live_ in production, sto_test_ in staging
     #[arg(long, value_enum, env = "STORE_ORDERS_ENVIRONMENT", default_value = "production")]
     pub environment: Environment,
-    /// Have every list confirmed by a commit in PostgreSQL: 1-2 ms more, and a primary that
-    /// was replaced is noticed at once instead of within a second
+    /// Have every list confirmed by a commit in PostgreSQL
+    ///
+    /// It takes 1-2 ms more, and a primary that was replaced is noticed at once instead of
+    /// within a second.
     #[arg(
         long,
         value_name = "BOOL",
@@ -42,8 +44,10 @@ pub struct ServerConfig {
         default_value = "false"
     )]
     pub confirm_lists: bool,
-    /// Without the Redis that counts: refuse requests with 503, or local: each replica
-    /// grants every account its whole plan until Redis is back, and gives no strikes
+    /// What a server does with requests while the Redis that counts them is lost
+    ///
+    /// It refuses them with 503; or, with local, each replica grants every account its whole
+    /// plan until Redis is back, and gives no strikes.
     #[arg(long, value_enum, env = "STORE_ORDERS_LIMITS_LOST", default_value = "refuse")]
     pub limits_lost: LimitsLost,
     /// Requests a minute from one address without a valid key
@@ -69,11 +73,12 @@ pub struct ServerConfig {
     /// and on SIGHUP
     #[arg(long, value_name = "FILE", env = "STORE_ORDERS_TLS_CERT")]
     pub tls_cert: Option<PathBuf>,
-    /// PEM file with the private key of that certificate
+    /// PEM file with the private key of the TLS certificate
     #[arg(long, value_name = "FILE", env = "STORE_ORDERS_TLS_KEY")]
     pub tls_key: Option<PathBuf>,
-    /// Address of the admin listener: /livez, /readyz and /metrics, without a key;
-    /// `off` disables it
+    /// Address of the admin listener, HOST:PORT; off disables it
+    ///
+    /// It answers /livez, /readyz and /metrics, without a key.
     #[arg(
         long,
         value_name = "HOST:PORT",
@@ -81,8 +86,9 @@ pub struct ServerConfig {
         default_value = "127.0.0.1:8081"
     )]
     pub admin_listen: AdminListen,
-    /// Disconnect a client that has vanished, or has accepted no byte of a waiting
-    /// response, for this long; Linux only
+    /// Disconnect a client that has taken nothing of its response for this long
+    ///
+    /// Or that has vanished for as long. On Linux only.
     #[arg(
         long,
         value_name = "DURATION",
@@ -103,12 +109,15 @@ pub struct ServerConfig {
         default_value = "false"
     )]
     pub refuse_damaged: bool,
-    /// MiB of memory that outdated lists may hold while clients read them slowly; beyond
-    /// it the oldest of the account that holds most is cut off
+    /// MiB of memory that outdated lists may hold while clients read them slowly
+    ///
+    /// Beyond it, the oldest list of the account that holds most is cut off.
     #[arg(long, value_name = "N", env = "STORE_ORDERS_OUTDATED_LISTS_MIB", default_value = "256")]
     pub outdated_lists_mib: u32,
-    /// How long a stop may take; requests in progress have all of it but one second,
-    /// which is left for the last counts and log lines
+    /// How long the server may take to stop
+    ///
+    /// Requests in progress have all of it but one second, which is left for the last counts
+    /// and log lines.
     #[arg(
         long,
         value_name = "DURATION",

@@ -56,7 +56,7 @@ impl RequestLine<'_> {
         let RequestLine { key_id, refusal, client, user_agent, latency, .. } = *self;
         let time = UNIX_EPOCH.checked_add(responded_at).unwrap_or(UNIX_EPOCH);
         let time = humantime::format_rfc3339_millis(time);
-        let level = Level::Info.as_str();
+        let level = super::level_name(Level::Info);
         let _ = write!(line, r#"{{"time":"{time}","level":"{level}","msg":"request","#);
         let _ = write!(line, r#""req_id":"{req_id}","method":"{method}","path":"#);
         append(line, path);

@@ -90,9 +90,10 @@ fn settings_that_cannot_be_used_name_file_line_and_key() {
         ("none.toml", "none.toml: cannot be read: No such file"),
     ];
     for (file, begin) in cases {
-        for command in [&["config", "check", file][..], &["serve", "--config", file]] {
-            let error = sandbox.run(command).error();
-            assert!(error.starts_with(begin), "{command:?}: {error}");
+        let checked = sandbox.run(&["config", "check", file]).error();
+        let served = sandbox.run(&["serve", "--config", file]).failed_server();
+        for error in [checked, served] {
+            assert!(error.starts_with(begin), "{file}: {error}");
         }
     }
     assert!(!sandbox.path("store-orders-data").exists(), "nothing was started");

@@ -174,7 +174,11 @@ async fn a_ban_is_one_warning_and_request_lines_say_why() {
     assert_eq!(warnings[0]["seconds"], 300);
     assert_eq!(warnings[0]["until"], "2026-06-15T12:05:00Z");
     let requests = captured.lines("INFO").into_iter().filter(|line| line["msg"] == "request");
-    let refusals: Vec<_> = requests.map(|line| line["refusal"].clone()).collect();
+    let requests: Vec<_> = requests.collect();
+    let accounts: Vec<_> = requests.iter().map(|line| line["account"].as_i64()).collect();
+    assert_eq!(accounts, [[Some(account); 6].as_slice(), &[None]].concat());
+    assert!(requests.iter().all(|line| line["bytes"].as_u64().is_some_and(|bytes| bytes > 0)));
+    let refusals: Vec<_> = requests.iter().map(|line| line["refusal"].clone()).collect();
     let expected = json!([null, "rate_limited", "banned", "banned", "banned", "banned", "no_key"]);
     assert_eq!(json!(refusals), expected);
 }

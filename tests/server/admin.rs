@@ -105,10 +105,9 @@ fn a_chosen_port_that_is_taken_is_an_error() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let command = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", &address];
-    let output = CliSandbox::new().run(&command);
-    let error = format!("cannot open the admin listener on {address}");
-    assert_eq!((output.status, output.stdout.as_str()), (1, ""));
-    assert!(output.stderr.contains(&error), "{}", output.stderr);
+    let error = CliSandbox::new().run(&command).failed_server();
+    assert!(error.starts_with(&format!("cannot listen on {address}: ")), "{error}");
+    assert!(error.ends_with("--admin-listen"), "{error}");
 }
 
 /// The address, if it becomes free within some time.

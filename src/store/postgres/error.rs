@@ -37,7 +37,11 @@ impl From<tokio_postgres::Error> for PostgresError {
                 state: Some(answer.code().clone()),
                 text: format!("{} (SQLSTATE {})", answer.message(), answer.code().code()),
             },
-            None => PostgresError { state: None, text: chain(&error) },
+            None => {
+                let text = chain(&error);
+                let plain = text.strip_prefix("error connecting to server: ");
+                PostgresError { state: None, text: plain.unwrap_or(&text).to_string() }
+            }
         }
     }
 }

@@ -140,6 +140,8 @@ impl StagedCopy {
     fn create(target: &Path, file: &Path) -> Result<StagedCopy, BackupError> {
         refuse_existing(target)?;
         let unwritable = |source| BackupError::Io { path: file.to_path_buf(), source };
+        // Before an error that would name the temporary directory.
+        std::fs::metadata(parent(target)).map_err(unwritable)?;
         let directory = tempfile::Builder::new()
             .prefix(".store-orders-")
             .tempdir_in(parent(target))

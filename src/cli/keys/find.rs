@@ -1,0 +1,77 @@
+//! `keys find -`: whose the key on standard input is.
+
+use super::shown::{COLUMNS, KeyJson, bans};
+use crate::cli::options::Options;
+use crate::cli::printer::Printer;
+use crate::clock::{Clock, SystemClock};
+use crate::keys::{Digest, Environment, digest_of};
+use crate::store::OperatorStore;
+use anyhow::Context;
+use std::io::{BufRead, Read};
+use std::str::FromStr;
+
+/// Names the key that is on standard input, with its account and state.
+pub fn find(
+    options: &Options,
+    store: &dyn OperatorStore,
+    clock: &SystemClock,
+    printer: &mut Printer<'_>,
+) -> anyhow::Result<()> {
+    let digest = presented_digest()?;
+    let Some(record) = store.key_record(&digest)? else {
+        anyhow::bail!(
+            "the store knows no such key: its form is valid, so it may be of another store; \
+             --data-dir or --store names one"
+        );
+    };
+    let now = clock.now();
+    let (bans, banned) = bans(options, store, clock, now);
+    let key = KeyJson::of(record, &banned, now);
+    let lines: Vec<String> = COLUMNS
+        .iter()
+        .zip(key.cells())
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(column, value)| format!("{:<13}{value}", column.name()))
+        .collect();
+    printer.show(&key, lines.join("\n"))?;
+    printer.flush()?;
+    bans
+}
+
+/// The digest of the key on the first line of standard input. No error shows any of it.
+fn presented_digest() -> anyhow::Result<Digest> {
+    let mut line = Vec::new();
+    let mut input = std::io::stdin().lock().take(LONGEST_LINE_BYTES);
+    input.read_until(b'\n', &mut line).context("cannot read standard input")?;
+    let presented = line.trim_ascii();
+    if presented.is_empty() {
+        anyhow::bail!("there is no key on the first line of standard input");
+    }
+    let mut digests = Environment::ALL.into_iter().map(|kind| digest_of(presented, kind));
+    digests.find_map(|digest| digest).context(
+        "the first line of standard input is not an API key: one is sto_live_ or sto_test_ and 36 \
+         letters and digits, of which the last six are a checksum; this one is incomplete, \
+         mistyped, or not alone on its line",
+    )
+}
+
+/// A line that is longer holds no key.
+const LONGEST_LINE_BYTES: u64 = 4_096;
+
+/// `-`, and nothing else.
+#[derive(Clone, Copy, Debug)]
+pub struct StandardInput;
+
+impl FromStr for StandardInput {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<StandardInput, &'static str> {
+        match text {
+            "-" => Ok(StandardInput),
+            _ => {
+                Err("a key is read from standard input, because every user of a machine can read \
+                      arguments, and a shell keeps them; write - here")
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! A key as the operator sees it: its columns, its state and its ban.
+
+use crate::cli::options::Options;
+use crate::cli::table::Column;
+use crate::cli::timestamp::{rfc3339, rfc3339_after};
+use crate::clock::{Now, SystemClock};
+use crate::keys::Environment;
+use crate::limits::Ban;
+use crate::store::{KeyRecord, OperatorStore};
+use anyhow::Context;
+use clap::ValueEnum;
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Every ban in force, by the row of its key; or none, and why they cannot be known.
+pub fn bans(
+    options: &Options,
+    store: &dyn OperatorStore,
+    clock: &SystemClock,
+    now: Now,
+) -> (anyhow::Result<()>, HashMap<i64, Ban>) {
+    let bans = options
+        .open_limits_report(store, clock)
+        .and_then(|limits| Ok(limits.bans(now)?))
+        .context("bans are not shown");
+    let banned = bans.iter().flatten().map(|ban| (ban.key, *ban)).collect();
+    (bans.map(|_| ()), banned)
+}
+
+/// The columns of a table of keys.
+pub const COLUMNS: [Column; 10] = [
+    Column::text("id"),
+    Column::name_of("account"),
+    Column::text("environment").left_out(3),
+    Column::text("state"),
+    Column::day("issuedAt").left_out(2),
+    Column::day("expiresAt"),
+    Column::day("revokedAt").left_out(5),
+    Column::minute("bannedUntil"),
+    Column::minute("usedAt").left_out(4),
+    Column::text("successor").left_out(1),
+];
+
+/// Whether a key is valid now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum KeyState {
+    /// Valid, and not replaced
+    Active,
+    /// Replaced, and still valid until it expires
+    Rotated,
+    /// No longer valid since its end
+    Expired,
+    /// No longer valid, by `keys revoke` or `accounts close`
+    Revoked,
+}
+
+impl KeyState {
+    fn of(key: &KeyRecord, now_ms: i64) -> KeyState {
+        if key.revoked_at.is_some() {
+            KeyState::Revoked
+        } else if key.expires_at.is_some_and(|end| end <= now_ms) {
+            KeyState::Expired
+        } else if key.successor.is_some() {
+            KeyState::Rotated
+        } else {
+            KeyState::Active
+        }
+    }
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            KeyState::Active => "active",
+            KeyState::Rotated => "rotated",
+            KeyState::Expired => "expired",
+            KeyState::Revoked => "revoked",
+        }
+    }
+}
+
+/// A key in a list, without the key itself.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyJson {
+    id: String,
+    pub account: String,
+    environment: Environment,
+    pub state: KeyState,
+    issued_at: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expires_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    revoked_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    banned_until: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    used_at: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    successor: Option<String>,
+}
+
+impl KeyJson {
+    /// The key as of now; `banned` has every ban in force.
+    pub fn of(key: KeyRecord, banned: &HashMap<i64, Ban>, now: Now) -> KeyJson {
+        let ban = banned.get(&key.row);
+        let ban = ban.filter(|ban| ban.unbanned_at_ms >= key.unbanned_at.unwrap_or(0));
+        KeyJson {
+            state: KeyState::of(&key, now.wall_ms()),
+            id: key.id,
+            account: key.account,
+            environment: key.environment,
+            issued_at: rfc3339(key.issued_at),
+            expires_at: key.expires_at.map(rfc3339),
+            revoked_at: key.revoked_at.map(rfc3339),
+            banned_until: ban.map(|ban| rfc3339_after(now, ban.ends_in)),
+            used_at: key.used_at.map(rfc3339),
+            successor: key.successor,
+        }
+    }
+
+    /// The cells of the [`COLUMNS`].
+    pub fn cells(&self) -> [String; COLUMNS.len()] {
+        let text = |value: &Option<String>| value.clone().unwrap_or_default();
+        [
+            self.id.clone(),
+            self.account.clone(),
+            self.environment.as_str().to_string(),
+            self.state.as_str().to_string(),
+            self.issued_at.clone(),
+            text(&self.expires_at),
+            text(&self.revoked_at),
+            text(&self.banned_until),
+            text(&self.used_at),
+            text(&self.successor),
+        ]
+    }
+}
