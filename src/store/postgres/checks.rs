@@ -10,6 +10,7 @@ use super::session::{CheckSender, READ_LIMIT, SELECT_VERSIONS, Session, versions
 use crate::store::{StoreError, Versions};
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::sleep_until;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
@@ -49,6 +50,14 @@ pub async fn answer_checks(
         Ok(statements) => statements,
         Err(error) => return session.end(&read(error)),
     };
+    // Until then another replica may list from a primary that was replaced: what it shows would
+    // come back after a list from here.
+    tokio::select! {
+        () = sleep_until(session.acknowledges_from.into()) => {}
+        () = connection.link.closed() => {
+            return session.end(&"the checker's connection was closed");
+        }
+    }
     let mut waiting = Vec::new();
     loop {
         tokio::select! {

@@ -47,8 +47,8 @@ pub struct Session {
     pub store_id: String,
     /// Which server it is.
     pub server: ServerIdentity,
-    /// No cancellation is acknowledged before: an older session, to a primary that was
-    /// replaced, may still count until then.
+    /// No cancellation is acknowledged before, and no list answered: an older session, to a
+    /// primary that was replaced, may still count until then.
     pub acknowledges_from: Instant,
     /// Cancels orders.
     pub writer: Connection,

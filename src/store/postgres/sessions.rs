@@ -30,6 +30,9 @@ const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 /// How long a batch that was not sent yet waits for a session.
 const SESSION_WAIT: Duration = Duration::from_secs(1);
 
+/// A batch that has less time left is not sent: its late answer would end a session that works.
+const LEAST_TIME: Duration = Duration::from_millis(500);
+
 /// What opens sessions.
 pub struct Opener {
     /// Where the store is.
@@ -184,7 +187,8 @@ pub async fn carry_out(
     loop {
         let session = awaited(sessions, waits_until).await?;
         sleep_until(session.acknowledges_from.min(deadline).into()).await;
-        let left = deadline.saturating_duration_since(Instant::now());
+        let left = time_to_send(deadline, Instant::now())
+            .ok_or_else(|| unreachable_because("too little time was left for the batch"))?;
         let error = match session.answer(left, batch.carry_out(&session)).await {
             Ok(done) => return Ok((done, session.history)),
             Err(error) => error,
@@ -197,6 +201,12 @@ pub async fn carry_out(
         }
         sleep(RETRY_AFTER).await;
     }
+}
+
+/// How long the answer to a batch may take; `None` if it is too late to send it.
+fn time_to_send(deadline: Instant, now: Instant) -> Option<Duration> {
+    let left = deadline.saturating_duration_since(now);
+    (left >= LEAST_TIME).then_some(left)
 }
 
 /// Whether the statement may succeed when it is sent again: it waited for a lock.
@@ -217,6 +227,17 @@ mod tests {
     fn server(system: &str, timeline: &str, port: u16) -> ServerIdentity {
         let address = Address::Tcp(([127, 0, 0, 1], port).into());
         ServerIdentity { address, system: system.to_string(), timeline: timeline.to_string() }
+    }
+
+    /// After a promotion a batch waits until older permissions have expired; if that takes until
+    /// its deadline, it must not end the new session.
+    #[test]
+    fn a_batch_is_not_sent_shortly_before_its_deadline() {
+        let now = Instant::now();
+        let left = |millis| time_to_send(now + Duration::from_millis(millis), now);
+        assert_eq!([left(0), left(499)], [None; 2]);
+        assert_eq!(left(500), Some(Duration::from_millis(500)));
+        assert_eq!(time_to_send(now, now + Duration::from_secs(1)), None);
     }
 
     #[test]

@@ -142,6 +142,8 @@ impl Cluster {
         command.args(["-D", name, "-p", &port.to_string()]);
         command.arg("-k").arg(self.path());
         command.args(["-c", "listen_addresses=127.0.0.1", "-c", "jit=off"]);
+        // A standby looks for its primary every 5 s by default.
+        command.args(["-c", "wal_retrieve_retry_interval=100ms"]);
         for (setting, value) in settings {
             command.args(["-c", &format!("{setting}={value}")]);
         }

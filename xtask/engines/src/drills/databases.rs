@@ -86,9 +86,10 @@ impl Databases {
         node.context("the standby does not run")?.kill()
     }
 
-    /// Starts the primary again, where it was.
+    /// Starts the primary again, where it was, and waits until it can confirm commits.
     pub async fn restart_primary(&mut self) -> anyhow::Result<()> {
-        self.start_node(self.primary, false).await
+        self.start_node(self.primary, false).await?;
+        self.wait_for_standby().await
     }
 
     /// Starts the standby again, where it was.
