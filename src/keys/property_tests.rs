@@ -45,7 +45,7 @@ fn environment() -> impl Strategy<Value = Environment> {
 }
 
 fn key() -> impl Strategy<Value = (Environment, Vec<u8>)> {
-    let digits = prop::collection::vec(prop::sample::select(&ALPHABET[..]), RANDOM_BYTES);
+    let digits = prop::collection::vec(prop::sample::select(&ALPHABET[..]), RANDOM_CHARS);
     (environment(), digits).prop_map(|(environment, digits)| {
         let mut key = [environment.prefix().as_bytes(), &digits].concat();
         key.extend(checksum(&key).bytes());
