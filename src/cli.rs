@@ -13,6 +13,7 @@ mod keys;
 mod listing;
 mod man;
 mod migrate;
+mod openapi;
 mod options;
 mod orders;
 mod pets;
@@ -29,7 +30,6 @@ pub use invocation::{Invocation, InvocationError};
 
 use crate::config::{EffectiveSettings, ServerConfig};
 use crate::store::StoreError;
-use anyhow::Context;
 use clap::{Arg, CommandFactory, Parser, Subcommand};
 use options::Options;
 use printer::Printer;
@@ -178,9 +178,10 @@ Examples:
     Man(man::ManArgs),
     /// Print the API's OpenAPI document
     #[command(after_help = "\
-Example:
-  store-orders openapi > openapi.json")]
-    Openapi,
+Examples:
+  store-orders openapi > openapi.json
+  store-orders openapi --served --production-url https://orders.example.com/v1")]
+    Openapi(openapi::OpenapiArgs),
 }
 
 /// The command line. `demo` has no option that it does not obey.
@@ -236,11 +237,7 @@ impl Cli {
             Command::Dashboard => Ok(out.write_all(DASHBOARD.as_bytes())?),
             Command::Completions(args) => args.run(command_line(), out),
             Command::Man(args) => args.run(command_line(), out),
-            Command::Openapi => {
-                let document = store_orders_api::document::emitted_text()
-                    .context("the OpenAPI document cannot be made")?;
-                Ok(out.write_all(document.as_bytes())?)
-            }
+            Command::Openapi(args) => args.run(out),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! file's values are given to clap as defaults, so clap decides what overrides what.
 
 mod default_file;
+mod document_settings;
 mod effective;
 mod file;
 mod invalid;
@@ -16,6 +17,7 @@ mod settings;
 mod store_settings;
 
 pub use default_file::default_file;
+pub use document_settings::{BaseUrl, DocumentSettings};
 pub use effective::{EffectiveSettings, Origin, Setting};
 pub use file::{ConfigFile, check_environment};
 pub use invalid::InvalidSettings;

@@ -16,6 +16,6 @@ mod request_scope;
 mod responses;
 
 pub use client_ip::TrustedProxies;
-pub use docs::Docs;
+pub use docs::{Docs, served_document};
 pub use inner_router::{BuildError, InnerRouter};
 pub use middleware::Middleware;

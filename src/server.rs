@@ -9,7 +9,7 @@ use crate::admin::{self, AdminContext, AdminError, ConnectionFacts, Figure};
 use crate::clock::Clock;
 use crate::config::{ListenError, ServerConfig};
 use crate::context::ServerContext;
-use crate::http::{BuildError, Docs, InnerRouter, Middleware, TrustedProxies};
+use crate::http::{BuildError, Docs, InnerRouter, Middleware, TrustedProxies, served_document};
 use crate::key_cache::{KeyCache, KeyRefresh};
 use crate::limits::Limits;
 use crate::log::{LogBuffer, RequestLog};
@@ -24,7 +24,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::BASE_PATH;
-use store_orders_api::document::{self, DocumentError};
+use store_orders_api::document::DocumentError;
 use tokio::task::JoinHandle;
 
 /// How long dropshot's accept loop may take to exit.
@@ -103,7 +103,7 @@ impl Server {
             TlsFiles::of(config).map(ReloadableCertificate::open).transpose()?.map(Arc::new);
         let router = InnerRouter::new()?;
         let context = Arc::new(open(config, parts, &router)?);
-        let docs = Docs::new(document::emitted_text()?);
+        let docs = Docs::new(served_document(&config.document, config.environment)?);
         let proxies = TrustedProxies::new(config.trusted_proxies.clone());
         let api = Middleware::new(router, docs, proxies).into_api()?;
         let tls = certificate.as_ref().map(ReloadableCertificate::server_config).transpose()?;

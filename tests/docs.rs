@@ -1,6 +1,7 @@
 //! The public pages, over plain HTTP: what they load, what a browser may do with
 //! them, and that they are not counted. `cargo xtask browser` opens them.
 
+use serde_json::json;
 use std::io::Read;
 use store_orders_api::plans::Plan;
 use testbed::in_process::{Answer, TestSetup};
@@ -45,6 +46,27 @@ async fn pages_are_read_without_a_key_and_head_tells_their_length() {
         let post = server.send("POST", path, &[]).await;
         assert_eq!((post.status.as_u16(), post.text("allow")), (405, "GET, HEAD"), "{path}");
     }
+}
+
+#[tokio::test]
+async fn the_served_document_has_its_operators_addresses_and_contact() {
+    let document = async |setup: TestSetup| {
+        let server = setup.serve().await;
+        // What a client says of its host has no part in it.
+        let host = ("host", "elsewhere.example");
+        server.send("GET", "/openapi.json", &[host]).await.json()
+    };
+    let plain = document(TestSetup::new()).await;
+    assert_eq!(plain["servers"], json!([{ "url": "/v1" }]));
+    assert_eq!(plain["info"].get("contact"), None);
+    let mut setup = TestSetup::new();
+    setup.config.document.production_url = Some("https://orders.test/v1".parse().unwrap());
+    setup.config.document.contact_url = Some("https://orders.test/help".to_string());
+    let configured = document(setup).await;
+    assert_eq!(configured["servers"].as_array().unwrap().len(), 1);
+    assert_eq!(configured["servers"][0]["url"], "https://orders.test/v1");
+    assert_eq!(configured["info"]["contact"], json!({ "url": "https://orders.test/help" }));
+    assert_eq!(configured["paths"], plain["paths"]);
 }
 
 #[tokio::test]

@@ -68,9 +68,14 @@ pub fn emitted() -> Result<Value, DocumentError> {
     Ok(in_reading_order(document))
 }
 
-/// The emitted document as text, for people and for `/openapi.json`.
+/// The emitted document as text.
 pub fn emitted_text() -> Result<String, DocumentError> {
-    serde_json::to_string_pretty(&emitted()?)
+    text(&emitted()?)
+}
+
+/// A document as text, for people and for `/openapi.json`.
+pub fn text(document: &Value) -> Result<String, DocumentError> {
+    serde_json::to_string_pretty(document)
         .map(|text| text + "\n")
         .map_err(|error| DocumentError(error.to_string()))
 }

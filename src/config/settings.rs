@@ -1,5 +1,6 @@
 //! The settings: their names, meanings, defaults and types.
 
+use super::document_settings::DocumentSettings;
 use super::listen::{AdminListen, listen_address};
 use super::store_settings::StoreSettings;
 use crate::keys::Environment;
@@ -126,6 +127,9 @@ pub struct ServerConfig {
         default_value = "20s"
     )]
     pub stop_within: Duration,
+    /// What the served document says of this service.
+    #[command(flatten)]
+    pub document: DocumentSettings,
 }
 
 /// A command with every setting: what clap knows of each.

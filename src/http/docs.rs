@@ -5,6 +5,9 @@
 mod changelog;
 mod page;
 mod policy;
+mod served_document;
+
+pub use served_document::served_document;
 
 use super::responses::method_not_allowed;
 use bytes::Bytes;

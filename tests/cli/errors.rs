@@ -21,6 +21,11 @@ fn help_is_everywhere_and_a_wrong_command_line_is_2() {
         assert!(usage.contains("--help") || usage.contains("Usage:"), "{usage}");
     }
     assert!(!sandbox.path("store-orders-data").exists());
+    let served = sandbox.run(&["openapi", "--served", "--contact-email", "a@orders.test"]).json();
+    assert_eq!(served["info"]["contact"]["email"], "a@orders.test");
+    assert_eq!(served["servers"][0]["url"], "/v1");
+    let wrong = sandbox.run(&["openapi", "--served", "--production-url", "orders.test"]).usage();
+    assert!(wrong.contains("https://orders.example.com/v1"), "{wrong}");
 }
 
 #[test]
@@ -53,7 +58,7 @@ fn an_address_in_use_names_its_option_once_in_the_log() {
 }
 
 #[test]
-fn the_document_is_the_one_that_is_served() {
+fn the_document_is_printed_as_it_is_checked_in_and_as_it_is_served() {
     let sandbox = CliSandbox::new();
     let document = sandbox.run(&["openapi"]).done();
     assert_eq!(document, store_orders_api::document::emitted_text().unwrap());

@@ -8,7 +8,6 @@ use crate::table::{Figure, Row, Target};
 use anyhow::ensure;
 use futures::future::join_all;
 use redis::Client;
-use redis::aio::MultiplexedConnection;
 use slog::{Logger, o};
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;

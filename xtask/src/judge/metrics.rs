@@ -23,8 +23,7 @@ pub(super) fn check_promtool() -> anyhow::Result<()> {
 /// Its findings about the alerts, and about the metrics in the text format.
 pub(super) fn promtool(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let alerts = setup.repository.root().join(ALERTS);
-    let mut findings =
-        output_lines(Command::new("promtool").args(["check", "rules"]).arg(alerts))?;
+    let mut findings = output_lines(Command::new("promtool").args(["check", "rules"]).arg(alerts))?;
     let server = LiveServer::start_with(&setup.program, &["--admin-listen", "127.0.0.1:0"])?;
     let admin = server.printed_after(ADMIN_LINE).context("no admin listener")?;
     let mut check = Command::new("promtool");

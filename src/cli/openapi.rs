@@ -1,0 +1,35 @@
+//! `openapi`: prints the document, as it is checked in or as it is served.
+
+use crate::config::DocumentSettings;
+use crate::http::served_document;
+use crate::keys::Environment;
+use anyhow::Context;
+use clap::Args;
+use std::io::Write;
+use store_orders_api::document::emitted_text;
+
+/// Arguments of `openapi`.
+#[derive(Args, Debug)]
+pub struct OpenapiArgs {
+    /// As a server with these settings serves it: its own addresses and contact instead of the
+    /// examples
+    #[arg(long)]
+    served: bool,
+    /// Environment whose address comes first
+    #[arg(long, value_enum, env = "STORE_ORDERS_ENVIRONMENT", default_value = "production")]
+    environment: Environment,
+    #[command(flatten)]
+    document: DocumentSettings,
+}
+
+impl OpenapiArgs {
+    pub(super) fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
+        let document = if self.served {
+            served_document(&self.document, self.environment)
+        } else {
+            emitted_text()
+        };
+        let document = document.context("the OpenAPI document cannot be made")?;
+        Ok(out.write_all(document.as_bytes())?)
+    }
+}

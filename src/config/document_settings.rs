@@ -1,0 +1,113 @@
+//! The settings of the document that a server serves: its addresses, and whom to contact.
+
+use clap::Args;
+use std::fmt;
+use std::str::FromStr;
+use store_orders_api::BASE_PATH;
+
+/// What the operator puts into the served document.
+#[derive(Args, Clone, Debug, Default)]
+pub struct DocumentSettings {
+    /// Address of the production API in the served document; it ends in /v1
+    #[arg(long, value_name = "URL", env = "STORE_ORDERS_PRODUCTION_URL")]
+    pub production_url: Option<BaseUrl>,
+    /// Address of the staging API in the served document; it ends in /v1
+    #[arg(long, value_name = "URL", env = "STORE_ORDERS_STAGING_URL")]
+    pub staging_url: Option<BaseUrl>,
+    /// Who operates the service, in the served document
+    #[arg(long, value_name = "NAME", env = "STORE_ORDERS_CONTACT_NAME", value_parser = name)]
+    pub contact_name: Option<String>,
+    /// Page where users find help, in the served document
+    #[arg(long, value_name = "URL", env = "STORE_ORDERS_CONTACT_URL", value_parser = page)]
+    pub contact_url: Option<String>,
+    /// E-mail address for users' questions, in the served document
+    #[arg(long, value_name = "ADDRESS", env = "STORE_ORDERS_CONTACT_EMAIL", value_parser = email)]
+    pub contact_email: Option<String>,
+}
+
+/// The address of an API: an HTTP URL that ends in the base path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseUrl(String);
+
+impl FromStr for BaseUrl {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<BaseUrl, String> {
+        let example = format!("write an address such as https://orders.example.com{BASE_PATH}");
+        let is_url = page(text).is_ok_and(|url| !url.contains(['?', '#', '@']));
+        if is_url && text.ends_with(BASE_PATH) {
+            Ok(BaseUrl(text.to_string()))
+        } else {
+            Err(example)
+        }
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn name(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    let is_name = !name.is_empty() && !name.contains(char::is_control);
+    is_name.then(|| name.to_string()).ok_or_else(|| "write a name".to_string())
+}
+
+fn page(text: &str) -> Result<String, String> {
+    let url: Option<http::Uri> = text.parse().ok();
+    let is_page = url.is_some_and(|url| {
+        ["http", "https"].map(Some).contains(&url.scheme_str())
+            && url.host().is_some_and(|host| !host.is_empty())
+    });
+    is_page
+        .then(|| text.to_string())
+        .ok_or_else(|| "write an address such as https://example.com/support".to_string())
+}
+
+fn email(text: &str) -> Result<String, String> {
+    let is_address = text.rsplit_once('@').is_some_and(|(user, host)| {
+        !user.is_empty() && !host.is_empty() && !text.contains([' ', ',', '<', '>'])
+    });
+    is_address
+        .then(|| text.to_string())
+        .ok_or_else(|| "write an address such as support@example.com".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_that_end_in_the_base_path_are_taken() {
+        for url in ["https://a.example/v1", "http://localhost:8080/v1", "https://a/orders/v1"] {
+            assert_eq!(url.parse::<BaseUrl>().unwrap().to_string(), url);
+        }
+        for url in [
+            "https://a.example",
+            "https://a.example/v1/",
+            "https://a.example/v2",
+            "a.example/v1",
+            "/v1",
+            "ftp://a.example/v1",
+            "https://user@a.example/v1",
+            "https://a.example/?/v1",
+        ] {
+            assert!(url.parse::<BaseUrl>().is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn contacts_are_checked() {
+        assert!(email("support@example.com").is_ok() && name(" Store ").as_deref() == Ok("Store"));
+        assert!(page("https://example.com/help?topic=keys").is_ok());
+        for wrong in ["", "support", "@example.com", "a@", "A <a@example.com>"] {
+            assert!(email(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["", "example.com", "mailto:a@example.com", "https://"] {
+            assert!(page(wrong).is_err(), "{wrong}");
+        }
+        assert!(name(" ").is_err());
+    }
+}

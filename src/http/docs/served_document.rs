@@ -1,0 +1,99 @@
+//! The document as a server serves it: with its operator's addresses and contact instead of
+//! the examples in the checked-in one.
+
+use crate::config::DocumentSettings;
+use crate::keys::Environment;
+use serde_json::{Map, Value, json};
+use store_orders_api::BASE_PATH;
+use store_orders_api::document::{DocumentError, emitted, text};
+
+/// The document with these settings, as text. The addresses of the server's own environment
+/// come first. Without any, `servers` is the base path alone, which is relative to the
+/// document's address; it is never taken from a request. What is not set of the contact is
+/// absent.
+pub fn served_document(
+    settings: &DocumentSettings,
+    environment: Environment,
+) -> Result<String, DocumentError> {
+    let mut document = emitted()?;
+    if let Some(servers) = document.get_mut("servers") {
+        *servers = addresses(settings, environment);
+    }
+    if let Some(Value::Object(info)) = document.get_mut("info") {
+        match contact(settings) {
+            contact if contact.is_empty() => {
+                info.shift_remove("contact");
+            }
+            contact => {
+                info.insert("contact".to_string(), Value::Object(contact));
+            }
+        }
+    }
+    text(&document)
+}
+
+fn addresses(settings: &DocumentSettings, own: Environment) -> Value {
+    let mut addresses = vec![
+        (Environment::Production, &settings.production_url, "Production"),
+        (Environment::Staging, &settings.staging_url, "Staging"),
+    ];
+    addresses.sort_by_key(|(environment, ..)| *environment != own);
+    let servers: Vec<Value> = addresses
+        .into_iter()
+        .filter_map(|(environment, url, name)| {
+            let prefix = environment.prefix();
+            let description = format!("{name}: accepts keys that begin with {prefix}");
+            Some(json!({ "url": url.as_ref()?.to_string(), "description": description }))
+        })
+        .collect();
+    if servers.is_empty() { json!([{ "url": BASE_PATH }]) } else { Value::Array(servers) }
+}
+
+fn contact(settings: &DocumentSettings) -> Map<String, Value> {
+    let DocumentSettings { contact_name, contact_url, contact_email, .. } = settings;
+    let fields = [("name", contact_name), ("url", contact_url), ("email", contact_email)];
+    let set = fields
+        .into_iter()
+        .filter_map(|(field, value)| Some((field.to_string(), Value::String(value.clone()?))));
+    set.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn served(settings: &DocumentSettings, environment: Environment) -> Value {
+        serde_json::from_str(&served_document(settings, environment).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn without_settings_no_example_is_served() {
+        let document = served(&DocumentSettings::default(), Environment::Production);
+        assert_eq!(document["servers"], json!([{ "url": "/v1" }]));
+        assert_eq!(document["info"].get("contact"), None);
+        assert!(!document.to_string().contains(".example"), "{document}");
+    }
+
+    #[test]
+    fn the_operators_settings_are_served_and_nothing_else_changes() {
+        let settings = DocumentSettings {
+            production_url: Some("https://orders.test/v1".parse().unwrap()),
+            staging_url: Some("https://staging.test/v1".parse().unwrap()),
+            contact_email: Some("help@orders.test".to_string()),
+            ..DocumentSettings::default()
+        };
+        for (environment, first) in [
+            (Environment::Production, "https://orders.test/v1"),
+            (Environment::Staging, "https://staging.test/v1"),
+        ] {
+            let mut document = served(&settings, environment);
+            assert_eq!(document["servers"][0]["url"], first);
+            assert_eq!(document["servers"].as_array().unwrap().len(), 2);
+            assert_eq!(document["info"]["contact"], json!({ "email": "help@orders.test" }));
+            let checked_in = emitted().unwrap();
+            document["servers"] = checked_in["servers"].clone();
+            document["info"]["contact"] = checked_in["info"]["contact"].clone();
+            assert_eq!(document, checked_in);
+        }
+    }
+}
