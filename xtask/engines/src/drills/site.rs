@@ -62,6 +62,10 @@ pub struct Site {
     root: TempDir,
 }
 
+/// How often a server is started, and how long after it ended.
+const STARTS: u32 = 10;
+const START_AGAIN_AFTER: Duration = Duration::from_millis(200);
+
 /// How far an asynchronous standby is behind.
 const STANDBY_LATE: Duration = Duration::from_millis(500);
 
@@ -133,8 +137,18 @@ impl Site {
         Ok(Site { databases, counters, servers, operator, clocks, root })
     }
 
-    /// Starts this server.
+    /// Starts this server, again if it finds no primary in time, as a supervisor does.
     pub async fn start_server(&mut self, number: usize) -> anyhow::Result<()> {
+        for _ in 1..STARTS {
+            if self.try_to_start(number).is_ok() {
+                return Ok(());
+            }
+            tokio::time::sleep(START_AGAIN_AFTER).await;
+        }
+        self.try_to_start(number)
+    }
+
+    fn try_to_start(&mut self, number: usize) -> anyhow::Result<()> {
         let clock = self.clocks.get(number).context("each server has a clock")?;
         let server = self.servers.get_mut(number).context("there is such a server")?;
         server.start(|command| {
