@@ -63,17 +63,6 @@ pub struct Cli {
     command: Command,
 }
 
-/// What a command exits with.
-const EXIT_STATUS: [(&str, &str); 4] = [
-    ("0", "Success."),
-    ("1", "Failure. Standard error says why."),
-    ("2", "The command line is invalid."),
-    (
-        "130, 143",
-        "Ctrl-C or SIGTERM ended the command; or a second one came, which stops a server at once.",
-    ),
-];
-
 const SYSTEMD_UNIT: &str = include_str!("cli/store-orders.service");
 const NGINX_CONF: &str = include_str!("cli/nginx.conf");
 const ALERTS: &str = include_str!("admin/alerts.yaml");

@@ -1,6 +1,5 @@
 //! Man pages: clap's sections, then examples, exit status, environment and files.
 
-use super::EXIT_STATUS;
 use anyhow::Context;
 use clap::{Arg, Args, Command};
 use clap_mangen::Man;
@@ -125,6 +124,17 @@ fn environment(command: &Command) -> Vec<(String, String)> {
     }
     variables
 }
+
+/// What a command exits with.
+const EXIT_STATUS: [(&str, &str); 4] = [
+    ("0", "Success."),
+    ("1", "Failure. Standard error says why."),
+    ("2", "The command line is invalid."),
+    (
+        "130, 143",
+        "Ctrl-C or SIGTERM ended the command; or a second one came, which stops a server at once.",
+    ),
+];
 
 /// What a data directory holds, below its default name.
 const FILES: [(&str, &str); 3] = [
