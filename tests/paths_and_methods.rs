@@ -71,7 +71,10 @@ async fn the_document_needs_no_key_and_is_not_counted() {
     let answer = server.send("GET", "/openapi.json", &[]).await;
     assert_eq!(answer.status, 200);
     assert_eq!(answer.text("content-type"), "application/json");
-    assert_eq!(answer.json(), store_orders_api::document::emitted().unwrap());
+    let emitted = store_orders_api::document::emitted().unwrap();
+    for part in ["paths", "components", "security"] {
+        assert_eq!(answer.json()[part], emitted[part], "{part}");
+    }
     assert!(!answer.headers.contains_key("x-ratelimit-limit"));
     let head = server.send("HEAD", "/openapi.json", &[]).await;
     assert_eq!(head.text("content-length"), answer.body.len().to_string());

@@ -166,7 +166,8 @@ fn sentinels(address: &str) -> Result<(RedisPlace, RedisConnectionInfo), Invalid
 fn node(address: &str) -> Option<(RedisNode, RedisConnectionInfo)> {
     let info: ConnectionInfo = format!("redis://{address}").into_connection_info().ok()?;
     let ConnectionAddr::Tcp(host, port) = info.addr().clone() else { return None };
-    Some((RedisNode { host, port }, info.redis_settings().clone()))
+    let is_one = !host.is_empty() && !host.contains(',');
+    is_one.then(|| (RedisNode { host, port }, info.redis_settings().clone()))
 }
 
 fn tls(query: &str) -> Result<RedisTls, InvalidRedisUrl> {
