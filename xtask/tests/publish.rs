@@ -10,13 +10,13 @@ use xtask::Outcome;
 use xtask::check::{Inputs, check};
 use xtask::publish::publish;
 use xtask::published::{PUBLISHED, SUMS, checksum};
-use xtask::repository::{CHANGELOG, CLIENT_CODE, DOCUMENT, Repository};
+use xtask::repository::{CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, DOCUMENT, Repository};
 
 /// A checkout with the real document and client, a changelog of one version, and
 /// nothing published.
 fn checkout() -> TempDir {
     let (root, real) = (tempfile::tempdir().unwrap(), Repository::here());
-    for name in [DOCUMENT, CLIENT_CODE] {
+    for name in [DOCUMENT, CLIENT_CODE, CLIENT_DOCS, CLIENT_README] {
         fs::create_dir_all(root.path().join(name).parent().unwrap()).unwrap();
         fs::write(root.path().join(name), real.read(name).unwrap()).unwrap();
     }
