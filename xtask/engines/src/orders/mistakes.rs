@@ -1,6 +1,7 @@
 //! What an operator gets wrong: each has one clear line, and no password in it.
 
 use crate::replicas::{StoreUnderTest, blocking};
+use serde_json::Value;
 use testbed::postgres::{Cluster, DATABASE, Installed, Postgres, USER};
 use testbed::{Program, Report};
 
@@ -98,7 +99,7 @@ async fn expect_one_of(
     Ok(())
 }
 
-/// What `serve` says on its last line, when it does not start.
+/// The error that `serve` logs in its one line, when it does not start.
 async fn refusal(store: &StoreUnderTest, url: &str) -> anyhow::Result<String> {
     let operator = store.operator(url);
     let output = blocking(move || {
@@ -108,8 +109,10 @@ async fn refusal(store: &StoreUnderTest, url: &str) -> anyhow::Result<String> {
     })
     .await?;
     let said = String::from_utf8_lossy(&output.stderr).trim().to_string();
+    let logged = serde_json::from_str::<Value>(&said).ok();
+    let error = logged.as_ref().and_then(|line| line.get("error")?.as_str());
     Ok(match (output.status.success(), said.lines().count()) {
-        (false, 1) => said,
+        (false, 1) => error.unwrap_or(&said).to_string(),
         (true, _) => "it started".to_string(),
         (false, lines) => format!("{lines} lines: {said}"),
     })
