@@ -28,7 +28,6 @@ use crate::clock::Now;
 use crate::config::{LimitsLost, RedisUrl};
 use crate::log::ErrorChain;
 use async_trait::async_trait;
-
 use local_counts::LocalCounts;
 use lost_counts::LostCounts;
 use outage::Outage;
