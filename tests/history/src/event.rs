@@ -30,7 +30,7 @@ pub enum What {
         /// What it says.
         answer: Answer,
     },
-    /// A key is valid from now on, which replicas may learn within a second.
+    /// A key is valid from now on, on every server.
     Key {
         /// Its name here; never its text.
         key: String,
