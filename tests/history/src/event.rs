@@ -43,7 +43,8 @@ pub enum What {
     Fault(FaultBegun),
     /// It has been undone.
     Undone,
-    /// A server answered that it is ready, for the first time since a fault was undone.
+    /// A server answered that it is ready, for the first time since a fault was undone or
+    /// since it was not.
     Ready {
         /// Which.
         server: String,
