@@ -81,7 +81,7 @@ pub mod types {
 #[derive(Clone, Debug)]
 /**Client for Store Orders API
 
-Version: 1.1.1*/
+Version: 1.2.0*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
@@ -123,7 +123,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "1.1.1"
+        "1.2.0"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()
