@@ -20,7 +20,7 @@ use chrono::{DateTime, TimeZone, Utc};
 use serde_json::{Map, Value, json};
 
 /// The version of the API that this crate describes.
-pub const API_VERSION: &str = "1.1.1";
+pub const API_VERSION: &str = "1.2.0";
 
 /// The stability of every operation: it changes only by additions
 /// (specification, Versioning 4).
