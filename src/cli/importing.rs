@@ -14,7 +14,7 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use store_orders_api::types::Pet;
+use store_orders_api::types::{LARGEST_IN_JAVASCRIPT, Pet};
 
 /// Arguments of `import`.
 #[derive(Args, Debug)]
@@ -32,9 +32,6 @@ pub struct ImportArgs {
     #[arg(long)]
     dry_run: bool,
 }
-
-/// The largest integer up to which a number in JavaScript is exact, 2^53-1.
-const LARGEST_IN_JAVASCRIPT: i64 = 9_007_199_254_740_991;
 
 /// A record that the store holds.
 pub trait Importable: Record {
