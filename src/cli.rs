@@ -6,6 +6,7 @@ mod backup;
 mod check;
 mod config;
 mod demo;
+mod health;
 mod importing;
 mod interrupts;
 mod invocation;
@@ -115,6 +116,14 @@ Examples:
   store-orders check
   store-orders check --json")]
     Check,
+    /// Ask whether the local server is ready, for containers and scripts
+    ///
+    /// It asks /readyz of the admin listener, and fails unless the answer is 200.
+    #[command(after_help = "\
+Examples:
+  store-orders health
+  store-orders health --json --url http://127.0.0.1:8081/livez")]
+    Health(health::HealthArgs),
     /// Show which servers use the store
     #[command(after_help = "\
 Examples:
@@ -217,6 +226,7 @@ impl Cli {
             Command::Backup(args) => args.run(options, printer),
             Command::Restore(args) => args.run(options, printer),
             Command::Check => check::check(options, printer),
+            Command::Health(args) => args.run(printer),
             Command::Status => status::status(options, printer),
             Command::Migrate(args) => args.run(options, printer),
             Command::Config(command) => command.run(options, effective, printer),

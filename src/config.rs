@@ -24,5 +24,5 @@ pub use invalid::InvalidSettings;
 pub use listen::{AdminListen, ListenError, listen_address};
 pub use postgres_url::{InvalidUrl, PostgresTls, PostgresUrl, TlsMode, without_passwords};
 pub use redis_url::{InvalidRedisUrl, RedisNode, RedisPlace, RedisTls, RedisUrl};
-pub use settings::{LimitsLost, LogLevel, ServerConfig};
+pub use settings::{LimitsLost, LogLevel, ServerConfig, duration};
 pub use store_settings::{LimitsPlace, StoreLocation, StoreSettings, path_parser};

@@ -22,6 +22,11 @@
 //! | [`log`] | JSON lines on standard error |
 //! | [`clock`] | time, which tests move |
 
+#[cfg(not(unix))]
+compile_error!(
+    "Store Orders runs on Linux and macOS only: it needs Unix signals and file permissions"
+);
+
 pub mod admin;
 pub mod cli;
 pub mod clock;

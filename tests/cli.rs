@@ -6,6 +6,7 @@ mod check;
 mod config;
 mod data_directory;
 mod errors;
+mod health;
 mod help;
 mod imports;
 mod orders;

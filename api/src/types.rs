@@ -11,14 +11,19 @@ use schemars::schema::{InstanceType, Schema, SchemaObject};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+/// The largest integer up to which each number in JavaScript is exact, 2^53-1.
+pub const LARGEST_IN_JAVASCRIPT: i64 = (1 << 53) - 1;
+
 /// An order placed in the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Order {
-    /// Unique order identifier.
+    /// Unique order identifier. It may exceed 2^53-1, where JavaScript's numbers
+    /// lose digits: parse it without loss, and keep it as text.
     pub id: i64,
     /// Identifier of the animal in the order. The store may have no pet with
-    /// this identifier.
+    /// this identifier. It may exceed 2^53-1, where JavaScript's numbers lose
+    /// digits: parse it without loss, and keep it as text.
     pub pet_id: i64,
     /// Number of units ordered, 1 to 2147483647.
     #[schemars(schema_with = "integer")]
@@ -35,7 +40,8 @@ pub struct Order {
 /// A pet of the store. Deprecated together with its operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Pet {
-    /// Unique pet identifier.
+    /// Unique pet identifier. It may exceed 2^53-1, where JavaScript's numbers
+    /// lose digits: parse it without loss, and keep it as text.
     pub id: i64,
     /// The pet's name.
     pub name: String,
@@ -46,7 +52,9 @@ pub struct Pet {
 #[serde(rename_all = "camelCase")]
 pub struct OrderPath {
     /// Identifier of the order to cancel: a 64-bit integer in plain decimal,
-    /// without a plus sign, leading zeros, a fraction or an exponent.
+    /// without a plus sign, leading zeros, a fraction or an exponent. It may exceed
+    /// 2^53-1, where JavaScript's numbers lose digits and a rounded one names
+    /// another order: send the text of an `id` that was parsed without loss.
     pub order_id: PlainInt64,
 }
 
@@ -55,7 +63,9 @@ pub struct OrderPath {
 #[serde(rename_all = "camelCase")]
 pub struct PetPath {
     /// Identifier of the pet: a 64-bit integer in plain decimal, without a plus
-    /// sign, leading zeros, a fraction or an exponent.
+    /// sign, leading zeros, a fraction or an exponent. It may exceed 2^53-1, where
+    /// JavaScript's numbers lose digits: send the text of a `petId` that was parsed
+    /// without loss.
     pub pet_id: PlainInt64,
 }
 

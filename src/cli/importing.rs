@@ -14,7 +14,7 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use store_orders_api::types::Pet;
+use store_orders_api::types::{LARGEST_IN_JAVASCRIPT, Pet};
 
 /// Arguments of `import`.
 #[derive(Args, Debug)]
@@ -32,9 +32,6 @@ pub struct ImportArgs {
     #[arg(long)]
     dry_run: bool,
 }
-
-/// The largest integer up to which a number in JavaScript is exact, 2^53-1.
-const LARGEST_IN_JAVASCRIPT: i64 = 9_007_199_254_740_991;
 
 /// A record that the store holds.
 pub trait Importable: Record {
@@ -103,7 +100,11 @@ pub(super) fn import<R: Importable>(
     }
     let records: Vec<R> = parsed.rows.into_iter().map(|row| row.record).collect();
     let mut outcome = match store.filter(|_| !args.dry_run) {
-        Some(store) => store_all(&*store, &records, args.skip_existing)?,
+        Some(store) => {
+            let outcome = store_all(&*store, &records, args.skip_existing)?;
+            store.await_servers();
+            outcome
+        }
         None => ImportOutcome { imported: records.len(), skipped: 0 },
     };
     outcome.skipped += skipped;

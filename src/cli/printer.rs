@@ -22,6 +22,11 @@ impl<'a> Printer<'a> {
         Printer { out, json, width: size.map(|(Width(width), _)| width.into()) }
     }
 
+    /// Whether the output is JSON.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
     /// Shows one record: as JSON on one line, or as this text.
     pub fn show(&mut self, json: &impl Serialize, text: impl Display) -> io::Result<()> {
         if self.json {

@@ -211,7 +211,7 @@ impl LogLevel {
 }
 
 /// A duration such as `20s` or `1m 30s`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub fn duration(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|error| format!("{error}; write a duration like 500ms, 20s or 2m"))
 }

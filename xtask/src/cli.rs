@@ -70,10 +70,11 @@ enum Command {
     /// Run third-party tools against the document and the live server.
     ///
     /// Runs the tools pinned in tests/judges: openapi-spec-validator, Redocly,
-    /// Spectral with additional rules, `redocly diff` on planted changes and on those
-    /// since the newest published document, schemathesis against the server, once with
-    /// a large limit and once up to 429, and the clients that openapi-typescript
-    /// and openapi-python-client generate. Any finding fails. The servers listen
+    /// Spectral with additional rules, all on the document as it is checked in and as
+    /// it is served, `redocly diff` on planted changes and on those since the newest
+    /// published document, schemathesis against the server, once with a large limit and
+    /// once up to 429, and the clients that openapi-typescript, openapi-python-client
+    /// and @hey-api/openapi-ts generate. Any finding fails. The servers listen
     /// on the loopback interface and stop with the command.
     #[command(after_help = concat!(
         "Examples:\n",
@@ -85,6 +86,13 @@ enum Command {
     /// Measure the server beside what it stands on; `bench --help` says how.
     #[command(disable_help_flag = true)]
     Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+        arguments: Vec<OsString>,
+    },
+
+    /// Make what a release holds, and try its image; `dist --help` says how.
+    #[command(disable_help_flag = true)]
+    Dist {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         arguments: Vec<OsString>,
     },
@@ -145,6 +153,9 @@ impl Cli {
             Command::Browser(arguments) => browser::browse(&arguments, &repository, out),
             Command::Bench { arguments } => {
                 become_package(&repository, &["--release", "--package", "bench"], &arguments)
+            }
+            Command::Dist { arguments } => {
+                become_package(&repository, &["--package", "dist"], &arguments)
             }
             Command::Drill { arguments } => {
                 become_package(&repository, &["--package", "drill"], &arguments)

@@ -1,9 +1,9 @@
 //! `cargo xtask judge`: runs third-party tools against the document and the live
 //! server.
 //!
-//! Linters and a validator read the document, another tool judges breaking changes,
-//! schemathesis sends requests generated from it, and clients that other generators make
-//! from it list and cancel orders; promtool reads alerts and metrics. The tools are pinned
+//! Linters and a validator read the document, as it is checked in and as it is served,
+//! another tool judges breaking changes, schemathesis sends requests generated from it, and
+//! clients that other generators make from it list and cancel orders; promtool reads alerts and metrics. The tools are pinned
 //! in `tests/judges` and installed under `target/judges`, except promtool, which is
 //! Debian's.
 
@@ -13,6 +13,8 @@ mod documents;
 mod fuzzing;
 mod har;
 mod metrics;
+mod page;
+mod served;
 mod server;
 mod setup;
 mod tools;
@@ -42,7 +44,7 @@ struct Judge {
     run: fn(&Setup) -> anyhow::Result<Vec<String>>,
 }
 
-const JUDGES: [Judge; 10] = [
+const JUDGES: [Judge; 13] = [
     Judge { claim: "openapi-spec-validator: the document is valid", run: documents::validator },
     Judge { claim: "Redocly, recommended-strict: no findings", run: documents::redocly },
     Judge { claim: "Spectral, spectral:oas and our rules: no findings", run: documents::spectral },
@@ -51,11 +53,14 @@ const JUDGES: [Judge; 10] = [
         claim: "Redocly diff: agrees on breaking changes, and finds none since publication",
         run: breaking_changes::second_opinion,
     },
+    Judge { claim: "the same tools on the served document: no findings", run: served::documents },
     Judge { claim: "schemathesis with a large limit: no findings", run: fuzzing::large_limit },
     Judge { claim: "schemathesis up to 429: no findings", run: fuzzing::small_limit },
+    Judge { claim: "schemathesis: finds a live server by its document", run: fuzzing::served },
     Judge { claim: "promtool: no findings in alerts and metrics", run: metrics::promtool },
     Judge { claim: "TypeScript: openapi-typescript, openapi-fetch", run: clients::typescript },
     Judge { claim: "Python: openapi-python-client", run: clients::python },
+    Judge { claim: "TypeScript: openapi-ts, from a live server", run: served::client },
 ];
 
 /// Runs every tool and prints its findings.

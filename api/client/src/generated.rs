@@ -23,9 +23,9 @@ pub mod types {
     pub struct Order {
         ///Whether the order has been fulfilled.
         pub complete: bool,
-        ///Unique order identifier.
+        ///Unique order identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
         pub id: i64,
-        ///Identifier of the animal in the order. The store may have no pet with this identifier.
+        ///Identifier of the animal in the order. The store may have no pet with this identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
         #[serde(rename = "petId")]
         pub pet_id: i64,
         ///Number of units ordered, 1 to 2147483647.
@@ -40,7 +40,7 @@ pub mod types {
     ///A pet of the store. Deprecated together with its operation.
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Pet {
-        ///Unique pet identifier.
+        ///Unique pet identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
         pub id: i64,
         ///The pet's name.
         pub name: ::std::string::String,
@@ -151,7 +151,7 @@ Deprecated since 1 December 2026: do not use it in new code. It may be removed a
 Sends a `GET` request to `/pets/{petId}`
 
 Arguments:
-- `pet_id`: Identifier of the pet: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent.
+- `pet_id`: Identifier of the pet: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers lose digits: send the text of a `petId` that was parsed without loss.
 */
     pub async fn get_pet<'a>(
         &'a self,
@@ -258,7 +258,7 @@ Cancels a pending order: it is removed from the list at once, and its identifier
 Sends a `DELETE` request to `/store/orders/{orderId}`
 
 Arguments:
-- `order_id`: Identifier of the order to cancel: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent.
+- `order_id`: Identifier of the order to cancel: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers lose digits and a rounded one names another order: send the text of an `id` that was parsed without loss.
 */
     pub async fn cancel_order<'a>(
         &'a self,

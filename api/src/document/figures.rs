@@ -2,6 +2,7 @@
 //! constants that the server uses.
 
 use super::error::DocumentError;
+use crate::types::LARGEST_IN_JAVASCRIPT;
 use crate::{BASE_PATH, headers, key_form, limits};
 use chrono::{DateTime, NaiveDate};
 
@@ -17,6 +18,7 @@ pub(super) fn filled_in(text: &str) -> Result<String, DocumentError> {
         ("{max_ban_seconds}", thousands(limits::MAX_BAN_SECONDS)),
         ("{ban_forgiven_after_hours}", thousands(limits::BAN_FORGIVEN_AFTER_HOURS)),
         ("{keyless_per_minute}", thousands(limits::KEYLESS_PER_MINUTE)),
+        ("{largest_in_javascript}", format!("2^53-1 ({LARGEST_IN_JAVASCRIPT})")),
         ("{deprecated_since}", in_words(deprecated_since()?)),
         ("{sunset}", in_words(sunset()?)),
     ];
@@ -105,14 +107,23 @@ mod tests {
             .split(|letter: char| !letter.is_ascii_digit())
             .filter(|number| !number.is_empty())
             .collect();
-        assert!(numbers.iter().all(|number| ["429", "401", "2"].contains(number)), "{numbers:?}");
+        assert!(
+            numbers.iter().all(|number| ["429", "401", "64", "2"].contains(number)),
+            "{numbers:?}"
+        );
         assert_eq!(dates(introduction), [""; 0]);
         let text = filled_in(introduction).unwrap();
         let left: Vec<_> = text.split('{').skip(1).collect();
         let kept = ["plans}", "codes}", "petId}"];
         assert!(left.iter().all(|rest| kept.iter().any(|kept| rest.starts_with(kept))), "{left:?}");
-        for figure in ["60 seconds", "300 seconds", "3,600 seconds", "24 hours", "1,000 per minute"]
-        {
+        for figure in [
+            "60 seconds",
+            "300 seconds",
+            "3,600 seconds",
+            "24 hours",
+            "1,000 per minute",
+            "9007199254740991",
+        ] {
             assert!(text.contains(figure), "{figure}");
         }
     }

@@ -187,7 +187,6 @@ fn reload(server: &Server, log: &Logger) {
 
 /// From now on every file of this process is created for its owner alone.
 fn create_private_files() {
-    #[cfg(target_os = "linux")]
     rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
 }
 

@@ -2,6 +2,7 @@
 // server. Every response is typed: tsc --strict checks this file against the
 // generated types.
 
+import { parse } from "lossless-json";
 import createClient from "openapi-fetch";
 import type { components, paths } from "./api.js";
 
@@ -80,3 +81,29 @@ expectError(limitedResponse, 429, "rate_limit_exceeded");
 const wait = Number(limitedResponse.response.headers.get("Retry-After"));
 assert(wait >= 1 && wait <= 60, wait);
 console.log("listed, cancelled, 401, 404, 409 and 429: all as documented");
+
+// Ids beyond 2^53-1. What response.json() makes of one is the id of another order:
+// cancelling it would cancel that one.
+const large = setting("LARGE");
+const rounded = String(Number(large));
+assert(rounded !== large, `${large} is exact`);
+const naive = [...(await listed(orders)).keys()].map(String);
+assert(!naive.includes(large) && naive.includes(rounded), "no digit was lost");
+
+/** As the document says: read as text, parsed without loss, ids kept as text. */
+async function listedIds(): Promise<string[]> {
+  const { data, error } = await orders.GET("/store/orders", { parseAs: "text" });
+  assert(data !== undefined, error);
+  const parsed = parse(data, null, (number) => number) as { id: string }[];
+  return parsed.map((order) => order.id);
+}
+
+const ids = await listedIds();
+assert(ids.includes(large) && ids.includes(rounded), "both orders are listed");
+// The generated type is number; only the text goes into the path.
+const exact = await cancel(orders, large as unknown as number);
+assert(exact.response.status === 204, exact.error);
+assert(exact.response.url.endsWith(`/${large}`), exact.response.url);
+const left = await listedIds();
+assert(JSON.stringify(left) === JSON.stringify(ids.filter((id) => id !== large)), "not that one alone");
+console.log(`${large}: JSON.parse reads ${rounded}; parsed without loss, it alone was cancelled`);

@@ -1,7 +1,7 @@
 //! Clients that other generators make from the document, against the live
 //! server: they list and cancel orders, and provoke every documented error.
 
-use super::server::{LiveServer, MISSING, PENDING, SHIPPED};
+use super::server::{LARGE, LiveServer, MISSING, PENDING, SHIPPED};
 use super::setup::Setup;
 use super::tools::output_lines;
 use std::fs;
@@ -59,7 +59,8 @@ fn run_session(
     let wrong = format!("{key}x");
     session.env("BASE_URL", server.base_url()).env("KEY", &key).env("LIMITED_KEY", &limited);
     session.env("WRONG_KEY", &wrong);
-    for (name, id) in [("PENDING", PENDING), ("SHIPPED", SHIPPED), ("MISSING", MISSING)] {
+    let ids = [("PENDING", PENDING), ("SHIPPED", SHIPPED), ("MISSING", MISSING), ("LARGE", LARGE)];
+    for (name, id) in ids {
         session.env(name, id.to_string());
     }
     Ok(server.with_log(output_lines(session)?, &[&key, &limited]))

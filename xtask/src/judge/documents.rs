@@ -9,25 +9,34 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 pub(super) fn validator(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    output_lines(validator_command(setup).arg(setup.document()))
+}
+
+pub(super) fn validator_command(setup: &Setup) -> Command {
     let mut command = setup.tools.python("openapi-spec-validator");
-    output_lines(command.arg("--errors=all").arg(setup.document()))
+    command.arg("--errors=all");
+    command
+}
+
+pub(super) fn redocly(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    output_lines(redocly_command(setup).arg(setup.document()))
 }
 
 /// The strict set has no warnings: every finding is an error.
-pub(super) fn redocly(setup: &Setup) -> anyhow::Result<Vec<String>> {
+pub(super) fn redocly_command(setup: &Setup) -> Command {
     let mut command = setup.tools.node("redocly");
     command.arg("lint").arg("--config").arg(setup.tools.source("redocly.yaml"));
-    output_lines(command.arg(setup.document()))
+    command
 }
 
 pub(super) fn spectral(setup: &Setup) -> anyhow::Result<Vec<String>> {
-    output_lines(spectral_command(setup).arg(setup.document()))
+    output_lines(spectral_command(setup, "spectral.yaml").arg(setup.document()))
 }
 
-fn spectral_command(setup: &Setup) -> Command {
+pub(super) fn spectral_command(setup: &Setup, rules: &str) -> Command {
     let mut command = setup.tools.node("spectral");
     command.args(["lint", "--fail-severity=hint", "--ruleset"]);
-    command.arg(setup.tools.source("spectral.yaml"));
+    command.arg(setup.tools.source(rules));
     command
 }
 
@@ -41,7 +50,7 @@ pub(super) fn broken_documents(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let document: Value = serde_json::from_str(&setup.repository.read(DOCUMENT)?)?;
     let directory = tempfile::tempdir()?;
     let cases = violations();
-    let mut command = spectral_command(setup);
+    let mut command = spectral_command(setup, "spectral.yaml");
     command.args(["--format", "json", "--quiet"]);
     for (number, (rule, pointer, value)) in cases.iter().enumerate() {
         let text = changed(&document, pointer, *value)

@@ -73,6 +73,28 @@ fn run(
     Ok(server.with_log(findings, &[&key]))
 }
 
+/// Reads the document from a live server without settings, where `servers` is relative, and
+/// finds that server by it.
+pub(super) fn served(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    let server = LiveServer::start(&setup.program)?;
+    let key = server.key("judge", 1_000_000)?;
+    let report = server.directory().join("report.har");
+    let mut command = setup.tools.python("schemathesis");
+    command.env("KEY", &key).arg("--config-file").arg(setup.tools.source("schemathesis.toml"));
+    command.arg("run").arg(format!("{}/openapi.json", server.origin()));
+    command.args(["--include-operation-id", "listOrders", "--phases", "examples,coverage"]);
+    command.args(["--generation-database", ":memory:", "--no-color"]);
+    command.args(["--report", "har", "--report-har-path"]).arg(&report);
+    let findings = findings(&mut command)?;
+    if !findings.is_empty() {
+        return Ok(server.with_log(findings, &[&key]));
+    }
+    let list = format!("{}/store/orders", server.base_url());
+    let is_listed = |exchange: &Exchange| exchange.url == list && exchange.status == 200;
+    let listed = exchanges(&report)?.iter().any(is_listed);
+    Ok(if listed { Vec::new() } else { vec![format!("{list} was not listed")] })
+}
+
 /// Its exit code ignores warnings, which are findings here.
 fn findings(command: &mut Command) -> anyhow::Result<Vec<String>> {
     let output = output(command)?;

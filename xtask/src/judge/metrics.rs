@@ -1,11 +1,11 @@
 //! promtool, Prometheus' own tool, on the alerts and on what a live server exposes.
 
+use super::page::page;
 use super::server::LiveServer;
 use super::setup::Setup;
 use super::tools::{lines, output_lines};
 use anyhow::{Context, bail};
-use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::io::Write;
 use std::process::{Command, Stdio};
 
 /// The rules that the program prints.
@@ -41,12 +41,9 @@ pub(super) fn promtool(setup: &Setup) -> anyhow::Result<Vec<String>> {
 
 /// The metrics in the text format, which is sent to those who ask for nothing else.
 fn scrape(admin: &str) -> anyhow::Result<String> {
-    let mut connection = TcpStream::connect(admin)?;
-    connection.write_all(b"GET /metrics HTTP/1.0\r\n\r\n")?;
-    let mut answer = String::new();
-    connection.read_to_string(&mut answer)?;
-    match answer.split_once("\r\n\r\n") {
-        Some((head, metrics)) if head.contains("version=0.0.4") => Ok(metrics.to_string()),
-        _ => bail!("the metrics are not in the text format: {answer}"),
+    let (head, metrics) = page(admin, "/metrics")?;
+    if !head.contains("version=0.0.4") {
+        bail!("the metrics are not in the text format: {head}");
     }
+    Ok(metrics)
 }

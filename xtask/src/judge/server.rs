@@ -14,6 +14,8 @@ pub const PENDING: i64 = 1;
 pub const SHIPPED: i64 = 2;
 /// No order has this id.
 pub const MISSING: i64 = 999_999;
+/// A pending order whose id JavaScript rounds to that of the order before it.
+pub const LARGE: i64 = (1 << 53) + 1;
 
 /// The server polls for new keys this often.
 const KEY_POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -48,6 +50,16 @@ impl LiveServer {
         self.process.base_url()
     }
 
+    /// Its address without a path.
+    pub fn origin(&self) -> &str {
+        self.process.origin()
+    }
+
+    /// Its host and port.
+    pub fn address(&self) -> &str {
+        self.origin().trim_start_matches("http://")
+    }
+
     /// What follows this beginning of a line that it printed.
     pub fn printed_after(&self, prefix: &str) -> Option<&str> {
         self.process.printed_after(prefix)
@@ -79,15 +91,16 @@ impl LiveServer {
     }
 }
 
-/// Enough that generated small ids hit both pending and shipped orders.
+/// Enough that generated small ids hit both pending and shipped orders, and some with large
+/// ids.
 fn orders() -> Value {
     let order = |id: i64| {
-        let status = if id % 3 == 2 { "shipped" } else { "pending" };
+        let status = if id % 3 == 2 && id < LARGE - 1 { "shipped" } else { "pending" };
         // Import takes `null` for an unknown date.
         let ship_date = (id % 2 == 1).then_some("2026-12-24T09:30:00Z");
         json!({ "id": id, "petId": 7, "quantity": 1, "status": status, "shipDate": ship_date })
     };
-    (FIRST_ORDER..300).map(order).collect()
+    (FIRST_ORDER..300).chain(LARGE - 1..=LARGE + 1).map(order).collect()
 }
 
 fn pet(id: i64) -> Value {

@@ -1,0 +1,85 @@
+//! The document as servers serve it, with and without the settings of an operator, before
+//! the tools that read the checked-in one; and a client that is generated from a live server.
+
+use super::documents::{redocly_command, spectral_command, validator_command};
+use super::page::page;
+use super::server::LiveServer;
+use super::setup::Setup;
+use super::tools::output_lines;
+use std::net::TcpListener;
+
+/// Settings of an operator.
+const SETTINGS: [&str; 10] = [
+    "--production-url",
+    "https://orders.pets.test/v1",
+    "--staging-url",
+    "https://orders.staging.pets.test/v1",
+    "--contact-name",
+    "Pets",
+    "--contact-url",
+    "https://pets.test/support",
+    "--contact-email",
+    "support@pets.test",
+];
+
+/// The flags of a server, and Spectral's rules for what it serves.
+const SERVED: [(&[&str], &str); 4] = [
+    (&[], "spectral-served.yaml"),
+    (&SETTINGS, "spectral.yaml"),
+    (&["--production-url", "https://orders.pets.test/v1"], "spectral-served.yaml"),
+    (&["--environment", "staging", "--contact-name", "Pets"], "spectral-served.yaml"),
+];
+
+/// What the tools find in what live servers serve, and whether `openapi --served` prints it.
+pub(super) fn documents(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    let mut findings = Vec::new();
+    for (flags, rules) in SERVED {
+        let server = LiveServer::start_with(&setup.program, flags)?;
+        let (_, served) = page(server.address(), "/openapi.json")?;
+        let printed = setup.program.run(&[&["openapi", "--served"], flags].concat())?.success()?;
+        let mut found = Vec::new();
+        if served != printed {
+            found.push("`openapi --served` prints another document".to_string());
+        }
+        let file = server.directory().join("served.json");
+        std::fs::write(&file, served)?;
+        for mut tool in
+            [validator_command(setup), redocly_command(setup), spectral_command(setup, rules)]
+        {
+            found.extend(output_lines(tool.arg(&file))?);
+        }
+        if !found.is_empty() {
+            findings.push(format!("served with {flags:?}:"));
+            findings.append(&mut found);
+        }
+    }
+    Ok(findings)
+}
+
+/// @hey-api/openapi-ts generates a client from the document of a live server that knows its
+/// address; the client lists orders there without another setting.
+pub(super) fn client(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    // The server's own address is a setting, so the port must be known before it starts.
+    let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
+    let url = format!("http://{address}/v1");
+    let flags = ["--listen", &address, "--production-url", &url];
+    let server = LiveServer::start_with(&setup.program, &flags)?;
+    let key = server.key("generated", 1_000)?;
+    let tools = &setup.tools;
+    let directory = tools.copy_typescript("served")?;
+    let configuration = directory.join("generator.mjs");
+    std::fs::copy(tools.source("served/generator.mjs"), &configuration)?;
+    let mut generate = tools.node("openapi-ts");
+    generate.current_dir(&directory).arg("--file").arg(&configuration);
+    generate.arg("--silent").arg("--input").arg(format!("{}/openapi.json", server.origin()));
+    let mut compile = tools.compile_typescript(&directory);
+    let mut session = tools.command("node");
+    session.arg(directory.join("built/session.js")).env("KEY", &key);
+    for command in [&mut generate, &mut compile, &mut session] {
+        let lines = output_lines(command)?;
+        if !lines.is_empty() {
+            return Ok(server.with_log(lines, &[&key]));
+        }
+    }
+    Ok(Vec::new())
+}
