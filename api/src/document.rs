@@ -93,8 +93,8 @@ fn complete(document: &mut Value) -> Result<(), DocumentError> {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": key_form::pattern(),
-        "description": "An API key, issued by the operator of the service. `bearerFormat` is \
-                        the form of every key, as a regular expression.",
+        "description": "An API key, issued by the operator of the service. Every key has the \
+                        form of `bearerFormat`, a regular expression.",
     }});
     member(document, &["info"])?["x-plans"] = plans();
     name_tags(member(document, &["tags"])?);

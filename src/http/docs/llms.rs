@@ -50,7 +50,8 @@ fn operations(document: &Value) -> Vec<String> {
         methods.map(move |(method, operation)| (path, method.to_uppercase(), operation))
     });
     let line = |(path, method, operation): (&String, String, &Value)| {
-        let (id, tag) = (text(&operation["operationId"]), text(&operation["tags"][0]));
+        let tag = operation.pointer("/tags/0").map(text).unwrap_or_default();
+        let id = text(&operation["operationId"]);
         let (summary, description) = (text(&operation["summary"]), text(&operation["description"]));
         format!(
             "- [{id}](/docs#tag/{tag}/{method}{path}): `{method} {path}`. {summary}. {}",
