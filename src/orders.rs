@@ -24,7 +24,7 @@ pub use snapshot::Snapshot;
 pub use writer::CancelError;
 
 use crate::metrics::Histogram;
-use crate::store::{CancelOutcome, OrdersVersion, Store, StoreError, VersionCheck};
+use crate::store::{CancelOutcome, OrdersVersion, Store, StoreError};
 use chrono::{DateTime, Utc};
 use dropshot::Body;
 use http::Response;
@@ -178,14 +178,7 @@ impl OrderList {
     /// The snapshot, if it reflects all that the store holds, and the store's version.
     async fn current(&self) -> Result<(Option<Arc<Snapshot>>, OrdersVersion), ListError> {
         // Asked before the snapshot is taken: it may only be newer.
-        let stored = match self.store.check_versions()? {
-            VersionCheck::Known(versions) => versions,
-            VersionCheck::Awaited(answer) => {
-                let lost = || StoreError::Engine { doing: "asked", source: "no answer".into() };
-                let answer = answer.await.unwrap_or_else(|_| Err(Arc::new(lost())));
-                answer.map_err(ListError::Unchecked)?
-            }
-        };
+        let stored = self.store.check_versions()?.wait().await.map_err(ListError::Unchecked)?;
         let stored = stored.of_orders();
         Ok((self.state.lock().current(stored), stored))
     }

@@ -103,7 +103,7 @@ impl Server {
             TlsFiles::of(config).map(ReloadableCertificate::open).transpose()?.map(Arc::new);
         let router = InnerRouter::new()?;
         let context = Arc::new(open(config, parts, &router)?);
-        let docs = Docs::new(served_document(&config.document, config.environment)?);
+        let docs = Docs::new(&served_document(&config.document, config.environment)?)?;
         let proxies = TrustedProxies::new(config.trusted_proxies.clone());
         let api = Middleware::new(router, docs, proxies).into_api()?;
         let tls = certificate.as_ref().map(ReloadableCertificate::server_config).transpose()?;

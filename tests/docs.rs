@@ -6,15 +6,19 @@ use std::io::Read;
 use store_orders_api::plans::Plan;
 use testbed::in_process::{Answer, TestSetup};
 
-const PAGES: [(&str, &str); 8] = [
+const PAGES: [(&str, &str); 12] = [
     ("/", "text/html; charset=utf-8"),
     ("/docs", "text/html; charset=utf-8"),
     ("/changelog", "text/html; charset=utf-8"),
+    ("/changelog.atom", "application/atom+xml; charset=utf-8"),
+    ("/docs/docs.css", "text/css; charset=utf-8"),
     ("/docs/docs.js", "text/javascript; charset=utf-8"),
     ("/docs/scalar.js", "text/javascript; charset=utf-8"),
     ("/docs/pages.css", "text/css; charset=utf-8"),
     ("/openapi.json", "application/json"),
     ("/favicon.ico", "image/svg+xml"),
+    ("/llms.txt", "text/plain; charset=utf-8"),
+    ("/robots.txt", "text/plain; charset=utf-8"),
 ];
 const GZIP: (&str, &str) = ("accept-encoding", "br, gzip;q=0.9");
 
@@ -185,4 +189,109 @@ async fn the_deprecated_operation_links_to_the_changelog_page_that_names_it() {
     assert!(page.starts_with("<!doctype html>") && page.contains("<code>getPet</code>"));
     let version = store_orders_api::document::API_VERSION;
     assert!(page.contains(&format!("id=\"{version}\"")), "no section of {version}");
+}
+
+#[tokio::test]
+async fn the_reference_with_a_slash_is_the_reference() {
+    let server = TestSetup::new().serve().await;
+    for method in ["GET", "HEAD"] {
+        let answer = server.send(method, "/docs/", &[]).await;
+        assert_eq!((answer.status.as_u16(), answer.text("location")), (308, "/docs"), "{method}");
+        assert!(answer.body.is_empty() && !answer.headers.contains_key("x-ratelimit-limit"));
+    }
+    assert_eq!(server.send("PUT", "/docs/", &[]).await.text("allow"), "GET, HEAD");
+}
+
+#[tokio::test]
+async fn crawlers_are_kept_from_the_api_alone() {
+    let server = TestSetup::new().serve().await;
+    let text = String::from_utf8(server.send("GET", "/robots.txt", &[]).await.body).unwrap();
+    let rules: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(rules, ["User-agent: *", "Disallow: /v1/"]);
+}
+
+#[tokio::test]
+async fn the_summary_for_language_models_is_of_the_served_document() {
+    let mut setup = TestSetup::new();
+    setup.config.document.production_url = Some("https://orders.test/v1".parse().unwrap());
+    let server = setup.serve().await;
+    let page = String::from_utf8(server.send("GET", "/llms.txt", &[]).await.body).unwrap();
+    assert!(page.starts_with("# Store Orders API\n\n> "), "{page}");
+    assert!(page.contains("Base URL: `https://orders.test/v1`"), "{page}");
+    let document = server.send("GET", "/openapi.json", &[]).await.json();
+    let version = document["info"]["version"].as_str().unwrap();
+    assert!(page.contains(&format!("Version {version}.")), "{page}");
+    for target in page.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+        let path = target.split('#').next().unwrap();
+        assert_eq!(server.send("GET", path, &[]).await.status, 200, "{target}");
+    }
+}
+
+/// The text of the one element of this name inside another.
+fn text_in<'a>(element: roxmltree::Node<'a, '_>, name: &str) -> &'a str {
+    let found: Vec<_> =
+        element.children().filter(|child| child.has_tag_name((ATOM, name))).collect();
+    assert_eq!(found.len(), 1, "{name} in {element:?}");
+    found[0].text().unwrap()
+}
+
+/// The one link of this relation.
+fn link_in<'a>(element: roxmltree::Node<'a, '_>, relation: &str) -> &'a str {
+    let links = element.children().filter(|child| child.has_tag_name((ATOM, "link")));
+    let links: Vec<_> = links.filter(|link| link.attribute("rel") == Some(relation)).collect();
+    assert_eq!(links.len(), 1, "{relation} in {element:?}");
+    links[0].attribute("href").unwrap()
+}
+
+const ATOM: &str = "http://www.w3.org/2005/Atom";
+
+#[tokio::test]
+async fn the_feed_has_an_entry_for_each_version_of_the_changelog() {
+    let server = TestSetup::new().serve().await;
+    let page = String::from_utf8(server.send("GET", "/changelog", &[]).await.body).unwrap();
+    assert!(page.contains("type=\"application/atom+xml\""), "{page}");
+    let feed = String::from_utf8(server.send("GET", "/changelog.atom", &[]).await.body).unwrap();
+    let feed = roxmltree::Document::parse(&feed).unwrap();
+    let feed = feed.root_element();
+    assert!(feed.has_tag_name((ATOM, "feed")));
+    assert_eq!(link_in(feed, "self"), "/changelog.atom");
+    assert_eq!(link_in(feed, "alternate"), "/changelog");
+    assert!(!text_in(feed, "title").is_empty());
+    let author = feed.children().find(|child| child.has_tag_name((ATOM, "author"))).unwrap();
+    assert!(!text_in(author, "name").is_empty());
+    let entries: Vec<_> =
+        feed.children().filter(|child| child.has_tag_name((ATOM, "entry"))).collect();
+    let mut ids = vec![text_in(feed, "id")];
+    let mut updated = Vec::new();
+    for entry in &entries {
+        ids.push(text_in(*entry, "id"));
+        updated.push(text_in(*entry, "updated"));
+        assert!(chrono::DateTime::parse_from_rfc3339(updated.last().unwrap()).is_ok());
+        let (path, section) = link_in(*entry, "alternate").split_once('#').unwrap();
+        assert_eq!(path, "/changelog");
+        assert!(page.contains(&format!("id=\"{section}\"")), "{section}");
+        assert_eq!(text_in(*entry, "title"), format!("Store Orders API {section}"));
+        let content = entry.children().find(|child| child.has_tag_name((ATOM, "content"))).unwrap();
+        assert_eq!(content.attribute("type"), Some("html"));
+        assert!(content.text().unwrap().contains("<li>"), "{content:?}");
+    }
+    assert_eq!(entries.len(), page.matches("<time ").count());
+    assert_eq!(updated.iter().max(), Some(&text_in(feed, "updated")));
+    assert!(ids.iter().all(|id| id.starts_with("urn:uuid:")), "{ids:?}");
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 1 + entries.len());
+}
+
+#[tokio::test]
+async fn the_changelog_says_until_when_the_deprecated_operation_stays() {
+    let server = TestSetup::new().serve().await;
+    let page = String::from_utf8(server.send("GET", "/changelog", &[]).await.body).unwrap();
+    // That these are the dates of its headers is tested beside them.
+    let section = page.split("id=\"deprecated\"").nth(1).unwrap().split("<h2").next().unwrap();
+    let words: Vec<_> = section.split_whitespace().collect();
+    let words = words.join(" ");
+    assert!(words.contains("<code>getPet</code>") && words.contains("deprecated from "), "{words}");
+    assert!(words.contains(", removed no earlier than "), "{words}");
+    assert!(page.contains("<a href=\"#deprecated\">"), "{page}");
 }

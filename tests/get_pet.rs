@@ -6,7 +6,15 @@ use testbed::in_process::{Answer, TestSetup, error_of};
 fn assert_deprecated(answer: &Answer) {
     assert_eq!(answer.text("deprecation"), "@1796083200");
     assert_eq!(answer.text("sunset"), "Wed, 01 Dec 2027 00:00:00 GMT");
-    assert!(answer.text("link").contains("/changelog"));
+    let links: Vec<_> = answer.text("link").split(", ").collect();
+    assert_eq!(answer.headers.get_all("link").iter().count(), 1);
+    assert_eq!(links[0], "</changelog>; rel=\"deprecation\"");
+    // Beside it, on 401 and 404, what every such response links to.
+    let service = ["</docs>; rel=\"service-doc\"", "</openapi.json>; rel=\"service-desc\""];
+    match answer.status.as_u16() {
+        401 | 404 => assert_eq!(links[1..], service),
+        _ => assert_eq!(links.len(), 1),
+    }
 }
 
 #[tokio::test]

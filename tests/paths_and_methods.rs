@@ -3,13 +3,16 @@
 use store_orders_api::plans::Plan;
 use testbed::in_process::TestSetup;
 
+/// RFC 8631.
+const SERVICE_LINK: &str = "</docs>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"";
+
 #[tokio::test]
 async fn an_unknown_path_answers_in_our_shape_and_counts() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Business);
     let server = setup.serve().await;
     let paths = [
-        "/docs/",
+        "/docs//",
         "/docs/scalar",
         "/v1",
         "/v1/",
@@ -29,8 +32,35 @@ async fn an_unknown_path_answers_in_our_shape_and_counts() {
         let answer = server.send_with(&key, "GET", path).await;
         answer.assert_error(404, "not_found");
         assert_eq!(answer.number("x-ratelimit-remaining"), 999 - count as u64, "{path}");
-        server.send("GET", path, &[]).await.assert_error(401, "unauthorized");
+        assert_eq!(answer.text("link"), SERVICE_LINK, "{path}");
+        let answer = server.send("GET", path, &[]).await;
+        answer.assert_error(401, "unauthorized");
+        assert_eq!(answer.text("link"), SERVICE_LINK, "{path}");
     }
+}
+
+#[tokio::test]
+async fn only_401_and_404_link_to_the_reference_and_the_document() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Business);
+    setup.pending([1]).shipped(2);
+    let server = setup.serve().await;
+    for (method, path, status, linked) in [
+        ("GET", "/v1/store/orders", 200, false),
+        ("DELETE", "/v1/store/orders/1", 204, false),
+        ("DELETE", "/v1/store/orders/1", 404, true),
+        ("DELETE", "/v1/store/orders/2", 409, false),
+        ("DELETE", "/v1/store/orders/x", 400, false),
+        ("POST", "/v1/store/orders", 405, false),
+        ("HEAD", "/v1/nothing", 404, true),
+    ] {
+        let answer = server.send_with(&key, method, path).await;
+        assert_eq!(answer.status, status, "{method} {path}");
+        let link = answer.headers.get("link").map(|link| link.to_str().unwrap());
+        assert_eq!(link, linked.then_some(SERVICE_LINK), "{method} {path}");
+    }
+    let answer = server.send("GET", "/v1/store/orders", &[]).await;
+    assert_eq!((answer.status.as_u16(), answer.text("link")), (401, SERVICE_LINK));
 }
 
 #[tokio::test]

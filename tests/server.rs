@@ -4,6 +4,7 @@
 mod abandoned;
 mod admin;
 mod beside_commands;
+mod fresh_keys;
 mod full_disk;
 mod metrics;
 mod one_per_store;

@@ -97,6 +97,7 @@ fn complete(document: &mut Value) -> Result<(), DocumentError> {
                         the form of every key, as a regular expression.",
     }});
     member(document, &["info"])?["x-plans"] = plans();
+    name_tags(member(document, &["tags"])?);
     document["servers"] = servers();
     document["security"] = json!([{ "apiKey": [] }]);
     Ok(())
@@ -153,6 +154,15 @@ fn complete_operation(document: &mut Value, operation: &Operation) -> Result<(),
     }
     responses.extend(responses::error_responses(&operation.errors, deprecated));
     Ok(())
+}
+
+/// Names the tags for people. The tags themselves are names in generated clients.
+fn name_tags(tags: &mut Value) {
+    for tag in tags.as_array_mut().into_iter().flatten() {
+        let name = tag["name"].as_str().unwrap_or_default();
+        let (first, rest) = name.split_at_checked(1).unwrap_or_default();
+        tag["x-displayName"] = json!(first.to_uppercase() + rest);
+    }
 }
 
 /// Lists the known codes: for programs, and in the description for people.

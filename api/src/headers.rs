@@ -1,7 +1,7 @@
 //! The response headers of the contract: names, and descriptions for the
 //! document.
 
-use http::HeaderName;
+use http::{HeaderName, StatusCode};
 
 /// The type of a header's value, as the document declares it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,13 +108,15 @@ pub static SUNSET: Header = Header {
     example: PET_SUNSET,
 };
 
-/// Where to read about the deprecation.
+/// Where to read on: see [`link`].
 pub static LINK: Header = Header {
     name: "Link",
     wire: http::header::LINK,
     kind: HeaderType::Text,
-    meaning: "Where the deprecation is announced: the changelog (RFC 8288).",
-    example: PET_LINK,
+    meaning: "Where to read on (RFC 8288). On 401 and 404, the API reference and this document, \
+              with the relations of RFC 8631; on every response of a deprecated operation, the \
+              changelog, which announces it, with that of RFC 9745.",
+    example: SERVICE_LINK,
 };
 
 /// Deprecated since 2026-12-01, midnight UTC (RFC 9745).
@@ -123,12 +125,41 @@ pub const PET_DEPRECATION: &str = "@1796083200";
 /// May be removed after 2027-12-01, midnight UTC (RFC 8594).
 pub const PET_SUNSET: &str = "Wed, 01 Dec 2027 00:00:00 GMT";
 
-/// The changelog, relative to the server (RFC 8288; the relation is RFC 9745's).
+/// Where a deprecation is announced, relative to the server.
 pub const PET_LINK: &str = "</changelog>; rel=\"deprecation\"";
+
+/// What describes the service, for people and for programs, relative to the server.
+pub const SERVICE_LINK: &str =
+    "</docs>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"";
+
+/// Both, in one field: not every client reads several.
+pub const PET_AND_SERVICE_LINK: &str = "</changelog>; rel=\"deprecation\", </docs>; \
+    rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"";
+
+/// The `Link` of a response. A client without a valid key, or with a wrong address,
+/// is told where to find the right ones.
+pub const fn link(status: StatusCode, deprecated: bool) -> Option<&'static str> {
+    match (deprecated, matches!(status, StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND)) {
+        (true, true) => Some(PET_AND_SERVICE_LINK),
+        (true, false) => Some(PET_LINK),
+        (false, true) => Some(SERVICE_LINK),
+        (false, false) => None,
+    }
+}
 
 /// On every response of every operation: the limits (specification, Limits)
 /// and the identifier of the request.
 pub static ON_EVERY_RESPONSE: [&Header; 4] = [&LIMIT, &REMAINING, &RESET, &REQUEST_ID];
 
-/// Additionally on every response of a deprecated operation.
-pub static ON_DEPRECATED: [&Header; 3] = [&DEPRECATION, &SUNSET, &LINK];
+/// Additionally on every response of a deprecated operation, beside [`LINK`].
+pub static ON_DEPRECATED: [&Header; 2] = [&DEPRECATION, &SUNSET];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_field_has_the_links_of_both() {
+        assert_eq!(PET_AND_SERVICE_LINK, [PET_LINK, SERVICE_LINK].join(", "));
+    }
+}

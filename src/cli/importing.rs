@@ -100,7 +100,11 @@ pub(super) fn import<R: Importable>(
     }
     let records: Vec<R> = parsed.rows.into_iter().map(|row| row.record).collect();
     let mut outcome = match store.filter(|_| !args.dry_run) {
-        Some(store) => store_all(&*store, &records, args.skip_existing)?,
+        Some(store) => {
+            let outcome = store_all(&*store, &records, args.skip_existing)?;
+            store.await_servers();
+            outcome
+        }
         None => ImportOutcome { imported: records.len(), skipped: 0 },
     };
     outcome.skipped += skipped;

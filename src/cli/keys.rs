@@ -115,11 +115,15 @@ impl KeysCommand {
         match self {
             KeysCommand::Issue { account, environment, expires } => {
                 let new = NewKey { account, environment: *environment, expires_after: *expires };
-                show_once(&store.issue_key(&new, now_ms)?, printer)
+                show_once(&store.issue_key(&new, now_ms)?, printer)?;
+                store.await_servers();
+                Ok(())
             }
             KeysCommand::Rotate { key_id, overlap } => {
                 let rotation = Rotation { key_id, overlap: *overlap };
-                show_once(&store.rotate_key(rotation, now_ms)?, printer)
+                show_once(&store.rotate_key(rotation, now_ms)?, printer)?;
+                store.await_servers();
+                Ok(())
             }
             KeysCommand::Revoke { key_id } => {
                 store.revoke_key(key_id, now_ms)?;

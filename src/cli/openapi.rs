@@ -6,7 +6,7 @@ use crate::keys::Environment;
 use anyhow::Context;
 use clap::Args;
 use std::io::Write;
-use store_orders_api::document::emitted_text;
+use store_orders_api::document::{emitted_text, text};
 
 /// Arguments of `openapi`.
 #[derive(Args, Debug)]
@@ -25,7 +25,7 @@ pub struct OpenapiArgs {
 impl OpenapiArgs {
     pub(super) fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
         let document = if self.served {
-            served_document(&self.document, self.environment)
+            served_document(&self.document, self.environment).and_then(|served| text(&served))
         } else {
             emitted_text()
         };

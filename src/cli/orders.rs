@@ -91,7 +91,9 @@ impl OrdersCommand {
 fn ship(ids: &[i64], options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let ids: BTreeSet<i64> = ids.iter().copied().collect();
     let ids: Vec<i64> = ids.into_iter().collect();
-    let shipped = options.open_store()?.ship_orders(&ids)?;
+    let store = options.open_store()?;
+    let shipped = store.ship_orders(&ids)?;
+    store.await_servers();
     let (now, before): (Vec<i64>, Vec<i64>) = ids.iter().partition(|id| shipped.contains(id));
     let plural = if now.len() == 1 { "" } else { "s" };
     let mut text = format!("shipped {} order{plural}", now.len());

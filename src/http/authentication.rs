@@ -4,6 +4,7 @@
 use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::key_cache::KeyRefusal;
+use crate::store::KeyRow;
 use dropshot::Body;
 use http::{HeaderMap, HeaderValue, Response, header};
 use std::sync::Arc;
@@ -38,25 +39,27 @@ pub enum Unauthenticated {
         /// Whether a key was sent at all.
         key_sent: bool,
     },
-    /// 503: the keys are out of date, so any of them may be revoked.
+    /// 503: the keys are out of date, so any of them may be revoked, or the store could not
+    /// say whether an unknown one was issued a moment ago.
     CannotCheck,
 }
 
 /// Checks the key of the request.
-pub fn authenticate(
+pub async fn authenticate(
     server: &ServerContext,
     headers: &HeaderMap,
     now: Now,
 ) -> Result<Identity, Unauthenticated> {
     let key = bearer(headers)?;
-    let found = server.keys.find(key, server.environment, now, |key| Identity {
+    let identity = |key: &KeyRow| Identity {
         key_id: Arc::clone(&key.id),
         key: key.row,
         account: key.account,
         plan: key.plan,
         limits: key.limits,
         unbanned_at_ms: key.unbanned_at_ms,
-    });
+    };
+    let found = server.keys.find(key, server.environment, now, identity).await;
     found
         .ok_or(Unauthenticated::CannotCheck)?
         .map_err(|refusal| Unauthenticated::Refused { refusal, key_sent: true })

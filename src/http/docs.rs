@@ -1,69 +1,95 @@
-//! The public pages outside `/v1`: document, reference, changelog. They need no key
-//! and count against no limit. All are embedded in the program, and no page loads
+//! The public pages outside `/v1`: document, reference, changelog, and what programs
+//! that read sites ask for. They need no key and count against no limit. All are made
+//! from the document and from files embedded in the program, and no page loads
 //! anything from another server.
 
 mod changelog;
+mod feed;
+mod llms;
 mod page;
 mod policy;
 mod served_document;
 
 pub use served_document::served_document;
 
-use super::responses::method_not_allowed;
-use bytes::Bytes;
+use super::responses::{method_not_allowed, moved_permanently};
 use dropshot::{Body, RequestInfo};
 use http::{Method, Response};
 use page::Page;
 use policy::Policy;
+use serde_json::Value;
+use store_orders_api::document::{DocumentError, text};
 
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
+const TEXT: &str = "text/plain; charset=utf-8";
+const FEED: &str = "application/atom+xml; charset=utf-8";
 
 /// The pages and their assets.
 pub struct Docs {
     document: Page,
     docs: Page,
     docs_script: Page,
+    docs_style: Page,
     scalar: Page,
     style: Page,
     changelog: Page,
+    feed: Page,
     icon: Page,
+    llms: Page,
+    robots: Page,
 }
 
 impl Docs {
     /// The pages for this document.
-    pub fn new(document: impl Into<Bytes>) -> Docs {
+    pub fn new(document: &Value) -> Result<Docs, DocumentError> {
         let docs = include_str!("docs/assets/docs.html");
         let script = include_str!("docs/assets/docs.js");
+        let docs_style = include_str!("docs/assets/docs.css");
         let scalar = include_bytes!(concat!(env!("OUT_DIR"), "/scalar.js.gz"));
         let style = include_str!("docs/assets/pages.css");
         let icon = include_str!("docs/assets/favicon.svg");
-        Docs {
-            document: Page::plain("application/json", Policy::Asset, document),
+        let robots = include_str!("docs/assets/robots.txt");
+        Ok(Docs {
+            document: Page::plain("application/json", Policy::Asset, text(document)?),
             docs: Page::plain(HTML, Policy::Reference, docs),
             docs_script: Page::plain(SCRIPT, Policy::Asset, script),
+            docs_style: Page::plain(STYLE, Policy::Asset, docs_style),
             scalar: Page::compressed(SCRIPT, Policy::Asset, scalar),
-            style: Page::plain("text/css; charset=utf-8", Policy::Asset, style),
+            style: Page::plain(STYLE, Policy::Asset, style),
             changelog: Page::plain(HTML, Policy::Text, changelog::page()),
+            feed: Page::plain(FEED, Policy::Asset, feed::feed()),
             icon: Page::plain("image/svg+xml", Policy::Asset, icon),
-        }
+            llms: Page::plain(TEXT, Policy::Asset, llms::page(document)),
+            robots: Page::plain(TEXT, Policy::Asset, robots),
+        })
     }
 
     /// The response of the page at this path; `None` if there is no page.
     pub fn find(&self, request: &RequestInfo) -> Option<Response<Body>> {
         let page = match request.uri().path() {
-            "/" | "/docs" => &self.docs,
-            "/docs/docs.js" => &self.docs_script,
-            "/docs/scalar.js" => &self.scalar,
-            "/docs/pages.css" => &self.style,
-            "/openapi.json" => &self.document,
-            "/changelog" => &self.changelog,
-            "/favicon.ico" => &self.icon,
+            "/" | "/docs" => Some(&self.docs),
+            // What people type, and what some tools make of the address of a page.
+            "/docs/" => None,
+            "/docs/docs.css" => Some(&self.docs_style),
+            "/docs/docs.js" => Some(&self.docs_script),
+            "/docs/scalar.js" => Some(&self.scalar),
+            "/docs/pages.css" => Some(&self.style),
+            "/openapi.json" => Some(&self.document),
+            "/changelog" => Some(&self.changelog),
+            "/changelog.atom" => Some(&self.feed),
+            "/favicon.ico" => Some(&self.icon),
+            "/llms.txt" => Some(&self.llms),
+            "/robots.txt" => Some(&self.robots),
             _ => return None,
         };
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return Some(method_not_allowed("GET, HEAD"));
         }
-        Some(page.respond(request.headers()))
+        Some(match page {
+            Some(page) => page.respond(request.headers()),
+            None => moved_permanently("/docs"),
+        })
     }
 }

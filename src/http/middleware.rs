@@ -79,7 +79,7 @@ async fn admit(
     scope: &mut RequestScope,
     headers: &HeaderMap,
 ) -> ControlFlow<Response<Body>, Identity> {
-    match authenticate(scope.server(), headers, scope.now) {
+    match authenticate(scope.server(), headers, scope.now).await {
         Ok(identity) => {
             scope.account = Some(identity.account);
             scope.key_id = Some(Arc::clone(&identity.key_id));

@@ -101,7 +101,7 @@ impl RequestScope {
     /// Sets the headers of the contract, then finishes as
     /// [`RequestScope::finish_unlimited`] does.
     pub fn finish(self, mut response: Response<Body>) -> Response<Body> {
-        let unavailable = response.status() == StatusCode::SERVICE_UNAVAILABLE;
+        let status = response.status();
         let set = response.headers_mut();
         // These, the request's id and the date: one allocation for all.
         set.reserve(8);
@@ -115,7 +115,10 @@ impl RequestScope {
                 set.insert(&header.wire, HeaderValue::from_static(header.example));
             }
         }
-        if unavailable {
+        if let Some(link) = headers::link(status, self.is_deprecated) {
+            set.insert(&headers::LINK.wire, HeaderValue::from_static(link));
+        }
+        if status == StatusCode::SERVICE_UNAVAILABLE {
             let after = set.entry(header::RETRY_AFTER);
             after.or_insert(HeaderValue::from(UNAVAILABLE_RETRY_SECONDS));
         }

@@ -15,6 +15,14 @@ pub fn method_not_allowed(allow: &str) -> Response<Body> {
     response
 }
 
+/// 308: the page is at this other path.
+pub fn moved_permanently(path: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    response.headers_mut().insert(header::LOCATION, HeaderValue::from_static(path));
+    response
+}
+
 /// The response to HEAD: no body, but its length (RFC 9110, 9.3.2). Over HTTP/2
 /// a body would be a protocol error. 204 and 304 have no length to state.
 pub fn without_body(mut response: Response<Body>) -> Response<Body> {

@@ -129,4 +129,8 @@ pub trait OperatorStore {
 
     /// What the store holds, and what is wrong with it, as of one moment.
     fn check(&self) -> Result<CheckReport, StoreError>;
+
+    /// Waits until no server answers any more as of before the last change. On an embedded
+    /// engine none does.
+    fn await_servers(&self) {}
 }

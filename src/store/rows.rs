@@ -57,13 +57,26 @@ pub struct PolledVersions {
     pub as_of: Instant,
 }
 
-/// The answer to a list that asks for the versions.
+/// The answer to a request that asks for the versions.
 #[derive(Debug)]
 pub enum VersionCheck {
     /// They are known at once.
     Known(Versions),
     /// They follow. A sender that is dropped could not ask the store.
     Awaited(oneshot::Receiver<Result<Versions, Arc<StoreError>>>),
+}
+
+impl VersionCheck {
+    /// The versions, once they are known. An error is shared by all that waited.
+    pub async fn wait(self) -> Result<Versions, Arc<StoreError>> {
+        match self {
+            VersionCheck::Known(versions) => Ok(versions),
+            VersionCheck::Awaited(answer) => {
+                let lost = || StoreError::Engine { doing: "asked", source: "no answer".into() };
+                answer.await.unwrap_or_else(|_| Err(Arc::new(lost())))
+            }
+        }
+    }
 }
 
 /// What is known of the structure of a store.

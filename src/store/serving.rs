@@ -13,7 +13,8 @@ use store_orders_api::types::Pet;
 /// Every method but [`Store::check_versions`] blocks, and belongs on a blocking thread.
 pub trait Store: Send + Sync {
     /// Asks for the versions, including every change that any process committed before the
-    /// call. For each list: it does not block, and costs an embedded engine no allocation.
+    /// call. For each list and each unknown key: it does not block, and costs an embedded
+    /// engine no allocation.
     fn check_versions(&self) -> Result<VersionCheck, StoreError>;
 
     /// The versions, and how old that news may be, without holding up a list.

@@ -1,5 +1,5 @@
-//! The description of the document: `introduction.md` with its figures and the
-//! tables of plans and error codes filled in.
+//! The description of the document: `introduction.md` with its figures, the table of
+//! plans and the error codes filled in.
 
 use super::error::DocumentError;
 use super::figures::{filled_in, thousands};
@@ -9,7 +9,9 @@ use std::fmt::Write;
 
 pub(super) fn introduction() -> Result<String, DocumentError> {
     let text = filled_in(include_str!("../introduction.md").trim_end())?;
-    Ok(text.replace("{plans}", plan_table().trim_end()).replace("{codes}", code_table().trim_end()))
+    Ok(text
+        .replace("{plans}", plan_table().trim_end())
+        .replace("{codes}", code_sections().trim_end()))
 }
 
 fn plan_table() -> String {
@@ -25,16 +27,13 @@ fn plan_table() -> String {
     table
 }
 
-fn code_table() -> String {
-    let mut table = "| Status | `code` | When, and what to do |\n|---|---|---|\n".to_string();
-    for code in Code::ALL {
-        let _ = writeln!(
-            table,
-            "| {} | `{}` | {} |",
-            code.status().as_u16(),
-            code.as_str(),
-            code.meaning()
-        );
-    }
-    table
+/// A heading for each code, not a table: a heading has an address, and the reference's
+/// search finds it. The code is emphasised, because Scalar leaves what is marked as code
+/// out of addresses, and takes the `_not_` of plain text for emphasis.
+fn code_sections() -> String {
+    let section = |code: Code| {
+        let (status, meaning) = (code.status().as_u16(), code.meaning());
+        format!("### {status} *{}*\n\n{meaning}\n\n", code.as_str())
+    };
+    Code::ALL.map(section).concat()
 }

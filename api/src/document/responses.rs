@@ -5,6 +5,7 @@ use crate::errors::{
     Error, internal_error, key_banned, rate_limit_exceeded, service_unavailable, unauthorized,
 };
 use crate::headers::{self, Header, HeaderType};
+use http::StatusCode;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -38,6 +39,7 @@ pub(super) fn shared_headers() -> Value {
         .into_iter()
         .chain([&headers::RETRY_AFTER, &headers::WWW_AUTHENTICATE])
         .chain(headers::ON_DEPRECATED)
+        .chain([&headers::LINK])
         .map(|header| (header.name.to_string(), header_object(header, true)))
         .collect::<Map<_, _>>()
         .into()
@@ -45,7 +47,7 @@ pub(super) fn shared_headers() -> Value {
 
 /// The headers of a success.
 pub(super) fn success_headers(deprecated: bool) -> Value {
-    header_references(deprecated, None)
+    header_references(deprecated, deprecated, None)
 }
 
 /// One error per code that the middleware may send on every operation.
@@ -112,11 +114,17 @@ fn header_of(status: &str) -> Option<(&'static Header, bool)> {
     }
 }
 
+/// Whether responses of this status link to something.
+fn has_link(status: &str, deprecated: bool) -> bool {
+    let status = status.parse().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    headers::link(status, deprecated).is_some()
+}
+
 fn error_response(status: &str, errors: &[Error], deprecated: bool) -> Value {
     let example = |error: &Error| (error.code.clone(), json!({ "value": error }));
     json!({
         "description": description_of(status),
-        "headers": header_references(deprecated, header_of(status)),
+        "headers": header_references(deprecated, has_link(status, deprecated), header_of(status)),
         "content": { "application/json": {
             "schema": { "$ref": "#/components/schemas/Error" },
             "examples": errors.iter().map(example).collect::<Map<_, _>>(),
@@ -126,9 +134,10 @@ fn error_response(status: &str, errors: &[Error], deprecated: bool) -> Value {
 
 /// References to the headers of a response. An optional header is inline,
 /// because a reference cannot say `required: false`.
-fn header_references(deprecated: bool, own: Option<(&Header, bool)>) -> Value {
+fn header_references(deprecated: bool, linked: bool, own: Option<(&Header, bool)>) -> Value {
     let deprecation = if deprecated { headers::ON_DEPRECATED.as_slice() } else { &[] };
-    let always = headers::ON_EVERY_RESPONSE.iter().chain(deprecation);
+    let link = linked.then_some(&headers::LINK);
+    let always = headers::ON_EVERY_RESPONSE.iter().chain(deprecation).copied().chain(link);
     let reference = |(header, required): (&Header, bool)| {
         let value = if required {
             json!({ "$ref": format!("#/components/headers/{}", header.name) })
@@ -137,7 +146,7 @@ fn header_references(deprecated: bool, own: Option<(&Header, bool)>) -> Value {
         };
         (header.name.to_string(), value)
     };
-    always.map(|header| (*header, true)).chain(own).map(reference).collect::<Map<_, _>>().into()
+    always.map(|header| (header, true)).chain(own).map(reference).collect::<Map<_, _>>().into()
 }
 
 fn header_object(header: &Header, required: bool) -> Value {

@@ -5,16 +5,16 @@ use crate::config::DocumentSettings;
 use crate::keys::Environment;
 use serde_json::{Map, Value, json};
 use store_orders_api::BASE_PATH;
-use store_orders_api::document::{DocumentError, emitted, text};
+use store_orders_api::document::{DocumentError, emitted};
 
-/// The document with these settings, as text. The addresses of the server's own environment
+/// The document with these settings. The addresses of the server's own environment
 /// come first. Without any, `servers` is the base path alone, which is relative to the
 /// document's address; it is never taken from a request. What is not set of the contact is
 /// absent.
 pub fn served_document(
     settings: &DocumentSettings,
     environment: Environment,
-) -> Result<String, DocumentError> {
+) -> Result<Value, DocumentError> {
     let mut document = emitted()?;
     if let Some(servers) = document.get_mut("servers") {
         *servers = addresses(settings, environment);
@@ -29,7 +29,7 @@ pub fn served_document(
             }
         }
     }
-    text(&document)
+    Ok(document)
 }
 
 fn addresses(settings: &DocumentSettings, own: Environment) -> Value {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     fn served(settings: &DocumentSettings, environment: Environment) -> Value {
-        serde_json::from_str(&served_document(settings, environment).unwrap()).unwrap()
+        served_document(settings, environment).unwrap()
     }
 
     #[test]

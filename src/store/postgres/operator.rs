@@ -36,8 +36,8 @@ use tokio_postgres::{Client, Transaction};
 /// The store, for one command. Its methods block, and are not called from within a runtime.
 pub struct PostgresCommands {
     /// Drives the connection, while a method runs.
-    runtime: Runtime,
-    connection: Mutex<Connection>,
+    pub(super) runtime: Runtime,
+    pub(super) connection: Mutex<Connection>,
     notice: WaitNotice,
 }
 
@@ -143,6 +143,10 @@ fn require_one_row(table: &str, rows: u64) -> Result<(), StoreError> {
 }
 
 impl OperatorStore for PostgresCommands {
+    fn await_servers(&self) {
+        self.await_heartbeats();
+    }
+
     fn id(&self) -> Result<String, StoreError> {
         let query = "SELECT store_id FROM identity";
         let row = self.ask(async |client| client.query_one(query, &[]).await.map_err(read))?;

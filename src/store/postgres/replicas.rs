@@ -1,14 +1,19 @@
-//! The servers that use the store, for `status`.
+//! The servers that use the store, as commands see them.
 
 use super::PostgresCommands;
 use super::columns::value;
 use super::error::read;
+use super::session::CONFIRMED_FOR;
 use crate::store::StoreError;
 use std::time::Duration;
-use tokio_postgres::Row;
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio_postgres::{Client, Row};
 
 /// A server that was heard since may still use the store: each is heard every 10 s.
 const HEARD_WITHIN: Duration = Duration::from_secs(30);
+
+/// How often a command looks for heartbeats: there are four a second.
+const LOOKS_EVERY: Duration = Duration::from_millis(20);
 
 /// A server that uses the store, or did until a while ago.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +45,20 @@ impl PostgresCommands {
         rows.iter().map(replica).collect()
     }
 
+    /// Waits until every server has sent this primary a heartbeat, or cannot count any more on
+    /// one that it replaced: a second at most. Whatever was committed here before, they know.
+    pub(super) fn await_heartbeats(&self) {
+        let until = Instant::now() + CONFIRMED_FOR;
+        let connection = self.connection.lock();
+        self.runtime.block_on(async {
+            let all_beat = timeout_at(until, all_have_beaten(&connection.client)).await;
+            // Lost with the connection, it may be: the time is enough without it.
+            if !matches!(all_beat, Ok(Ok(()))) {
+                sleep_until(until).await;
+            }
+        });
+    }
+
     /// Refuses a store that a server may use.
     pub(super) fn require_unserved(&self) -> Result<(), StoreError> {
         let heard = self.replicas()?;
@@ -60,6 +79,20 @@ impl PostgresCommands {
         let query = "SELECT coalesce(max(version), 0) FROM orders";
         value(&self.ask(async |client| client.query_one(query, &[]).await.map_err(read))?, 0)
     }
+}
+
+/// Waits for a heartbeat of each server that may still run. A heartbeat locks its server's row,
+/// which shows in `xmax`.
+async fn all_have_beaten(client: &Client) -> Result<(), StoreError> {
+    let beaten = "SELECT id || ' ' || xmax::text FROM replicas
+                  WHERE heard_at > now() - make_interval(secs => $1)";
+    let rows = client.query(beaten, &[&HEARD_WITHIN.as_secs_f64()]).await.map_err(read)?;
+    let awaited = rows.iter().map(|row| value(row, 0)).collect::<Result<Vec<String>, _>>()?;
+    let silent = "SELECT EXISTS (SELECT FROM replicas WHERE id || ' ' || xmax::text = ANY($1))";
+    while value(&client.query_one(silent, &[&awaited]).await.map_err(read)?, 0)? {
+        sleep(LOOKS_EVERY).await;
+    }
+    Ok(())
 }
 
 fn replica(row: &Row) -> Result<ReplicaRow, StoreError> {

@@ -30,7 +30,7 @@ pub enum What {
         /// What it says.
         answer: Answer,
     },
-    /// A key is valid from now on, which replicas may learn within a second.
+    /// A key is valid from now on, on every server.
     Key {
         /// Its name here; never its text.
         key: String,
@@ -43,7 +43,8 @@ pub enum What {
     Fault(FaultBegun),
     /// It has been undone.
     Undone,
-    /// A server answered that it is ready, for the first time since a fault was undone.
+    /// A server answered that it is ready, for the first time since a fault was undone or
+    /// since it was not.
     Ready {
         /// Which.
         server: String,

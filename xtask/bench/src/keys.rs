@@ -1,9 +1,12 @@
 //! Keys by the hundred thousand, written to a store directly: their form is part
 //! of the published contract, and issuing them one by one would take hours.
 
+use crate::lists::LIST;
+use crate::load::{Work, request};
 use rusqlite::{Connection, params};
 use sha2::{Digest, Sha256};
 use std::path::Path;
+use std::sync::atomic::AtomicUsize;
 
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -13,6 +16,15 @@ pub fn key(number: u64) -> String {
     let body = format!("sto_live_{}", base62(u128::from(number), 30));
     let checksum = base62(u128::from(crc32fast::hash(body.as_bytes())), 6);
     body + &checksum
+}
+
+/// Numbers of keys that no account has.
+const NEVER_ISSUED: std::ops::Range<u64> = u64::MAX / 2..u64::MAX / 2 + 50_000;
+
+/// Requests for the list, each with another well-formed key that was never issued.
+pub fn unknown() -> Work {
+    let asked = |number| request("GET", LIST, Some(&key(number)), false);
+    Work::InTurn(NEVER_ISSUED.map(asked).collect(), AtomicUsize::new(0))
 }
 
 fn base62(mut value: u128, digits: usize) -> String {

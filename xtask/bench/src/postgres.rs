@@ -2,6 +2,7 @@
 //! the embedded store.
 
 use crate::cancels::cancelling;
+use crate::keys;
 use crate::lists::LIST;
 use crate::load::{self, Load, Work, request};
 use crate::machine::Side;
@@ -204,13 +205,17 @@ impl Bench {
         let [of_embedded, own, confirmed, counted] = &servers;
         let plain = |key: &str| Work::Same(request("GET", LIST, Some(key), false));
         let (of_sqlite, of_postgres) = (plain(&embedded.key), plain(&store.key));
+        let flood = keys::unknown();
         let turns = [
             asking(setup, of_embedded, CLIENTS, &of_sqlite, 200),
             asking(setup, own, CLIENTS, &of_postgres, 200),
             asking(setup, confirmed, CLIENTS, &of_postgres, 200),
             asking(setup, counted, CLIENTS, &of_postgres, 200),
+            asking(setup, of_embedded, CLIENTS, &flood, 401),
+            asking(setup, own, CLIENTS, &flood, 401),
         ];
-        let [sqlite, postgres, confirmed, counted] = go(setup.rounds, turns)?;
+        let [sqlite, postgres, confirmed, counted, sqlite_401, postgres_401] =
+            go(setup.rounds, turns)?;
         let rate = || Figure::Rate("req/s");
         let name = "list of 100, 64 clients, PostgreSQL";
         let half = Target::AtLeast(0.5);
@@ -228,6 +233,13 @@ impl Bench {
                 rate(),
                 &confirmed,
                 ("without", &postgres),
+                Target::None,
+            ),
+            Row::compare(
+                "401, each with another key, 64 clients, PostgreSQL",
+                rate(),
+                &postgres_401,
+                ("SQLite", &sqlite_401),
                 Target::None,
             ),
         ])

@@ -12,13 +12,15 @@ use crate::table::{Figure, Row, Target};
 const CONNECTIONS: usize = 32;
 
 /// Measures both. The 401 is that of a well-formed unknown key, the most expensive
-/// kind; the 429 that of an account that may send nothing.
+/// kind, always the same one and another each time; the 429 that of an account that may
+/// send nothing.
 pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     let store = setup.store(100)?;
     let server = store.serve()?;
     let unknown = keys::key(u64::MAX);
     let asked = |key: &str| Work::Same(request("GET", LIST, Some(key), false));
     let (unauthorized, limited) = (asked(&unknown), asked(&store.limited_key));
+    let flood = keys::unknown();
     let directory = setup.new_directory()?;
     let files = [directory.join("r401"), directory.join("r429")];
     for (file, work) in files.iter().zip([&unauthorized, &limited]) {
@@ -32,15 +34,18 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     let turn = |server, work, status| asking(setup, server, CONNECTIONS, work, status);
     let turns = [
         turn(&server, &unauthorized, 401),
+        turn(&server, &flood, 401),
         turn(&dropshot, &work_401, 200),
         turn(&server, &limited, 429),
         turn(&dropshot, &work_429, 200),
     ];
-    let [own_401, bare_401, own_429, bare_429] = go(setup.rounds, turns)?;
+    let [own_401, own_flood, bare_401, own_429, bare_429] = go(setup.rounds, turns)?;
     let figure = Figure::Rate("req/s");
     let target = Target::AtLeast(0.75);
+    let name = "401, each with another key, 32 clients";
     Ok(vec![
         Row::compare("401, 32 clients", figure, &own_401, ("dropshot", &bare_401), target),
+        Row::compare(name, figure, &own_flood, ("dropshot", &bare_401), target),
         Row::compare("429, 32 clients", figure, &own_429, ("dropshot", &bare_429), target),
     ])
 }

@@ -2,6 +2,7 @@
 
 mod conformance_suite;
 mod failover;
+mod fresh_keys;
 mod full_disk;
 mod idle_transaction;
 mod mistakes;
@@ -42,6 +43,8 @@ pub enum Case {
     SlowStandby,
     /// A promoted standby that lacks the last second
     LostHistory,
+    /// Keys used as soon as they were issued, beside a flood of unknown ones
+    FreshKeys,
     /// A key revoked while a server has lost the database
     Revocation,
     /// The schema changed while servers run
@@ -76,6 +79,7 @@ impl Case {
             Case::StoppedPrimary => stopped_primary::run(installed, program, report).await,
             Case::StoppedHost => stopped_host::run(installed, program, report).await,
             Case::SlowStandby => slow_standby::run(installed, program, report).await,
+            Case::FreshKeys => fresh_keys::run(installed, program, report).await,
             Case::Revocation => revocation::run(installed, program, report).await,
             Case::SchemaChange => schema_change::run(installed, program, report).await,
             Case::IdleTransaction => idle_transaction::run(installed, program, report).await,

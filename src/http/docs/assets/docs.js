@@ -16,7 +16,19 @@ Scalar.createApiReference('#reference', {
   hideClientButton: true,
   showDeveloperTools: 'never',
   documentDownloadType: 'direct',
+  // The document is short: everything is open.
   defaultOpenAllTags: true,
+  expandAllResponses: true,
+  expandAllModelSections: true,
+  expandAllSchemaProperties: true,
+  // Begins every id, and is left out of addresses.
+  slug: 'api',
+  // Headings have the addresses `/docs#description/limits` and, of an error such as
+  // `404 order_not_found`, `/docs#error-order_not_found`.
+  generateHeadingSlug: ({ slug }) => {
+    const code = /^\d{3}-(.+)$/.exec(slug)?.[1]
+    return code ? `api/error-${code.replaceAll('-', '_')}` : `api/description/${slug}`
+  },
   // Fields in the order of the document.
   orderSchemaPropertiesBy: 'preserve',
   orderRequiredPropertiesFirst: false,

@@ -1,4 +1,5 @@
-//! Keys: a revoked one is accepted for a second at most, a valid one is never refused.
+//! Keys: a revoked one is accepted for a second at most, a valid one is never refused, from
+//! the moment that the command that issued it has ended.
 
 use super::findings::{Findings, Interval};
 use crate::violation::{Operation, Rule, Violation};
@@ -6,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a replica may not know what the operator changed.
+/// How long a replica may not know that the operator revoked a key.
 const LEARNT_WITHIN: Duration = Duration::from_secs(1);
 
 /// The keys of a recording.
@@ -72,13 +73,9 @@ impl Keys {
         // Requests without a valid key are counted by address, and refused so at their limit.
         let is_refused = status == 401 || (status == 429 && !has_limit);
         let is_valid = key.revoking.is_none_or(|revoking| revoking > operation.ended());
-        if is_refused && is_valid {
-            let text = "it was issued more than a second before".to_string();
-            findings.add_if_longer(
-                Interval { from: key.issued, to: operation.begun },
-                LEARNT_WITHIN,
-                Violation::new(Rule::ValidKeyRefused, text, &[operation]),
-            );
+        if is_refused && is_valid && key.issued <= operation.begun {
+            let text = "it had been issued before".to_string();
+            findings.add(Violation::new(Rule::ValidKeyRefused, text, &[operation]));
         }
     }
 }

@@ -41,13 +41,14 @@ impl Recovery {
         self.last.clear();
     }
 
-    /// A server is ready.
+    /// A server is ready, for the first time or again: one whose primary was replaced may be
+    /// ready until it notices.
     pub fn ready(&mut self, at: u64, server: String, findings: &mut Findings) {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
         findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
-        self.ready.entry(server).or_insert(at);
+        self.ready.insert(server, at);
     }
 
     /// The lists of all servers were compared.

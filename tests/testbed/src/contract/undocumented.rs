@@ -6,8 +6,8 @@
 //!   deprecated.
 //! - Both in the shape of `Error`, with the headers of every response, and under
 //!   401, 429 and 5XX with those that the document gives them.
-//! - The public pages are read without a key: a page or 405, and no rate limit
-//!   headers. A page that does not exist is a path like any other.
+//! - The public pages are read without a key: a page, a redirect or 405, and no rate
+//!   limit headers. A page that does not exist is a path like any other.
 //! - What dropshot and hyper reject before any of our code runs is not ours: dot
 //!   segments, octets that are no UTF-8, methods outside the nine, 414, 431.
 
@@ -19,15 +19,20 @@ use std::collections::BTreeMap;
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
-const PUBLIC_PAGES: [&str; 8] = [
+const PUBLIC_PAGES: [&str; 13] = [
     "/",
     "/docs",
+    "/docs/",
+    "/docs/docs.css",
     "/docs/docs.js",
     "/docs/pages.css",
     "/docs/scalar.js",
     "/openapi.json",
     "/changelog",
+    "/changelog.atom",
     "/favicon.ico",
+    "/llms.txt",
+    "/robots.txt",
 ];
 
 /// What a request was about.
@@ -94,7 +99,7 @@ pub fn unknown_path(document: &Value) -> BTreeMap<String, DocumentedResponse> {
     let shared = &document["components"]["responses"];
     responses(&json!({
         "401": shared["Unauthorized"],
-        "404": error(document, on_every(document), "not_found", 404),
+        "404": error(document, of_not_found(document), "not_found", 404),
         "429": shared["TooManyRequests"],
         "5XX": shared["ServerError"],
     }))
@@ -103,8 +108,9 @@ pub fn unknown_path(document: &Value) -> BTreeMap<String, DocumentedResponse> {
 /// What a path of the contract may answer to a method that it does not take.
 pub fn other_method(document: &Value, operation: &Value) -> BTreeMap<String, DocumentedResponse> {
     let own = &operation["responses"];
-    let mut headers = own["401"]["headers"].as_object().unwrap().clone();
-    headers.remove("WWW-Authenticate");
+    // A 401 has links that a 405 lacks.
+    let mut headers = own["429"]["headers"].as_object().unwrap().clone();
+    headers.remove("Retry-After");
     headers
         .insert("Allow".to_string(), json!({ "required": true, "schema": { "type": "string" } }));
     responses(&json!({
@@ -115,9 +121,8 @@ pub fn other_method(document: &Value, operation: &Value) -> BTreeMap<String, Doc
     }))
 }
 
-/// The headers of every response: those that a shared error has and that are
-/// not its own.
-fn on_every(document: &Value) -> Map<String, Value> {
+/// The headers of a 404: those of a 401 without the challenge.
+fn of_not_found(document: &Value) -> Map<String, Value> {
     let headers = &document["components"]["responses"]["Unauthorized"]["headers"];
     let mut headers = headers.as_object().unwrap().clone();
     headers.remove("WWW-Authenticate");

@@ -43,7 +43,9 @@ impl TestServer {
                 (Transport::Tls(Observer::default()), client_trusting(&[certificate]))
             }
         };
-        TestServer { server, transport, http: http.no_gzip().build().unwrap(), setup }
+        // A test sees the redirect, not where it leads.
+        let http = http.no_gzip().redirect(reqwest::redirect::Policy::none());
+        TestServer { server, transport, http: http.build().unwrap(), setup }
     }
 
     /// Where to send requests, without a path.

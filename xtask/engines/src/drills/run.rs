@@ -5,13 +5,17 @@ use super::faults::{Draw, FaultKind};
 use super::inject::Repair;
 use super::operator::{ACCOUNT, Operator, VALID_KEYS};
 use super::pool::Pool;
+use super::server::Server;
 use super::site::{GIVEN_UP_AFTER, Installation, Lacks, Site};
 use super::workload::{LIMITED, PER_MINUTE, Workload};
 use crate::traffic::table_of;
 use anyhow::Context;
+use futures::future::join_all;
 use history::event::{Beginning, What};
 use history::{Figures, Journal, Rule, Violation};
-use std::collections::BTreeMap;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -28,6 +32,9 @@ const WORKS: Duration = Duration::from_secs(2);
 
 /// How long lists may differ before the run gives up comparing them.
 const COMPARED_FOR: Duration = Duration::from_secs(8);
+
+/// How often each server is asked whether it is ready.
+const PROBE_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What is run.
 pub struct Plan {
@@ -142,7 +149,7 @@ async fn fail(site: &mut Site, plan: &Plan, workload: &Workload) -> anyhow::Resu
         };
         let repair = fault.inject(site, journal).await?;
         drop(resting);
-        recover(site, workload).await?;
+        recover(site, workload).await;
         match repair {
             Repair::None => {}
             Repair::Standby => site.databases.rebuild_standby().await?,
@@ -154,19 +161,42 @@ async fn fail(site: &mut Site, plan: &Plan, workload: &Workload) -> anyhow::Resu
 }
 
 /// Waits until all servers are ready and their lists agree, and notes when that is.
-async fn recover(site: &Site, workload: &Workload) -> anyhow::Result<()> {
-    let journal = &workload.journal;
-    let probes = site.servers.iter().map(async |server| {
+async fn recover(site: &Site, workload: &Workload) {
+    let (journal, ready) = (&workload.journal, RefCell::new(BTreeSet::new()));
+    let probes = site.servers.iter().map(|server| probe(server, journal, &ready));
+    let agreement = async {
         let began = Instant::now();
-        while began.elapsed() < GIVEN_UP_AFTER {
-            if server.is_ready().await {
-                journal.note(What::Ready { server: server.name.to_string() });
-                return;
-            }
-            sleep(Duration::from_millis(10)).await;
+        while ready.borrow().len() < site.servers.len() && began.elapsed() < GIVEN_UP_AFTER {
+            sleep(PROBE_INTERVAL).await;
         }
-    });
-    futures::future::join_all(probes).await;
+        compare(site, workload).await;
+    };
+    tokio::select! {
+        _ = join_all(probes) => {}
+        () = agreement => {}
+    }
+}
+
+/// Notes whenever a server becomes ready: one whose primary was replaced may be ready until it
+/// notices, and then again.
+async fn probe(
+    server: &Server,
+    journal: &Journal,
+    ready: &RefCell<BTreeSet<&'static str>>,
+) -> Infallible {
+    loop {
+        if !server.is_ready().await {
+            ready.borrow_mut().remove(server.name);
+        } else if ready.borrow_mut().insert(server.name) {
+            journal.note(What::Ready { server: server.name.to_string() });
+        }
+        sleep(PROBE_INTERVAL).await;
+    }
+}
+
+/// Compares the lists of all servers while nobody changes an order, until they agree.
+async fn compare(site: &Site, workload: &Workload) {
+    let journal = &workload.journal;
     let _resting = workload.pool.rest().await;
     let began = Instant::now();
     while began.elapsed() < COMPARED_FOR {
@@ -185,7 +215,6 @@ async fn recover(site: &Site, workload: &Workload) -> anyhow::Result<()> {
         }
         sleep(Duration::from_millis(20)).await;
     }
-    Ok(())
 }
 
 fn digest(list: &[u8]) -> String {

@@ -1,0 +1,92 @@
+//! `/llms.txt`: the document in short, with links, for language models. Its form is that of
+//! <https://llmstxt.org>.
+
+use serde_json::Value;
+use std::fmt::Write;
+use store_orders_api::errors::Code;
+
+/// The whole text.
+pub fn page(document: &Value) -> String {
+    let info = &document["info"];
+    let introduction = text(&info["description"]);
+    let summary = introduction.split("\n\n").next().unwrap_or_default();
+    let mut page = format!("# {}\n\n> {}\n\n", text(&info["title"]), one_line(summary));
+    let version = text(&info["version"]);
+    let _ = writeln!(
+        page,
+        "Version {version}. Every request needs a key, which the operator of the service issues: \
+         `Authorization: Bearer <API_KEY>`.\n"
+    );
+    for server in document["servers"].as_array().into_iter().flatten() {
+        let _ = write!(page, "- Base URL: `{}`", text(&server["url"]));
+        let _ = match server["description"].as_str() {
+            Some(description) => writeln!(page, " ({})", one_line(description)),
+            None => writeln!(page),
+        };
+    }
+    page.push_str(
+        "\n## Documents\n\n\
+         - [OpenAPI document](/openapi.json): the whole contract, for programs\n\
+         - [API reference](/docs): the same for people, with plans, limits and errors\n\
+         - [Changelog](/changelog): what changed in each version, also as a \
+         [feed](/changelog.atom)\n\n## Operations\n\n",
+    );
+    for line in operations(document) {
+        let _ = writeln!(page, "{line}");
+    }
+    page.push_str("\n## Errors\n\n");
+    for code in Code::ALL {
+        let (name, status) = (code.as_str(), code.status().as_u16());
+        let _ = writeln!(page, "- [{name}](/docs#error-{name}): {status}. {}", code.meaning());
+    }
+    page
+}
+
+/// A line for each operation, the deprecated ones last.
+fn operations(document: &Value) -> Vec<String> {
+    let paths = document["paths"].as_object().into_iter().flatten();
+    let operations = paths.flat_map(|(path, item)| {
+        let methods = item.as_object().into_iter().flatten();
+        methods.map(move |(method, operation)| (path, method.to_uppercase(), operation))
+    });
+    let line = |(path, method, operation): (&String, String, &Value)| {
+        let (id, tag) = (text(&operation["operationId"]), text(&operation["tags"][0]));
+        let (summary, description) = (text(&operation["summary"]), text(&operation["description"]));
+        format!(
+            "- [{id}](/docs#tag/{tag}/{method}{path}): `{method} {path}`. {summary}. {}",
+            one_line(description)
+        )
+    };
+    let (old, new): (Vec<_>, Vec<_>) =
+        operations.partition(|(_, _, operation)| operation["deprecated"] == true);
+    new.into_iter().chain(old).map(line).collect()
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_and_every_code_has_a_line() {
+        let document = store_orders_api::document::emitted().unwrap();
+        let page = page(&document);
+        assert!(page.starts_with("# Store Orders API\n\n> Lists and cancels the orders"), "{page}");
+        let lines: Vec<_> = page.lines().filter(|line| line.starts_with("- [")).collect();
+        assert_eq!(lines.len(), 3 + 3 + Code::ALL.len(), "{page}");
+        let begins = |start: &str| lines.iter().any(|line| line.starts_with(start));
+        assert!(begins("- [listOrders](/docs#tag/orders/GET/store/orders): `GET /store/orders`."));
+        assert!(begins("- [order_not_found](/docs#error-order_not_found): 404. There is no"));
+        assert!(
+            page.contains("- Base URL: `https://{host}/v1` (Production: accepts keys"),
+            "{page}"
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! A cache on a store that counts, fails and waits as a test says.
+
+use super::*;
+use crate::clock::{Clock, SystemClock};
+use crate::keys::ApiKey;
+use crate::store::sqlite::SqliteStore;
+use crate::store::{
+    Cancellation, CancelledBatch, NewKey, OrderChange, OrderCounts, OrdersVersion, PolledVersions,
+    Rotation, Structure, VersionCheck,
+};
+use chrono::DateTime;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use store_orders_api::plans::Plan;
+use store_orders_api::types::Pet;
+use tempfile::TempDir;
+
+/// A store that counts how often the keys were read and requests asked for the versions, and
+/// can be made to fail.
+struct Watched {
+    store: SqliteStore,
+    reads: AtomicUsize,
+    checks: AtomicUsize,
+    fails: AtomicBool,
+    /// When the versions were read last, and how long that takes.
+    asked: Mutex<Option<Instant>>,
+    takes: Duration,
+    _directory: TempDir,
+}
+
+impl Watched {
+    fn new(takes: Duration) -> Watched {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path()).unwrap();
+        store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();
+        let (reads, checks, fails, asked) = Default::default();
+        Watched { store, reads, checks, fails, asked, takes, _directory: directory }
+    }
+
+    fn issue(&self) -> ApiKey {
+        let environment = Environment::Production;
+        let new = NewKey { account: "acme", environment, expires_after: None };
+        self.store.issue_key(&new, 0).unwrap().key
+    }
+
+    fn failure(&self) -> Result<(), StoreError> {
+        match self.fails.load(Ordering::Relaxed) {
+            true => Err(StoreError::Refused("a test says so".to_string())),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Store for Watched {
+    fn check_versions(&self) -> Result<VersionCheck, StoreError> {
+        self.failure()?;
+        self.checks.fetch_add(1, Ordering::Relaxed);
+        self.store.check_versions()
+    }
+
+    fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
+        self.failure()?;
+        let polled = self.store.poll_versions();
+        *self.asked.lock() = Some(Instant::now());
+        std::thread::sleep(self.takes);
+        polled
+    }
+
+    fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        self.store.keys()
+    }
+
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
+        self.failure()?;
+        self.store.record_last_used(uses)
+    }
+
+    fn for_each_order_since(
+        &self,
+        _: OrdersVersion,
+        _: &mut dyn FnMut(OrderChange<'_>),
+    ) -> Result<OrdersVersion, StoreError> {
+        unreachable!()
+    }
+
+    fn cancel(&self, _: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
+        unreachable!()
+    }
+
+    fn pet(&self, _: i64) -> Result<Option<Pet>, StoreError> {
+        unreachable!()
+    }
+
+    fn count_orders(&self) -> Result<OrderCounts, StoreError> {
+        unreachable!()
+    }
+
+    fn quick_check(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError> {
+        unreachable!()
+    }
+
+    fn try_write(&self) -> Result<(), StoreError> {
+        unreachable!()
+    }
+}
+
+/// Whether the cache accepts each of these keys, presented at once; `None` if it cannot check it.
+fn accepts<const N: usize>(cache: &Arc<KeyCache>, keys: [&ApiKey; N]) -> [Option<bool>; N] {
+    let now = SystemClock::start().now();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let presented = keys.map(|key| {
+        let (cache, key) = (Arc::clone(cache), key.expose().to_string());
+        runtime.spawn(async move {
+            cache.find(key.as_bytes(), Environment::Production, now, |_| ()).await
+        })
+    });
+    presented.map(|found| runtime.block_on(found).unwrap().map(|found| found.is_ok()))
+}
+
+#[test]
+fn a_key_that_was_not_checked_for_a_second_is_refused() {
+    let store = Arc::new(Watched::new(Duration::ZERO));
+    let key = store.issue();
+    let mut cache = KeyCache::open(store.clone()).unwrap();
+    // Opened, and so refreshed, this much earlier.
+    let opened = cache.opened;
+    cache.opened = opened.checked_sub(STALE_AFTER + Duration::from_millis(1)).unwrap();
+    let cache = Arc::new(cache);
+    assert_eq!(accepts(&cache, [&key]), [None]);
+    store.fails.store(true, Ordering::Relaxed);
+    cache.refresh().unwrap_err();
+    assert_eq!(accepts(&cache, [&key]), [None]);
+    store.fails.store(false, Ordering::Relaxed);
+    cache.refresh().unwrap();
+    assert!(cache.is_current());
+    assert_eq!(STALE_AFTER, Duration::from_secs(1));
+}
+
+#[test]
+fn a_refresh_counts_from_when_it_began() {
+    let store = Arc::new(Watched::new(Duration::from_millis(20)));
+    let cache = Arc::new(KeyCache::open(store.clone()).unwrap());
+    cache.refresh().unwrap();
+    let asked = store.asked.lock().unwrap().duration_since(cache.opened).as_millis();
+    assert!(u128::from(cache.refreshed_at_ms.load(Ordering::Relaxed)) <= asked);
+}
+
+#[test]
+fn the_keys_are_read_again_only_after_a_change() {
+    let store = Arc::new(Watched::new(Duration::ZERO));
+    let first = store.issue();
+    let cache = Arc::new(KeyCache::open(store.clone()).unwrap());
+    let refreshed = || {
+        cache.refresh().unwrap();
+        store.reads.load(Ordering::Relaxed)
+    };
+    assert_eq!([refreshed(), refreshed()], [1, 1], "the version is the one that was read");
+    let second = store.issue();
+    assert_eq!([refreshed(), refreshed()], [2, 2]);
+    assert_eq!(accepts(&cache, [&first, &second]), [Some(true); 2]);
+    let key_id = &store.store.key_records().unwrap()[0].id;
+    let rotation = Rotation { key_id, overlap: Duration::ZERO };
+    store.store.rotate_key(rotation, 0).unwrap();
+    assert_eq!(refreshed(), 3);
+    assert_eq!(accepts(&cache, [&first, &second]), [Some(false), Some(true)]);
+}
+
+#[test]
+fn a_key_works_as_soon_as_it_was_issued() {
+    let store = Arc::new(Watched::new(Duration::ZERO));
+    let known = store.issue();
+    let cache = Arc::new(KeyCache::open(store.clone()).unwrap());
+    let counted = || [&store.reads, &store.checks].map(|count| count.load(Ordering::Relaxed));
+    assert_eq!(accepts(&cache, [&known]), [Some(true)]);
+    assert_eq!(counted(), [1, 0], "nobody asks for a known key");
+    let unknown = ApiKey::generate(Environment::Production);
+    assert_eq!(accepts(&cache, [&unknown; 3]), [Some(false); 3]);
+    assert_eq!(counted(), [1, 3], "rows are read only after a change");
+    let fresh = store.issue();
+    assert_eq!(accepts(&cache, [&unknown, &fresh, &fresh, &unknown]), {
+        [Some(false), Some(true), Some(true), Some(false)]
+    });
+    assert_eq!(store.reads.load(Ordering::Relaxed), 2, "all that wait share one reading");
+    assert_eq!(accepts(&cache, [&ApiKey::generate(Environment::Staging)]), [Some(false)]);
+    let fresh = store.issue();
+    store.fails.store(true, Ordering::Relaxed);
+    assert_eq!(accepts(&cache, [&known, &fresh]), [Some(true), None], "the store cannot say");
+}
+
+#[test]
+fn uses_that_could_not_be_recorded_are_recorded_later() {
+    let store = Arc::new(Watched::new(Duration::ZERO));
+    let key = store.issue();
+    let cache = Arc::new(KeyCache::open(store.clone()).unwrap());
+    store.fails.store(true, Ordering::Relaxed);
+    assert_eq!(accepts(&cache, [&key]), [Some(true)]);
+    cache.uses.lock().push((1, 7));
+    cache.record_uses().unwrap_err();
+    assert_eq!(cache.uses.lock().len(), 1, "one for each key");
+    store.fails.store(false, Ordering::Relaxed);
+    cache.record_uses().unwrap();
+    assert!(store.store.key_records().unwrap()[0].used_at > Some(7));
+}
