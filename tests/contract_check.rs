@@ -18,6 +18,7 @@ fn response(status: &str, headers: &str, body: &str) -> String {
 }
 
 const JSON: &str = "content-type: application/json\r\n";
+const LINK: &str = "link: </docs>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"\r\n";
 
 fn list(body: &str) -> String {
     response("200 OK", JSON, body)
@@ -58,7 +59,7 @@ const ORDER: &str = r#"{"id":1,"petId":7,"quantity":1,"complete":false}"#;
 
 #[tokio::test]
 async fn what_agrees_is_passed() {
-    let unauthorized = "www-authenticate: Bearer\r\n";
+    let unauthorized = format!("{LINK}www-authenticate: Bearer\r\n");
     let chunked = format!(
         "HTTP/1.1 200 OK\r\n{STAMPS}{JSON}transfer-encoding: chunked\r\n\r\n1\r\n[\r\n1\r\n]\r\n0\r\n\r\n"
     );
@@ -72,9 +73,9 @@ async fn what_agrees_is_passed() {
             format!("HTTP/1.1 200 OK\r\n{STAMPS}{JSON}content-length: 9\r\n\r\n"),
         ),
         (CANCEL, format!("HTTP/1.1 204 No Content\r\n{STAMPS}\r\n")),
-        (CANCEL, error("404 Not Found", "", "order_not_found", 404)),
-        ("GET /nowhere", error("404 Not Found", "", "not_found", 404)),
-        ("GET /v1/store/orders/", error("401 Unauthorized", unauthorized, "unauthorized", 401)),
+        (CANCEL, error("404 Not Found", LINK, "order_not_found", 404)),
+        ("GET /nowhere", error("404 Not Found", LINK, "not_found", 404)),
+        ("GET /v1/store/orders/", error("401 Unauthorized", &unauthorized, "unauthorized", 401)),
         (
             "PUT /v1/store/orders",
             error("405 No", "allow: GET, HEAD\r\n", "method_not_allowed", 405),
@@ -109,6 +110,7 @@ async fn what_breaks_the_contract_is_found() {
         (LIST, list("[]").replace("200 OK", "206 Part"), "listOrders documents no such status"),
         (LIST, error("404 Not Found", "", "not_found", 404), "documents no such status"),
         (CANCEL, error("404 Not Found", "", "pet_not_found", 404), "code \"pet_not_found\""),
+        (CANCEL, error("404 Not Found", "", "order_not_found", 404), "link is missing"),
         (CANCEL, error("409 No", "", "order_already_shipped", 400), "status 400"),
         (CANCEL, error("429 No", "", "key_banned", 429), "retry-after is missing"),
         (CANCEL, error("429 No", "retry-after: 0\r\n", "key_banned", 429), "retry-after: 0"),

@@ -1,5 +1,5 @@
-//! `cargo xtask browser`: tests the public pages in Chromium, at desktop and phone
-//! width, in light and dark mode, with the session in `tests/judges/browser`.
+//! `cargo xtask browser`: tests the public pages in Chromium, at the width of a desktop, a
+//! tablet and a phone, in light and dark mode, with the session in `tests/judges/browser`.
 
 use crate::Outcome;
 use crate::judge::{FIRST_ORDER, LiveServer, Tools, lines, output, output_lines};
@@ -11,14 +11,27 @@ use std::path::PathBuf;
 use testbed::Program;
 
 /// What the session can do, by its argument.
-const VIEWS: [&str; 5] = ["watch", "desktop-light", "desktop-dark", "phone-light", "phone-dark"];
+const VIEWS: [&str; 7] = [
+    "watch",
+    "faults",
+    "desktop-light",
+    "desktop-dark",
+    "tablet-light",
+    "phone-light",
+    "phone-dark",
+];
+
+/// The modules beside `session.ts`.
+const MODULES: [&str; 5] = ["api_document.ts", "faults.ts", "reading.ts", "until.ts", "watch.ts"];
 
 fn claim(view: &str) -> String {
     match view {
         "watch" => "console errors and requests to another server are detected".to_string(),
+        "faults" => "each fault that is planted in the pages is found".to_string(),
         view => format!(
             "{view}: keys, plans, operations, deprecation, headers, a request from the page, the \
-             changelog; no console error, no request to another server"
+             changelog; whole words, nothing cut, no finding of axe, open fields, badges, the \
+             addresses and the search of errors; no console error, no request to another server"
         ),
     }
 }
@@ -50,6 +63,11 @@ pub fn browse(
             .with_context(|| format!("cannot create {}", directory.display()))?;
     }
     let directory = tools.copy_typescript("browser")?;
+    for module in MODULES {
+        let source = tools.source("browser").join(module);
+        std::fs::copy(&source, directory.join(module))
+            .with_context(|| format!("cannot copy {}", source.display()))?;
+    }
     let errors = output_lines(&mut tools.compile_typescript(&directory))?;
     if !errors.is_empty() {
         bail!("the session does not compile\n{}", errors.join("\n"));

@@ -1,15 +1,14 @@
 // Goes through the public pages in Chromium as a reader does, in the view named by
-// the argument; `watch` instead tests the recording of requests and errors. Prints
-// what is wrong and exits with 1, or with 2 if the session could not start.
+// the argument; `watch` and `faults` instead test the session itself. Prints what is
+// wrong and exits with 1, or with 2 if the session could not start.
 
 import { chromium } from "playwright-core";
-import type {
-  Browser,
-  BrowserContext,
-  BrowserContextOptions,
-  Locator,
-  Page,
-} from "playwright-core";
+import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
+import type { ApiDocument, Operation } from "./api_document.js";
+import { faultsAreFound } from "./faults.js";
+import { CHECKS, contrast, drawn, accessible } from "./reading.js";
+import { STEP_TIMEOUT_MS, assert, until } from "./until.js";
+import { Watch, watchDetectsViolations } from "./watch.js";
 
 declare const process: {
   argv: string[];
@@ -17,9 +16,6 @@ declare const process: {
   exitCode: number;
   exit(code: number): never;
 };
-
-const STEP_TIMEOUT_MS = 30_000;
-const POLL_INTERVAL_MS = 50;
 
 // Root has no sandbox. The others keep the browser from sending requests of its own.
 const BROWSER_ARGUMENTS = [
@@ -33,12 +29,14 @@ const BROWSER_ARGUMENTS = [
   "--disable-sync",
 ];
 
-const DESKTOP = { viewport: { width: 1280, height: 900 } };
+const DESKTOP = { viewport: { width: 1440, height: 900 } };
+const TABLET = { viewport: { width: 768, height: 1024 }, isMobile: true, hasTouch: true };
 const PHONE = { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true };
 
 const VIEWS: Record<string, BrowserContextOptions> = {
   "desktop-light": { ...DESKTOP, colorScheme: "light" },
   "desktop-dark": { ...DESKTOP, colorScheme: "dark" },
+  "tablet-light": { ...TABLET, colorScheme: "light" },
   "phone-light": { ...PHONE, colorScheme: "light" },
   "phone-dark": { ...PHONE, colorScheme: "dark" },
 };
@@ -47,97 +45,6 @@ function setting(name: string): string {
   const value = process.env[name];
   if (value === undefined) throw new Error(`${name} is not set`);
   return value;
-}
-
-function assert(holds: boolean, otherwise: string): asserts holds {
-  if (!holds) throw new Error(otherwise);
-}
-
-async function until(holds: () => Promise<boolean>, otherwise: () => string): Promise<void> {
-  const deadline = Date.now() + STEP_TIMEOUT_MS;
-  while (!(await holds())) {
-    assert(Date.now() < deadline, otherwise());
-    await new Promise((resolve) => setTimeout(resolve, POLL_INTERVAL_MS));
-  }
-}
-
-/** Records the requests and console errors of every page and worker of a context. */
-class Watch {
-  private readonly requests: string[] = [];
-  private readonly errors: string[] = [];
-
-  static async start(context: BrowserContext, page: Page): Promise<Watch> {
-    const watch = new Watch();
-    context.on("request", (request) => watch.requests.push(request.url()));
-    page.on("websocket", (socket) => watch.requests.push(socket.url()));
-    context.on("console", (message) => {
-      if (message.type() === "error") watch.errors.push(message.text());
-    });
-    context.on("weberror", (error) => watch.errors.push(error.error().message));
-    // Playwright has no event for this one.
-    const devtools = await context.newCDPSession(page);
-    devtools.on("Network.webTransportCreated", (event) => watch.requests.push(event.url));
-    await devtools.send("Network.enable");
-    return watch;
-  }
-
-  findings(origin: string): string[] {
-    const own = (url: string) => url.startsWith(`${origin}/`);
-    // None of these leaves the browser; chrome: is its own empty page.
-    const local = (url: string) => /^(data|blob|chrome|about):/.test(url);
-    const foreign = this.requests.filter((url) => !own(url) && !local(url));
-    return [
-      ...foreign.map((url) => `a request to another server: ${url}`),
-      ...this.errors.map((error) => `console: ${error}`),
-      ...(this.requests.some(own) ? [] : ["no request was recorded: nothing was watched"]),
-    ];
-  }
-}
-
-// Findings, each with a script that must cause it: a watch that records nothing has
-// no findings either. Nothing listens on port 9.
-const VIOLATIONS: [string, string][] = [
-  ["server: http://127.0.0.1:9/image", "new Image().src = 'http://127.0.0.1:9/image'"],
-  ["server: http://127.0.0.1:9/fetch", "fetch('http://127.0.0.1:9/fetch').catch(() => {})"],
-  ["server: ws://127.0.0.1:9/socket", "new WebSocket('ws://127.0.0.1:9/socket')"],
-  [
-    "server: https://127.0.0.1:9/transport",
-    "new WebTransport('https://127.0.0.1:9/transport').ready.catch(() => {})",
-  ],
-  ["console: an error", "console.error('an error')"],
-  ["console: an exception", "setTimeout(() => { throw new Error('an exception'); })"],
-];
-const BLOCKED: [string, string] = [
-  "violates the following Content Security Policy",
-  "fetch('http://127.0.0.1:9/blocked').catch(() => {})",
-];
-
-async function watchDetectsViolations(browser: Browser, origin: string): Promise<void> {
-  for (const [finding, script] of [...VIOLATIONS, BLOCKED]) {
-    // The page's own policy would block the other requests before they are sent.
-    const context = await browser.newContext({ bypassCSP: finding !== BLOCKED[0] });
-    const page = await context.newPage();
-    const watch = await Watch.start(context, page);
-    await page.goto(`${origin}/changelog`);
-    await page.evaluate(`{ ${script}; }`);
-    const found = () => watch.findings(origin);
-    await until(
-      async () => found().some((text) => text.includes(finding)),
-      () => `${script} is not recorded, only: ${found().join("; ")}`,
-    );
-    await context.close();
-  }
-}
-
-interface Operation {
-  summary: string;
-  responses: Record<string, { description?: string }>;
-}
-
-/** The parts of the document that the page must show. */
-interface ApiDocument {
-  info: { title: string; description: string };
-  paths: Record<string, Record<string, Operation>>;
 }
 
 /** A reader's way through the pages, in one view. */
@@ -162,14 +69,21 @@ class Tour {
     await this.heading(this.document.info.title);
     await this.page.goto(`${this.origin}/changelog`);
     await this.heading("Changelog");
+    none(await accessible(this.page, this.document));
     await this.picture("changelog");
+    await this.page.goto(`${this.origin}/docs`);
+    await drawn(this.page, this.document);
+    const findings: string[] = [];
+    for (const check of CHECKS) findings.push(...(await check(this.page, this.document)));
+    none(findings);
   }
 
   /** How to get a key, and what each plan allows. */
   private async introduction(): Promise<void> {
     await this.page.goto(`${this.origin}/docs`);
     const headings = this.document.info.description.matchAll(/^#+ (.+)$/gm);
-    await reads(this.page.locator("body"), ...Array.from(headings, ([, heading]) => heading!));
+    const texts = Array.from(headings, ([, heading]) => heading!.replaceAll("*", ""));
+    await reads(this.page.locator("body"), ...texts);
     await reads(this.page.locator("body"), "The operator of the service issues keys", "sto_live_");
     const plans = ["Free", "Pro", "Business", "100,000", "Enterprise", "Retry-After"];
     await reads(this.page.locator("body"), ...plans);
@@ -188,9 +102,7 @@ class Tour {
     const [list, listed] = await this.operation("orders", "GET", "/store/orders");
     await reads(list, "429", "Test Request");
     await this.picture("operation");
-    await click(list.getByRole("button", { name: listed.responses["200"]!.description! }));
-    await click(list.getByText("Headers", { exact: true }));
-    await reads(list, "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset");
+    await reads(list, listed.responses["200"]!.description!, "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset");
   }
 
   /** Opens the section of an operation. */
@@ -212,6 +124,7 @@ class Tour {
     await this.page.keyboard.type(key);
     await click(this.client.getByRole("button", { name: "Send get request" }));
     await reads(this.client, "200 OK", '"id"', setting("FIRST_ORDER"), '"complete"');
+    none(await contrast(this.page, this.document));
     await this.picture("answer");
     // The page must not keep the key.
     await this.page.goto("about:blank");
@@ -236,7 +149,7 @@ class Tour {
       canvas.fillRect(0, 0, 1, 1);
       const [red, green, blue] = canvas.getImageData(0, 0, 1, 1).data as unknown as number[];
       return [
-        document.documentElement.scrollWidth - innerWidth,
+        document.documentElement.scrollWidth - document.documentElement.clientWidth,
         (red! + green! + blue!) / (3 * 255),
       ] as const;
     });
@@ -254,6 +167,10 @@ class Tour {
   }
 }
 
+function none(findings: string[]): void {
+  assert(findings.length === 0, findings.join("\n"));
+}
+
 /** Waits until the element shows all texts. */
 async function reads(element: Locator, ...texts: string[]): Promise<void> {
   for (const text of texts) {
@@ -269,7 +186,7 @@ async function click(control: Locator): Promise<void> {
   await control.filter({ visible: true }).first().click();
 }
 
-async function tour(browser: Browser, view: string, origin: string): Promise<void> {
+async function tour(browser: Browser, view: string, document: ApiDocument): Promise<void> {
   const options = VIEWS[view];
   assert(options !== undefined, `there is no view ${view}`);
   const context = await browser.newContext(options);
@@ -278,12 +195,11 @@ async function tour(browser: Browser, view: string, origin: string): Promise<voi
   const watch = await Watch.start(context, page);
   const findings: string[] = [];
   const add = (error: unknown) => findings.push(String(error));
-  const document: ApiDocument = await (await fetch(`${origin}/openapi.json`)).json();
   await new Tour(page, view, origin, document).run(setting("KEY")).catch(add);
   // What was recorded up to a failure explains it.
   findings.push(...watch.findings(origin));
   await context.close();
-  assert(findings.length === 0, findings.join("\n"));
+  none(findings);
 }
 
 const view = process.argv[2] ?? "";
@@ -294,8 +210,11 @@ const browser = await chromium.launch(launch).catch((error) => {
   return process.exit(2);
 });
 try {
+  const document: ApiDocument = await (await fetch(`${origin}/openapi.json`)).json();
   if (view === "watch") await watchDetectsViolations(browser, origin);
-  else await tour(browser, view, origin);
+  else if (view === "faults") {
+    await faultsAreFound(browser, VIEWS["phone-light"]!, origin, document);
+  } else await tour(browser, view, document);
 } catch (error) {
   console.log((error as Error).message);
   process.exitCode = 1;

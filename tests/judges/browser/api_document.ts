@@ -1,0 +1,33 @@
+// The parts of the API document that the reference must show.
+
+export interface Operation {
+  summary: string;
+  deprecated?: boolean;
+  responses: Record<string, { $ref?: string; description?: string }>;
+  "x-scalar-stability": string;
+}
+
+export interface Schema {
+  properties: Record<string, { "x-extensible-enum"?: string[] }>;
+}
+
+export interface ApiDocument {
+  info: { title: string; description: string };
+  tags: { name: string; "x-displayName": string }[];
+  paths: Record<string, Record<string, Operation & { tags: string[] }>>;
+  components: { schemas: Record<string, Schema> };
+}
+
+/** Every operation, with the part of its address after `#tag/`. */
+export function operations(document: ApiDocument): [string, Operation][] {
+  return Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): [string, Operation] => [
+      `${operation.tags[0]}/${method.toUpperCase()}${path}`,
+      operation,
+    ]),
+  );
+}
+
+export function errorCodes(document: ApiDocument): string[] {
+  return document.components.schemas["Error"]!.properties["code"]!["x-extensible-enum"]!;
+}

@@ -1,0 +1,227 @@
+// Whether the reference reads well: each check has findings, or none. The page is at
+// `/docs` and drawn.
+
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { errorCodes, operations } from "./api_document.js";
+import type { ApiDocument } from "./api_document.js";
+import { soon, until } from "./until.js";
+
+export type Check = (page: Page, api: ApiDocument) => Promise<string[]>;
+
+const REACTION_TIMEOUT_MS = 10_000;
+const SCROLL_MS = 50;
+/** Where the page goes to, on a phone too, where there are two headers. */
+const BELOW_HEADERS = 250;
+
+/** Waits until all is drawn, which each part is when it is first near the window. */
+export async function drawn(page: Page, api: ApiDocument): Promise<void> {
+  const last = Object.keys(api.components.schemas).at(-1);
+  await page.locator(`[id="api/models/${last}"]`).waitFor();
+  let top = 0;
+  await until(
+    async () => {
+      await page.waitForTimeout(SCROLL_MS);
+      const next = await page.evaluate((top) => {
+        scrollTo({ top, behavior: "instant" });
+        return top + innerHeight / 2;
+      }, top);
+      const ended = await page.evaluate(
+        () => scrollY + innerHeight + 1 >= document.documentElement.scrollHeight,
+      );
+      top = next;
+      return ended;
+    },
+    () => "the page does not end",
+  );
+  await page.evaluate(() => scrollTo({ top: 0, behavior: "instant" }));
+}
+
+/** Words in tables and headings, and codes, are on one line each. */
+export const wholeWords: Check = (page) =>
+  page.evaluate(() => {
+    const lines = (rects: DOMRectList) =>
+      new Set(Array.from(rects, (rect) => Math.round(rect.top))).size;
+    const shown = (element: Element) => element.checkVisibility();
+    const found: string[] = [];
+    for (const cell of document.querySelectorAll("#reference .markdown :is(td, th, h2, h3)")) {
+      const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+      for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+        // A line may end behind a hyphen.
+        for (const word of node.textContent!.matchAll(/[^\s-]+-?/g)) {
+          const range = document.createRange();
+          range.setStart(node, word.index);
+          range.setEnd(node, word.index + word[0].length);
+          if (shown(cell) && lines(range.getClientRects()) > 1) found.push(word[0]);
+        }
+      }
+    }
+    for (const code of document.querySelectorAll("#reference .markdown :not(pre) > code")) {
+      if (shown(code) && lines(code.getClientRects()) > 1) found.push(code.textContent!);
+    }
+    return found.map((word) => `${word} is broken`);
+  });
+
+/** Nothing is wider than the window or than what holds it. */
+export const nothingCut: Check = (page) =>
+  page.evaluate(() => {
+    // Not innerWidth, which a phone makes wider when the page is.
+    const { clientWidth, scrollWidth } = document.documentElement;
+    const wider = scrollWidth - clientWidth;
+    const found = wider > 0 ? [`the page is ${wider} pixels wider than the window`] : [];
+    const scrolls = (element: Element) =>
+      element.closest("table, pre") !== null || element.closest(".custom-scroll") !== null;
+    for (const part of document.querySelectorAll("#reference .markdown *")) {
+      const beyond = part.getBoundingClientRect().right > clientWidth;
+      if (beyond && !scrolls(part)) found.push(`${part.textContent} goes beyond the window`);
+    }
+    const commands = Array.from(document.querySelectorAll("#reference pre"));
+    const curls = commands.filter((pre) => /^\s*curl\b/.test(pre.textContent!));
+    if (curls.length < 2) found.push("there are no curl commands");
+    for (const curl of curls) {
+      for (const part of [curl, ...curl.querySelectorAll("*")]) {
+        if (part.getBoundingClientRect().right > curl.parentElement!.getBoundingClientRect().right)
+          found.push(`a command is cut: ${part.textContent}`);
+      }
+    }
+    return found;
+  });
+
+/** axe finds nothing: contrast above all. */
+export const accessible: Check = async (page) => {
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(
+    () => (window as unknown as { axe: typeof axe }).axe.run(document),
+  );
+  return violations.flatMap((violation) =>
+    violation.nodes.map((node) => `${violation.id}: ${node.html} ${node.failureSummary}`),
+  );
+};
+
+/** The same of contrast alone, where the rest is Scalar's own. */
+export const contrast: Check = async (page, api) =>
+  (await accessible(page, api)).filter((finding) => finding.startsWith("color-contrast"));
+
+/** Each operation has a badge with its stability. */
+export const badges: Check = async (page, api) => {
+  const found: string[] = [];
+  for (const [address, operation] of operations(api)) {
+    const stability = operation.deprecated ? "deprecated" : operation["x-scalar-stability"];
+    const badge = page.locator(`[id="api/tag/${address}"] [class*=badge]:visible`);
+    const texts = await badge.allInnerTexts();
+    if (!texts.some((text) => text.trim().toLowerCase() === stability))
+      found.push(`${address} has no badge ${stability}`);
+  }
+  return found;
+};
+
+/** The changelog has a link at the top, and its feed one for programs. */
+export const changelogLinks: Check = async (page) => {
+  const found: string[] = [];
+  const link = page.locator('a[href="/changelog"]:visible').first();
+  const box = (await link.count()) > 0 ? await link.boundingBox() : null;
+  if (box === null || box.y > 100) found.push("no link to the changelog at the top");
+  const problem = await page.evaluate(async () => {
+    const link = 'link[rel="alternate"][type="application/atom+xml"]';
+    const href = document.querySelector(link)?.getAttribute("href");
+    if (!href) return "no link to the feed";
+    const text = await (await fetch(href)).text();
+    const feed = new DOMParser().parseFromString(text, "application/xml");
+    const parses = feed.querySelector("parsererror") === null && feed.querySelector("entry");
+    return parses ? "" : "the feed does not parse";
+  });
+  return problem ? [...found, problem] : found;
+};
+
+/** The tags have the names that are for people. */
+export const tagNames: Check = async (page, api) => {
+  const found: string[] = [];
+  for (const tag of api.tags) {
+    const heading = page.locator(`[id="api/tag/${tag.name}"]`).getByRole("heading").first();
+    const text = (await heading.innerText()).trim();
+    if (text !== tag["x-displayName"] || !/^\p{Lu}/u.test(text))
+      found.push(`the heading of the tag ${tag.name} is ${text}`);
+  }
+  return found;
+};
+
+/** The fields of responses and models are seen without a click. */
+export const openFields: Check = async (page, api) => {
+  const found: string[] = [];
+  for (const [address, operation] of operations(api)) {
+    const section = page.locator(`[id="api/tag/${address}"]`);
+    const text = await section.innerText();
+    const statuses = Object.keys(operation.responses);
+    const errors = statuses.filter((status) => !status.startsWith("2")).length;
+    const count = (word: RegExp) => Array.from(text.matchAll(word)).length;
+    if (count(/^X-RateLimit-Reset\b/gm) < statuses.length || count(/^message\b/gm) < errors)
+      found.push(`the responses of ${address} are closed`);
+  }
+  for (const [name, schema] of Object.entries(api.components.schemas)) {
+    const model = page.locator(`[id="api/models/${name}-content"]:visible`);
+    const text = (await model.allInnerTexts()).join();
+    const missing = Object.keys(schema.properties).filter((field) => !text.includes(field));
+    if (missing.length > 0) found.push(`the model ${name} is closed: ${missing.join(", ")}`);
+  }
+  return found;
+};
+
+/** The address of each error leads to its row. */
+export const errorAddresses: Check = async (page, api) => {
+  const codes = errorCodes(api);
+  const found = await page.evaluate(
+    (codes) => codes.filter((code) => document.getElementById(`api/error-${code}`) === null),
+    codes,
+  );
+  const missing = found.map((code) => `${code} has no address`);
+  const code = codes.at(-1)!;
+  const url = page.url().split("#")[0];
+  // A new page, as from a link in a mail; the same page would not be loaded again.
+  await page.goto("about:blank");
+  await page.goto(`${url}#error-${code}`);
+  const row = page.getByRole("heading", { name: code });
+  const landed = await soon(async () => {
+    const top = (await row.boundingBox())?.y ?? -1;
+    return top > 0 && top < BELOW_HEADERS;
+  }, REACTION_TIMEOUT_MS);
+  return landed ? missing : [...missing, `the address of ${code} does not scroll to it`];
+};
+
+/** The search finds an error by its code, and goes there. */
+export const searchFinds: Check = async (page, api) => {
+  const code = errorCodes(api).find((code) => code.split("_").length > 2)!;
+  await page.keyboard.press("Control+k");
+  const field = page.getByPlaceholder("Search").last();
+  if (!(await soon(() => field.isVisible(), REACTION_TIMEOUT_MS))) return ["no search opens"];
+  await field.fill(code);
+  const first = page.getByRole("option").first();
+  const text = async () => ((await first.count()) > 0 ? await first.innerText() : "");
+  const isFirst = await soon(async () => (await text()).includes(code), REACTION_TIMEOUT_MS);
+  if (!isFirst) return [`the search finds for ${code}: ${(await text()).replace(/\s+/g, " ")}`];
+  const faults = await contrast(page, api);
+  await first.click();
+  const isThere = async () => page.url().endsWith(`#error-${code}`);
+  if (await soon(isThere, REACTION_TIMEOUT_MS)) return faults;
+  return [...faults, `the search leads to ${page.url()}`];
+};
+
+/** The address with a slash at its end leads to the page. */
+export const redirects: Check = async (page) => {
+  const origin = new URL(page.url()).origin;
+  await page.goto(`${origin}/docs/`);
+  return page.url() === `${origin}/docs` ? [] : [`/docs/ leads to ${page.url()}`];
+};
+
+/** In this order: the last ones leave the page. */
+export const CHECKS: Check[] = [
+  wholeWords,
+  nothingCut,
+  accessible,
+  badges,
+  changelogLinks,
+  tagNames,
+  openFields,
+  searchFinds,
+  errorAddresses,
+  redirects,
+];
