@@ -1,10 +1,11 @@
 //! Redis servers: found, started on free ports as children, stopped by their ids.
 
 use crate::child_process::{ChildProcess, Signal};
+use crate::free_address;
 use crate::unprivileged::unprivileged;
 use anyhow::{Context, bail};
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -80,7 +81,7 @@ impl InstalledRedis {
             // An empty value is one too.
             arguments.extend(value.split(' ').map(str::to_string));
         }
-        let port = free_port()?;
+        let port = free_address()?.port();
         arguments.extend(["--port".to_string(), port.to_string()]);
         let (installed, directory) = (self.clone(), self.directory_in(parent)?);
         Place { installed, directory, port, arguments }.run()
@@ -95,7 +96,7 @@ impl InstalledRedis {
         quorum: usize,
         lines: &[&str],
     ) -> anyhow::Result<Redis> {
-        let (directory, port) = (self.directory()?, free_port()?);
+        let (directory, port) = (self.directory()?, free_address()?.port());
         // It writes what it learns into the file.
         let file = directory.path().join("sentinel.conf");
         let settings = SENTINEL_SETTINGS.replace("SERVICE", service);
@@ -123,11 +124,6 @@ impl InstalledRedis {
         let Some((user, group)) = self.account else { return Ok(()) };
         Ok(chown(path, Some(user), Some(group))?)
     }
-}
-
-/// A port that is free for now.
-pub fn free_port() -> anyhow::Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
 /// Where a server keeps its data, and how it is started.

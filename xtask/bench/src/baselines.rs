@@ -11,11 +11,11 @@ use dropshot::{
 };
 use http::{HeaderValue, Method, Response, header};
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use testbed::ChildProcess;
+use testbed::{ChildProcess, free_address};
 
 /// The path of the files; as many segments as the list's path has.
 pub const BASE: &str = "/v1/store/";
@@ -107,10 +107,9 @@ pub fn start_nginx(prefix: &Path, files: &[PathBuf]) -> anyhow::Result<MeasuredS
         let name = file.file_name().context("a file needs a name")?;
         std::fs::hard_link(file, served.join(name))?;
     }
-    let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-    let address = SocketAddr::from(([127, 0, 0, 1], port));
+    let address = free_address()?;
     let configuration = prefix.join("nginx.conf");
-    std::fs::write(&configuration, nginx_configuration(prefix, port))?;
+    std::fs::write(&configuration, nginx_configuration(prefix, address.port()))?;
     let mut command = Command::new(program);
     command.arg("-p").arg(prefix).arg("-c").arg(&configuration).args(["-e", "stderr"]);
     command.stdin(Stdio::null()).stdout(Stdio::null());

@@ -5,7 +5,7 @@
 
 use crate::archive::{Entry, gzip, sha256, tar};
 use crate::checkout::Checkout;
-use crate::release::Parts;
+use crate::parts::Parts;
 use serde_json::{Map, Value, json};
 
 /// Where the program is.

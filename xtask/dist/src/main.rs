@@ -13,6 +13,7 @@ mod elf;
 mod image;
 mod licences;
 mod papers;
+mod parts;
 mod release;
 mod sbom;
 mod target;

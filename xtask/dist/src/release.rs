@@ -2,6 +2,7 @@
 
 use crate::archive::{Entry, gzip, sha256, tar};
 use crate::checkout::Checkout;
+use crate::parts::Parts;
 use crate::target::Target;
 use crate::{compose, crates, elf, image, licences, papers, sbom};
 use anyhow::Context;
@@ -9,20 +10,6 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use testbed::Program;
-
-/// What a release is made of.
-pub struct Parts {
-    /// The version of the program.
-    pub version: String,
-    /// The machine it is for.
-    pub target: Target,
-    /// The program.
-    pub program: Vec<u8>,
-    /// The program's own licence.
-    pub licence: Vec<u8>,
-    /// The licences of what it contains.
-    pub licences: String,
-}
 
 /// The files of a release.
 pub struct Release {

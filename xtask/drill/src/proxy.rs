@@ -3,11 +3,11 @@
 
 use anyhow::{Context, bail};
 use reqwest::{Client, StatusCode};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use testbed::{ChildProcess, DataDir, Key, Program, Report, ServerProcess, Signal};
+use testbed::{ChildProcess, DataDir, Key, Program, Report, ServerProcess, Signal, free_address};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
@@ -95,8 +95,7 @@ impl Nginx {
         let made = rcgen::generate_simple_self_signed(["localhost".to_string()])?;
         std::fs::write(prefix.join("cert.pem"), made.cert.pem())?;
         std::fs::write(prefix.join("key.pem"), made.signing_key.serialize_pem())?;
-        let free = || TcpListener::bind("127.0.0.1:0")?.local_addr();
-        let (address, plain) = (free()?, free()?);
+        let (address, plain) = (free_address()?, free_address()?);
         let mut configuration = program.run(&["nginx-conf"])?.success()?;
         let path = prefix.display();
         let upstream: String = servers

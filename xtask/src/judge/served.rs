@@ -6,7 +6,7 @@ use super::page::page;
 use super::server::LiveServer;
 use super::setup::Setup;
 use super::tools::output_lines;
-use std::net::TcpListener;
+use testbed::free_address;
 
 /// Settings of an operator.
 const SETTINGS: [&str; 10] = [
@@ -60,7 +60,7 @@ pub(super) fn documents(setup: &Setup) -> anyhow::Result<Vec<String>> {
 /// address; the client lists orders there without another setting.
 pub(super) fn client(setup: &Setup) -> anyhow::Result<Vec<String>> {
     // The server's own address is a setting, so the port must be known before it starts.
-    let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
+    let address = free_address()?.to_string();
     let url = format!("http://{address}/v1");
     let flags = ["--listen", &address, "--production-url", &url];
     let server = LiveServer::start_with(&setup.program, &flags)?;

@@ -2,9 +2,9 @@
 
 use super::{DATABASE, Installed, Postgres, USER};
 use crate::child_process::ChildProcess;
+use crate::free_address;
 use crate::relay::Relay;
 use anyhow::{Context, bail};
-use std::net::TcpListener;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -124,7 +124,7 @@ impl Cluster {
 
     /// Starts the server of this data directory on a free port.
     pub async fn start(&self, name: &str, settings: &[(&str, &str)]) -> anyhow::Result<Postgres> {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let port = free_address()?.port();
         self.start_at(name, port, settings).await
     }
 

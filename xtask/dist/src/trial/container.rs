@@ -45,8 +45,8 @@ impl Isolation {
         }
         bail!(
             "a new root directory needs root with chroot (coreutils), or user namespaces with \
-             unshare (util-linux 2.38 or later): run it as root, or allow \
-             kernel.unprivileged_userns_clone"
+             unshare (util-linux 2.38 or later): run it as root, or on Ubuntu set \
+             kernel.apparmor_restrict_unprivileged_userns to 0"
         )
     }
 }

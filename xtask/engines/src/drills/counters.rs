@@ -5,6 +5,7 @@ use redis::Client;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use testbed::redis::{InstalledRedis, Redis};
+use testbed::relay::Relay;
 use tokio::task::block_in_place;
 
 /// How long a replica may take to have everything.
@@ -15,6 +16,8 @@ pub struct Counters {
     /// The primary first; `None` while it does not run.
     primary: Option<Redis>,
     replica: Option<Redis>,
+    /// The network between both.
+    pub link: Relay,
 }
 
 impl Counters {
@@ -22,7 +25,8 @@ impl Counters {
     pub async fn start(installed: &InstalledRedis, directory: &Path) -> anyhow::Result<Counters> {
         let start = || installed.start_in(directory, &[]);
         let (primary, replica) = block_in_place(|| anyhow::Ok((start()?, start()?)))?;
-        let counters = Counters { primary: Some(primary), replica: Some(replica) };
+        let link = Relay::to(primary.port()).await?;
+        let counters = Counters { primary: Some(primary), replica: Some(replica), link };
         counters.follow().await?;
         Ok(counters)
     }
@@ -58,8 +62,8 @@ impl Counters {
     /// Has the replica follow the primary, and waits until it has everything.
     pub async fn follow(&self) -> anyhow::Result<()> {
         let replica = self.replica.as_ref().context("there is no replica")?;
-        let port = self.primary()?.port().to_string();
-        command(replica, &["REPLICAOF", "127.0.0.1", &port]).await?;
+        self.link.retarget(self.primary()?.port());
+        command(replica, &["REPLICAOF", "127.0.0.1", &self.link.port.to_string()]).await?;
         let began = Instant::now();
         loop {
             let mut connection = connection(replica).await?;

@@ -46,6 +46,10 @@ pub enum FaultKind {
     StoreReset,
     /// Connections to PostgreSQL end when a COMMIT is answered
     StoreCutAtCommit,
+    /// The network between the operator's commands and PostgreSQL is silent
+    CommandsCut,
+    /// Connections of the operator's commands end when a COMMIT is answered
+    CommandsCutAtCommit,
     /// kill -9 of Redis, which is started again
     RedisKill,
     /// Redis is suspended (SIGSTOP)
@@ -54,6 +58,8 @@ pub enum FaultKind {
     RedisPromote,
     /// Redis is emptied: servers must notice
     RedisEmptied,
+    /// The network between Redis and its replica is silent
+    RedisLinkCut,
     /// The network to Redis is silent
     RedisCut,
     /// The network to Redis delivers late

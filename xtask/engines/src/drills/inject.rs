@@ -116,9 +116,7 @@ impl Fault {
                 site.databases.standby()?.signal_all(Signal::CONT)?;
             }
             FaultKind::StandbyCut => {
-                site.databases.link.set(relay::Fault::Silent);
-                sleep(lasts).await;
-                site.databases.link.set(relay::Fault::None);
+                disturb([&site.databases.link], relay::Fault::Silent, lasts).await;
             }
             FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
                 self.promote(site).await?;
@@ -143,6 +141,15 @@ impl Fault {
                 let before = lost(site).await?;
                 site.counters.empty().await?;
                 note_loss(site, before, journal).await?;
+            }
+            FaultKind::CommandsCut => {
+                disturb(&site.to_commands, relay::Fault::Silent, lasts).await;
+            }
+            FaultKind::CommandsCutAtCommit => {
+                disturb(&site.to_commands, relay::Fault::CutAtCommit, lasts).await;
+            }
+            FaultKind::RedisLinkCut => {
+                disturb([&site.counters.link], relay::Fault::Silent, lasts).await;
             }
             _ => self.disturb_networks(site, number).await,
         }
@@ -191,7 +198,7 @@ impl Fault {
     }
 
     async fn disturb_networks(&self, site: &Site, number: usize) {
-        use relay::Fault::{CutAtCommit, Delay, NoAnswers, None, Reset, Silent};
+        use relay::Fault::{CutAtCommit, Delay, NoAnswers, Reset, Silent};
         type Relays = fn(&Server) -> Vec<&Relay>;
         let to_clients: Relays = |server| vec![&server.to_clients];
         let to_store: Relays = |server| server.to_store.iter().collect();
@@ -217,15 +224,22 @@ impl Fault {
         let strikes_all = self.strikes_all && !is_between_clients;
         let is_struck = |other: usize| strikes_all || other == number;
         let numbered = site.servers.iter().enumerate();
-        let struck: Vec<&Server> =
-            numbered.filter(|(other, _)| is_struck(*other)).map(|(_, server)| server).collect();
-        let set = |fault| {
-            struck.iter().flat_map(|server| relays(server)).for_each(|relay| relay.set(fault));
-        };
-        set(fault);
-        sleep(self.lasts).await;
-        set(None);
+        let struck = numbered.filter(|(other, _)| is_struck(*other));
+        let struck: Vec<&Relay> = struck.flat_map(|(_, server)| relays(server)).collect();
+        disturb(struck, fault, self.lasts).await;
     }
+}
+
+/// These networks do this for so long.
+async fn disturb<'a>(
+    relays: impl IntoIterator<Item = &'a Relay>,
+    fault: relay::Fault,
+    lasts: Duration,
+) {
+    let relays: Vec<&Relay> = relays.into_iter().collect();
+    relays.iter().for_each(|relay| relay.set(fault));
+    sleep(lasts).await;
+    relays.iter().for_each(|relay| relay.set(relay::Fault::None));
 }
 
 /// How often each server noticed lost counts.

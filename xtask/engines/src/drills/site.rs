@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use testbed::postgres::Installed;
 use testbed::redis::InstalledRedis;
-use testbed::relay;
+use testbed::relay::{self, Relay};
 use testbed::{DataDir, Preload, Program};
 use tokio::task::block_in_place;
 
@@ -57,6 +57,8 @@ pub struct Site {
     pub servers: Vec<Server>,
     /// The operator's commands.
     pub operator: Arc<DataDir>,
+    /// The networks between them and each node of PostgreSQL.
+    pub to_commands: [Relay; 2],
     /// The wall clock of each server.
     pub clocks: Vec<Preload>,
     root: TempDir,
@@ -114,7 +116,9 @@ impl Site {
             databases.execute(NO_TIMELINES).await?;
         }
         let query = if lacks.timelines { HIDDEN } else { "" };
-        let url = url_of(databases.ports()) + query;
+        let [one, other] = databases.ports();
+        let to_commands = [Relay::to(one).await?, Relay::to(other).await?];
+        let url = url_of(to_commands.each_ref().map(|relay| relay.port)) + query;
         let data = root.path().join("operator");
         let operator = Arc::new(DataDir::beside(&installation.program, &data, &url));
         block_in_place(|| {
@@ -134,7 +138,7 @@ impl Site {
             servers.push(server);
             clocks.push(Preload::wall_clock()?);
         }
-        Ok(Site { databases, counters, servers, operator, clocks, root })
+        Ok(Site { databases, counters, servers, operator, to_commands, clocks, root })
     }
 
     /// Starts this server, again if it finds no primary in time, as a supervisor does.

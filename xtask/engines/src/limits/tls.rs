@@ -4,8 +4,8 @@ use super::clients::{admit, free, limiter_at, request};
 use crate::authority::Authority;
 use store_orders::config::LimitsLost;
 use store_orders::limits::Decision;
-use testbed::Report;
-use testbed::redis::{InstalledRedis, free_port};
+use testbed::redis::InstalledRedis;
+use testbed::{Report, free_address};
 
 /// Runs it.
 pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Result<()> {
@@ -24,7 +24,7 @@ pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Res
     let own = format!("sslcert={}&sslkey={}", path("client.pem"), path("client.key"));
     let mut tried = 0;
     for asks_for_certificates in [false, true] {
-        let port = free_port()?;
+        let port = free_address()?.port();
         let _server = installed.start(&[
             ("tls-port", &port.to_string()),
             ("tls-cert-file", &path("server.pem")),
