@@ -135,11 +135,11 @@ impl HealthUrl {
         }
         let mut connection = connection?;
         connection.set_write_timeout(Some(left()?))?;
-        write!(
-            connection,
-            "GET {} HTTP/1.0\r\nHost: {}\r\nAccept: application/json\r\n\r\n",
-            self.path, self.host
-        )?;
+        // In one piece: who answers the first part and hangs up would be an error otherwise.
+        let HealthUrl { host, path, .. } = self;
+        let request =
+            format!("GET {path} HTTP/1.0\r\nHost: {host}\r\nAccept: application/json\r\n\r\n");
+        connection.write_all(request.as_bytes()).context("no answer")?;
         let mut answer = Vec::new();
         let mut chunk = [0; 4096];
         loop {
