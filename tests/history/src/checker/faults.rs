@@ -2,6 +2,7 @@
 
 use super::findings::Interval;
 use crate::event::FaultBegun;
+use std::time::Duration;
 
 /// How long after a fault a client may still find its connections closed, and how much the
 /// times of a fault and of an answer may differ.
@@ -31,13 +32,18 @@ impl Faults {
         self.past.last().is_some_and(|(_, fault)| fault.may_lose_counts)
     }
 
-    /// Whether a fault between this server and its clients overlaps the interval.
-    pub fn excuse(&self, server: &String, interval: Interval) -> bool {
-        let since = |(fault, _): &&(Interval, FaultBegun)| {
-            fault.to.saturating_add(GRACE_NANOS) >= interval.from
+    /// How long in the interval faults between this server and its clients last; `None` if
+    /// there is none.
+    pub fn excuse(&self, server: &String, interval: Interval) -> Option<Duration> {
+        let with_grace = |fault: &Interval| Interval {
+            from: fault.from.saturating_sub(GRACE_NANOS),
+            to: fault.to.saturating_add(GRACE_NANOS),
         };
+        let since = |(fault, _): &&(Interval, FaultBegun)| with_grace(fault).to >= interval.from;
         let recent = self.past.iter().rev().take_while(since);
-        let mut overlapping = recent.filter(|(fault, _)| fault.from <= interval.to);
-        overlapping.any(|(_, fault)| fault.servers.contains(server))
+        let overlapping = recent
+            .filter(|(fault, begun)| fault.from <= interval.to && begun.servers.contains(server));
+        let overlaps = overlapping.map(|(fault, _)| with_grace(fault).overlap(interval));
+        overlaps.reduce(|one, other| one.saturating_add(other)).map(Duration::from_nanos)
     }
 }
