@@ -140,7 +140,13 @@ fn without_pets(today: &str, version: &str) -> (Outcome, String) {
             members.shift_remove(key).unwrap();
         }
     });
-    let changelog = Ok(format!("## {version}\n\n- `getPet` is gone, and `Pet` with it.\n"));
+    let own = format!("## {}", store_orders_api::document::API_VERSION);
+    let real = Inputs::read(&Repository::here()).changelog.unwrap();
+    let line = |line: &str| match line.starts_with(&own) {
+        true => format!("## {version}\n\n- `getPet` is gone, and `Pet` with it.\n"),
+        false => format!("{line}\n"),
+    };
+    let changelog = Ok(real.lines().map(line).collect());
     run(Inputs { changelog, today: today.parse().unwrap(), ..inputs })
 }
 
