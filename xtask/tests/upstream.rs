@@ -7,7 +7,7 @@ use std::process::Command;
 use xtask::repository::Repository;
 
 const LIST: &str = "api/UPSTREAM.md";
-const LIBRARIES: [&str; 2] = ["dropshot", "progenitor"];
+const LIBRARIES: [&str; 3] = ["dropshot", "progenitor", "reqwest"];
 
 fn list() -> String {
     Repository::here().read(LIST).unwrap()
