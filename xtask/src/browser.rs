@@ -11,14 +11,26 @@ use std::path::PathBuf;
 use testbed::Program;
 
 /// What the session can do, by its argument.
-const VIEWS: [&str; 7] = [
+const VIEWS: [&str; 8] = [
     "watch",
     "faults",
+    "settings",
     "desktop-light",
     "desktop-dark",
     "tablet-light",
     "phone-light",
     "phone-dark",
+];
+
+/// What an operator sets in the view `settings`.
+const CONTACT_NAME: &str = "Paws and Claws";
+const SETTINGS: [&str; 6] = [
+    "--production-url",
+    "https://orders.pets.test/v1",
+    "--contact-name",
+    CONTACT_NAME,
+    "--contact-url",
+    "https://pets.test/support",
 ];
 
 /// The modules beside `session.ts`.
@@ -28,6 +40,8 @@ fn claim(view: &str) -> String {
     match view {
         "watch" => "console errors and requests to another server are detected".to_string(),
         "faults" => "each fault that is planted in the pages is found".to_string(),
+        "settings" => "the operator's contact and the page's own address are shown, and no example"
+            .to_string(),
         view => format!(
             "{view}: keys, plans, operations, deprecation, headers, a request from the page, the \
              changelog; whole words, nothing cut, no finding of axe, open fields, badges, the \
@@ -72,21 +86,25 @@ pub fn browse(
     if !errors.is_empty() {
         bail!("the session does not compile\n{}", errors.join("\n"));
     }
-    let server = LiveServer::start(&Program::build(repository.root())?)?;
+    let program = Program::build(repository.root())?;
+    let server = LiveServer::start(&program)?;
+    let set = LiveServer::start_with(&program, &SETTINGS)?;
     let key = server.key("browser", 1_000)?;
     let mut report = Report::new(out);
     for view in VIEWS {
         let mut session = tools.command("node");
         session.arg(directory.join("built/session.js")).arg(view);
-        session.env("CHROMIUM", &chromium).env("BASE_URL", server.base_url()).env("KEY", &key);
+        let read = if view == "settings" { &set } else { &server };
+        session.env("CHROMIUM", &chromium).env("BASE_URL", read.base_url()).env("KEY", &key);
         session.env("FIRST_ORDER", FIRST_ORDER.to_string());
+        session.env("CONTACT_NAME", CONTACT_NAME);
         if let Some(pictures) = &arguments.pictures {
             session.env("PICTURES", std::path::absolute(pictures)?);
         }
         let output = output(&mut session)?;
         let findings = match output.status.code() {
             Some(0) => Ok(Vec::new()),
-            Some(1) => Ok(server.with_log(lines(&session, &output), &[&key])),
+            Some(1) => Ok(read.with_log(lines(&session, &output), &[&key])),
             _ => Err(anyhow::anyhow!(lines(&session, &output).join("\n"))),
         };
         report.add(&claim(view), &findings)?;

@@ -1,6 +1,7 @@
 // Goes through the public pages in Chromium as a reader does, in the view named by
-// the argument; `watch` and `faults` instead test the session itself. Prints what is
-// wrong and exits with 1, or with 2 if the session could not start.
+// the argument; `settings` reads what an operator has set, `watch` and `faults` test the
+// session itself. Prints what is wrong and exits with 1, or with 2 if the session could
+// not start.
 
 import { chromium } from "playwright-core";
 import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
@@ -202,6 +203,19 @@ async function tour(browser: Browser, view: string, document: ApiDocument): Prom
   none(findings);
 }
 
+/** The contact that the operator has set, the address of the page, and none of the examples. */
+async function settings(browser: Browser): Promise<void> {
+  const page = await browser.newPage(VIEWS["desktop-light"]!);
+  page.setDefaultTimeout(STEP_TIMEOUT_MS);
+  await page.goto(`${origin}/docs`);
+  await reads(page.locator("body"), setting("CONTACT_NAME"));
+  await page.goto(`${origin}/docs#tag/orders/GET/store/orders`);
+  const list = page.locator('section[id*="GET/store/orders"]').first();
+  await reads(list, `${origin}/v1/store/orders`);
+  const shown = await page.locator("body").innerText();
+  assert(!shown.includes("store.example"), "the reference shows an example's host");
+}
+
 const view = process.argv[2] ?? "";
 const origin = new URL(setting("BASE_URL")).origin;
 const launch = { executablePath: setting("CHROMIUM"), args: BROWSER_ARGUMENTS };
@@ -212,6 +226,7 @@ const browser = await chromium.launch(launch).catch((error) => {
 try {
   const document: ApiDocument = await (await fetch(`${origin}/openapi.json`)).json();
   if (view === "watch") await watchDetectsViolations(browser, origin);
+  else if (view === "settings") await settings(browser);
   else if (view === "faults") {
     await faultsAreFound(browser, VIEWS["phone-light"]!, origin, document);
   } else await tour(browser, view, document);
