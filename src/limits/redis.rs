@@ -41,6 +41,10 @@ use std::time::Duration;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
+/// How long a request waits to be counted. What is left of [`ANSWER_LIMIT`] is for the timer,
+/// which is exact to a millisecond, and for the answer.
+const WAIT_LIMIT: Duration = Duration::from_millis(240);
+
 /// How long to wait after a failed attempt to reach Redis: at first, and at most.
 const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
 const LONGEST_BACK_OFF: Duration = Duration::from_millis(400);
@@ -105,7 +109,7 @@ impl RedisLimits {
         }
         let (decided, decision) = oneshot::channel();
         self.waiting.send(Waiting { request, decided }).ok()?;
-        timeout(ANSWER_LIMIT, decision).await.ok()?.ok()
+        timeout(WAIT_LIMIT, decision).await.ok()?.ok()
     }
 }
 
