@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, SystemTime};
 use table::Row;
-use testbed::Program;
+use testbed::{Program, exit_code};
 
 /// The server's, so that bare dropshot differs from it in nothing but work.
 #[global_allocator]
@@ -135,15 +135,7 @@ fn main() -> ExitCode {
         Some(Helper::DiskLoop(arguments)) => disk_loop::repeat(arguments, &mut out).map(|()| true),
         None => bench(&cli.arguments, &mut out),
     };
-    match clean {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(error) => {
-            // If standard error is closed too, the exit status has to do.
-            let _ = writeln!(anstream::stderr(), "error: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+    exit_code(clean.map(|clean| u8::from(!clean)))
 }
 
 /// Measures and prints; whether what clients saw can be true.

@@ -23,6 +23,7 @@ use checkout::Checkout;
 use clap::Parser;
 use std::io::Write;
 use std::process::ExitCode;
+use testbed::exit_code;
 
 /// Make what a release holds, in target/dist.
 ///
@@ -49,16 +50,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let mut out = anstream::stdout();
-    match run(&cli, &mut out) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            // If standard error is closed too, the exit status has to do.
-            let _ = writeln!(anstream::stderr(), "error: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+    exit_code(run(&Cli::parse(), &mut anstream::stdout()))
 }
 
 fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {

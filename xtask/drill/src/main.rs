@@ -22,7 +22,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use testbed::{Program, Report, SmallDisk, check_compiler, until_conclusive};
+use testbed::{Program, Report, SmallDisk, check_compiler, exit_code, until_conclusive};
 use tokio::runtime::Runtime;
 
 /// Try the server with a slow, a hung and a full disk, and with hostile clients.
@@ -79,16 +79,7 @@ enum Drill {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let mut out = anstream::stdout();
-    match run(&cli, &mut out) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            // If standard error is closed too, the exit status has to do.
-            let _ = writeln!(anstream::stderr(), "error: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+    exit_code(run(&Cli::parse(), &mut anstream::stdout()))
 }
 
 fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {

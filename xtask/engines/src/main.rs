@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use testbed::postgres::Installed;
 use testbed::redis::InstalledRedis;
-use testbed::{Program, Report, until_conclusive};
+use testbed::{Program, Report, exit_code, until_conclusive};
 use tokio::runtime::Runtime;
 
 /// Try Store Orders on real database servers.
@@ -94,16 +94,7 @@ impl<C: ValueEnum + Send + Sync> CasesArgs<C> {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let mut out = anstream::stdout();
-    match run(&cli, &mut out) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            // If standard error is closed too, the exit status has to do.
-            let _ = writeln!(anstream::stderr(), "error: {error:#}");
-            ExitCode::from(2)
-        }
-    }
+    exit_code(run(&Cli::parse(), &mut anstream::stdout()))
 }
 
 fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
