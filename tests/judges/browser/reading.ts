@@ -87,8 +87,27 @@ export const nothingCut: Check = (page) =>
     return found;
   });
 
-/** axe finds nothing: contrast above all. */
+/** Waits until nothing fades or moves any more. */
+async function still(page: Page): Promise<void> {
+  const moving = () =>
+    page.evaluate(async () => {
+      // What has just been drawn begins to move with the next frame.
+      for (let frame = 0; frame < 2; frame += 1) await new Promise(requestAnimationFrame);
+      const ends = (animation: Animation) =>
+        animation.effect?.getComputedTiming().endTime !== Infinity;
+      return document
+        .getAnimations()
+        .some((animation) => ends(animation) && animation.playState === "running");
+    });
+  await until(
+    async () => !(await moving()),
+    () => "the page does not stop moving",
+  );
+}
+
+/** axe finds nothing: contrast above all. A part that fades in has none at first. */
 export const accessible: Check = async (page) => {
+  await still(page);
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(
     () => (window as unknown as { axe: typeof axe }).axe.run(document),
