@@ -27,7 +27,7 @@ mod timestamp;
 mod usage;
 mod values;
 
-pub use invocation::{Invocation, InvocationError};
+pub use invocation::{Invocation, InvocationError, wrong_value};
 
 use crate::config::{EffectiveSettings, ServerConfig};
 use crate::store::StoreError;
