@@ -18,7 +18,7 @@ const ACCOUNTS: usize = 20;
 const PASSWORD: &str = "swordfish";
 
 /// All that the user of the servers and of the operator's commands may do.
-const RIGHTS: &str = "~sto1:* +info +eval +evalsha +mget +time +get +set +scan";
+const RIGHTS: &str = "~sto1:* +info +eval +evalsha +mget +time +get +set";
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// Off, but with its rights: Redis 7.0 replays its file with them.
