@@ -9,5 +9,5 @@ mod model;
 mod operator;
 mod persistence;
 mod plans;
-mod unavailable;
+pub mod unavailable;
 mod windows;
