@@ -1,7 +1,7 @@
 //! Another Redis is made the primary at the same address: what was counted stays counted, or
 //! is said to be lost.
 
-use super::clients::{admit, connection, free, limiter_at, request, send};
+use super::clients::{SIXTY_A_DAY, admit, connection, limiter_at, request, send};
 use super::expectations::{EXHAUSTED, exhaust, expect_lost, is_available, is_back};
 use anyhow::bail;
 use redis::InfoDict;
@@ -16,7 +16,7 @@ const WITHIN: Duration = Duration::from_secs(10);
 
 /// A primary, and a replica that may be cut off from it; requests are counted in the one
 /// that the service's address leads to.
-struct Servers {
+struct PrimaryAndReplica {
     primary: Redis,
     replica: Redis,
     replication: Relay,
@@ -33,13 +33,13 @@ pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Res
 
 /// With the link up nothing is lost.
 async fn linked(installed: &InstalledRedis, report: &mut Report) -> anyhow::Result<()> {
-    let servers = Servers::start(installed).await?;
+    let servers = PrimaryAndReplica::start(installed).await?;
     servers.synced().await?;
     exhaust(&servers.limits).await?;
     servers.promote().await?;
     let (host, port) = ("127.0.0.1", servers.replica.port().to_string());
     send(&mut connection(&servers.primary).await?, &["REPLICAOF", host, &port]).await?;
-    let first = admit(&servers.limits, request(EXHAUSTED, free()?)).await;
+    let first = admit(&servers.limits, request(EXHAUSTED, SIXTY_A_DAY)).await;
     let is_counted_anew = matches!(first, Decision::Admitted(_));
     report.expect(!is_counted_anew, || format!("just after the promotion: {first:?}"));
     is_back("promoted with the link up", &servers.limits, report).await?;
@@ -49,15 +49,15 @@ async fn linked(installed: &InstalledRedis, report: &mut Report) -> anyhow::Resu
 
 /// A replica without the last counts is noticed.
 async fn behind(installed: &InstalledRedis, report: &mut Report) -> anyhow::Result<()> {
-    let servers = Servers::start(installed).await?;
-    admit(&servers.limits, request(EXHAUSTED, free()?)).await;
+    let servers = PrimaryAndReplica::start(installed).await?;
+    admit(&servers.limits, request(EXHAUSTED, SIXTY_A_DAY)).await;
     servers.synced().await?;
     servers.replication.set(Fault::Reset);
     exhaust_rest(&servers.limits).await?;
     servers.promote().await?;
     let _killed = servers.primary.kill()?;
     is_available("promoted without the last counts", &servers.limits, report).await?;
-    let after = admit(&servers.limits, request(EXHAUSTED, free()?)).await;
+    let after = admit(&servers.limits, request(EXHAUSTED, SIXTY_A_DAY)).await;
     let remaining = after.status().remaining;
     report.expect(remaining == 58, || format!("the replica had one request: {after:?}"));
     expect_lost("promoted without the last counts", 1, &servers.limits, report);
@@ -66,33 +66,36 @@ async fn behind(installed: &InstalledRedis, report: &mut Report) -> anyhow::Resu
 
 /// A replica whose first sync never finished has nothing, and says nothing of it.
 async fn unfinished(installed: &InstalledRedis, report: &mut Report) -> anyhow::Result<()> {
-    let servers = Servers::start_cut_off(installed).await?;
+    let servers = PrimaryAndReplica::start_cut_off(installed).await?;
     exhaust(&servers.limits).await?;
     servers.promote().await?;
     let _killed = servers.primary.kill()?;
     is_available("promoted before its first sync", &servers.limits, report).await?;
-    let after = admit(&servers.limits, request(EXHAUSTED, free()?)).await;
+    let after = admit(&servers.limits, request(EXHAUSTED, SIXTY_A_DAY)).await;
     report.expect(matches!(after, Decision::Admitted(_)), || format!("empty: {after:?}"));
     expect_lost("promoted before its first sync", 1, &servers.limits, report);
     Ok(())
 }
 
 async fn exhaust_rest(limits: &RedisLimits) -> anyhow::Result<()> {
-    while let Decision::Admitted(_) = admit(limits, request(EXHAUSTED, free()?)).await {}
+    while let Decision::Admitted(_) = admit(limits, request(EXHAUSTED, SIXTY_A_DAY)).await {}
     Ok(())
 }
 
-impl Servers {
-    async fn start(installed: &InstalledRedis) -> anyhow::Result<Servers> {
-        Servers::start_with(installed, Fault::None).await
+impl PrimaryAndReplica {
+    async fn start(installed: &InstalledRedis) -> anyhow::Result<PrimaryAndReplica> {
+        PrimaryAndReplica::start_with(installed, Fault::None).await
     }
 
     /// What the primary sends never reaches the replica.
-    async fn start_cut_off(installed: &InstalledRedis) -> anyhow::Result<Servers> {
-        Servers::start_with(installed, Fault::NoAnswers).await
+    async fn start_cut_off(installed: &InstalledRedis) -> anyhow::Result<PrimaryAndReplica> {
+        PrimaryAndReplica::start_with(installed, Fault::NoAnswers).await
     }
 
-    async fn start_with(installed: &InstalledRedis, fault: Fault) -> anyhow::Result<Servers> {
+    async fn start_with(
+        installed: &InstalledRedis,
+        fault: Fault,
+    ) -> anyhow::Result<PrimaryAndReplica> {
         let primary = installed.start(&[])?;
         let replication = Relay::to(primary.port()).await?;
         replication.set(fault);
@@ -101,7 +104,7 @@ impl Servers {
         let service = Relay::to(primary.port()).await?;
         let url = format!("redis://127.0.0.1:{}", service.port);
         let limits = limiter_at(&url, LimitsLost::Refuse).await?;
-        Ok(Servers { primary, replica, replication, service, limits })
+        Ok(PrimaryAndReplica { primary, replica, replication, service, limits })
     }
 
     /// Waits until the replica has all.
