@@ -31,12 +31,21 @@ pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Res
     unfinished(installed, report).await
 }
 
-/// With the link up nothing is lost.
+/// A replica that has all loses nothing.
 async fn linked(installed: &InstalledRedis, report: &mut Report) -> anyhow::Result<()> {
-    let servers = PrimaryAndReplica::start(installed).await?;
-    servers.synced().await?;
-    exhaust(&servers.limits).await?;
-    servers.promote().await?;
+    let mut tried = 0;
+    let servers = loop {
+        let servers = PrimaryAndReplica::start(installed).await?;
+        exhaust(&servers.limits).await?;
+        servers.synced().await?;
+        servers.promote().await?;
+        // Servers send an empty batch every half second.
+        if servers.had_all().await? {
+            break servers;
+        }
+        tried += 1;
+        anyhow::ensure!(tried < 5, "something was written during each of {tried} promotions");
+    };
     let (host, port) = ("127.0.0.1", servers.replica.port().to_string());
     send(&mut connection(&servers.primary).await?, &["REPLICAOF", host, &port]).await?;
     let first = admit(&servers.limits, request(EXHAUSTED, SIXTY_A_DAY)).await;
@@ -126,6 +135,19 @@ impl PrimaryAndReplica {
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
+    }
+
+    /// Whether the replica had all when it was promoted.
+    async fn had_all(&self) -> anyhow::Result<bool> {
+        let mut primary = connection(&self.primary).await?;
+        let mut promoted = connection(&self.replica).await?;
+        let mut asked = redis::cmd("INFO");
+        let of_primary: InfoDict = asked.arg("replication").query_async(&mut primary).await?;
+        let of_promoted: InfoDict = asked.query_async(&mut promoted).await?;
+        let written = of_primary.get::<i64>("master_repl_offset");
+        // The first byte that it would have read next.
+        let missing = of_promoted.get::<i64>("second_repl_offset");
+        Ok(written.is_some() && written.map(|offset| offset + 1) == missing)
     }
 
     async fn promote(&self) -> anyhow::Result<()> {
