@@ -5,6 +5,7 @@ mod agreement;
 mod bans;
 mod crash;
 mod keyless;
+mod limits_file;
 mod model;
 mod operator;
 mod persistence;
