@@ -73,7 +73,7 @@ impl Opener {
         current: watch::Sender<Current>,
     ) {
         loop {
-            session.ended().await;
+            session.closed().await;
             let why = session.why_ended();
             warn!(self.log, "store lost"; "server" => %session.server.address, "error" => &why);
             drop(current.send_replace(Err(why.into())));
@@ -100,7 +100,7 @@ impl Opener {
         for target in targets(&self.url, CONNECT_LIMIT, &mut refusals).await {
             match self.open_at(&target, last).await {
                 Ok(session) => return Ok(session),
-                Err(error @ OpenError::Store(StoreError::Refused(_))) => return Err(error),
+                Err(error @ OpenError::Schema(_)) => return Err(error),
                 Err(OpenError::Connect(error)) => refusals.push(error.to_string()),
                 Err(error) => refusals.push(format!("{target}: {}", ErrorChain(&error))),
             }
@@ -122,19 +122,14 @@ impl Opener {
             false => opened.at + CONFIRMED_FOR,
         };
         let (server, store_id) = (opened.server.clone(), opened.store_id.clone());
-        let (session, asked, checker) =
+        let (session, asked) =
             within(READ_LIMIT, Session::begin(opened, history, acknowledges_from)).await?;
         within(CONFIRM_LIMIT, register(&session, &self.replica)).await?;
         within(CONFIRM_LIMIT, beat(&session, &self.replica)).await?;
         *last = Some(Last { server, store_id, history });
         let replica = Arc::clone(&self.replica);
-        let checks = answer_checks(
-            Arc::clone(&session),
-            asked,
-            checker,
-            Arc::clone(&replica),
-            self.commits_checks,
-        );
+        let checks =
+            answer_checks(Arc::clone(&session), asked, Arc::clone(&replica), self.commits_checks);
         tokio::spawn(checks);
         tokio::spawn(keep_beating(Arc::clone(&session), replica));
         Ok(session)
