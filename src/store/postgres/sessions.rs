@@ -184,14 +184,14 @@ pub async fn carry_out(
         sleep_until(session.acknowledges_from.min(deadline).into()).await;
         let left = time_to_send(deadline, Instant::now())
             .ok_or_else(|| unreachable_because("too little time was left for the batch"))?;
-        let error = match session.answer(left, batch.carry_out(&session)).await {
+        let error = match session.answer(left, batch.carry_out(&session, left)).await {
             Ok(done) => return Ok((done, session.history)),
             Err(error) => error,
         };
         // From now on it may have been carried out.
         waits_until = deadline;
         let may_succeed = session.require_open().is_err() || is_transient(&error);
-        if !may_succeed || Instant::now() + RETRY_AFTER >= deadline {
+        if !may_succeed || time_to_send(deadline, Instant::now() + RETRY_AFTER).is_none() {
             return Err(error);
         }
         sleep(RETRY_AFTER).await;
