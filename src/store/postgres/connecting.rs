@@ -23,9 +23,20 @@ use tokio_postgres::error::Severity;
 use tokio_postgres::{AsyncMessage, Client, Config, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// What every connection of ours is set to. `jit` made a batch wait for 130 ms.
+/// After how long, and how often, a silent connection is probed, and how many probes stay
+/// unanswered until it is lost: 30 s in all, on either side. Otherwise the server keeps a
+/// connection, and the locks of its transaction, whose other end is gone.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_RETRIES: u32 = 4;
+const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
+
+/// What every connection of ours is set to. `jit` made a batch wait for 130 ms. The numbers are
+/// those above.
 const SETTINGS: &str = "SET jit = off; SET synchronous_commit = on; \
-    SET default_transaction_isolation = 'read committed'; SET bytea_output = 'hex'";
+    SET default_transaction_isolation = 'read committed'; SET bytea_output = 'hex'; \
+    SET tcp_keepalives_idle = '10s'; SET tcp_keepalives_interval = '5s'; \
+    SET tcp_keepalives_count = 4; SET tcp_user_timeout = '30s'";
 
 /// Which server answers, and which history it is at. The function for the timeline is an
 /// error on a standby.
@@ -262,6 +273,11 @@ pub async fn connect_to(
     let refused = |why: String| ConnectError::Refused { server: target.to_string(), why };
     let mut config = url.session();
     config.application_name(application).ssl_mode(ssl_mode(target.mode)).port(target.port);
+    config
+        .keepalives_idle(KEEPALIVE_IDLE)
+        .keepalives_interval(KEEPALIVE_INTERVAL)
+        .keepalives_retries(KEEPALIVE_RETRIES)
+        .tcp_user_timeout(UNACKNOWLEDGED_LIMIT);
     let address = match (&target.host, target.address) {
         (Host::Unix(path), _) => {
             config.host_path(path);
