@@ -38,9 +38,10 @@ const SETTINGS: &str = "SET jit = off; SET synchronous_commit = on; \
     SET tcp_keepalives_idle = '10s'; SET tcp_keepalives_interval = '5s'; \
     SET tcp_keepalives_count = 4; SET tcp_user_timeout = '30s'";
 
-/// Which server answers, and which history it is at. The function for the timeline is an
-/// error on a standby.
-const WHO: &str = "SELECT pg_is_in_recovery(), (SELECT system_identifier FROM pg_control_system()), \
+/// Whether the server takes writes, which one it is, and which history it is at. The function for
+/// the timeline is an error on a standby.
+const WHO: &str = "SELECT pg_is_in_recovery(), current_setting('transaction_read_only'), \
+    (SELECT system_identifier FROM pg_control_system()), \
     CASE WHEN pg_is_in_recovery() THEN '' \
          ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END";
 
@@ -272,12 +273,12 @@ pub async fn connect_to(
 ) -> Result<Connection, ConnectError> {
     let refused = |why: String| ConnectError::Refused { server: target.to_string(), why };
     let mut config = url.session();
-    config.application_name(application).ssl_mode(ssl_mode(target.mode)).port(target.port);
     config
         .keepalives_idle(KEEPALIVE_IDLE)
         .keepalives_interval(KEEPALIVE_INTERVAL)
         .keepalives_retries(KEEPALIVE_RETRIES)
         .tcp_user_timeout(UNACKNOWLEDGED_LIMIT);
+    config.application_name(application).ssl_mode(ssl_mode(target.mode)).port(target.port);
     let address = match (&target.host, target.address) {
         (Host::Unix(path), _) => {
             config.host_path(path);
@@ -311,9 +312,16 @@ async fn begin(
     let client = &connection.client;
     let (set, who) = tokio::join!(client.batch_execute(SETTINGS), client.simple_query(WHO));
     set?;
-    let [in_recovery, system, timeline] = first_row(who?)?;
+    let [in_recovery, read_only, system, timeline] = first_row(who?)?;
     if in_recovery != "f" {
         return Err(Refusal("it is a standby".to_string()));
+    }
+    if read_only != "off" {
+        return Err(Refusal(
+            "it is read-only: default_transaction_read_only is on, for the server, the database \
+             or the role"
+                .to_string(),
+        ));
     }
     connection.server.system = system;
     connection.server.timeline = timeline;
