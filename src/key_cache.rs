@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
+use tokio::time::timeout_at;
 
 /// How often the store is asked whether keys or accounts have changed: a revocation by
 /// another process must hold within one second.
@@ -55,13 +56,14 @@ impl KeyCache {
 
     /// The key that the caller presented, as `map` returns it, if it is valid; `None` if it
     /// cannot be checked. A key of the right form that is not known waits until the store has
-    /// said, after this was called, whether there is a newer one: a key works as soon as it
-    /// was issued, by whichever process.
+    /// said, after this was called, whether there is a newer one, but not past the deadline: a
+    /// key works as soon as it was issued, by whichever process.
     pub async fn find<T>(
         self: &Arc<Self>,
         presented: &[u8],
         environment: Environment,
         now: Now,
+        deadline: Instant,
         map: impl Fn(&KeyRow) -> T,
     ) -> Option<Result<T, KeyRefusal>> {
         if !self.is_current() {
@@ -72,7 +74,7 @@ impl KeyCache {
         };
         let mut found = self.find_known(&digest, now, &map);
         if found.is_none() {
-            self.catch_up().await.ok()?;
+            timeout_at(deadline.into(), self.catch_up()).await.ok()?.ok()?;
             found = self.find_known(&digest, now, &map);
         }
         Some(found.unwrap_or(Err(KeyRefusal::Unknown)))

@@ -14,6 +14,9 @@ use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
 use tempfile::TempDir;
 
+/// Longer than any check here takes.
+const WAIT: Duration = Duration::from_secs(60);
+
 /// A store that counts how often the keys were read and requests asked for the versions, and
 /// can be made to fail.
 struct Watched {
@@ -106,12 +109,13 @@ impl Store for Watched {
 
 /// Whether the cache accepts each of these keys, presented at once; `None` if it cannot check it.
 fn accepts<const N: usize>(cache: &Arc<KeyCache>, keys: [&ApiKey; N]) -> [Option<bool>; N] {
-    let now = SystemClock::start().now();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let (now, deadline) = (SystemClock::start().now(), Instant::now() + WAIT);
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_time().build().unwrap();
     let presented = keys.map(|key| {
         let (cache, key) = (Arc::clone(cache), key.expose().to_string());
         runtime.spawn(async move {
-            cache.find(key.as_bytes(), Environment::Production, now, |_| ()).await
+            cache.find(key.as_bytes(), Environment::Production, now, deadline, |_| ()).await
         })
     });
     presented.map(|found| runtime.block_on(found).unwrap().map(|found| found.is_ok()))
