@@ -175,23 +175,29 @@ impl KeyCache {
     }
 
     /// Records the uses since the last call, in the order of the rows, so that each
-    /// transaction writes few pages. After an error they wait for the next call.
+    /// transaction writes few pages. Those that are not recorded, all of them after an error,
+    /// wait for the next call.
     fn record_uses(&self) -> Result<(), StoreError> {
         let mut uses = std::mem::take(&mut *self.uses.lock());
         uses.sort_unstable();
-        let mut batches = uses.chunks(USES_PER_TRANSACTION);
-        let recorded = batches.try_for_each(|uses| self.store.record_last_used(uses));
+        let mut left = Vec::new();
+        let recorded = uses.chunks(USES_PER_TRANSACTION).try_for_each(|uses| {
+            left.append(&mut self.store.record_last_used(uses)?);
+            Ok(())
+        });
         if recorded.is_err() {
-            // Only the last use of each key, so that they do not grow without bound.
-            uses.dedup_by(|later, kept| {
-                let is_same = later.0 == kept.0;
-                if is_same {
-                    *kept = *later;
-                }
-                is_same
-            });
-            self.uses.lock().append(&mut uses);
+            left = uses;
         }
+        left.sort_unstable();
+        // Only the last use of each key, so that they do not grow without bound.
+        left.dedup_by(|later, kept| {
+            let is_same = later.0 == kept.0;
+            if is_same {
+                *kept = *later;
+            }
+            is_same
+        });
+        self.uses.lock().append(&mut left);
         recorded
     }
 

@@ -24,6 +24,8 @@ struct Watched {
     reads: AtomicUsize,
     checks: AtomicUsize,
     fails: AtomicBool,
+    /// Another process has locked the first key.
+    is_locked: AtomicBool,
     /// When the versions were read last, and how long that takes.
     asked: Mutex<Option<Instant>>,
     takes: Duration,
@@ -35,8 +37,8 @@ impl Watched {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();
-        let (reads, checks, fails, asked) = Default::default();
-        Watched { store, reads, checks, fails, asked, takes, _directory: directory }
+        let (reads, checks, fails, is_locked, asked) = Default::default();
+        Watched { store, reads, checks, fails, is_locked, asked, takes, _directory: directory }
     }
 
     fn issue(&self) -> ApiKey {
@@ -73,9 +75,12 @@ impl Store for Watched {
         self.store.keys()
     }
 
-    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
         self.failure()?;
-        self.store.record_last_used(uses)
+        let is_locked = |&(row, _): &(i64, i64)| row == 1 && self.is_locked.load(Ordering::Relaxed);
+        let (mut left, free): (Vec<_>, Vec<_>) = uses.iter().copied().partition(is_locked);
+        left.append(&mut self.store.record_last_used(&free)?);
+        Ok(left)
     }
 
     fn for_each_order_since(
@@ -204,4 +209,20 @@ fn uses_that_could_not_be_recorded_are_recorded_later() {
     store.fails.store(false, Ordering::Relaxed);
     cache.record_uses().unwrap();
     assert!(store.store.key_records().unwrap()[0].used_at > Some(7));
+}
+
+#[test]
+fn uses_of_locked_keys_are_recorded_later() {
+    let store = Arc::new(Watched::new(Duration::ZERO));
+    let keys = [store.issue(), store.issue()];
+    let cache = Arc::new(KeyCache::open(store.clone()).unwrap());
+    let used =
+        || store.store.key_records().unwrap().iter().filter(|key| key.used_at.is_some()).count();
+    store.is_locked.store(true, Ordering::Relaxed);
+    assert_eq!(accepts(&cache, [&keys[0], &keys[1]]), [Some(true); 2]);
+    cache.record_uses().unwrap();
+    assert_eq!((used(), cache.uses.lock().len()), (1, 1));
+    store.is_locked.store(false, Ordering::Relaxed);
+    cache.record_uses().unwrap();
+    assert_eq!((used(), cache.uses.lock().len()), (2, 0));
 }

@@ -209,17 +209,23 @@ impl Store for PostgresStore {
         self.wait(session.answer(READ_LIMIT, beat(&session, &self.replica)))
     }
 
-    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
         let session = current(&self.sessions)?;
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.iter().copied().unzip();
         // A cache that was just read again may not know the last recorded use. The last of a
         // key's uses in one call wins.
+        // A locked row would keep heartbeats, and all other keys, waiting.
         let update = "
-            UPDATE keys SET used_at = use.at
-            FROM (SELECT k AS key, max(t) AS at
-                  FROM unnest($1::bigint[], $2::bigint[]) u (k, t) GROUP BY k) use
-            WHERE keys.row = use.key
-              AND (used_at IS NULL OR abs(use.at - used_at) >= $3)";
+            WITH use AS (SELECT k AS key, max(t) AS at
+                         FROM unnest($1::bigint[], $2::bigint[]) u (k, t) GROUP BY k),
+            free AS (SELECT keys.row, use.at FROM keys JOIN use ON keys.row = use.key
+                     WHERE used_at IS NULL OR abs(use.at - used_at) >= $3
+                     ORDER BY keys.row FOR NO KEY UPDATE OF keys SKIP LOCKED),
+            recorded AS (UPDATE keys SET used_at = free.at FROM free WHERE keys.row = free.row
+                         RETURNING keys.row)
+            SELECT use.key, use.at FROM use JOIN keys ON keys.row = use.key
+            WHERE (used_at IS NULL OR abs(use.at - used_at) >= $3)
+              AND keys.row NOT IN (SELECT row FROM recorded)";
         let asked = async {
             let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] = [
                 (&rows, Type::INT8_ARRAY),
@@ -228,7 +234,8 @@ impl Store for PostgresStore {
             ];
             session.background.client.query_typed(update, &parameters).await.map_err(written)
         };
-        self.wait(session.answer(READ_LIMIT, asked)).map(drop)
+        let left = self.wait(session.answer(READ_LIMIT, asked))?;
+        left.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?))).collect()
     }
 }
 

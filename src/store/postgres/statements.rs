@@ -75,7 +75,8 @@ pub struct HeartbeatStatements {
 impl HeartbeatStatements {
     /// Prepares them on the background's connection.
     pub async fn prepare(client: &Client) -> Result<HeartbeatStatements, Error> {
-        client.batch_execute("SET lock_timeout = '1s'; SET statement_timeout = '5s'").await?;
+        // No lock is worth a late heartbeat: nobody but this server locks its row.
+        client.batch_execute("SET lock_timeout = '250ms'; SET statement_timeout = '5s'").await?;
         let lock = "SELECT FROM replicas WHERE id = $1 FOR NO KEY UPDATE";
         Ok(HeartbeatStatements {
             begin: client.prepare("BEGIN").await?,

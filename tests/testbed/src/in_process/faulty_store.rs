@@ -119,7 +119,7 @@ impl Store for FaultyStore {
         self.store()?.try_write()
     }
 
-    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
         let _blocked = self.last_used.blocking_lock();
         self.store()?.record_last_used(uses)
     }
