@@ -18,6 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
+use tokio::time::timeout_at;
 
 /// How often the store is asked whether keys or accounts have changed: a revocation by
 /// another process must hold within one second.
@@ -55,13 +56,14 @@ impl KeyCache {
 
     /// The key that the caller presented, as `map` returns it, if it is valid; `None` if it
     /// cannot be checked. A key of the right form that is not known waits until the store has
-    /// said, after this was called, whether there is a newer one: a key works as soon as it
-    /// was issued, by whichever process.
+    /// said, after this was called, whether there is a newer one, but not past the deadline: a
+    /// key works as soon as it was issued, by whichever process.
     pub async fn find<T>(
         self: &Arc<Self>,
         presented: &[u8],
         environment: Environment,
         now: Now,
+        deadline: Instant,
         map: impl Fn(&KeyRow) -> T,
     ) -> Option<Result<T, KeyRefusal>> {
         if !self.is_current() {
@@ -72,7 +74,7 @@ impl KeyCache {
         };
         let mut found = self.find_known(&digest, now, &map);
         if found.is_none() {
-            self.catch_up().await.ok()?;
+            timeout_at(deadline.into(), self.catch_up()).await.ok()?.ok()?;
             found = self.find_known(&digest, now, &map);
         }
         Some(found.unwrap_or(Err(KeyRefusal::Unknown)))
@@ -173,23 +175,29 @@ impl KeyCache {
     }
 
     /// Records the uses since the last call, in the order of the rows, so that each
-    /// transaction writes few pages. After an error they wait for the next call.
+    /// transaction writes few pages. Those that are not recorded, all of them after an error,
+    /// wait for the next call.
     fn record_uses(&self) -> Result<(), StoreError> {
         let mut uses = std::mem::take(&mut *self.uses.lock());
         uses.sort_unstable();
-        let mut batches = uses.chunks(USES_PER_TRANSACTION);
-        let recorded = batches.try_for_each(|uses| self.store.record_last_used(uses));
+        let mut left = Vec::new();
+        let recorded = uses.chunks(USES_PER_TRANSACTION).try_for_each(|uses| {
+            left.append(&mut self.store.record_last_used(uses)?);
+            Ok(())
+        });
         if recorded.is_err() {
-            // Only the last use of each key, so that they do not grow without bound.
-            uses.dedup_by(|later, kept| {
-                let is_same = later.0 == kept.0;
-                if is_same {
-                    *kept = *later;
-                }
-                is_same
-            });
-            self.uses.lock().append(&mut uses);
+            left = uses;
         }
+        left.sort_unstable();
+        // Only the last use of each key, so that they do not grow without bound.
+        left.dedup_by(|later, kept| {
+            let is_same = later.0 == kept.0;
+            if is_same {
+                *kept = *later;
+            }
+            is_same
+        });
+        self.uses.lock().append(&mut left);
         recorded
     }
 

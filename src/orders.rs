@@ -21,7 +21,7 @@ mod writer;
 
 pub use running_batch::RunningBatch;
 pub use snapshot::Snapshot;
-pub use writer::CancelError;
+pub use writer::{CancelError, PATIENCE};
 
 use crate::metrics::Histogram;
 use crate::store::{CancelOutcome, OrdersVersion, Store, StoreError};
@@ -37,7 +37,7 @@ use sizes::Sizes;
 use slog::Logger;
 use state::{Refresh, State};
 use std::sync::Arc;
-use writer::{PATIENCE, Writer};
+use writer::Writer;
 
 /// A refresh that changes up to this many pages runs on the thread that asked for
 /// the list: each of them is copied once.

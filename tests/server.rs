@@ -10,6 +10,7 @@ mod metrics;
 mod one_per_store;
 mod open_files;
 mod output;
+mod silent_store;
 mod slow_readers;
 mod stalled_clients;
 mod stopping;

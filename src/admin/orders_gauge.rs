@@ -60,9 +60,11 @@ impl Inner {
         if pauses || (latest.counts.is_some() && latest.version == Some(version)) {
             return Ok(());
         }
-        let counts = Some(self.store.count_orders()?);
-        let not_before = Some(started + started.elapsed() * PAUSE_FACTOR);
-        *self.latest.lock() = Latest { counts, version: Some(version), not_before };
+        let counted = self.store.count_orders();
+        let mut latest = self.latest.lock();
+        // Also after a failure: what fails may have taken long.
+        latest.not_before = Some(started + started.elapsed() * PAUSE_FACTOR);
+        (latest.counts, latest.version) = (Some(counted?), Some(version));
         Ok(())
     }
 }
@@ -93,5 +95,22 @@ impl EncodeMetric for OrdersGauge {
 impl fmt::Debug for OrdersGauge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OrdersGauge").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::sqlite::SqliteStore;
+
+    #[test]
+    fn a_count_that_fails_is_not_repeated_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let damaged = rusqlite::Connection::open(store.path()).unwrap();
+        damaged.execute_batch("ALTER TABLE orders RENAME TO others").unwrap();
+        let gauge = OrdersGauge::new(Arc::new(store));
+        gauge.0.refresh().unwrap_err();
+        assert!(gauge.0.latest.lock().not_before.is_some());
     }
 }

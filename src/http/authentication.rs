@@ -8,6 +8,7 @@ use crate::store::KeyRow;
 use dropshot::Body;
 use http::{HeaderMap, HeaderValue, Response, header};
 use std::sync::Arc;
+use std::time::Instant;
 use store_orders_api::answer::error_response;
 use store_orders_api::errors;
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -44,11 +45,12 @@ pub enum Unauthenticated {
     CannotCheck,
 }
 
-/// Checks the key of the request.
+/// Checks the key of the request, for which the store is asked until the deadline at most.
 pub async fn authenticate(
     server: &ServerContext,
     headers: &HeaderMap,
     now: Now,
+    deadline: Instant,
 ) -> Result<Identity, Unauthenticated> {
     let key = bearer(headers)?;
     let identity = |key: &KeyRow| Identity {
@@ -59,7 +61,7 @@ pub async fn authenticate(
         limits: key.limits,
         unbanned_at_ms: key.unbanned_at_ms,
     };
-    let found = server.keys.find(key, server.environment, now, identity).await;
+    let found = server.keys.find(key, server.environment, now, deadline, identity).await;
     found
         .ok_or(Unauthenticated::CannotCheck)?
         .map_err(|refusal| Unauthenticated::Refused { refusal, key_sent: true })

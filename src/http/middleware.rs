@@ -19,6 +19,7 @@ use std::sync::Arc;
 use store_orders_api::answer::error_response;
 use store_orders_api::caller::CallerKey;
 use store_orders_api::errors;
+use tokio::time::sleep_until;
 
 /// What the steps need beside the server's context.
 pub struct Middleware {
@@ -63,8 +64,17 @@ impl Middleware {
                 let caller = CallerKey { id: identity.key_id, account: identity.account };
                 request.extensions_mut().insert(caller);
                 let handled = operation.call(context, endpoint, request);
-                // A panic in it becomes a 500.
-                AssertUnwindSafe(handled).catch_unwind().await.unwrap_or_else(|_| scope.panicked())
+                tokio::select! {
+                    biased;
+                    // A panic in it becomes a 500.
+                    handled = AssertUnwindSafe(handled).catch_unwind() => {
+                        handled.unwrap_or_else(|_| scope.panicked())
+                    }
+                    // A change has a deadline of its own, past which it is not made.
+                    () = sleep_until(scope.deadline().into()), if scope.is_read() => {
+                        scope.timed_out()
+                    }
+                }
             }
             (_, Route::NotFound) => error_response(&errors::not_found()),
             (_, Route::OtherMethod { allow, .. }) => method_not_allowed(&allow),
@@ -79,7 +89,7 @@ async fn admit(
     scope: &mut RequestScope,
     headers: &HeaderMap,
 ) -> ControlFlow<Response<Body>, Identity> {
-    match authenticate(scope.server(), headers, scope.now).await {
+    match authenticate(scope.server(), headers, scope.now, scope.deadline()).await {
         Ok(identity) => {
             scope.account = Some(identity.account);
             scope.key_id = Some(Arc::clone(&identity.key_id));

@@ -9,6 +9,7 @@ use crate::context::ServerContext;
 use crate::limits::RateLimitStatus;
 use crate::log::RequestLine;
 use crate::metrics::RouteId;
+use crate::orders::PATIENCE;
 use dropshot::Body;
 use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
 use http_body::Body as _;
@@ -90,6 +91,23 @@ impl RequestScope {
             Route::OtherMethod { is_deprecated, .. } => self.is_deprecated = *is_deprecated,
             Route::NotFound => {}
         }
+    }
+
+    /// When the store must have answered.
+    pub fn deadline(&self) -> Instant {
+        self.started + PATIENCE
+    }
+
+    /// Whether the request changes nothing.
+    pub fn is_read(&self) -> bool {
+        self.method.is_safe()
+    }
+
+    /// The response to a request for which the store had no answer at its deadline.
+    pub fn timed_out(&self) -> Response<Body> {
+        error!(self.server.log, "the store cannot be reached"; "req_id" => &self.request_id,
+            "error" => format_args!("no answer within {} s", PATIENCE.as_secs()));
+        error_response(&errors::service_unavailable())
     }
 
     /// The response to a request whose handler panicked.

@@ -14,6 +14,9 @@ use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
 use tempfile::TempDir;
 
+/// Longer than any check here takes.
+const WAIT: Duration = Duration::from_secs(60);
+
 /// A store that counts how often the keys were read and requests asked for the versions, and
 /// can be made to fail.
 struct Watched {
@@ -21,6 +24,8 @@ struct Watched {
     reads: AtomicUsize,
     checks: AtomicUsize,
     fails: AtomicBool,
+    /// Another process has locked the first key.
+    is_locked: AtomicBool,
     /// When the versions were read last, and how long that takes.
     asked: Mutex<Option<Instant>>,
     takes: Duration,
@@ -32,8 +37,8 @@ impl Watched {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();
-        let (reads, checks, fails, asked) = Default::default();
-        Watched { store, reads, checks, fails, asked, takes, _directory: directory }
+        let (reads, checks, fails, is_locked, asked) = Default::default();
+        Watched { store, reads, checks, fails, is_locked, asked, takes, _directory: directory }
     }
 
     fn issue(&self) -> ApiKey {
@@ -70,9 +75,12 @@ impl Store for Watched {
         self.store.keys()
     }
 
-    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
         self.failure()?;
-        self.store.record_last_used(uses)
+        let is_locked = |&(row, _): &(i64, i64)| row == 1 && self.is_locked.load(Ordering::Relaxed);
+        let (mut left, free): (Vec<_>, Vec<_>) = uses.iter().copied().partition(is_locked);
+        left.append(&mut self.store.record_last_used(&free)?);
+        Ok(left)
     }
 
     fn for_each_order_since(
@@ -106,12 +114,13 @@ impl Store for Watched {
 
 /// Whether the cache accepts each of these keys, presented at once; `None` if it cannot check it.
 fn accepts<const N: usize>(cache: &Arc<KeyCache>, keys: [&ApiKey; N]) -> [Option<bool>; N] {
-    let now = SystemClock::start().now();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let (now, deadline) = (SystemClock::start().now(), Instant::now() + WAIT);
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_time().build().unwrap();
     let presented = keys.map(|key| {
         let (cache, key) = (Arc::clone(cache), key.expose().to_string());
         runtime.spawn(async move {
-            cache.find(key.as_bytes(), Environment::Production, now, |_| ()).await
+            cache.find(key.as_bytes(), Environment::Production, now, deadline, |_| ()).await
         })
     });
     presented.map(|found| runtime.block_on(found).unwrap().map(|found| found.is_ok()))
@@ -200,4 +209,20 @@ fn uses_that_could_not_be_recorded_are_recorded_later() {
     store.fails.store(false, Ordering::Relaxed);
     cache.record_uses().unwrap();
     assert!(store.store.key_records().unwrap()[0].used_at > Some(7));
+}
+
+#[test]
+fn uses_of_locked_keys_are_recorded_later() {
+    let store = Arc::new(Watched::new(Duration::ZERO));
+    let keys = [store.issue(), store.issue()];
+    let cache = Arc::new(KeyCache::open(store.clone()).unwrap());
+    let used =
+        || store.store.key_records().unwrap().iter().filter(|key| key.used_at.is_some()).count();
+    store.is_locked.store(true, Ordering::Relaxed);
+    assert_eq!(accepts(&cache, [&keys[0], &keys[1]]), [Some(true); 2]);
+    cache.record_uses().unwrap();
+    assert_eq!((used(), cache.uses.lock().len()), (1, 1));
+    store.is_locked.store(false, Ordering::Relaxed);
+    cache.record_uses().unwrap();
+    assert_eq!((used(), cache.uses.lock().len()), (2, 0));
 }

@@ -57,6 +57,7 @@ pub trait Store: Send + Sync {
     /// Commits a write that changes no row, to test whether writing works.
     fn try_write(&self) -> Result<(), StoreError>;
 
-    /// Records when keys were last used: rows of keys, wall time in milliseconds.
-    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError>;
+    /// Records when keys were last used: rows of keys, wall time in milliseconds. Returns the
+    /// uses of those whose rows another process has locked, which are not recorded.
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError>;
 }

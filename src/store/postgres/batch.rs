@@ -7,14 +7,17 @@
 use super::columns::{parsed, value};
 use super::error::{read, written};
 use super::session::Session;
-use super::statements::BatchStatements;
+use super::statements::{BatchStatements, LOCK_WAIT};
 use crate::store::rules::not_cancelled;
 use crate::store::{CancelOutcome, Cancellation, Status, StoreError};
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use store_orders_api::types::utc_text;
 use tokio_postgres::types::ToSql;
+
+/// What a batch needs beside its waits for locks: a server that answers waits for no more.
+const ANSWER_TIME: Duration = Duration::from_millis(300);
 
 /// Cancellations that are carried out together. Of those for the same order the first owns
 /// the outcome.
@@ -64,20 +67,32 @@ impl Batch {
         self.orders.is_empty()
     }
 
-    /// Carries the batch out, or finds that it was. An error means that it may have been.
-    pub async fn carry_out(&self, session: &Session) -> Result<Done, StoreError> {
+    /// Carries the batch out within this time, or finds that it was. An error means that it may
+    /// have been. The server itself ends a wait for a lock in time: a late answer would be taken
+    /// for a lost connection.
+    pub async fn carry_out(&self, session: &Session, limit: Duration) -> Result<Done, StoreError> {
         let (client, link) = (&session.writer.client, &session.writer.link);
-        let BatchStatements { begin, lock, update, select, commit } = &session.batch;
+        let BatchStatements { begin, limit_lock_waits, lock, update, select, commit } =
+            &session.batch;
+        let lock_wait = lock_wait(limit).map(|wait| wait.as_millis().to_string());
         let keys: Vec<&str> = self.keys.iter().map(|key| &**key).collect();
         let all: [&(dyn ToSql + Sync); 4] = [&self.orders, &keys, &self.times, &self.id];
         let warnings = link.warnings();
-        let (begun, locked, updated, committed) = tokio::join!(
+        let limit_lock_waits = async {
+            match &lock_wait {
+                Some(wait) => client.query(limit_lock_waits, &[wait]).await.map(drop),
+                None => Ok(()),
+            }
+        };
+        let (begun, limited, locked, updated, committed) = tokio::join!(
             client.execute(begin, &[]),
+            limit_lock_waits,
             client.query(lock, &[]),
             client.query(update, &all),
             client.execute(commit, &[]),
         );
         begun.map_err(written)?;
+        limited.map_err(written)?;
         locked.map_err(written)?;
         let updated = updated.map_err(written)?;
         committed.map_err(written)?;
@@ -119,6 +134,14 @@ impl Batch {
     }
 }
 
+/// How long a batch that must end within this time waits for each of two locks; `None` for as
+/// long as the session's setting says.
+fn lock_wait(limit: Duration) -> Option<Duration> {
+    let wait = limit.saturating_sub(ANSWER_TIME) / 2;
+    // 0 is no limit at all.
+    (wait < LOCK_WAIT).then_some(wait.max(Duration::from_millis(1)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,5 +177,16 @@ mod tests {
         assert_eq!(batch.outcomes(&HashMap::new())[..3], [NotFound; 3]);
         assert!(Batch::of(&asked[3..4], now).is_empty());
         assert_ne!(batch.id, Batch::of(&asked, now).id);
+    }
+
+    #[test]
+    fn two_waits_for_locks_end_before_the_batch_must() {
+        for millis in [0, 200, 500, 900, 4_000, 4_300, 5_000] {
+            let limit = Duration::from_millis(millis);
+            let wait = lock_wait(limit);
+            assert_eq!(wait.is_none(), millis >= 4_300, "{limit:?}");
+            let wait = wait.unwrap_or(LOCK_WAIT);
+            assert!(!wait.is_zero() && (limit < ANSWER_TIME || 2 * wait + ANSWER_TIME <= limit));
+        }
     }
 }

@@ -7,6 +7,7 @@ use super::connecting::Connection;
 use super::error::read;
 use super::replica::Replica;
 use super::session::{CheckSender, READ_LIMIT, SELECT_VERSIONS, Session, versions_in};
+use crate::log::ErrorChain;
 use crate::store::{StoreError, Versions};
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -42,37 +43,30 @@ impl Statements {
 pub async fn answer_checks(
     session: Arc<Session>,
     mut asked: UnboundedReceiver<CheckSender>,
-    connection: Connection,
     replica: Arc<Replica>,
     commits: bool,
 ) {
-    let statements = match Statements::prepare(&connection.client).await {
+    let statements = match Statements::prepare(&session.checker.client).await {
         Ok(statements) => statements,
-        Err(error) => return session.end(&read(error)),
+        Err(error) => return session.end(&ErrorChain(&read(error))),
     };
     // Until then another replica may list from a primary that was replaced: what it shows would
     // come back after a list from here.
     tokio::select! {
         () = sleep_until(session.acknowledges_from.into()) => {}
-        () = connection.link.closed() => {
-            return session.end(&"the checker's connection was closed");
-        }
+        () = session.ended() => return,
     }
     let mut waiting = Vec::new();
     loop {
         tokio::select! {
-            first = asked.recv() => match first {
-                Some(first) => waiting.push(first),
-                None => return,
-            },
-            () = connection.link.closed() => {
-                return session.end(&"the checker's connection was closed");
-            }
+            Some(first) = asked.recv() => waiting.push(first),
+            // The queue has no end of its own: the session, which is held here, can send to it.
+            () = session.ended() => return,
         }
         while let Ok(next) = asked.try_recv() {
             waiting.push(next);
         }
-        let check = check(&session, &connection, &statements, &replica, commits);
+        let check = check(&session, &statements, &replica, commits);
         let answer = session.answer(READ_LIMIT, check).await;
         let has_failed = answer.is_err();
         let answer = answer.map_err(Arc::new);
@@ -88,15 +82,14 @@ pub async fn answer_checks(
 
 async fn check(
     session: &Session,
-    connection: &Connection,
     statements: &Statements,
     replica: &Replica,
     commits: bool,
 ) -> Result<Versions, StoreError> {
-    let client = &connection.client;
+    let Connection { client, link, .. } = &session.checker;
     let row = if commits {
         let id: &(dyn ToSql + Sync) = &replica.id();
-        let (of_replica, warnings) = ([id], connection.link.warnings());
+        let (of_replica, warnings) = ([id], link.warnings());
         let (begun, locked, row, committed) = tokio::join!(
             client.execute(&statements.begin, &[]),
             client.query(&statements.lock, &of_replica),
@@ -107,7 +100,7 @@ async fn check(
         locked.map_err(read)?;
         let row = row.map_err(read)?;
         committed.map_err(read)?;
-        connection.link.require_no_warning_since(warnings)?;
+        link.require_no_warning_since(warnings)?;
         row
     } else {
         client.query_one(&statements.versions, &[]).await.map_err(read)?

@@ -11,6 +11,11 @@ use tokio::runtime::{Builder, Runtime};
 /// How long a command waits for each address of the store's hosts.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
+/// How long its transaction may lie idle before the server takes it back, with its locks: a
+/// command that is suspended or out of reach must not hold up cancellations. A command at work
+/// sends its next statement at once; while it copies rows, it is not idle.
+const IDLE_LIMIT: Duration = Duration::from_secs(20);
+
 /// A connection, and what drives it while something is asked of it.
 pub struct CommandConnection {
     /// A current-thread runtime.
@@ -32,8 +37,9 @@ impl CommandConnection {
         let connection = connected.map_err(|error| failed(error.into()))?;
         // An import takes as long as it takes; only locks are waited for within a limit.
         let session = format!(
-            "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0;
+            "SET statement_timeout = 0; SET idle_in_transaction_session_timeout = {};
              SET lock_timeout = {}; SET jit = off; SET synchronous_commit = on",
+            IDLE_LIMIT.as_millis(),
             COMMAND_TIMEOUT.as_millis()
         );
         runtime.block_on(connection.client.batch_execute(&session)).map_err(read)?;

@@ -23,13 +23,25 @@ use tokio_postgres::error::Severity;
 use tokio_postgres::{AsyncMessage, Client, Config, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// What every connection of ours is set to. `jit` made a batch wait for 130 ms.
-const SETTINGS: &str = "SET jit = off; SET synchronous_commit = on; \
-    SET default_transaction_isolation = 'read committed'; SET bytea_output = 'hex'";
+/// After how long, and how often, a silent connection is probed, and how many probes stay
+/// unanswered until it is lost: 30 s in all, on either side. Otherwise the server keeps a
+/// connection, and the locks of its transaction, whose other end is gone.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_RETRIES: u32 = 4;
+const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
 
-/// Which server answers, and which history it is at. The function for the timeline is an
-/// error on a standby.
-const WHO: &str = "SELECT pg_is_in_recovery(), (SELECT system_identifier FROM pg_control_system()), \
+/// What every connection of ours is set to. `jit` made a batch wait for 130 ms. The numbers are
+/// those above.
+const SETTINGS: &str = "SET jit = off; SET synchronous_commit = on; \
+    SET default_transaction_isolation = 'read committed'; SET bytea_output = 'hex'; \
+    SET tcp_keepalives_idle = '10s'; SET tcp_keepalives_interval = '5s'; \
+    SET tcp_keepalives_count = 4; SET tcp_user_timeout = '30s'";
+
+/// Whether the server takes writes, which one it is, and which history it is at. The function for
+/// the timeline is an error on a standby.
+const WHO: &str = "SELECT pg_is_in_recovery(), current_setting('transaction_read_only'), \
+    (SELECT system_identifier FROM pg_control_system()), \
     CASE WHEN pg_is_in_recovery() THEN '' \
          ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END";
 
@@ -261,6 +273,11 @@ pub async fn connect_to(
 ) -> Result<Connection, ConnectError> {
     let refused = |why: String| ConnectError::Refused { server: target.to_string(), why };
     let mut config = url.session();
+    config
+        .keepalives_idle(KEEPALIVE_IDLE)
+        .keepalives_interval(KEEPALIVE_INTERVAL)
+        .keepalives_retries(KEEPALIVE_RETRIES)
+        .tcp_user_timeout(UNACKNOWLEDGED_LIMIT);
     config.application_name(application).ssl_mode(ssl_mode(target.mode)).port(target.port);
     let address = match (&target.host, target.address) {
         (Host::Unix(path), _) => {
@@ -295,9 +312,16 @@ async fn begin(
     let client = &connection.client;
     let (set, who) = tokio::join!(client.batch_execute(SETTINGS), client.simple_query(WHO));
     set?;
-    let [in_recovery, system, timeline] = first_row(who?)?;
+    let [in_recovery, read_only, system, timeline] = first_row(who?)?;
     if in_recovery != "f" {
         return Err(Refusal("it is a standby".to_string()));
+    }
+    if read_only != "off" {
+        return Err(Refusal(
+            "it is read-only: default_transaction_read_only is on, for the server, the database \
+             or the role"
+                .to_string(),
+        ));
     }
     connection.server.system = system;
     connection.server.timeline = timeline;

@@ -72,6 +72,10 @@ fn chain(error: &dyn Error) -> String {
 pub fn engine(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> StoreError {
     move |error| {
         let error = PostgresError::from(error);
+        if error.state == Some(SqlState::READ_ONLY_SQL_TRANSACTION) {
+            // It was fenced: another host may be the primary now.
+            return unreachable_because(error.with_advice());
+        }
         match advice(&error) {
             Some(_) => StoreError::Refused(format!("the database says: {}", error.with_advice())),
             None => StoreError::Engine { doing, source: Box::new(error) },
@@ -98,7 +102,7 @@ fn advice(error: &PostgresError) -> Option<&'static str> {
         "fix: `store-orders migrate` creates the tables and brings them up to date, in the \
          first schema of the search_path"
     } else if *state == SqlState::READ_ONLY_SQL_TRANSACTION {
-        "fix: name the primary in --store; this server is a standby"
+        "fix: name the primary in --store; this server takes no writes"
     } else {
         return None;
     };

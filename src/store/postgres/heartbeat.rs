@@ -57,7 +57,9 @@ pub async fn register(session: &Session, replica: &Replica) -> Result<(), StoreE
         .execute(insert, &[&replica.id(), &program, &address, &list_version])
         .await
         .map_err(written)?;
-    let remove = "DELETE FROM replicas WHERE heard_at < now() - interval '1 day'";
+    let remove = "DELETE FROM replicas WHERE id IN
+                    (SELECT id FROM replicas WHERE heard_at < now() - interval '1 day'
+                     FOR UPDATE SKIP LOCKED)";
     client.execute(remove, &[]).await.map_err(written)?;
     Ok(())
 }

@@ -2,7 +2,6 @@
 
 use super::batch::{Batch, Done};
 use super::columns::{plan_and_limits, value};
-use super::connecting::Connection;
 use super::error::{read, unreachable_because, written};
 use super::heartbeat::{beat, deregister};
 use super::replica::Replica;
@@ -10,6 +9,7 @@ use super::session::{OpenError, READ_LIMIT, Session, versions_in, within};
 use super::sessions::{Current, Opener, carry_out, current};
 use crate::config::PostgresUrl;
 use crate::keys::Digest;
+use crate::log::ErrorChain;
 use crate::store::{
     Cancellation, CancelledBatch, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange,
     OrderCounts, OrdersVersion, PolledVersions, Store, StoreError, Structure, VersionCheck,
@@ -23,6 +23,12 @@ use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
+
+/// How long a pet waits for a long list: nobody waits longer for the pet.
+const TURN_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long reading every key or counting every order may take.
+const LONG_READ_LIMIT: Duration = Duration::from_secs(30);
 
 /// No version: what a list reflects does not move by it.
 const NO_VERSION: i64 = -1;
@@ -48,7 +54,7 @@ impl PostgresStore {
         let opener = Opener { url, replica: Arc::clone(&replica), commits_checks, log };
         let start = || runtime.block_on(opener.start());
         let sessions = tokio::task::block_in_place(start).map_err(|error| match error {
-            OpenError::Store(error) => error,
+            OpenError::Schema(error) | OpenError::Store(error) => error,
             other => unreachable_because(other.to_string()),
         })?;
         Ok(PostgresStore { runtime: runtime.clone(), sessions, replica })
@@ -112,10 +118,10 @@ impl Store for PostgresStore {
             return Err(unreachable_because("the store is at another history by now"));
         }
         let number = self.wait(async {
-            let reader = session.reader.lock().await;
-            let read = read_orders(&session, &reader, version.number, visit).await;
+            let _reading = session.reading.lock().await;
+            let read = read_orders(&session, version.number, visit).await;
             // The transaction of a read that failed is not for the next reader.
-            read.inspect_err(|error| session.end(error))
+            read.inspect_err(|error| session.end(&ErrorChain(error)))
         })?;
         session.require_open()?;
         self.replica.lists(number);
@@ -144,10 +150,10 @@ impl Store for PostgresStore {
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
         let session = current(&self.sessions)?;
         self.wait(async {
-            let reader = session.reader.lock().await;
+            let _reading = within(TURN_LIMIT, async { Ok(session.reading.lock().await) }).await?;
             let query = "SELECT name FROM pets WHERE id = $1";
             let rows = async {
-                reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read)
+                session.reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read)
             };
             let rows = session.answer(READ_LIMIT, rows).await?;
             rows.first().map(|row| Ok(Pet { id, name: value(row, 0)? })).transpose()
@@ -160,9 +166,14 @@ impl Store for PostgresStore {
                             accounts.per_minute, accounts.per_day, keys.expires_at,
                             keys.revoked_at IS NOT NULL, keys.used_at, keys.unbanned_at
                      FROM keys JOIN accounts ON accounts.id = keys.account";
-        let asked = async { session.background.client.query(query, &[]).await.map_err(read) };
-        // All keys: it may take longer than other answers.
-        let rows = self.wait(session.answer(5 * READ_LIMIT, asked))?;
+        let rows = self.wait(async {
+            // Heartbeats wait for it only where the server has no connection left.
+            let own = session.open_another("store-orders keys", LONG_READ_LIMIT).await.ok();
+            let client = &own.as_ref().unwrap_or(&session.background).client;
+            let asked = async { client.query(query, &[]).await.map_err(read) };
+            within(LONG_READ_LIMIT, asked).await
+        })?;
+        session.require_open()?;
         rows.iter().map(key_row).collect()
     }
 
@@ -172,10 +183,9 @@ impl Store for PostgresStore {
                             count(*) FILTER (WHERE status = 'shipped'),
                             count(*) FILTER (WHERE status = 'cancelled') FROM orders";
         let row = self.wait(async {
-            let reader = session.reader.lock().await;
-            let asked = async { reader.client.query_one(query, &[]).await.map_err(read) };
-            // It reads every row, and may take longer than other answers.
-            session.answer(5 * READ_LIMIT, asked).await
+            let own = session.open_another("store-orders counter", LONG_READ_LIMIT).await?;
+            let asked = async { own.client.query_one(query, &[]).await.map_err(read) };
+            within(LONG_READ_LIMIT, asked).await
         })?;
         let count = |column| value(&row, column);
         Ok(OrderCounts { pending: count(0)?, shipped: count(1)?, cancelled: count(2)? })
@@ -199,17 +209,23 @@ impl Store for PostgresStore {
         self.wait(session.answer(READ_LIMIT, beat(&session, &self.replica)))
     }
 
-    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
         let session = current(&self.sessions)?;
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.iter().copied().unzip();
         // A cache that was just read again may not know the last recorded use. The last of a
         // key's uses in one call wins.
+        // A locked row would keep heartbeats, and all other keys, waiting.
         let update = "
-            UPDATE keys SET used_at = use.at
-            FROM (SELECT k AS key, max(t) AS at
-                  FROM unnest($1::bigint[], $2::bigint[]) u (k, t) GROUP BY k) use
-            WHERE keys.row = use.key
-              AND (used_at IS NULL OR abs(use.at - used_at) >= $3)";
+            WITH use AS (SELECT k AS key, max(t) AS at
+                         FROM unnest($1::bigint[], $2::bigint[]) u (k, t) GROUP BY k),
+            free AS (SELECT keys.row, use.at FROM keys JOIN use ON keys.row = use.key
+                     WHERE used_at IS NULL OR abs(use.at - used_at) >= $3
+                     ORDER BY keys.row FOR NO KEY UPDATE OF keys SKIP LOCKED),
+            recorded AS (UPDATE keys SET used_at = free.at FROM free WHERE keys.row = free.row
+                         RETURNING keys.row)
+            SELECT use.key, use.at FROM use JOIN keys ON keys.row = use.key
+            WHERE (used_at IS NULL OR abs(use.at - used_at) >= $3)
+              AND keys.row NOT IN (SELECT row FROM recorded)";
         let asked = async {
             let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] = [
                 (&rows, Type::INT8_ARRAY),
@@ -218,18 +234,18 @@ impl Store for PostgresStore {
             ];
             session.background.client.query_typed(update, &parameters).await.map_err(written)
         };
-        self.wait(session.answer(READ_LIMIT, asked)).map(drop)
+        let left = self.wait(session.answer(READ_LIMIT, asked))?;
+        left.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?))).collect()
     }
 }
 
 /// Reads the orders that changed after this version; returns the version that was read.
 async fn read_orders(
     session: &Session,
-    reader: &Connection,
     version: i64,
     visit: &mut dyn FnMut(OrderChange<'_>),
 ) -> Result<i64, StoreError> {
-    let client = &reader.client;
+    let client = &session.reader.client;
     let begun = async {
         // One snapshot: the rows and the version belong together.
         client

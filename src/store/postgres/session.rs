@@ -7,18 +7,18 @@
 //! with a synchronous standby cannot confirm.
 
 use super::columns::value;
-use super::connecting::{ConnectError, Connection, Link, ServerIdentity, Target, connect_to};
+use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
 use super::error::{PostgresError, read, unreachable_because};
 use super::schema::require_current;
 use super::statements::{BatchStatements, HeartbeatStatements};
 use crate::config::PostgresUrl;
+use crate::log::ErrorChain;
 use crate::store::{StoreError, Versions};
 use parking_lot::Mutex;
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 use tokio_postgres::{Row, Statement};
 
@@ -54,9 +54,12 @@ pub struct Session {
     pub writer: Connection,
     /// Its statements.
     pub batch: BatchStatements,
-    /// Pets and changed orders, one reader at a time.
-    pub reader: tokio::sync::Mutex<Connection>,
-    reader_link: Arc<Link>,
+    /// Answers the checks of lists.
+    pub checker: Connection,
+    /// Pets and changed orders.
+    pub reader: Connection,
+    /// Held while something is read: one reader at a time.
+    pub reading: tokio::sync::Mutex<()>,
     /// Keys, their uses, heartbeats.
     pub background: Connection,
     /// Its statements.
@@ -66,11 +69,12 @@ pub struct Session {
     checks: mpsc::UnboundedSender<CheckSender>,
     /// When the last confirmed heartbeat was sent; none before the first.
     confirmed: Mutex<Option<Instant>>,
-    has_ended: AtomicBool,
-    ended: Notify,
+    has_ended: watch::Sender<bool>,
     why: Mutex<Option<String>>,
     /// Why this program should not serve the store, since its schema changed.
     outdated: Mutex<Option<String>>,
+    url: PostgresUrl,
+    target: Target,
 }
 
 /// What is opened before it is known which history it is at.
@@ -84,6 +88,8 @@ pub struct Opened {
     /// When the first connection was open.
     pub at: Instant,
     connections: [Connection; 4],
+    url: PostgresUrl,
+    target: Target,
 }
 
 /// Why a session was not opened.
@@ -95,6 +101,9 @@ pub enum OpenError {
     /// The connections came to different servers.
     #[error("the connections came to different servers")]
     Different,
+    /// The schema of the store does not fit this program.
+    #[error(transparent)]
+    Schema(StoreError),
     /// The store refuses.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -112,15 +121,19 @@ impl Opened {
             return Err(OpenError::Different);
         }
         let server = first.server.clone();
+        within(READ_LIMIT, require_current(&first.client)).await.map_err(|error| match error {
+            StoreError::Refused(_) => OpenError::Schema(error),
+            other => OpenError::Store(other),
+        })?;
         let (store_id, versions) = within(READ_LIMIT, async {
-            require_current(&first.client).await?;
             let id = first.client.query_one("SELECT store_id FROM identity", &[]).await;
             let versions = first.client.query_one(SELECT_VERSIONS, &[]).await;
             let (id, versions) = (id.map_err(read)?, versions.map_err(read)?);
             Ok((id.try_get(0).map_err(read)?, versions_in(&versions, 0)?))
         })
         .await?;
-        Ok(Opened { server, store_id, versions, at, connections })
+        let (url, target) = (url.clone(), target.clone());
+        Ok(Opened { server, store_id, versions, at, connections, url, target })
     }
 }
 
@@ -136,13 +149,13 @@ async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 3], C
 
 impl Session {
     /// The session at this history; lists that ask for the versions come out of the
-    /// receiver, to be answered through the connection.
+    /// receiver, to be answered through the checker.
     pub async fn begin(
         opened: Opened,
         history: u64,
         acknowledges_from: Instant,
-    ) -> Result<(Arc<Session>, mpsc::UnboundedReceiver<CheckSender>, Connection), StoreError> {
-        let Opened { server, store_id, connections, .. } = opened;
+    ) -> Result<(Arc<Session>, mpsc::UnboundedReceiver<CheckSender>), StoreError> {
+        let Opened { server, store_id, connections, url, target, .. } = opened;
         let [writer, checker, reader, background] = connections;
         let batch = BatchStatements::prepare(&writer.client).await.map_err(read)?;
         let heartbeat = HeartbeatStatements::prepare(&background.client).await.map_err(read)?;
@@ -155,19 +168,21 @@ impl Session {
             acknowledges_from,
             writer,
             batch,
-            reader_link: Arc::clone(&reader.link),
-            reader: tokio::sync::Mutex::new(reader),
+            checker,
+            reader,
+            reading: tokio::sync::Mutex::default(),
             background,
             heartbeat,
             select_versions,
             checks,
             confirmed: Mutex::default(),
-            has_ended: AtomicBool::new(false),
-            ended: Notify::new(),
+            has_ended: watch::Sender::new(false),
+            url,
+            target,
             why: Mutex::default(),
             outdated: Mutex::default(),
         };
-        Ok((Arc::new(session), asked, checker))
+        Ok((Arc::new(session), asked))
     }
 
     /// Has a list wait for the versions.
@@ -197,7 +212,7 @@ impl Session {
 
     /// An error if the session has ended.
     pub fn require_open(&self) -> Result<(), StoreError> {
-        match self.has_ended.load(Ordering::SeqCst) {
+        match *self.has_ended.borrow() {
             false => Ok(()),
             true => Err(unreachable_because(self.why_ended())),
         }
@@ -206,8 +221,7 @@ impl Session {
     /// Ends the session.
     pub fn end(&self, why: &dyn std::fmt::Display) {
         self.why.lock().get_or_insert_with(|| why.to_string());
-        self.has_ended.store(true, Ordering::SeqCst);
-        self.ended.notify_one();
+        self.has_ended.send_replace(true);
     }
 
     /// Why it ended.
@@ -215,19 +229,50 @@ impl Session {
         self.why.lock().clone().unwrap_or_else(|| "the connection ended".to_string())
     }
 
-    /// Waits until the session has been ended, or a connection of it.
+    /// Waits until the session has been ended.
     pub async fn ended(&self) {
-        tokio::select! {
-            () = self.ended.notified() => {}
-            () = self.writer.link.closed() => self.end(&"the writer's connection was closed"),
-            () = self.reader_link.closed() => self.end(&"the reader's connection was closed"),
-            () = self.background.link.closed() => {
-                self.end(&"the background's connection was closed");
-            }
+        // An error only without a sender, which is this session's own.
+        let _ = self.has_ended.subscribe().wait_for(|has_ended| *has_ended).await;
+    }
+
+    /// Waits until the session has been ended, or a connection of it, and closes all four.
+    pub async fn closed(&self) {
+        let why = tokio::select! {
+            () = self.ended() => None,
+            () = self.writer.link.closed() => Some("writer"),
+            () = self.checker.link.closed() => Some("checker"),
+            () = self.reader.link.closed() => Some("reader"),
+            () = self.background.link.closed() => Some("background"),
+        };
+        if let Some(role) = why {
+            self.end(&format_args!("the {role}'s connection was closed"));
         }
-        // What still waits for an answer has an error at once.
-        self.writer.close();
-        self.background.close();
+        // What still waits for an answer has an error at once, and a task that still holds the
+        // session keeps no connection open.
+        for connection in [&self.writer, &self.checker, &self.reader, &self.background] {
+            connection.close();
+        }
+    }
+
+    /// A connection beside the four, to the same server: for what may take as long as this, and
+    /// must not keep anything else waiting. Its loss does not end the session.
+    pub async fn open_another(
+        &self,
+        application: &str,
+        limit: Duration,
+    ) -> Result<Connection, StoreError> {
+        let opened = connect_to(&self.url, &self.target, application, CONNECT_LIMIT).await;
+        let connection = opened.map_err(|error| unreachable_because(error.to_string()))?;
+        if connection.server != self.server {
+            return Err(unreachable_because(OpenError::Different.to_string()));
+        }
+        // The server ends what nobody waits for any more.
+        let settings = format!("SET statement_timeout = {}", limit.as_millis());
+        within(READ_LIMIT, async {
+            connection.client.batch_execute(&settings).await.map_err(read)
+        })
+        .await?;
+        Ok(connection)
     }
 
     /// What the last look at the schema found: why this program should not serve it.
@@ -250,7 +295,7 @@ impl Session {
         let answer = within(limit, asked).await;
         match &answer {
             Ok(_) => self.require_open()?,
-            Err(error) if is_of_connection(error) => self.end(error),
+            Err(error) if is_of_connection(error) => self.end(&ErrorChain(error)),
             Err(_) => {}
         }
         answer

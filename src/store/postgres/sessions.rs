@@ -73,7 +73,7 @@ impl Opener {
         current: watch::Sender<Current>,
     ) {
         loop {
-            session.ended().await;
+            session.closed().await;
             let why = session.why_ended();
             warn!(self.log, "store lost"; "server" => %session.server.address, "error" => &why);
             drop(current.send_replace(Err(why.into())));
@@ -100,7 +100,7 @@ impl Opener {
         for target in targets(&self.url, CONNECT_LIMIT, &mut refusals).await {
             match self.open_at(&target, last).await {
                 Ok(session) => return Ok(session),
-                Err(error @ OpenError::Store(StoreError::Refused(_))) => return Err(error),
+                Err(error @ OpenError::Schema(_)) => return Err(error),
                 Err(OpenError::Connect(error)) => refusals.push(error.to_string()),
                 Err(error) => refusals.push(format!("{target}: {}", ErrorChain(&error))),
             }
@@ -122,19 +122,14 @@ impl Opener {
             false => opened.at + CONFIRMED_FOR,
         };
         let (server, store_id) = (opened.server.clone(), opened.store_id.clone());
-        let (session, asked, checker) =
+        let (session, asked) =
             within(READ_LIMIT, Session::begin(opened, history, acknowledges_from)).await?;
         within(CONFIRM_LIMIT, register(&session, &self.replica)).await?;
         within(CONFIRM_LIMIT, beat(&session, &self.replica)).await?;
         *last = Some(Last { server, store_id, history });
         let replica = Arc::clone(&self.replica);
-        let checks = answer_checks(
-            Arc::clone(&session),
-            asked,
-            checker,
-            Arc::clone(&replica),
-            self.commits_checks,
-        );
+        let checks =
+            answer_checks(Arc::clone(&session), asked, Arc::clone(&replica), self.commits_checks);
         tokio::spawn(checks);
         tokio::spawn(keep_beating(Arc::clone(&session), replica));
         Ok(session)
@@ -189,14 +184,14 @@ pub async fn carry_out(
         sleep_until(session.acknowledges_from.min(deadline).into()).await;
         let left = time_to_send(deadline, Instant::now())
             .ok_or_else(|| unreachable_because("too little time was left for the batch"))?;
-        let error = match session.answer(left, batch.carry_out(&session)).await {
+        let error = match session.answer(left, batch.carry_out(&session, left)).await {
             Ok(done) => return Ok((done, session.history)),
             Err(error) => error,
         };
         // From now on it may have been carried out.
         waits_until = deadline;
         let may_succeed = session.require_open().is_err() || is_transient(&error);
-        if !may_succeed || Instant::now() + RETRY_AFTER >= deadline {
+        if !may_succeed || time_to_send(deadline, Instant::now() + RETRY_AFTER).is_none() {
             return Err(error);
         }
         sleep(RETRY_AFTER).await;

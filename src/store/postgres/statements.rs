@@ -1,9 +1,17 @@
 //! The statements of a session, prepared: only those are sent without waiting for the answer
 //! to the one before.
 
+use std::time::Duration;
 use tokio_postgres::{Client, Error, Statement};
 
 const LOCK: &str = "SELECT FROM versions FOR NO KEY UPDATE";
+
+/// For this transaction alone: SET takes no parameter.
+const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
+
+/// How long a batch waits for each lock, unless it has less time left: twice, for `versions` and
+/// for the row of an order, it is less than the time that its callers wait.
+pub const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// READ COMMITTED: its snapshot is taken after the lock.
 const UPDATE: &str = "
@@ -22,6 +30,8 @@ const SELECT: &str = "
 pub struct BatchStatements {
     /// BEGIN.
     pub begin: Statement,
+    /// Has the transaction wait for locks for no longer than this.
+    pub limit_lock_waits: Statement,
     /// Waits for every other transaction that changes orders.
     pub lock: Statement,
     /// Cancels those that are pending: ids, keys, times, the batch's id.
@@ -35,12 +45,15 @@ pub struct BatchStatements {
 impl BatchStatements {
     /// Prepares them on the writer's connection.
     pub async fn prepare(client: &Client) -> Result<BatchStatements, Error> {
-        // A wait for a lock ends before the callers do, also where nobody hears it end.
-        let settings = "SET lock_timeout = '4s'; SET statement_timeout = '10s';
-                        SET idle_in_transaction_session_timeout = '10s'";
-        client.batch_execute(settings).await?;
+        let settings = format!(
+            "SET lock_timeout = {}; SET statement_timeout = '10s';
+             SET idle_in_transaction_session_timeout = '10s'",
+            LOCK_WAIT.as_millis()
+        );
+        client.batch_execute(&settings).await?;
         Ok(BatchStatements {
             begin: client.prepare("BEGIN").await?,
+            limit_lock_waits: client.prepare(LIMIT_LOCK_WAITS).await?,
             lock: client.prepare(LOCK).await?,
             update: client.prepare(UPDATE).await?,
             select: client.prepare(SELECT).await?,
@@ -62,7 +75,8 @@ pub struct HeartbeatStatements {
 impl HeartbeatStatements {
     /// Prepares them on the background's connection.
     pub async fn prepare(client: &Client) -> Result<HeartbeatStatements, Error> {
-        client.batch_execute("SET lock_timeout = '1s'; SET statement_timeout = '5s'").await?;
+        // No lock is worth a late heartbeat: nobody but this server locks its row.
+        client.batch_execute("SET lock_timeout = '250ms'; SET statement_timeout = '5s'").await?;
         let lock = "SELECT FROM replicas WHERE id = $1 FOR NO KEY UPDATE";
         Ok(HeartbeatStatements {
             begin: client.prepare("BEGIN").await?,

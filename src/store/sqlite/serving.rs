@@ -103,7 +103,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
         in_transaction(&mut self.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
             // A cache that was just read again may not know the last recorded use.
             let mut update = transaction.prepare_cached(
@@ -113,7 +113,7 @@ impl Store for SqliteStore {
             for (row, at) in uses {
                 update.execute([row, at, &MIN_USE_INTERVAL_MS])?;
             }
-            Ok(())
+            Ok(Vec::new())
         })
     }
 }

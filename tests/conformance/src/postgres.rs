@@ -4,7 +4,7 @@
 //! | Module | Its job |
 //! |---|---|
 //! | `database` | a new database, and what uses it |
-//! | `migrating`, `granting`, `checking`, `restoring`, `importing`, `replicas` | the cases |
+//! | `migrating`, `granting`, `checking`, `restoring`, `importing`, `replicas`, `serving` | the cases |
 
 mod checking;
 mod database;
@@ -13,6 +13,7 @@ mod importing;
 mod migrating;
 mod replicas;
 mod restoring;
+mod serving;
 
 pub use database::{Database, PostgresUnderTest};
 
@@ -61,5 +62,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         restoring::a_database_that_a_server_uses_is_not_restored,
         restoring::a_recovered_store_becomes_a_store_of_its_own,
         replicas::a_server_is_named_with_its_program_and_address,
+        serving::a_use_of_a_locked_key_is_left_and_the_others_are_recorded,
+        serving::either_side_of_a_connection_notices_that_the_other_is_gone,
     ]
 }

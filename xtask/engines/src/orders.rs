@@ -1,21 +1,26 @@
 //! Orders, accounts and keys in PostgreSQL: each case on servers of its own.
 
 mod conformance_suite;
+mod ended_sessions;
 mod failover;
 mod fresh_keys;
 mod full_disk;
+mod held_locks;
 mod idle_transaction;
 mod mistakes;
 mod network;
 mod old_primary;
+mod read_only_host;
 mod replicas_agree;
 mod revocation;
 mod same_order;
 mod schema_change;
 mod setup;
+mod slow_reads;
 mod slow_standby;
 mod stopped_host;
 mod stopped_primary;
+mod suspended_command;
 mod tls;
 
 use clap::ValueEnum;
@@ -49,6 +54,16 @@ pub enum Case {
     Revocation,
     /// The schema changed while servers run
     SchemaChange,
+    /// Connections of an idle server that end
+    EndedSessions,
+    /// A transaction that holds a lock for longer than cancellations wait
+    HeldLocks,
+    /// A command that is suspended while it holds a lock
+    SuspendedCommand,
+    /// A count of orders and a reading of keys that take long
+    SlowReads,
+    /// A fenced primary before the real one in the URL
+    ReadOnlyHost,
     /// A transaction that stays open while orders are cancelled
     IdleTransaction,
     /// A database whose disk is full
@@ -82,6 +97,11 @@ impl Case {
             Case::FreshKeys => fresh_keys::run(installed, program, report).await,
             Case::Revocation => revocation::run(installed, program, report).await,
             Case::SchemaChange => schema_change::run(installed, program, report).await,
+            Case::EndedSessions => ended_sessions::run(installed, program, report).await,
+            Case::HeldLocks => held_locks::run(installed, program, report).await,
+            Case::SuspendedCommand => suspended_command::run(installed, program, report).await,
+            Case::SlowReads => slow_reads::run(installed, program, report).await,
+            Case::ReadOnlyHost => read_only_host::run(installed, program, report).await,
             Case::IdleTransaction => idle_transaction::run(installed, program, report).await,
             Case::FullDisk => full_disk::run(installed, program, report).await,
             Case::Mistakes => mistakes::run(installed, program, report).await,

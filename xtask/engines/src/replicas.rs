@@ -2,8 +2,9 @@
 
 use anyhow::{Context, bail};
 use reqwest::Client;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use testbed::postgres::Postgres;
+use testbed::postgres::{DATABASE, Postgres};
 use testbed::{DataDir, Key, Program, ServerProcess};
 
 /// The store, filled by the operator's commands.
@@ -97,6 +98,11 @@ impl Replica {
         Ok(began.elapsed())
     }
 
+    /// What it says of itself to Prometheus.
+    pub async fn metrics(&self) -> anyhow::Result<String> {
+        Ok(self.http.get(format!("{}/metrics", self.admin)).send().await?.text().await?)
+    }
+
     /// Its list, as bytes; an error unless it is answered 200.
     pub async fn list(&self, key: &Key) -> anyhow::Result<Vec<u8>> {
         let url = format!("{}/store/orders", self.server.base_url());
@@ -117,6 +123,18 @@ pub fn bases(replicas: &[Replica]) -> Vec<String> {
 pub fn url_of(ports: [u16; 2]) -> String {
     let [first, second] = ports;
     Postgres::url_at(first).replace(&format!(":{first}/"), &format!(":{first},127.0.0.1:{second}/"))
+}
+
+/// How many connections servers have to this primary, by what each is for.
+pub async fn connections(primary: &Postgres) -> anyhow::Result<BTreeMap<String, usize>> {
+    let query = "SELECT application_name FROM pg_stat_activity
+                 WHERE application_name LIKE 'store-orders %'
+                   AND application_name <> 'store-orders command'";
+    let mut connections = BTreeMap::new();
+    for row in primary.admin(DATABASE).await?.query(query, &[]).await? {
+        *connections.entry(row.try_get(0)?).or_default() += 1;
+    }
+    Ok(connections)
 }
 
 /// Runs what blocks on a thread for it.

@@ -15,8 +15,8 @@ use store_orders_api::types::Pet;
 /// Longer than what is written under the lock.
 const LONG: i64 = 20_000;
 
-/// Within a call of the import's progress, this thread belongs to its runtime.
-fn on_another_thread<T: Send>(
+/// Does what a thread cannot that belongs to a runtime, as in a call of the import's progress.
+pub fn on_another_thread<T: Send>(
     work: impl FnOnce() -> anyhow::Result<T> + Send,
 ) -> anyhow::Result<T> {
     std::thread::scope(|scope| scope.spawn(work).join())

@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
 use store_orders::keys::Digest;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
     Cancellation, CancelledBatch, KeyRow, OrderChange, OrderCounts, OrdersVersion, PolledVersions,
-    Store, StoreError, Structure, VersionCheck,
+    Store, StoreError, Structure, VersionCheck, Versions,
 };
 use store_orders_api::types::Pet;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::{Mutex, MutexGuard, oneshot};
 
 /// What the store does instead of what it is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub enum Fault {
     Fails,
     /// It panics.
     Panics,
+    /// It gives requests no answer, until another fault is set.
+    Silent,
 }
 
 /// A store with faults that tests switch.
@@ -28,13 +31,18 @@ pub struct FaultyStore {
     store: Arc<SqliteStore>,
     fault: AtomicU8,
     last_used: Mutex<()>,
+    /// Requests that are given no answer.
+    unanswered: std::sync::Mutex<Vec<Unanswered>>,
 }
+
+type Unanswered = oneshot::Sender<Result<Versions, Arc<StoreError>>>;
 
 impl FaultyStore {
     /// Begins without a fault.
     pub fn new(store: &Arc<SqliteStore>) -> Arc<FaultyStore> {
         let store = Arc::clone(store);
-        Arc::new(FaultyStore { store, fault: AtomicU8::new(0), last_used: Mutex::new(()) })
+        let (fault, last_used, unanswered) = Default::default();
+        Arc::new(FaultyStore { store, fault, last_used, unanswered })
     }
 
     /// Switches the fault for all calls from now on.
@@ -45,6 +53,10 @@ impl FaultyStore {
     /// Until the guard is dropped, recording when a key was last used blocks.
     pub async fn block_last_used(&self) -> MutexGuard<'_, ()> {
         self.last_used.lock().await
+    }
+
+    fn is_silent(&self) -> bool {
+        self.fault.load(Ordering::SeqCst) == Fault::Silent as u8
     }
 
     fn store(&self) -> Result<&SqliteStore, StoreError> {
@@ -60,6 +72,11 @@ impl FaultyStore {
 
 impl Store for FaultyStore {
     fn check_versions(&self) -> Result<VersionCheck, StoreError> {
+        if self.is_silent() {
+            let (sender, answer) = oneshot::channel();
+            self.unanswered.lock().unwrap().push(sender);
+            return Ok(VersionCheck::Awaited(answer));
+        }
         self.store()?.check_versions()
     }
 
@@ -80,6 +97,9 @@ impl Store for FaultyStore {
     }
 
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
+        while self.is_silent() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         self.store()?.pet(id)
     }
 
@@ -99,7 +119,7 @@ impl Store for FaultyStore {
         self.store()?.try_write()
     }
 
-    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<(), StoreError> {
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
         let _blocked = self.last_used.blocking_lock();
         self.store()?.record_last_used(uses)
     }

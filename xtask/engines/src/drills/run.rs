@@ -8,6 +8,7 @@ use super::pool::Pool;
 use super::server::Server;
 use super::site::{GIVEN_UP_AFTER, Installation, Lacks, Site};
 use super::workload::{LIMITED, PER_MINUTE, Workload};
+use crate::replicas::connections;
 use crate::traffic::table_of;
 use anyhow::Context;
 use futures::future::join_all;
@@ -32,6 +33,9 @@ const WORKS: Duration = Duration::from_secs(2);
 
 /// How long lists may differ before the run gives up comparing them.
 const COMPARED_FOR: Duration = Duration::from_secs(8);
+
+/// How long the connections of sessions that ended may be seen at the primary.
+const CLOSED_WITHIN: Duration = Duration::from_secs(5);
 
 /// How often each server is asked whether it is ready.
 const PROBE_INTERVAL: Duration = Duration::from_millis(10);
@@ -61,6 +65,9 @@ pub async fn run(
     let mut site = Site::start(installation, ORDERS, plan.lacks).await?;
     let journal = Arc::new(Journal::new(Some(File::create(site.root().join("history.jsonl"))?)));
     let result = drill(&mut site, plan, &journal).await;
+    if result.is_ok() {
+        expect_four_connections(&site, report).await?;
+    }
     journal.close()?;
     let figures = journal.figures();
     report.figure(format!("seed {}: {}", plan.seed, summary(&figures)));
@@ -80,6 +87,23 @@ pub async fn run(
         report.figure(format!("to run it again: {}", plan.repeat));
     }
     result.map(|()| violations)
+}
+
+/// Each server has its four connections to the primary, and none of sessions that ended.
+async fn expect_four_connections(site: &Site, report: &mut Report) -> anyhow::Result<()> {
+    let roles = ["background", "checker", "reader", "writer"];
+    let expected: BTreeMap<_, _> =
+        roles.map(|role| (format!("store-orders {role}"), site.servers.len())).into();
+    let began = Instant::now();
+    let mut found = connections(site.databases.primary()?).await?;
+    while found != expected && began.elapsed() < CLOSED_WITHIN {
+        sleep(PROBE_INTERVAL).await;
+        found = connections(site.databases.primary()?).await?;
+    }
+    if found != expected {
+        report.contradiction(format!("servers keep connections of ended sessions: {found:?}"));
+    }
+    Ok(())
 }
 
 /// Everything but the judgement.

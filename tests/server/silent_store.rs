@@ -1,0 +1,38 @@
+//! A store that gives no answer: whoever asks it for something is answered in time.
+
+use std::time::{Duration, Instant};
+use store_orders::keys::{ApiKey, Environment};
+use store_orders_api::plans::Plan;
+use testbed::in_process::{Fault, TestSetup};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_a_silent_store_is_answered_503_after_five_seconds() {
+    let mut setup = TestSetup::new();
+    let key = setup.key(Plan::Pro).text;
+    setup.pending([1]).pet(7, "Rex");
+    let store = setup.add_faulty_store();
+    let server = setup.serve().await;
+    let unknown = ApiKey::generate(Environment::Production).expose().to_string();
+    let asked = |key: &str, path: &'static str| {
+        let bearer = format!("Bearer {key}");
+        let server = &server;
+        async move {
+            let sent = Instant::now();
+            let answer = server.send("GET", path, &[("authorization", bearer.as_str())]).await;
+            (answer, sent.elapsed())
+        }
+    };
+    let (list, pet) = ("/v1/store/orders", "/v1/pets/7");
+    store.set(Fault::Silent);
+    let answers = tokio::join!(asked(&key, list), asked(&key, pet), asked(&unknown, pet));
+    store.set(Fault::None);
+    for (answer, took) in [answers.0, answers.1, answers.2] {
+        answer.assert_error(503, "service_unavailable");
+        answer.assert_common_headers();
+        let limits = Duration::from_millis(4_900)..Duration::from_millis(7_000);
+        assert!(limits.contains(&took), "{took:?}");
+    }
+    for path in [list, pet] {
+        assert_eq!(asked(&key, path).await.0.status, 200, "{path} afterwards");
+    }
+}
