@@ -98,7 +98,8 @@ impl FromStr for PostgresUrl {
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
             let decoded = percent_encoding::percent_decode_str(value).decode_utf8_lossy();
-            if !tls.take(name, &decoded)? {
+            let is_taken = tls.take(name, &decoded);
+            if !is_taken.map_err(|why| InvalidUrl::Parameter(why.to_string()))? {
                 others.push(parameter);
             }
         }
@@ -171,6 +172,15 @@ mod tests {
         assert_eq!(hosts("postgresql://u@a/d"), [tcp("a", 5432)]);
         let socket = hosts("postgres://u@%2Frun%2Fpostgresql/d");
         assert_eq!(socket, [(Host::Unix("/run/postgresql".into()), 5432)]);
+    }
+
+    #[test]
+    fn how_tls_is_used_is_read_from_the_parameters() {
+        let parameters = "sslmode=require&sslrootcert=%2Fca.pem";
+        let url = url(&format!("postgres://u@[::1]/d?{parameters}&application_name=x"));
+        assert_eq!(url.tls().root, Some("/ca.pem".into()));
+        let (host, _) = url.hosts().next().unwrap();
+        assert_eq!(url.tls().mode_for(host), TlsMode::VerifyCa);
     }
 
     #[test]

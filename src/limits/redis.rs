@@ -17,6 +17,7 @@ mod report;
 mod sentinel;
 mod server_facts;
 mod session;
+mod shared;
 mod start_warnings;
 mod timeliness;
 
@@ -25,29 +26,21 @@ pub use connecting::{ANSWER_LIMIT, ConnectError};
 pub use report::RedisLimitsReport;
 
 use super::in_memory::InMemoryLimits;
-use super::{Decision, KeyedRequest, Limits, RateLimitStatus, log_ban};
+use super::{Decision, KeyedRequest, Limits, RateLimitStatus};
 use crate::clock::Now;
 use crate::config::{LimitsLost, RedisUrl};
 use crate::log::ErrorChain;
 use async_trait::async_trait;
-use local_counts::LocalCounts;
-use lost_counts::LostCounts;
-use outage::Outage;
 use primary::{Connected, connect};
 use prometheus_client::metrics::counter::Counter;
 use session::{Ended, Queue, Session, Waiting};
-use slog::{Logger, info, warn};
-use start_warnings::StartWarnings;
+use shared::{Shared, WAIT_LIMIT};
+use slog::{Logger, info};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use timeliness::Timeliness;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
-
-/// How long a request waits to be counted. What is left of [`ANSWER_LIMIT`] is for the timer,
-/// which is exact to a millisecond, and for the answer.
-const WAIT_LIMIT: Duration = Duration::from_millis(240);
 
 /// After an outage for slowness, how often in a row an empty batch must be answered, and how
 /// fast. At this length of a round trip half of the requests can be late: one waits for up to
@@ -67,21 +60,6 @@ pub struct RedisLimits {
     addresses: InMemoryLimits,
 }
 
-/// What the task that has the connection shares with the requests.
-#[derive(Debug)]
-struct Shared {
-    url: RedisUrl,
-    script: AdmissionScript,
-    counts: LostCounts,
-    warnings: StartWarnings,
-    outage: Outage,
-    timeliness: Timeliness,
-    bans: Counter,
-    /// `None` if requests are refused while Redis is lost.
-    local: Option<LocalCounts>,
-    log: Logger,
-}
-
 impl RedisLimits {
     /// Connects, and from then on keeps connected until this is dropped. Needs a tokio
     /// runtime around it. Fails if Redis cannot be reached, unless this server may count
@@ -93,17 +71,7 @@ impl RedisLimits {
         keyless_per_minute: u32,
         log: Logger,
     ) -> Result<RedisLimits, ConnectError> {
-        let shared = Arc::new(Shared {
-            url,
-            script: AdmissionScript::new(store_id),
-            counts: LostCounts::new(log.clone()),
-            warnings: StartWarnings::default(),
-            outage: Outage::default(),
-            timeliness: Timeliness::default(),
-            bans: Counter::default(),
-            local: (lost == LimitsLost::Local).then(LocalCounts::default),
-            log,
-        });
+        let shared = Arc::new(Shared::new(url, lost, store_id, log));
         let first = match shared.connect().await {
             Err(error) if error.may_pass() && shared.local.is_some() => {
                 shared.begin_outage(ErrorChain(&error).to_string());
@@ -163,28 +131,6 @@ impl Shared {
     fn session(&self, Connected { connection, node, facts }: Connected) -> Session<'_> {
         self.counts.compare_histories(facts);
         Session { connection, node, shared: self }
-    }
-
-    /// Counts, logs and notes a ban where the verdict arrives: the request may have been given
-    /// up, or have waited too long.
-    fn note_ban(&self, Waiting { request, now, key_id, .. }: &Waiting, decision: Decision) {
-        if let Some(local) = &self.local {
-            local.note(*request, decision, *now);
-        }
-        if let Decision::Banned { status, begins: true } = decision {
-            self.bans.inc();
-            log_ban(&self.log, request, key_id.as_deref(), status, *now);
-        }
-    }
-
-    fn begin_outage(&self, why: String) {
-        let effect = match &self.local {
-            None => "requests are refused",
-            Some(_) => "this server counts alone",
-        };
-        warn!(self.log, "request counts unavailable"; "redis" => %self.url, "error" => &why,
-            "effect" => effect);
-        self.outage.begin(why);
     }
 
     async fn keep_serving(self: Arc<Self>, first: Option<Connected>, queue: Queue) {

@@ -1,6 +1,5 @@
 //! How connections to PostgreSQL use TLS, with the names and meanings of libpq.
 
-use super::InvalidUrl;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -19,6 +18,11 @@ pub struct PostgresTls {
     /// `sslkey`: its private key.
     pub key: Option<PathBuf>,
 }
+
+/// A mode that libpq does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("sslmode must be one of {}", TlsMode::ALL.map(TlsMode::as_str).join(", "))]
+pub struct UnknownMode;
 
 /// What `sslmode` can be, from the least protection to the most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,7 +63,7 @@ impl PostgresTls {
     }
 
     /// Takes a parameter of the URL, if it is about TLS.
-    pub(super) fn take(&mut self, name: &str, value: &str) -> Result<bool, InvalidUrl> {
+    pub fn take(&mut self, name: &str, value: &str) -> Result<bool, UnknownMode> {
         match name {
             "sslmode" => self.mode = Some(value.parse()?),
             "sslrootcert" => self.root = Some(value.into()).filter(|_| value != "system"),
@@ -114,54 +118,57 @@ impl TlsMode {
 }
 
 impl FromStr for TlsMode {
-    type Err = InvalidUrl;
+    type Err = UnknownMode;
 
-    fn from_str(text: &str) -> Result<TlsMode, InvalidUrl> {
-        TlsMode::ALL.into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| {
-            let modes = TlsMode::ALL.map(TlsMode::as_str).join(", ");
-            InvalidUrl::Parameter(format!("sslmode must be one of {modes}"))
-        })
+    fn from_str(text: &str) -> Result<TlsMode, UnknownMode> {
+        TlsMode::ALL.into_iter().find(|mode| mode.as_str() == text).ok_or(UnknownMode)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::PostgresUrl;
     use super::*;
 
-    fn url(text: &str) -> PostgresUrl {
-        text.parse().unwrap()
+    fn with(mode: Option<TlsMode>, root: Option<&str>) -> PostgresTls {
+        PostgresTls { mode, root: root.map(PathBuf::from), ..PostgresTls::default() }
     }
 
     #[test]
-    fn each_mode_is_read_and_the_default_is_the_safest_but_on_this_machine() {
-        let mode = |text: &str| {
-            let url = url(text);
-            let (host, _) = url.hosts().next().unwrap();
-            url.tls().mode_for(host)
-        };
-        assert_eq!(mode("postgres://u@db.example.com/d"), TlsMode::VerifyFull);
-        for local in ["localhost", "127.0.0.1", "127.1.2.3", "[::1]"] {
-            assert_eq!(mode(&format!("postgres://u@{local}/d")), TlsMode::Prefer, "{local}");
+    fn the_default_is_the_safest_but_on_this_machine() {
+        let mode = |name: &str| with(None, None).mode_for(&Host::Tcp(name.to_string()));
+        assert_eq!(mode("db.example.com"), TlsMode::VerifyFull);
+        for local in ["localhost", "127.0.0.1", "127.1.2.3", "::1"] {
+            assert_eq!(mode(local), TlsMode::Prefer, "{local}");
         }
-        assert_eq!(mode("postgres://u@%2Frun/d"), TlsMode::Disable);
+        assert_eq!(with(None, None).mode_for(&Host::Unix("/run".into())), TlsMode::Disable);
+    }
+
+    #[test]
+    fn each_mode_is_read_and_shown_as_it_is_written() {
+        let host = Host::Tcp("db.example.com".to_string());
         for chosen in TlsMode::ALL {
-            let text = format!("postgres://u@a/d?sslmode={}", chosen.as_str());
-            assert_eq!(mode(&text), chosen);
+            let mut tls = PostgresTls::default();
+            assert_eq!(tls.take("sslmode", chosen.as_str()), Ok(true));
+            assert_eq!(tls.mode_for(&host), chosen);
+            assert_eq!(tls.to_string(), format!("?sslmode={}", chosen.as_str()));
         }
-        let with_root = "postgres://u@a/d?sslmode=require&sslrootcert=%2Fca.pem";
-        assert_eq!(mode(with_root), TlsMode::VerifyCa);
-        assert_eq!(url(with_root).tls().root, Some("/ca.pem".into()));
-        assert_eq!(url("postgres://u@a/d?sslrootcert=system").tls().root, None);
+        assert_eq!(
+            with(Some(TlsMode::Require), Some("/ca.pem")).mode_for(&host),
+            TlsMode::VerifyCa
+        );
+        assert_eq!(PostgresTls::default().take("sslmode", "on"), Err(UnknownMode));
     }
 
     #[test]
-    fn it_is_shown_as_it_is_written() {
-        for parameters in ["", "?sslmode=verify-ca", "?sslcert=/c.pem&sslkey=/k.pem"] {
-            let text = format!("postgres://u@a:5432/d{parameters}");
-            assert_eq!(format!("{:#}", url(&text)), text);
+    fn files_are_read_and_shown_as_they_are_written() {
+        let mut tls = PostgresTls::default();
+        for (name, file) in [("sslcert", "/c.pem"), ("sslkey", "/k.pem"), ("sslrootcert", "system")]
+        {
+            assert_eq!(tls.take(name, file), Ok(true));
         }
-        let all = "?sslmode=require&sslrootcert=/r.pem&sslcert=/c.pem&sslkey=/k.pem";
-        assert_eq!(url(&format!("postgres://u@a/d{all}")).tls().to_string(), all);
+        assert_eq!((tls.to_string().as_str(), &tls.root), ("?sslcert=/c.pem&sslkey=/k.pem", &None));
+        assert_eq!(tls.take("sslrootcert", "/r.pem"), Ok(true));
+        assert_eq!(tls.to_string(), "?sslrootcert=/r.pem&sslcert=/c.pem&sslkey=/k.pem");
+        assert_eq!(tls.take("user", "u"), Ok(false));
     }
 }

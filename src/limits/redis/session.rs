@@ -4,8 +4,8 @@
 use super::admission::{AdmissionError, MAX_BATCH};
 use super::sentinel;
 use super::server_facts::ServerFacts;
+use super::shared::{Shared, WAIT_LIMIT};
 use super::timeliness::Pace;
-use super::{Shared, WAIT_LIMIT};
 use crate::clock::Now;
 use crate::config::{RedisNode, RedisPlace};
 use crate::limits::{Decision, KeyedRequest};
@@ -127,9 +127,10 @@ impl Session<'_> {
         let answers = self.shared.script.run(&mut connection, &requests).await?;
         self.shared.counts.compare(before, &answers);
         for (waiting, decision) in batch.into_iter().zip(answers.decisions) {
-            self.shared.note_ban(&waiting, decision);
+            let Waiting { request, now, key_id, decided } = waiting;
+            self.shared.note_ban(&request, key_id.as_deref(), now, decision);
             // Its client may have gone away.
-            let _ = waiting.decided.send(decision);
+            let _ = decided.send(decision);
         }
         Ok(())
     }
