@@ -98,9 +98,10 @@ impl Figures {
         let (text, is_success) = match answer {
             Answer::List(_) => ("200".to_string(), true),
             Answer::Status(Answered { status, .. }) => {
-                // Where requests are refused by a limit, they are counted.
                 let is_success = match kind {
-                    Kind::Cancel => *status == 204,
+                    // A transaction each, also where there is no such order.
+                    Kind::Cancel => matches!(status, 204 | 404 | 409),
+                    // Where requests are refused by a limit, they are counted.
                     _ => matches!(status, 200 | 429),
                 };
                 (status.to_string(), is_success)
@@ -111,7 +112,7 @@ impl Figures {
             Answer::Failed(_) => ("failed".to_string(), false),
         };
         *self.answers.entry((kind.as_str(), text)).or_default() += 1;
-        if kind == Kind::Cancel && is_success {
+        if kind == Kind::Cancel && matches!(answer, Answer::Status(Answered { status: 204, .. })) {
             self.acknowledged.push(at);
         }
         let Some(server) = server else { return };
@@ -145,5 +146,29 @@ impl Figures {
     /// How many requests were sent to servers and answered, or lost.
     pub fn requests(&self) -> u64 {
         [Kind::List, Kind::Cancel, Kind::Pet].iter().map(|kind| self.of_kind(kind.as_str())).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Asked, FaultBegun};
+
+    #[test]
+    fn cancellations_are_out_while_they_are_answered_by_no_transaction() {
+        const SECOND: u64 = 1_000_000_000;
+        let mut figures = Figures::default();
+        let fault = FaultBegun { name: "cut".to_string(), ..FaultBegun::default() };
+        figures.take(&Event { at: 0, what: What::Fault(fault) });
+        for (op, status) in [(1, 404), (4, 503), (6, 204), (7, 409)] {
+            let at = op * SECOND;
+            let (client, server) = ("writer".to_string(), Some("a".to_string()));
+            let asked = Asked { op, client, server, key: None, request: Request::Cancel(1) };
+            figures.take(&Event { at, what: What::Asks(asked) });
+            let answer = Answer::Status(Answered { status, ..Answered::default() });
+            figures.take(&Event { at, what: What::Gets { op, answer } });
+        }
+        assert_eq!(figures.outages["cut"].cancels, Duration::from_secs(5));
+        assert_eq!(figures.acknowledged, [6 * SECOND]);
     }
 }
