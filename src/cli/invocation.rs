@@ -99,12 +99,11 @@ fn flag_of(error: &clap::Error) -> Option<String> {
 /// A refused value as the errors of a file and of the environment have it; `None` if the
 /// command line is refused for another reason.
 pub fn wrong_value(error: &clap::Error) -> Option<String> {
-    if !is_wrong_value(error) {
-        return None;
-    }
-    let flag = flag_of(error)?;
-    let value = error.get(ContextKind::InvalidValue).map(ToString::to_string);
-    Some(format!("{flag}: invalid value {:?}: {}", value.unwrap_or_default(), why_invalid(error)))
+    let (flag, value) = (flag_of(error)?, error.get(ContextKind::InvalidValue)?.to_string());
+    // A flag may be without a value, of which clap says the same kind.
+    let is_missing = value.is_empty() && error.kind() == ErrorKind::InvalidValue;
+    (is_wrong_value(error) && !is_missing)
+        .then(|| format!("{flag}: invalid value {value:?}: {}", why_invalid(error)))
 }
 
 /// `demo` refuses the options that it would ignore.

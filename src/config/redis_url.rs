@@ -1,8 +1,11 @@
 //! The address of the Redis that counts requests.
 
+mod tls;
+
+pub use tls::RedisTls;
+
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -43,15 +46,6 @@ pub struct RedisNode {
     pub host: String,
     /// A TCP port.
     pub port: u16,
-}
-
-/// How TLS is used, to Sentinel too. The names are those of a PostgreSQL URL.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RedisTls {
-    /// `sslrootcert`: a PEM file of the authorities that are trusted instead of the system's.
-    pub root: Option<PathBuf>,
-    /// `sslcert` and `sslkey`: PEM files of the client's own certificate and its private key.
-    pub own: Option<(PathBuf, PathBuf)>,
 }
 
 /// Why a text is not such a URL. It does not repeat the text, which may hold a password.
@@ -134,7 +128,7 @@ impl FromStr for RedisUrl {
                 InvalidRedisUrl::Form
             });
         }
-        let tls = tls(query)?;
+        let tls = RedisTls::of_query(query).ok_or(InvalidRedisUrl::Parameter)?;
         if tls != RedisTls::default() && !has_tls {
             return Err(InvalidRedisUrl::Parameter);
         }
@@ -178,25 +172,6 @@ fn node(address: &str) -> Option<(RedisNode, RedisConnectionInfo)> {
     is_one.then(|| (RedisNode { host, port }, info.redis_settings().clone()))
 }
 
-fn tls(query: &str) -> Result<RedisTls, InvalidRedisUrl> {
-    let (mut root, mut certificate, mut key) = (None, None, None);
-    for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
-        let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-        let file = match name {
-            "sslrootcert" => &mut root,
-            "sslcert" => &mut certificate,
-            "sslkey" => &mut key,
-            _ => return Err(InvalidRedisUrl::Parameter),
-        };
-        *file = Some(PathBuf::from(decoded(value)));
-    }
-    if certificate.is_some() != key.is_some() {
-        return Err(InvalidRedisUrl::Parameter);
-    }
-    let root = root.filter(|root| root.as_os_str() != "system");
-    Ok(RedisTls { root, own: certificate.zip(key) })
-}
-
 fn decoded(text: &str) -> String {
     percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
@@ -207,24 +182,6 @@ impl fmt::Display for RedisNode {
             host if host.contains(':') => write!(f, "[{host}]:{}", self.port),
             host => write!(f, "{host}:{}", self.port),
         }
-    }
-}
-
-/// As the parameters of a URL, with their `?`; nothing if there are none.
-impl fmt::Display for RedisTls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let own = self.own.as_ref();
-        let files = [
-            ("sslrootcert", self.root.as_ref()),
-            ("sslcert", own.map(|(certificate, _)| certificate)),
-            ("sslkey", own.map(|(_, key)| key)),
-        ];
-        let given = files.into_iter().filter_map(|(name, file)| Some((name, file?)));
-        for (number, (name, file)) in given.enumerate() {
-            let separator = if number == 0 { '?' } else { '&' };
-            write!(f, "{separator}{name}={}", file.display())?;
-        }
-        Ok(())
     }
 }
 
@@ -316,15 +273,13 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_tls_are_read() {
+    fn tls_is_used_where_the_scheme_says_so() {
         let tls = |text: &str| text.parse::<RedisUrl>().unwrap().tls().cloned();
         assert_eq!(tls("redis://a"), None);
         assert_eq!(tls("rediss://a?sslrootcert=system"), Some(RedisTls::default()));
-        let own = Some(("a b.pem".into(), "key.pem".into()));
-        assert_eq!(
-            tls("rediss://a/2?sslrootcert=%2Fca.pem&sslcert=a%20b.pem&sslkey=key.pem"),
-            Some(RedisTls { root: Some("/ca.pem".into()), own })
-        );
+        let root = Some("/ca.pem".into());
+        let expected = RedisTls { root, ..RedisTls::default() };
+        assert_eq!(tls("rediss://a/2?sslrootcert=%2Fca.pem"), Some(expected));
     }
 
     #[test]

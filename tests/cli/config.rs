@@ -238,4 +238,6 @@ fn a_wrong_setting_of_a_server_is_a_line_of_its_log_wherever_it_came_from() {
     // A command line that is wrong in itself is for a person.
     let usage = sandbox.run(&["serve", "--lisen", "here"]).usage();
     assert!(usage.starts_with("error: unexpected argument"), "{usage}");
+    let usage = sandbox.run(&["serve", "--listen"]).usage();
+    assert!(usage.starts_with("error: a value is required for '--listen"), "{usage}");
 }
