@@ -6,28 +6,32 @@
 //! | `serving` | what a running server asks |
 //! | `operator` | what the operator's commands ask |
 //! | `error` | why a store did not do what it was asked |
-//! | `rows` | the rows, plain values on every engine |
+//! | `order_rows`, `account_rows` | the rows, plain values on every engine |
+//! | `versions` | how often the store has changed |
 //! | `rules` | what a change may do and what it answers, on every engine |
 //! | `report` | what `check` reports, and the checks that every engine shares |
 //! | `postgres` | the SQL of PostgreSQL, which several servers share |
 //! | `sqlite` | the SQL and the files of the embedded engine |
 
+mod account_rows;
 mod error;
 mod operator;
+mod order_rows;
 pub mod postgres;
 mod report;
-mod rows;
 mod rules;
 mod serving;
 pub mod sqlite;
+mod versions;
 
+pub use account_rows::{Account, IssuedKey, KeyRecord, KeyRow, NewKey, Rotation};
 pub use error::StoreError;
 pub use operator::{OperatorStore, WaitNotice};
-pub use report::CheckReport;
-pub use rows::{
-    Account, CancelOutcome, Cancellation, CancelledBatch, ImportOutcome, IssuedKey, KeyRecord,
-    KeyRow, ListedOrder, NewKey, NewOrder, OrderChange, OrderCounts, OrdersVersion, PolledVersions,
-    Rotation, Status, StoredOrder, Structure, UnknownStatus, VersionCheck, Versions,
+pub use order_rows::{
+    CancelOutcome, Cancellation, CancelledBatch, ImportOutcome, ListedOrder, NewOrder, OrderChange,
+    OrderCounts, Status, StoredOrder, UnknownStatus,
 };
+pub use report::{CheckReport, Structure};
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, is_expired};
 pub use serving::Store;
+pub use versions::{OrdersVersion, PolledVersions, VersionCheck, Versions};

@@ -1,10 +1,9 @@
 //! What the operator's commands ask of a store.
 
+use super::account_rows::{Account, IssuedKey, KeyRecord, NewKey, Rotation};
 use super::error::StoreError;
+use super::order_rows::{ImportOutcome, NewOrder, Status, StoredOrder};
 use super::report::CheckReport;
-use super::rows::{
-    Account, ImportOutcome, IssuedKey, KeyRecord, NewKey, NewOrder, Rotation, Status, StoredOrder,
-};
 use crate::keys::Digest;
 use chrono::{DateTime, Utc};
 use std::collections::BTreeSet;

@@ -1,12 +1,24 @@
 //! What `check` reports of a store, and the checks that every engine shares.
 
-use super::rows::{OrderCounts, Versions};
+use super::order_rows::OrderCounts;
+use super::versions::Versions;
 use chrono::DateTime;
 use serde::Serialize;
 use std::fmt::Display;
 
 /// Problems shown for each check: enough to see what is wrong, few enough to read.
 pub const MAX_PROBLEMS: usize = 20;
+
+/// What is known of the structure of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Structure {
+    /// No damage was found.
+    Sound,
+    /// The first damage that was found.
+    Damaged(String),
+    /// The engine's server checks it, when it reads a page.
+    CheckedByEngine,
+}
 
 /// What a store holds, and what is wrong with it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

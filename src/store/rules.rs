@@ -1,8 +1,9 @@
 //! The rules that hold on every engine: what a change may do, and what it answers.
 //! An engine adds the SQL.
 
+use super::account_rows::Rotation;
 use super::error::StoreError;
-use super::rows::{CancelOutcome, ImportOutcome, Rotation, Status};
+use super::order_rows::{CancelOutcome, ImportOutcome, Status};
 use crate::keys::{Environment, without_keys};
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};

@@ -1,10 +1,10 @@
 //! What a running server asks of a store.
 
+use super::account_rows::KeyRow;
 use super::error::StoreError;
-use super::rows::{
-    Cancellation, CancelledBatch, KeyRow, OrderChange, OrderCounts, OrdersVersion, PolledVersions,
-    Structure, VersionCheck,
-};
+use super::order_rows::{Cancellation, CancelledBatch, OrderChange, OrderCounts};
+use super::report::Structure;
+use super::versions::{OrdersVersion, PolledVersions, VersionCheck};
 use crate::keys::Digest;
 use store_orders_api::types::Pet;
 

@@ -6,7 +6,6 @@ use crate::replicas::{Replica, bases};
 use history::ANSWER_LIMIT;
 use reqwest::{Client, Method};
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::time::{Duration, Instant};
 use testbed::postgres::{DATABASE, Installed, Postgres};
 use testbed::{Key, Program, Report};

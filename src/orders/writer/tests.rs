@@ -1,0 +1,128 @@
+//! Cancellations that wait together, go away, or meet a store that cannot write.
+
+use super::*;
+use crate::orders::memory::ListMemory;
+use crate::orders::sizes::Sizes;
+use crate::store::NewOrder;
+use crate::store::sqlite::SqliteStore;
+use futures::FutureExt;
+use futures::future::join_all;
+use tempfile::TempDir;
+
+/// A writer of a store with pending orders 1 to 20, the sizes of its batches, the
+/// state that it updates, and the directory of the store.
+fn writer() -> (Writer, Histogram, Arc<Mutex<State>>, TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(directory.path()).unwrap();
+    let orders: Vec<_> = (1..=20).map(NewOrder::pending).collect();
+    store.import_orders(&orders, false, &|| ()).unwrap();
+    let batches = Histogram::new(&[1, 19, 20]);
+    let log = Logger::root(slog::Discard, o!());
+    let state = State::open(&store, Sizes::default(), ListMemory::default()).unwrap();
+    let (state, shared) = (Arc::new(Mutex::new(state)), Arc::new(store));
+    let writer =
+        Writer::start(shared, Arc::clone(&state), batches.clone(), PATIENCE, &log).unwrap();
+    (writer, batches, state, directory)
+}
+
+async fn cancel(writer: &Writer, id: i64) -> Result<CancelOutcome, CancelError> {
+    writer.cancel(id, Arc::from("key_test"), DateTime::UNIX_EPOCH).await
+}
+
+#[test]
+fn all_that_have_queued_are_one_batch_up_to_the_largest() {
+    let (queue, mut requests) = mpsc::channel(LONGEST_QUEUE);
+    let deadline = Instant::now() + PATIENCE;
+    for order_id in 0..LARGEST_BATCH as i64 + 20 {
+        let (key_id, at) = (Arc::from("key_test"), DateTime::UNIX_EPOCH);
+        let cancellation = Cancellation { order_id, key_id, at, deadline };
+        queue.try_send((cancellation, oneshot::channel().0)).unwrap();
+    }
+    assert_eq!(next_batch(&mut requests).len(), LARGEST_BATCH);
+    assert_eq!(next_batch(&mut requests).len(), 20);
+    drop(queue);
+    assert!(next_batch(&mut requests).is_empty());
+}
+
+#[tokio::test]
+async fn those_that_queue_during_a_batch_are_the_next_one() {
+    let (writer, batches, state, _directory) = writer();
+    let held = state.lock();
+    let mut first = Box::pin(cancel(&writer, 1));
+    assert!(first.as_mut().now_or_never().is_none());
+    let began = Instant::now();
+    // The first batch is committed, and its writer waits for the state.
+    while batches.sum() < 1 {
+        assert!(began.elapsed() < Duration::from_secs(30), "the first batch does not end");
+        assert!(first.as_mut().now_or_never().is_none());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let mut others = Box::pin(join_all((2..=20).map(|id| cancel(&writer, id))));
+    assert!(others.as_mut().now_or_never().is_none());
+    drop(held);
+    assert!(matches!(first.await, Ok(CancelOutcome::Cancelled)));
+    let cancelled = others.await;
+    assert!(cancelled.iter().all(|outcome| matches!(outcome, Ok(CancelOutcome::Cancelled))));
+    assert_eq!(batches.counts().nth(1), Some((Some(19), 1)));
+    assert_eq!(batches.sum(), 20);
+}
+
+#[tokio::test]
+async fn what_is_queued_is_carried_out_though_the_caller_goes_away() {
+    let (writer, batches, _, _directory) = writer();
+    let mut gone = Box::pin(cancel(&writer, 1));
+    assert!(gone.as_mut().now_or_never().is_none());
+    drop(gone);
+    let again = cancel(&writer, 1).await;
+    assert!(matches!(again, Ok(CancelOutcome::NotFound)), "{again:?}");
+    assert_eq!(batches.sum(), 2);
+}
+
+#[tokio::test]
+async fn nobody_waits_for_a_store_that_cannot_write() {
+    let (mut writer, batches, _, directory) = writer();
+    writer.patience = Duration::from_millis(50);
+    let other = rusqlite::Connection::open(directory.path().join("store.sqlite")).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let first = cancel(&writer, 1).await;
+    assert!(matches!(first, Err(CancelError::TimedOut)), "{first:?}");
+    // The writer still waits with the first one, whenever it began to.
+    let began = Instant::now();
+    while writer.check_running().is_ok() {
+        assert!(began.elapsed() < Duration::from_secs(30), "the batch never waits");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let second = cancel(&writer, 2).await;
+    assert!(matches!(second, Err(CancelError::Stuck(_))), "{second:?}");
+    other.execute_batch("ROLLBACK").unwrap();
+    let began = Instant::now();
+    while batches.sum() < 1 {
+        assert!(began.elapsed() < Duration::from_secs(30), "the batch does not end");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // Past its deadline the first was not carried out.
+    writer.patience = PATIENCE;
+    let again = cancel(&writer, 1).await;
+    assert!(matches!(again, Ok(CancelOutcome::Cancelled)), "{again:?}");
+}
+
+#[tokio::test]
+async fn a_full_queue_takes_no_more() {
+    let (queue, _requests) = mpsc::channel(1);
+    let (running, patience) = (RunningBatch::none(), PATIENCE);
+    let wake = Wake(std::thread::current());
+    let writer = Writer { queue, failed: Arc::default(), running, patience, wake };
+    assert!(Box::pin(cancel(&writer, 1)).now_or_never().is_none());
+    let second = cancel(&writer, 2).await;
+    assert!(matches!(second, Err(CancelError::QueueFull)), "{second:?}");
+}
+
+#[tokio::test]
+async fn without_the_writers_thread_there_is_no_answer() {
+    let (queue, _) = mpsc::channel(1);
+    let wake = Wake(std::thread::current());
+    let (running, patience) = (RunningBatch::none(), PATIENCE);
+    let writer = Writer { queue, failed: Arc::default(), running, patience, wake };
+    let answer = cancel(&writer, 1).await;
+    assert!(matches!(answer, Err(CancelError::NoAnswer)), "{answer:?}");
+}

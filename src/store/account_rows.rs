@@ -1,0 +1,104 @@
+//! Accounts and keys as they cross the [`Store`](super::Store) trait and the operator's
+//! commands: plain values, the same on every engine.
+
+use crate::keys::{ApiKey, Environment};
+use std::sync::Arc;
+use std::time::Duration;
+use store_orders_api::plans::{Plan, PlanLimits};
+
+/// A key as the server checks it, with the limits of its account.
+#[derive(Clone, Debug)]
+pub struct KeyRow {
+    /// The row of the key in the store.
+    pub row: i64,
+    /// `key_…`, as lists and logs show it.
+    pub id: Arc<str>,
+    /// The row of its account in the store.
+    pub account: i64,
+    /// The plan of its account.
+    pub plan: Plan,
+    /// The limits of its account.
+    pub limits: PlanLimits,
+    /// Wall time in milliseconds from which the key is refused.
+    pub expires_at_ms: Option<i64>,
+    /// Whether the operator revoked it.
+    pub revoked: bool,
+    /// Wall time in milliseconds of the last recorded use; 0 if never used.
+    pub used_at_ms: i64,
+    /// Wall time in milliseconds at which the operator last lifted a ban; 0 if never. It
+    /// only rises.
+    pub unbanned_at_ms: i64,
+}
+
+/// A customer's account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    /// Its row in the store, which logs name.
+    pub id: i64,
+    /// The name, which is unique.
+    pub name: String,
+    /// The customer's plan.
+    pub plan: Plan,
+    /// The limits in force: the plan's, or Enterprise's own.
+    pub limits: PlanLimits,
+    /// When it was created, RFC 3339 in UTC.
+    pub created_at: String,
+    /// When it was closed, RFC 3339 in UTC.
+    pub closed_at: Option<String>,
+    /// How many of its keys are neither revoked nor expired.
+    pub keys: i64,
+}
+
+/// A key to be issued.
+#[derive(Clone, Debug)]
+pub struct NewKey<'a> {
+    /// The name of its account.
+    pub account: &'a str,
+    /// The environment it is valid in.
+    pub environment: Environment,
+    /// How long it is valid; forever if none.
+    pub expires_after: Option<Duration>,
+}
+
+/// A key that was just issued: the only time that the key itself is visible.
+#[derive(Debug)]
+pub struct IssuedKey {
+    /// `key_…`, which names it from now on.
+    pub id: String,
+    /// The key itself.
+    pub key: ApiKey,
+}
+
+/// A rotation: which key, and how long it stays valid alongside its successor.
+#[derive(Clone, Copy, Debug)]
+pub struct Rotation<'a> {
+    /// `key_…` of the key to be replaced.
+    pub key_id: &'a str,
+    /// Counted from now; at most 7 days.
+    pub overlap: Duration,
+}
+
+/// A key as the operator sees it. Times are Unix milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyRecord {
+    /// The row of the key in the store.
+    pub row: i64,
+    /// `key_…`.
+    pub id: String,
+    /// The name of its account.
+    pub account: String,
+    /// The environment it is valid in.
+    pub environment: Environment,
+    /// When it was issued.
+    pub issued_at: i64,
+    /// When it expires.
+    pub expires_at: Option<i64>,
+    /// When it was revoked.
+    pub revoked_at: Option<i64>,
+    /// When it was last used, to the minute.
+    pub used_at: Option<i64>,
+    /// `key_…` of the key that replaces it.
+    pub successor: Option<String>,
+    /// When a ban of it was last lifted.
+    pub unbanned_at: Option<i64>,
+}

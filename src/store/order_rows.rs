@@ -1,0 +1,183 @@
+//! Orders as they cross the [`Store`](super::Store) trait and the operator's commands: plain
+//! values, the same on every engine.
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// The status of an order in the store. The published record has no such field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Can be cancelled.
+    Pending,
+    /// Can no longer be cancelled.
+    Shipped,
+    /// Listed nowhere; the id is never used again.
+    Cancelled,
+}
+
+impl Status {
+    /// Every status.
+    pub const ALL: [Status; 3] = [Status::Pending, Status::Shipped, Status::Cancelled];
+
+    /// The status as the command line and the store write it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Status::Pending => "pending",
+            Status::Shipped => "shipped",
+            Status::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A text that is not the [`as_str`](Status::as_str) of any status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no such status")]
+pub struct UnknownStatus;
+
+impl FromStr for Status {
+    type Err = UnknownStatus;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Status::ALL.into_iter().find(|status| status.as_str() == text).ok_or(UnknownStatus)
+    }
+}
+
+/// An order as a list shows it, borrowed from the store's row.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedOrder<'a> {
+    /// Unique order identifier.
+    pub id: i64,
+    /// Identifier of the animal in the order.
+    pub pet_id: i64,
+    /// Number of units ordered.
+    pub quantity: i32,
+    /// Ship date as sent over the wire: RFC 3339 in UTC with `Z`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ship_date: Option<&'a str>,
+    /// Whether the order has been fulfilled.
+    pub complete: bool,
+}
+
+/// A change of the list since some version.
+#[derive(Clone, Copy, Debug)]
+pub enum OrderChange<'a> {
+    /// The order is listed, with these fields.
+    Listed(ListedOrder<'a>),
+    /// The order of this id is no longer listed.
+    Removed(i64),
+}
+
+/// A request to cancel an order. The row keeps who asked and when.
+#[derive(Clone, Debug)]
+pub struct Cancellation {
+    /// The order.
+    pub order_id: i64,
+    /// `key_…` of the key that asked.
+    pub key_id: Arc<str>,
+    /// When it asked.
+    pub at: DateTime<Utc>,
+    /// When nobody waits for the outcome any more.
+    pub deadline: Instant,
+}
+
+/// The outcome of a request to cancel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CancelOutcome {
+    /// The order was pending and is cancelled, durably.
+    Cancelled,
+    /// There is no such order, or it is cancelled already.
+    NotFound,
+    /// The order has shipped and is unchanged.
+    AlreadyShipped,
+    /// The deadline had passed before the store could write; the order is unchanged.
+    Expired,
+}
+
+/// The outcomes of a batch of cancellations, made in one transaction.
+#[derive(Debug)]
+pub struct CancelledBatch {
+    /// One for each request, in their order.
+    pub outcomes: Vec<CancelOutcome>,
+    /// The history that both versions belong to.
+    pub history: u64,
+    /// The version of the orders before the transaction.
+    pub before: i64,
+    /// The version of the orders after it.
+    pub after: i64,
+}
+
+/// The number of orders in each status.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct OrderCounts {
+    /// Pending.
+    pub pending: i64,
+    /// Shipped.
+    pub shipped: i64,
+    /// Cancelled.
+    pub cancelled: i64,
+}
+
+/// An order to be imported; its fields have been checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewOrder {
+    /// Unique order identifier.
+    pub id: i64,
+    /// Identifier of the animal in the order.
+    pub pet_id: i64,
+    /// Number of units ordered, at least 1.
+    pub quantity: i32,
+    /// Expected or actual ship date.
+    pub ship_date: Option<DateTime<Utc>>,
+    /// Whether the order has been fulfilled.
+    pub complete: bool,
+    /// Whether it has shipped, and so cannot be cancelled.
+    pub shipped: bool,
+}
+
+#[cfg(test)]
+impl NewOrder {
+    /// A pending order of this id, for unit tests.
+    pub fn pending(id: i64) -> NewOrder {
+        let (ship_date, complete, shipped) = (None, false, false);
+        NewOrder { id, pet_id: 7, quantity: 1, ship_date, complete, shipped }
+    }
+}
+
+/// What an import did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ImportOutcome {
+    /// Records stored.
+    pub imported: usize,
+    /// Records skipped because their id was in the store already.
+    pub skipped: usize,
+}
+
+/// An order with everything that the store knows of it.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoredOrder {
+    /// Unique order identifier.
+    pub id: i64,
+    /// Identifier of the animal in the order.
+    pub pet_id: i64,
+    /// Number of units ordered.
+    pub quantity: i32,
+    /// Ship date, RFC 3339 in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ship_date: Option<String>,
+    /// Whether the order has been fulfilled.
+    pub complete: bool,
+    /// Its status.
+    pub status: Status,
+    /// When it was cancelled, RFC 3339 in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancelled_at: Option<String>,
+    /// `key_…` of the key that cancelled it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancelled_by: Option<String>,
+}
