@@ -84,13 +84,16 @@ impl FromStr for PostgresUrl {
         if !["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme)) {
             return Err(InvalidUrl::Scheme);
         }
-        // As tokio-postgres does: a password may have a `?` that is not encoded.
-        let place_at = text.find('@').unwrap_or(0);
-        let (user, place) = text.split_at(place_at);
+        // As tokio-postgres does: a password may have a `?` that is not encoded. But the name of
+        // a certificate's file may have an `@`.
+        let user = text.find('@').and_then(|at| text.get(..at)).unwrap_or_default();
+        let parameters = user.split_once('?').map(|(_, parameters)| parameters).unwrap_or_default();
+        let is_tls = parameters.split('&').any(|parameter| parameter.starts_with("ssl"));
+        let user = if is_tls { "" } else { user };
+        let place = text.strip_prefix(user).unwrap_or_default();
         let (place, query) = place.split_once('?').unwrap_or((place, ""));
         // Or what is of a password would be taken for a host or a database.
-        let is_parameter = user.split_once('?').is_some_and(|(_, rest)| rest.contains("password="));
-        if place.matches('@').count() > 1 || is_parameter {
+        if place.matches('@').count() > 1 || parameters.contains("password=") {
             return Err(InvalidUrl::Encoding);
         }
         let address = format!("{user}{place}");
@@ -102,6 +105,9 @@ impl FromStr for PostgresUrl {
             if !is_taken.map_err(|why| InvalidUrl::Parameter(why.to_string()))? {
                 others.push(parameter);
             }
+        }
+        if user.is_empty() && others.iter().any(|parameter| parameter.contains('@')) {
+            return Err(InvalidUrl::Encoding);
         }
         if tls.certificate.is_some() != tls.key.is_some() {
             let why = "sslcert and sslkey belong together".to_string();
@@ -181,6 +187,14 @@ mod tests {
         assert_eq!(url.tls().root, Some("/ca.pem".into()));
         let (host, _) = url.hosts().next().unwrap();
         assert_eq!(url.tls().mode_for(host), TlsMode::VerifyCa);
+        for user in ["", "u:se?cret@"] {
+            let text = format!("postgres://{user}a/d?application_name=x&sslrootcert=/a@b.pem");
+            let url: PostgresUrl = text.parse().unwrap();
+            assert_eq!(url.tls().root, Some("/a@b.pem".into()));
+            assert_eq!(url.hosts().next().unwrap().0, &Host::Tcp("a".to_string()));
+        }
+        let why = "postgres://a/d?sslmode=require&user=u@b".parse::<PostgresUrl>();
+        assert_eq!(why, Err(InvalidUrl::Encoding));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use proptest::sample::Index;
 use std::path::Path;
 
 /// Of which one is chosen; `P` stands for the password.
-const URLS: [(&str, &str); 18] = [
+const URLS: [(&str, &str); 20] = [
     ("--store", "postgres://u:P@db/orders"),
     ("--store", "postgresql://:P@a,b:6000/orders?sslmode=require"),
     ("--store", "postgres://u:P@db:port/orders"),
@@ -17,6 +17,8 @@ const URLS: [(&str, &str); 18] = [
     ("--store", "postgres://u:P@"),
     ("--store", "postgres://db/orders?user=u&password=P"),
     ("--store", "postgres://db/orders?sslpassword=P"),
+    ("--store", "postgres://db/orders?sslmode=require&user=u&password=P"),
+    ("--store", "postgres://u:P@db/orders?sslrootcert=/a@b.pem"),
     ("--store", "postgres://db/orders?password=P&sslmode=on"),
     ("--store", "mysql://u:P@db/orders"),
     ("--store", "u:P@db/orders"),
