@@ -27,7 +27,7 @@ mod timestamp;
 mod usage;
 mod values;
 
-pub use invocation::{Invocation, InvocationError};
+pub use invocation::{Invocation, InvocationError, wrong_value};
 
 use crate::config::{EffectiveSettings, ServerConfig};
 use crate::store::StoreError;
@@ -54,8 +54,8 @@ Examples:
   store-orders orders list --status pending --json
 
 Exit status: 0 success, 1 failure (standard error says why), 2 invalid command
-line; 130 or 143 after Ctrl-C or SIGTERM where that ends a command, and after a second
-one, which stops a server at once."
+line; 129, 130 or 143 after SIGHUP, Ctrl-C or SIGTERM where that ends a command; 130 or
+143 after a second Ctrl-C or SIGTERM, which stops a server at once."
 )]
 pub struct Cli {
     #[command(flatten)]

@@ -22,8 +22,10 @@ pub use report::{AccountUsage, Ban, LimitsReport, ReportError, WindowUsage};
 use crate::clock::Now;
 use async_trait::async_trait;
 use prometheus_client::metrics::counter::Counter;
+use slog::{Logger, warn};
 use std::net::IpAddr;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 use store_orders_api::limits::{DAY_SECONDS, MINUTE_SECONDS};
 use store_orders_api::plans::PlanLimits;
 
@@ -134,6 +136,21 @@ pub trait Limits: Send + Sync {
     /// account, or rejects it and counts a strike.
     async fn admit(&self, request: KeyedRequest, now: Now) -> Decision;
 
+    /// The same; a ban that begins is logged, with this id of the key.
+    async fn admit_logged(
+        &self,
+        request: KeyedRequest,
+        key_id: &Arc<str>,
+        now: Now,
+        log: &Logger,
+    ) -> Decision {
+        let decision = self.admit(request, now).await;
+        if let Decision::Banned { status, begins: true } = decision {
+            log_ban(log, &request, Some(key_id), status, now);
+        }
+        decision
+    }
+
     /// Counts a request without a valid key against its address, or rejects it.
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision;
 
@@ -150,10 +167,34 @@ pub trait Limits: Send + Sync {
         Counter::default()
     }
 
+    /// Whether counts that several servers share can be reached; `None` if there are none.
+    fn are_reachable(&self) -> Option<bool> {
+        None
+    }
+
     /// Why requests are refused because they cannot be counted at the moment, if so.
     fn unavailable_because(&self) -> Option<String> {
         None
     }
+
+    /// Why this server counts requests alone at the moment, if so.
+    fn alone_because(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Logs that this request began a ban.
+fn log_ban(
+    log: &Logger,
+    request: &KeyedRequest,
+    key_id: Option<&str>,
+    status: RateLimitStatus,
+    now: Now,
+) {
+    let until = UNIX_EPOCH.checked_add(now.wall.saturating_add(status.resets_in));
+    let until = humantime::format_rfc3339_seconds(until.unwrap_or(UNIX_EPOCH)).to_string();
+    warn!(log, "key banned"; "key_id" => key_id, "account" => request.account,
+        "seconds" => status.resets_in.as_secs(), "until" => until);
 }
 
 #[cfg(test)]

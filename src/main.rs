@@ -27,25 +27,39 @@ fn main() -> ExitCode {
         // Such as `store-orders orders list | head`.
         Err(error) if cli::is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let text = without_secrets(&format!("{error:#}"));
-            // If standard error is closed too, the exit status is all there is.
-            let _ = if cli::writes_log(std::env::args_os()) {
-                writeln!(io::stderr(), "{}", failure_line(SystemTime::now(), &text))
+            let text = format!("{error:#}");
+            if cli::writes_log(std::env::args_os()) {
+                log_failure(&text);
             } else {
-                writeln!(anstream::stderr(), "{ERROR}error:{ERROR:#} {text}")
-            };
+                let text = without_secrets(&text);
+                let _ = writeln!(anstream::stderr(), "{ERROR}error:{ERROR:#} {text}");
+            }
             cli::exit_code(&error)
         }
     }
 }
 
-/// Prints the help that was asked for, or why the command line is refused.
+/// Prints the help that was asked for, or why the command line is refused. What is wrong with
+/// a server's setting is a line of its log, wherever the setting came from.
 fn refuse(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         error.exit();
     }
-    let _ = write!(anstream::stderr(), "{}", without_secrets(&error.render().ansi().to_string()));
+    match cli::wrong_value(error).filter(|_| cli::writes_log(std::env::args_os())) {
+        Some(text) => log_failure(&text),
+        None => {
+            let text = without_secrets(&error.render().ansi().to_string());
+            let _ = write!(anstream::stderr(), "{text}");
+        }
+    }
     ExitCode::from(2)
+}
+
+/// Why a server does not start, as a line of its log. If standard error is closed, the exit
+/// status is all there is.
+fn log_failure(text: &str) {
+    let line = failure_line(SystemTime::now(), &without_secrets(text));
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// What a person may read: neither keys nor passwords that were given in the wrong place.

@@ -1,6 +1,6 @@
 //! The command line: the real program, each test in a directory of its own.
 
-mod accounts_and_keys;
+mod accounts;
 mod backup;
 mod check;
 mod config;
@@ -9,6 +9,7 @@ mod errors;
 mod health;
 mod help;
 mod imports;
+mod keys;
 mod orders;
 mod status;
 

@@ -29,9 +29,11 @@ pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Res
         }
     };
     let mut checked = Checked { store, counted_accounts: None };
-    match check_limits_file(&options.store.data_dir) {
-        Ok(accounts) => checked.counted_accounts = accounts,
-        Err(problem) => checked.store.problems.push(problem),
+    if options.store.counts_in_directory() {
+        match check_limits_file(&options.store.data_dir) {
+            Ok(accounts) => checked.counted_accounts = accounts,
+            Err(problem) => checked.store.problems.push(problem),
+        }
     }
     let problems = &checked.store.problems;
     if problems.is_empty() {

@@ -86,12 +86,20 @@ impl Health {
 fn reason(status: u16, body: &str) -> String {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let field = |name| body.get(name).and_then(Value::as_str);
-    match (field("state"), field("damaged"), field("message")) {
-        (Some(state), Some(damage), _) => format!("{state}, but the store is damaged: {damage}"),
-        (Some(state), None, _) => state.to_string(),
-        (None, _, Some(message)) => message.to_string(),
-        (None, _, None) => format!("HTTP status {status}"),
+    let Some(state) = field("state") else {
+        let message = field("message").map(str::to_string);
+        return message.unwrap_or_else(|| format!("HTTP status {status}"));
+    };
+    let mut text = state.to_string();
+    for (name, what) in [
+        ("damaged", "the store is damaged"),
+        ("countsAlone", "requests are counted by this server alone"),
+    ] {
+        if let Some(why) = field(name) {
+            text.push_str(&format!(", but {what}: {why}"));
+        }
     }
+    text
 }
 
 /// A page over plain HTTP, which is all that the admin listener speaks.

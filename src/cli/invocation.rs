@@ -4,9 +4,10 @@
 use super::config::ConfigCommand;
 use super::{Cli, Command, DEMO, command_line, global_options};
 use crate::config::{
-    ConfigFile, EffectiveSettings, InvalidSettings, ServerConfig, check_environment,
+    ConfigFile, EffectiveSettings, InvalidSettings, ServerConfig, all_settings, check_environment,
+    may_hold_password, why_invalid,
 };
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, FromArgMatches};
 use std::ffi::OsString;
@@ -39,10 +40,10 @@ impl Invocation {
     ) -> Result<Invocation, InvocationError> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
         let mut matches = command_line().try_get_matches_from(&arguments).or_else(|error| {
-            if matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation) {
+            if is_wrong_value(&error) {
                 check_environment()?;
             }
-            Err(InvocationError::from(error))
+            Err(InvocationError::from(without_value(error)))
         })?;
         refuse_ignored_options(&matches)?;
         let file = named_file(&matches).map(|path| ConfigFile::read(&path)).transpose()?;
@@ -73,6 +74,39 @@ impl Invocation {
     }
 }
 
+/// Whether a value is refused, and not the command line.
+fn is_wrong_value(error: &clap::Error) -> bool {
+    matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation)
+}
+
+/// The same error without the value, if it is of a setting that may hold a password.
+fn without_value(mut error: clap::Error) -> clap::Error {
+    let known = all_settings();
+    let flag = flag_of(&error).unwrap_or_default();
+    let is_named = |arg: &Arg| arg.get_long() == flag.strip_prefix("--");
+    if known.get_arguments().any(|arg| is_named(arg) && may_hold_password(arg)) {
+        error.insert(ContextKind::InvalidValue, ContextValue::String("***".to_string()));
+    }
+    error
+}
+
+/// The flag whose value is refused.
+fn flag_of(error: &clap::Error) -> Option<String> {
+    let named = error.get(ContextKind::InvalidArg)?.to_string();
+    named.split(' ').next().map(str::to_string)
+}
+
+/// A refused value as the errors of a file and of the environment have it; `None` if the
+/// command line is refused for another reason.
+pub fn wrong_value(error: &clap::Error) -> Option<String> {
+    if !is_wrong_value(error) {
+        return None;
+    }
+    let flag = flag_of(error)?;
+    let value = error.get(ContextKind::InvalidValue).map(ToString::to_string);
+    Some(format!("{flag}: invalid value {:?}: {}", value.unwrap_or_default(), why_invalid(error)))
+}
+
 /// `demo` refuses the options that it would ignore.
 fn refuse_ignored_options(matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some((DEMO, demo)) = matches.subcommand() else { return Ok(()) };
@@ -100,3 +134,6 @@ fn named_file(matches: &ArgMatches) -> Option<PathBuf> {
     let path = |id| leaf.try_get_one::<PathBuf>(id).ok().flatten().cloned();
     path("checked_file").or_else(|| path("config"))
 }
+
+#[cfg(test)]
+mod property_tests;

@@ -178,13 +178,13 @@ fn list(
     if let Some(name) = chosen.account {
         store.account(name, now.wall_ms())?;
     }
-    let (bans, banned) = bans(options, store, clock, now);
+    let mut records = store.key_records()?;
+    records.retain(|record| chosen.account.is_none_or(|name| record.account == name));
+    let (bans, banned) = bans(options, store, &records, clock, now);
     let mut listing = printer.listing(COLUMNS.to_vec(), chosen.wide);
-    for record in store.key_records()? {
+    for record in records {
         let key = KeyJson::of(record, &banned, now);
-        if chosen.account.is_some_and(|name| key.account != name)
-            || chosen.state.is_some_and(|state| key.state != state)
-        {
+        if chosen.state.is_some_and(|state| key.state != state) {
             continue;
         }
         listing.add(&key, || key.cells().to_vec())?;

@@ -131,8 +131,9 @@ const EXIT_STATUS: [(&str, &str); 4] = [
     ("1", "Failure. Standard error says why."),
     ("2", "The command line is invalid."),
     (
-        "130, 143",
-        "Ctrl-C or SIGTERM ended the command; or a second one came, which stops a server at once.",
+        "129, 130, 143",
+        "SIGHUP, Ctrl-C or SIGTERM ended the command; or a second Ctrl-C or SIGTERM came, which \
+         stops a server at once.",
     ),
 ];
 

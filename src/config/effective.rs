@@ -1,8 +1,8 @@
 //! The settings in force: each one's value and where it came from.
 
-use super::postgres_url::without_passwords;
+use super::passwords::without_passwords;
 use super::settings::{all_settings, is_list, json_value};
-use super::{AdminListen, ConfigFile, InvalidSettings, ServerConfig};
+use super::{AdminListen, ConfigFile, InvalidSettings, LimitsPlace, PostgresUrl, ServerConfig};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
 use serde::Serialize;
@@ -135,9 +135,7 @@ impl Setting {
     /// None if the command does not take this setting.
     fn of(arg: &Arg, matches: &ArgMatches, file: Option<&ConfigFile>) -> Option<Setting> {
         let key = arg.get_id().as_str();
-        let raw = matches.try_get_raw(key).ok()?.into_iter().flatten();
-        let texts: Vec<String> =
-            raw.map(|text| without_passwords(&text.to_string_lossy())).collect();
+        let texts = texts_of(key, matches)?;
         let mut values: Vec<_> = texts.iter().map(|text| json_value(text)).collect();
         let origin = match matches.value_source(key) {
             Some(ValueSource::CommandLine) => Origin::Flag(arg.get_long()?.to_string()),
@@ -152,5 +150,24 @@ impl Setting {
             text: if texts.is_empty() { "-".to_string() } else { texts.join(", ") },
             origin,
         })
+    }
+}
+
+/// What is written for a setting, or shown of it if that may hold a password. `None` if the
+/// command does not take it.
+fn texts_of(key: &str, matches: &ArgMatches) -> Option<Vec<String>> {
+    match key {
+        "store" => {
+            let url = matches.try_get_one::<PostgresUrl>(key).ok()?;
+            Some(url.map(|url| format!("{url:#}")).into_iter().collect())
+        }
+        "limits" => {
+            let place = matches.try_get_one::<LimitsPlace>(key).ok()?;
+            Some(place.map(|place| format!("{place:#}")).into_iter().collect())
+        }
+        _ => {
+            let raw = matches.try_get_raw(key).ok()?.into_iter().flatten();
+            Some(raw.map(|text| without_passwords(&text.to_string_lossy())).collect())
+        }
     }
 }

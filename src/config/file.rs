@@ -1,7 +1,7 @@
 //! The configuration file: read, checked key by key, and given to clap as defaults.
 
 use super::InvalidSettings;
-use super::settings::{all_settings, is_list};
+use super::settings::{all_settings, is_list, may_hold_password};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, Command};
 use std::error::Error as _;
@@ -103,14 +103,19 @@ fn values_of(
 fn check_value(known: &Command, arg: &Arg, text: String) -> Result<String, String> {
     let flag = arg.get_long().unwrap_or_default();
     let Err(error) = parse_flag(known, &format!("--{flag}={text}")) else { return Ok(text) };
-    let why = match (error.source(), error.get(ContextKind::ValidValue)) {
+    let shown = if may_hold_password(arg) { "***" } else { &text };
+    Err(format!("invalid value {shown:?}: {}", why_invalid(&error)))
+}
+
+/// Why clap refused a value, without the value.
+pub fn why_invalid(error: &clap::Error) -> String {
+    match (error.source(), error.get(ContextKind::ValidValue)) {
         (Some(cause), _) => cause.to_string(),
         (None, Some(ContextValue::Strings(words))) => {
             format!("must be one of {}", words.join(", "))
         }
         _ => error.kind().to_string(),
-    };
-    Err(format!("invalid value {text:?}: {why}"))
+    }
 }
 
 /// The message for an unknown key, with the setting that was probably meant.
@@ -149,10 +154,13 @@ fn line_number(text: &str, offset: usize) -> usize {
     1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
 }
 
-/// The key on the line of a syntax error, followed by a colon.
+/// The key on the line of a syntax error, followed by a colon. What is no key may be of a
+/// value, such as a URL with a password.
 fn key_near(text: &str, offset: usize) -> String {
     let line = text.lines().nth(line_number(text, offset) - 1).unwrap_or_default();
-    line.split_once('=').map_or(String::new(), |(key, _)| format!("{}: ", key.trim()))
+    let is_key = |key: &&str| key.chars().all(|char| char.is_ascii_alphanumeric() || char == '_');
+    let key = line.split_once('=').map(|(key, _)| key.trim()).filter(is_key);
+    key.map_or(String::new(), |key| format!("{key}: "))
 }
 
 #[cfg(test)]
@@ -184,6 +192,8 @@ mod tests {
         assert!(twice[0].starts_with("a.toml:2: listen: duplicate key"), "{twice:?}");
         let open = problems("data_dir = \"/tmp\nlisten = 1\n");
         assert!(open[0].starts_with("a.toml:1: data_dir: "), "{open:?}");
+        let unquoted = problems("store: postgres://u:se=cret@h/d\n");
+        assert!(!unquoted.concat().contains("u:se"), "{unquoted:?}");
         let other = problems("[serve]\nlisten = \"127.0.0.1:2\"\n");
         assert!(other[0].starts_with("a.toml:1: serve: unknown setting"), "{other:?}");
         assert!(problems("listen = 1979-05-27\n")[0].contains("datetime is not allowed here"));

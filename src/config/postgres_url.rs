@@ -1,7 +1,10 @@
 //! The address of a store in PostgreSQL, as libpq writes it.
 
+mod tls;
+
+pub use tls::{PostgresTls, TlsMode};
+
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
@@ -13,43 +16,15 @@ pub struct PostgresUrl {
     tls: PostgresTls,
 }
 
-/// How connections use TLS. The names and meanings are libpq's, except that without
-/// `sslrootcert` the system's certificates are trusted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PostgresTls {
-    /// `sslmode`; if none, each host decides.
-    pub mode: Option<TlsMode>,
-    /// `sslrootcert`: a PEM file of the authorities that are trusted. `system` is none.
-    pub root: Option<PathBuf>,
-    /// `sslcert`: a PEM file of the client's own certificate.
-    pub certificate: Option<PathBuf>,
-    /// `sslkey`: its private key.
-    pub key: Option<PathBuf>,
-}
-
-/// What `sslmode` can be, from the least protection to the most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TlsMode {
-    /// Never TLS.
-    Disable,
-    /// TLS only if the server refuses to do without.
-    Allow,
-    /// TLS if the server has it.
-    Prefer,
-    /// TLS, whoever the server is; with `sslrootcert`, as `verify-ca`.
-    Require,
-    /// TLS with a certificate of a trusted authority.
-    VerifyCa,
-    /// The same, for this host's name.
-    VerifyFull,
-}
-
-/// Why a text is not the address of a store.
+/// Why a text is not the address of a store. It repeats nothing that may be of a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidUrl {
     /// It has another scheme, or none.
     #[error("write postgres://USER@HOST/DATABASE")]
     Scheme,
+    /// What belongs to a user name or a password may stand elsewhere.
+    #[error("in a user name or password, write @ as %40, / as %2F and ? as %3F")]
+    Encoding,
     /// A parameter is not one of libpq's, or its value is not.
     #[error("{0}")]
     Parameter(String),
@@ -102,59 +77,6 @@ impl PostgresUrl {
     }
 }
 
-impl PostgresTls {
-    /// The mode for this host: by default nothing less than `verify-full`, unless what is
-    /// sent stays on this machine.
-    pub fn mode_for(&self, host: &Host) -> TlsMode {
-        let own = || match host {
-            Host::Tcp(name) => {
-                let is_loopback = name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
-                if name == "localhost" || is_loopback {
-                    TlsMode::Prefer
-                } else {
-                    TlsMode::VerifyFull
-                }
-            }
-            Host::Unix(_) => TlsMode::Disable,
-        };
-        match self.mode.unwrap_or_else(own) {
-            TlsMode::Require if self.root.is_some() => TlsMode::VerifyCa,
-            mode => mode,
-        }
-    }
-
-    /// Takes a parameter of the URL, if it is about TLS.
-    fn take(&mut self, name: &str, value: &str) -> Result<bool, InvalidUrl> {
-        match name {
-            "sslmode" => self.mode = Some(value.parse()?),
-            "sslrootcert" => self.root = Some(value.into()).filter(|_| value != "system"),
-            "sslcert" => self.certificate = Some(value.into()),
-            "sslkey" => self.key = Some(value.into()),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    }
-}
-
-impl FromStr for TlsMode {
-    type Err = InvalidUrl;
-
-    fn from_str(text: &str) -> Result<TlsMode, InvalidUrl> {
-        Ok(match text {
-            "disable" => TlsMode::Disable,
-            "allow" => TlsMode::Allow,
-            "prefer" => TlsMode::Prefer,
-            "require" => TlsMode::Require,
-            "verify-ca" => TlsMode::VerifyCa,
-            "verify-full" => TlsMode::VerifyFull,
-            _ => {
-                let modes = "disable, allow, prefer, require, verify-ca, verify-full";
-                return Err(InvalidUrl::Parameter(format!("sslmode must be one of {modes}")));
-            }
-        })
-    }
-}
-
 impl FromStr for PostgresUrl {
     type Err = InvalidUrl;
 
@@ -162,12 +84,22 @@ impl FromStr for PostgresUrl {
         if !["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme)) {
             return Err(InvalidUrl::Scheme);
         }
-        let (address, query) = text.split_once('?').unwrap_or((text, ""));
+        // As tokio-postgres does: a password may have a `?` that is not encoded.
+        let place_at = text.find('@').unwrap_or(0);
+        let (user, place) = text.split_at(place_at);
+        let (place, query) = place.split_once('?').unwrap_or((place, ""));
+        // Or what is of a password would be taken for a host or a database.
+        let is_parameter = user.split_once('?').is_some_and(|(_, rest)| rest.contains("password="));
+        if place.matches('@').count() > 1 || is_parameter {
+            return Err(InvalidUrl::Encoding);
+        }
+        let address = format!("{user}{place}");
         let (mut tls, mut others) = (PostgresTls::default(), Vec::new());
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
             let decoded = percent_encoding::percent_decode_str(value).decode_utf8_lossy();
-            if !tls.take(name, &decoded)? {
+            let is_taken = tls.take(name, &decoded);
+            if !is_taken.map_err(|why| InvalidUrl::Parameter(why.to_string()))? {
                 others.push(parameter);
             }
         }
@@ -177,9 +109,12 @@ impl FromStr for PostgresUrl {
         }
         let rest = format!("{address}?{}", others.join("&"));
         let config: Config = rest.parse().map_err(|error: tokio_postgres::Error| {
-            // It names the parameter, and repeats no value.
+            // It names the parameter, and repeats no value. But what follows an `&` of a
+            // password would be taken for a parameter.
             let cause = std::error::Error::source(&error).map(ToString::to_string);
-            InvalidUrl::Parameter(cause.unwrap_or_else(|| error.to_string()))
+            let is_safe =
+                |cause: &String| cause.starts_with("invalid value") || !query.contains("password");
+            InvalidUrl::Parameter(cause.filter(is_safe).unwrap_or_else(|| error.to_string()))
         })?;
         if config.get_hosts().is_empty() {
             return Err(InvalidUrl::NoHost);
@@ -191,12 +126,15 @@ impl FromStr for PostgresUrl {
     }
 }
 
-/// Without the password.
+/// Without the password. The alternate form, `{:#}`, says that there is one, and how TLS is
+/// used.
 impl fmt::Display for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("postgres://")?;
-        if let Some(user) = self.config.get_user() {
-            write!(f, "{user}@")?;
+        let password = self.config.get_password().filter(|_| f.alternate()).map(|_| ":***");
+        let (user, password) = (self.config.get_user(), password.unwrap_or_default());
+        if user.is_some() || !password.is_empty() {
+            write!(f, "{}{password}@", user.unwrap_or_default())?;
         }
         for (number, (host, port)) in self.hosts().enumerate() {
             let separator = if number == 0 { "" } else { "," };
@@ -205,7 +143,8 @@ impl fmt::Display for PostgresUrl {
                 Host::Unix(path) => write!(f, "{separator}{}:{port}", path.display())?,
             }
         }
-        write!(f, "/{}", self.config.get_dbname().unwrap_or_default())
+        write!(f, "/{}", self.config.get_dbname().unwrap_or_default())?;
+        if f.alternate() { write!(f, "{}", self.tls) } else { Ok(()) }
     }
 }
 
@@ -213,47 +152,6 @@ impl fmt::Debug for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "PostgresUrl({self})")
     }
-}
-
-/// A text in which every password of a URL is replaced by `***`.
-pub fn without_passwords(text: &str) -> String {
-    let mut rest = text;
-    let mut shown = String::with_capacity(text.len());
-    while let Some((before, after)) = rest.split_once("://") {
-        let end = after.find([' ', '\'', '"', '\n']).unwrap_or(after.len());
-        let (url, behind) = after.split_at(end);
-        shown.push_str(before);
-        shown.push_str("://");
-        shown.push_str(&without_password(url));
-        rest = behind;
-    }
-    shown.push_str(rest);
-    shown
-}
-
-/// The same for what follows the scheme of one URL.
-fn without_password(url: &str) -> String {
-    let (address, query) = match url.split_once('?') {
-        Some((address, query)) => (address, Some(query)),
-        None => (url, None),
-    };
-    let mut shown = match address.rsplit_once('@') {
-        Some((user, host)) => match user.split_once(':') {
-            Some((user, _)) => format!("{user}:***@{host}"),
-            None => address.to_string(),
-        },
-        None => address.to_string(),
-    };
-    let hidden = |parameter: &str| match parameter.split_once('=') {
-        Some((name, _)) if name.contains("password") => format!("{name}=***"),
-        _ => parameter.to_string(),
-    };
-    if let Some(query) = query {
-        let parameters: Vec<String> = query.split('&').map(hidden).collect();
-        shown.push('?');
-        shown.push_str(&parameters.join("&"));
-    }
-    shown
 }
 
 #[cfg(test)]
@@ -277,32 +175,12 @@ mod tests {
     }
 
     #[test]
-    fn each_mode_is_read_and_the_default_is_the_safest_but_on_this_machine() {
-        let mode = |text: &str| {
-            let url = url(text);
-            let (host, _) = url.hosts().next().unwrap();
-            url.tls().mode_for(host)
-        };
-        assert_eq!(mode("postgres://u@db.example.com/d"), TlsMode::VerifyFull);
-        for local in ["localhost", "127.0.0.1", "127.1.2.3", "[::1]"] {
-            assert_eq!(mode(&format!("postgres://u@{local}/d")), TlsMode::Prefer, "{local}");
-        }
-        assert_eq!(mode("postgres://u@%2Frun/d"), TlsMode::Disable);
-        let all = [
-            ("disable", TlsMode::Disable),
-            ("allow", TlsMode::Allow),
-            ("prefer", TlsMode::Prefer),
-            ("require", TlsMode::Require),
-            ("verify-ca", TlsMode::VerifyCa),
-            ("verify-full", TlsMode::VerifyFull),
-        ];
-        for (name, expected) in all {
-            assert_eq!(mode(&format!("postgres://u@a/d?sslmode={name}")), expected);
-        }
-        let with_root = "postgres://u@a/d?sslmode=require&sslrootcert=%2Fca.pem";
-        assert_eq!(mode(with_root), TlsMode::VerifyCa);
-        assert_eq!(url(with_root).tls().root, Some("/ca.pem".into()));
-        assert_eq!(url("postgres://u@a/d?sslrootcert=system").tls().root, None);
+    fn how_tls_is_used_is_read_from_the_parameters() {
+        let parameters = "sslmode=require&sslrootcert=%2Fca.pem";
+        let url = url(&format!("postgres://u@[::1]/d?{parameters}&application_name=x"));
+        assert_eq!(url.tls().root, Some("/ca.pem".into()));
+        let (host, _) = url.hosts().next().unwrap();
+        assert_eq!(url.tls().mode_for(host), TlsMode::VerifyCa);
     }
 
     #[test]
@@ -327,14 +205,24 @@ mod tests {
             url("postgres://u@a/d").or_password("other").session().get_password(),
             Some(&b"other"[..])
         );
-        let texts = [
-            ("no URL at all", "no URL at all"),
-            ("'postgres://u:s:e@c@a/d' is bad", "'postgres://u:***@a/d' is bad"),
-            ("postgres://u@a/d?x=1&password=secret", "postgres://u@a/d?x=1&password=***"),
-            ("a://u:1@h b://u:2@h", "a://u:***@h b://u:***@h"),
-        ];
-        for (text, shown) in texts {
-            assert_eq!(without_passwords(text), shown);
+        let shown = "postgres://u:***@a:1,b:5432/d?sslmode=require";
+        assert_eq!(format!("{with:#}"), shown);
+        assert_eq!(format!("{:#}", url("postgres://:secret@a")), "postgres://:***@a:5432/");
+    }
+
+    #[test]
+    fn a_password_that_is_not_encoded_is_taken_for_nothing_else() {
+        for text in ["se@cret", "se?cret", "12/se?cret", "12?password=se"] {
+            let text = format!("postgres://u:{text}@a/d");
+            match text.parse::<PostgresUrl>() {
+                Ok(url) => assert_eq!(url.to_string(), "postgres://u@a:5432/d"),
+                Err(why) => assert_eq!(why, InvalidUrl::Encoding, "{text}"),
+            }
         }
+        let password = |text: &str| url(text).session().get_password().map(<[u8]>::to_vec);
+        assert_eq!(password("postgres://u:12/se?cret@a/d"), Some(b"12/se?cret".to_vec()));
+        assert!("postgres://a?password=@cret".parse::<PostgresUrl>().is_err());
+        let why = "postgres://u@a/d?password=1&secret=2".parse::<PostgresUrl>().unwrap_err();
+        assert!(!why.to_string().contains("secret"), "{why}");
     }
 }

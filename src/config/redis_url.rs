@@ -126,6 +126,14 @@ impl FromStr for RedisUrl {
             return Err(InvalidRedisUrl::Insecure);
         }
         let (address, query) = rest.split_once('?').unwrap_or((rest, ""));
+        // Or a piece of the password would be taken for the name of a service.
+        if address.split_once('/').is_some_and(|(_, path)| path.contains('@')) {
+            return Err(if has_sentinels {
+                InvalidRedisUrl::SentinelForm
+            } else {
+                InvalidRedisUrl::Form
+            });
+        }
         let tls = tls(query)?;
         if tls != RedisTls::default() && !has_tls {
             return Err(InvalidRedisUrl::Parameter);
@@ -202,17 +210,39 @@ impl fmt::Display for RedisNode {
     }
 }
 
-/// Without the password.
+/// As the parameters of a URL, with their `?`; nothing if there are none.
+impl fmt::Display for RedisTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let own = self.own.as_ref();
+        let files = [
+            ("sslrootcert", self.root.as_ref()),
+            ("sslcert", own.map(|(certificate, _)| certificate)),
+            ("sslkey", own.map(|(_, key)| key)),
+        ];
+        let given = files.into_iter().filter_map(|(name, file)| Some((name, file?)));
+        for (number, (name, file)) in given.enumerate() {
+            let separator = if number == 0 { '?' } else { '&' };
+            write!(f, "{separator}{name}={}", file.display())?;
+        }
+        Ok(())
+    }
+}
+
+/// Without the password. The alternate form, `{:#}`, says that there is one, and how TLS is
+/// used.
 impl fmt::Display for RedisUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.0.tls.is_some() { "rediss" } else { "redis" };
-        let (suffix, nodes, service) = match &self.0.place {
+        let Parts { place, settings, tls } = &*self.0;
+        let scheme = if tls.is_some() { "rediss" } else { "redis" };
+        let (suffix, nodes, service) = match place {
             RedisPlace::Primary(node) => ("", std::slice::from_ref(node), None),
             RedisPlace::Sentinels { nodes, service } => ("+sentinel", &nodes[..], Some(service)),
         };
         write!(f, "{scheme}{suffix}://")?;
-        if let Some(user) = self.0.settings.username() {
-            write!(f, "{user}@")?;
+        let password = settings.password().filter(|_| f.alternate()).map(|_| ":***");
+        let (user, password) = (settings.username(), password.unwrap_or_default());
+        if user.is_some() || !password.is_empty() {
+            write!(f, "{}{password}@", user.unwrap_or_default())?;
         }
         for (number, node) in nodes.iter().enumerate() {
             write!(f, "{}{node}", if number == 0 { "" } else { "," })?;
@@ -220,9 +250,13 @@ impl fmt::Display for RedisUrl {
         if let Some(service) = service {
             write!(f, "/{service}")?;
         }
-        match self.0.settings.db() {
-            0 => Ok(()),
-            database => write!(f, "/{database}"),
+        match settings.db() {
+            0 => {}
+            database => write!(f, "/{database}")?,
+        }
+        match tls {
+            Some(tls) if f.alternate() => write!(f, "{tls}"),
+            _ => Ok(()),
         }
     }
 }
@@ -255,6 +289,18 @@ mod tests {
             assert_eq!(url.to_string(), shown);
             assert!(!format!("{url:?} {:?}", url.settings()).contains("hunter2"));
             assert_eq!(shown.parse::<RedisUrl>().unwrap().to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn the_alternate_form_has_what_is_set() {
+        for text in [
+            "redis://:***@a:6379",
+            "redis://limits@a:6379/3",
+            "rediss+sentinel://limits:***@a:1,b:2/orders/3?sslrootcert=/r.pem",
+            "rediss://a:6379?sslcert=/c.pem&sslkey=/k.pem",
+        ] {
+            assert_eq!(format!("{:#}", text.parse::<RedisUrl>().unwrap()), text);
         }
     }
 
@@ -297,6 +343,8 @@ mod tests {
             ("redis+sentinel://a,/orders", InvalidRedisUrl::SentinelForm),
             ("redis+sentinel:///orders", InvalidRedisUrl::SentinelForm),
             ("redis+sentinel://a/orders/two", InvalidRedisUrl::SentinelForm),
+            ("redis+sentinel://u:12/secret@a", InvalidRedisUrl::SentinelForm),
+            ("redis://u:12/secret@a", InvalidRedisUrl::Form),
             ("redis://a?sslrootcert=ca.pem", InvalidRedisUrl::Parameter),
             ("rediss://a?sslcert=a.pem", InvalidRedisUrl::Parameter),
             ("rediss://a?protocol=resp3", InvalidRedisUrl::Parameter),

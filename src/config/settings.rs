@@ -142,6 +142,11 @@ pub fn is_list(setting: &Arg) -> bool {
     matches!(setting.get_action(), ArgAction::Append)
 }
 
+/// Whether what is written for a setting may hold a password: no error repeats it.
+pub fn may_hold_password(setting: &Arg) -> bool {
+    ["store", "limits"].contains(&setting.get_id().as_str())
+}
+
 /// A value as TOML and JSON have it: numbers and booleans without quotes.
 pub fn json_value(raw: &str) -> serde_json::Value {
     match (raw.parse::<i64>(), raw.parse::<bool>()) {

@@ -5,6 +5,7 @@ use super::postgres_url::PostgresUrl;
 use super::redis_url::{InvalidRedisUrl, RedisUrl};
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -90,6 +91,15 @@ impl StoreSettings {
         Ok(StoreLocation::Postgres(Box::new(url)))
     }
 
+    /// Whether the data directory has the counts of requests.
+    pub fn counts_in_directory(&self) -> bool {
+        match &self.limits {
+            Some(LimitsPlace::Local) => true,
+            Some(LimitsPlace::Redis(_)) => false,
+            None => self.store.is_none(),
+        }
+    }
+
     /// The Redis where requests are counted; `None` if this server counts alone. Reads the
     /// file with the password, if one is named.
     pub fn limits_redis(&self) -> Result<Option<RedisUrl>, InvalidSettings> {
@@ -131,6 +141,15 @@ pub enum LimitsPlace {
     Redis(RedisUrl),
 }
 
+impl fmt::Display for LimitsPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LimitsPlace::Local => f.write_str("local"),
+            LimitsPlace::Redis(url) => url.fmt(f),
+        }
+    }
+}
+
 impl FromStr for LimitsPlace {
     type Err = String;
 
@@ -152,4 +171,27 @@ pub fn path_parser() -> impl TypedValueParser<Value = PathBuf> {
         let is_uri = path.as_os_str().as_encoded_bytes().starts_with(b"file:");
         if is_uri { Path::new(".").join(path) } else { path }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_data_directory_has_the_counts_of_a_store_in_it_or_of_local_limits() {
+        let counts = |store: Option<&str>, limits: Option<&str>| {
+            let settings = StoreSettings {
+                store: store.map(|url| url.parse().unwrap()),
+                store_password_file: None,
+                data_dir: "data".into(),
+                limits: limits.map(|place| place.parse().unwrap()),
+                limits_password_file: None,
+            };
+            settings.counts_in_directory()
+        };
+        let (postgres, redis) = (Some("postgres://u@a/d"), Some("redis://a"));
+        assert!(counts(None, None) && counts(None, Some("local")));
+        assert!(counts(postgres, Some("local")) && !counts(postgres, None));
+        assert!(!counts(None, redis) && !counts(postgres, redis));
+    }
 }

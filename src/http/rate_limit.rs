@@ -3,12 +3,10 @@
 
 use super::authentication::Identity;
 use super::request_scope::RequestScope;
-use crate::limits::{Decision, KeyedRequest, RateLimitStatus};
+use crate::limits::{Decision, KeyedRequest};
 use dropshot::Body;
 use http::{HeaderValue, Response, header};
-use slog::warn;
 use std::ops::ControlFlow;
-use std::time::UNIX_EPOCH;
 use store_orders_api::answer::error_response;
 use store_orders_api::errors;
 
@@ -19,16 +17,15 @@ pub async fn by_account(
 ) -> ControlFlow<Response<Body>> {
     let Identity { account, key, limits, plan, unbanned_at_ms, .. } = *identity;
     let request = KeyedRequest { account, key, limits, unbanned_at_ms };
-    let decision = scope.server().limits.admit(request, scope.now).await;
+    let server = scope.server();
+    let limiter = &server.limits;
+    let decision = limiter.admit_logged(request, &identity.key_id, scope.now, &server.log).await;
     scope.refusal = match decision {
         Decision::Admitted(_) => None,
         Decision::Limited(..) => Some("rate_limited"),
         Decision::Banned { .. } => Some("banned"),
         Decision::Unavailable(_) => Some("limits_unavailable"),
     };
-    if let Decision::Banned { status, begins: true } = decision {
-        log_ban(scope, identity, status);
-    }
     scope.server().metrics.rate_limited.count(Some(plan), &decision);
     scope.limit_status = Some(decision.status());
     refusal(decision)
@@ -46,14 +43,6 @@ pub async fn status_by_address(scope: &mut RequestScope) -> Decision {
     let decision = scope.server().limits.admit_keyless(scope.client, scope.now).await;
     scope.limit_status = Some(decision.status());
     decision
-}
-
-fn log_ban(scope: &RequestScope, identity: &Identity, status: RateLimitStatus) {
-    let until = scope.now.wall.saturating_add(status.resets_in);
-    let until = UNIX_EPOCH.checked_add(until).unwrap_or(UNIX_EPOCH);
-    warn!(scope.server().log, "key banned"; "key_id" => &*identity.key_id,
-        "account" => identity.account, "seconds" => status.resets_in.as_secs(),
-        "until" => humantime::format_rfc3339_seconds(until).to_string());
 }
 
 fn refusal(decision: Decision) -> ControlFlow<Response<Body>> {

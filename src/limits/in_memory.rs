@@ -6,12 +6,14 @@ use super::snapshot::LimitsSnapshot;
 use super::strikes::Strikes;
 use super::timestamp::Timestamp;
 use super::window::AccountWindows;
-use super::{Decision, KeyedRequest, Limits};
+use super::{Decision, KeyedRequest, Limits, log_ban};
 use crate::clock::Now;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
+use slog::Logger;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Counts in memory; no decision waits for I/O.
 #[derive(Debug)]
@@ -102,6 +104,22 @@ impl InMemoryLimits {
 impl Limits for InMemoryLimits {
     async fn admit(&self, request: KeyedRequest, now: Now) -> Decision {
         self.decide(request, Timestamp::from(now.monotonic))
+    }
+
+    /// Nothing is awaited between the decision and the log, so that a request that is given up
+    /// meanwhile is logged too.
+    async fn admit_logged(
+        &self,
+        request: KeyedRequest,
+        key_id: &Arc<str>,
+        now: Now,
+        log: &Logger,
+    ) -> Decision {
+        let decision = self.decide(request, Timestamp::from(now.monotonic));
+        if let Decision::Banned { status, begins: true } = decision {
+            log_ban(log, &request, Some(key_id), status, now);
+        }
+        decision
     }
 
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision {

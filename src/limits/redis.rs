@@ -17,6 +17,9 @@ mod report;
 mod sentinel;
 mod server_facts;
 mod session;
+mod shared;
+mod start_warnings;
+mod timeliness;
 
 pub use admission::{AdmissionError, AdmissionScript, Answers, Epoch, MAX_BATCH};
 pub use connecting::{ANSWER_LIMIT, ConnectError};
@@ -28,22 +31,22 @@ use crate::clock::Now;
 use crate::config::{LimitsLost, RedisUrl};
 use crate::log::ErrorChain;
 use async_trait::async_trait;
-use local_counts::LocalCounts;
-use lost_counts::LostCounts;
-use outage::Outage;
 use primary::{Connected, connect};
 use prometheus_client::metrics::counter::Counter;
 use session::{Ended, Queue, Session, Waiting};
-use slog::{Logger, info, warn};
+use shared::{Shared, WAIT_LIMIT};
+use slog::{Logger, info};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-/// How long a request waits to be counted. What is left of [`ANSWER_LIMIT`] is for the timer,
-/// which is exact to a millisecond, and for the answer.
-const WAIT_LIMIT: Duration = Duration::from_millis(240);
+/// After an outage for slowness, how often in a row an empty batch must be answered, and how
+/// fast. At this length of a round trip half of the requests can be late: one waits for up to
+/// a round trip that is under way, and then for its own.
+const FAST_ANSWERS: usize = 3;
+const FAST_ANSWER_LIMIT: Duration = Duration::from_millis(160);
 
 /// How long to wait after a failed attempt to reach Redis: at first, and at most.
 const FIRST_BACK_OFF: Duration = Duration::from_millis(100);
@@ -55,19 +58,6 @@ pub struct RedisLimits {
     waiting: mpsc::UnboundedSender<Waiting>,
     shared: Arc<Shared>,
     addresses: InMemoryLimits,
-    bans: Counter,
-}
-
-/// What the task that has the connection shares with the requests.
-#[derive(Debug)]
-struct Shared {
-    url: RedisUrl,
-    script: AdmissionScript,
-    counts: LostCounts,
-    outage: Outage,
-    /// `None` if requests are refused while Redis is lost.
-    local: Option<LocalCounts>,
-    log: Logger,
 }
 
 impl RedisLimits {
@@ -81,14 +71,7 @@ impl RedisLimits {
         keyless_per_minute: u32,
         log: Logger,
     ) -> Result<RedisLimits, ConnectError> {
-        let shared = Arc::new(Shared {
-            url,
-            script: AdmissionScript::new(store_id),
-            counts: LostCounts::new(log.clone()),
-            outage: Outage::default(),
-            local: (lost == LimitsLost::Local).then(LocalCounts::default),
-            log,
-        });
+        let shared = Arc::new(Shared::new(url, lost, store_id, log));
         let first = match shared.connect().await {
             Err(error) if error.may_pass() && shared.local.is_some() => {
                 shared.begin_outage(ErrorChain(&error).to_string());
@@ -99,72 +82,87 @@ impl RedisLimits {
         let (waiting, queue) = mpsc::unbounded_channel();
         tokio::spawn(Arc::clone(&shared).keep_serving(first, Mutex::new(queue)));
         let addresses = InMemoryLimits::new(keyless_per_minute);
-        Ok(RedisLimits { waiting, shared, addresses, bans: Counter::default() })
+        Ok(RedisLimits { waiting, shared, addresses })
     }
 
     /// The decision of Redis; `None` if it has none in time.
-    async fn decide(&self, request: KeyedRequest) -> Option<Decision> {
+    async fn decide(
+        &self,
+        request: KeyedRequest,
+        key_id: Option<Arc<str>>,
+        now: Now,
+    ) -> Option<Decision> {
         if self.shared.outage.is_under_way() {
             return None;
         }
         let (decided, decision) = oneshot::channel();
-        self.waiting.send(Waiting { request, decided }).ok()?;
-        timeout(WAIT_LIMIT, decision).await.ok()?.ok()
+        self.waiting.send(Waiting { request, now, key_id, decided }).ok()?;
+        let decision = timeout(WAIT_LIMIT, decision).await;
+        self.shared.timeliness.note(decision.is_ok());
+        decision.ok()?.ok()
+    }
+
+    /// The decision of Redis, or what takes its place.
+    async fn decide_anyway(
+        &self,
+        request: KeyedRequest,
+        key_id: Option<Arc<str>>,
+        now: Now,
+    ) -> Decision {
+        match (self.decide(request, key_id, now).await, &self.shared.local) {
+            (Some(decision), _) => decision,
+            (None, Some(local)) => local.admit(request, now),
+            (None, None) => {
+                let (limit, outage) = (request.limits.per_minute, &self.shared.outage);
+                let resets_in = outage.retry_after();
+                Decision::Unavailable(RateLimitStatus { limit, remaining: 0, resets_in })
+            }
+        }
     }
 }
 
 impl Shared {
     async fn connect(&self) -> Result<Connected, ConnectError> {
         let connected = connect(&self.url).await?;
-        for warning in connected.facts.warnings() {
-            warn!(self.log, "Redis can lose request counts"; "redis" => %connected.node,
-                "why" => warning);
-        }
+        self.warnings.log(&connected.node, connected.facts.warnings(), &self.log);
         Ok(connected)
     }
 
     fn session(&self, Connected { connection, node, facts }: Connected) -> Session<'_> {
         self.counts.compare_histories(facts);
-        Session { connection, node, url: &self.url, script: &self.script, counts: &self.counts }
-    }
-
-    fn begin_outage(&self, why: String) {
-        let effect = match &self.local {
-            None => "requests are refused",
-            Some(_) => "this server counts alone",
-        };
-        warn!(self.log, "request counts unavailable"; "redis" => %self.url, "error" => &why,
-            "effect" => effect);
-        self.outage.begin(why);
+        Session { connection, node, shared: self }
     }
 
     async fn keep_serving(self: Arc<Self>, first: Option<Connected>, queue: Queue) {
+        let mut must_be_fast = false;
         if let Some(first) = first {
-            let Some(()) = self.serve(self.session(first), &queue).await else { return };
+            let Some(ended) = self.serve(self.session(first), &queue).await else { return };
+            must_be_fast = matches!(ended, Ended::Slow);
         }
-        while let Some(session) = self.reconnect(&queue).await {
+        while let Some(session) = self.reconnect(&queue, must_be_fast).await {
             info!(self.log, "request counts available again"; "redis" => %session.node);
             self.outage.end();
             if let Some(local) = &self.local {
                 local.forget();
             }
-            let Some(()) = self.serve(session, &queue).await else { return };
+            let Some(ended) = self.serve(session, &queue).await else { return };
+            must_be_fast = matches!(ended, Ended::Slow);
         }
     }
 
-    /// Serves until Redis is lost; `None` if the server stops.
-    async fn serve(&self, session: Session<'_>, queue: &Queue) -> Option<()> {
+    /// Serves until Redis is lost, and says why; `None` if the server stops.
+    async fn serve(&self, session: Session<'_>, queue: &Queue) -> Option<Ended> {
         match session.serve(queue).await {
             Ended::Stopped => None,
             ended => {
                 self.begin_outage(ErrorChain(&ended).to_string());
-                Some(())
+                Some(ended)
             }
         }
     }
 
     /// Tries until Redis runs the script again; `None` if the server stops.
-    async fn reconnect(&self, queue: &Queue) -> Option<Session<'_>> {
+    async fn reconnect(&self, queue: &Queue, must_be_fast: bool) -> Option<Session<'_>> {
         let mut back_off = FIRST_BACK_OFF;
         loop {
             // Those that came before the outage was known are refused at once.
@@ -176,17 +174,24 @@ impl Shared {
             drop(waiting);
             sleep(back_off).await;
             back_off = (back_off * 2).min(LONGEST_BACK_OFF);
-            match self.attempt().await {
+            match self.attempt(must_be_fast).await {
                 Ok(session) => return Some(session),
                 Err(why) => self.outage.begin(why),
             }
         }
     }
 
-    async fn attempt(&self) -> Result<Session<'_>, String> {
+    async fn attempt(&self, must_be_fast: bool) -> Result<Session<'_>, String> {
         let connected = self.connect().await.map_err(|error| ErrorChain(&error).to_string())?;
         let session = self.session(connected);
-        session.probe().await.map_err(|error| ErrorChain(&error).to_string())?;
+        for _ in 0..if must_be_fast { FAST_ANSWERS } else { 1 } {
+            let sent = Instant::now();
+            session.probe().await.map_err(|error| ErrorChain(&error).to_string())?;
+            let (took, limit) = (sent.elapsed().as_millis(), FAST_ANSWER_LIMIT.as_millis());
+            if must_be_fast && took > limit {
+                return Err(format!("Redis is slow: it answers after {took} ms, not {limit} ms"));
+            }
+        }
         Ok(session)
     }
 }
@@ -194,23 +199,17 @@ impl Shared {
 #[async_trait]
 impl Limits for RedisLimits {
     async fn admit(&self, request: KeyedRequest, now: Now) -> Decision {
-        let decision = match (self.decide(request).await, &self.shared.local) {
-            (Some(decision), None) => decision,
-            (Some(decision), Some(local)) => {
-                local.note(request, decision, now);
-                decision
-            }
-            (None, Some(local)) => local.admit(request, now),
-            (None, None) => {
-                let (limit, outage) = (request.limits.per_minute, &self.shared.outage);
-                let resets_in = outage.retry_after();
-                Decision::Unavailable(RateLimitStatus { limit, remaining: 0, resets_in })
-            }
-        };
-        if let Decision::Banned { begins: true, .. } = decision {
-            self.bans.inc();
-        }
-        decision
+        self.decide_anyway(request, None, now).await
+    }
+
+    async fn admit_logged(
+        &self,
+        request: KeyedRequest,
+        key_id: &Arc<str>,
+        now: Now,
+        _: &Logger,
+    ) -> Decision {
+        self.decide_anyway(request, Some(Arc::clone(key_id)), now).await
     }
 
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision {
@@ -218,7 +217,7 @@ impl Limits for RedisLimits {
     }
 
     fn bans(&self) -> &Counter {
-        &self.bans
+        &self.shared.bans
     }
 
     fn times_lost(&self) -> Counter {
@@ -229,7 +228,15 @@ impl Limits for RedisLimits {
         self.shared.local.as_ref().map(|local| local.requests().clone()).unwrap_or_default()
     }
 
+    fn are_reachable(&self) -> Option<bool> {
+        Some(!self.shared.outage.is_under_way())
+    }
+
     fn unavailable_because(&self) -> Option<String> {
         self.shared.outage.why().filter(|_| self.shared.local.is_none())
+    }
+
+    fn alone_because(&self) -> Option<String> {
+        self.shared.outage.why().filter(|_| self.shared.local.is_some())
     }
 }

@@ -11,8 +11,9 @@ pub trait LimitsReport {
     /// What an account, by its row in the store, has used of its windows.
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError>;
 
-    /// The bans that have not ended, lifted ones too.
-    fn bans(&self, now: Now) -> Result<Vec<Ban>, ReportError>;
+    /// The bans of these keys, by their rows in the store, that have not ended; lifted ones
+    /// too.
+    fn bans(&self, keys: &[i64], now: Now) -> Result<Vec<Ban>, ReportError>;
 }
 
 /// What an account has used of its windows.

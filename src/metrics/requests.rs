@@ -18,10 +18,12 @@ const OTHER_ROUTES: [&str; 2] = ["unknown", "public"];
 const METHODS: [&str; 10] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "other"];
 
-/// The statuses of the contract, 304 of the public pages, and 499 of requests whose
+/// The statuses of the contract, 304 and 308 of the public pages, and 499 of requests whose
 /// client went away.
-const STATUSES: [&str; 13] =
-    ["200", "204", "304", "400", "401", "404", "405", "409", "429", "499", "500", "503", "other"];
+const STATUSES: [&str; 14] = [
+    "200", "204", "304", "308", "400", "401", "404", "405", "409", "429", "499", "500", "503",
+    "other",
+];
 
 /// Upper bounds of the latencies: from a short list, which takes about 11 µs, to
 /// what no client waits for.

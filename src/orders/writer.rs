@@ -307,8 +307,12 @@ mod tests {
         other.execute_batch("BEGIN IMMEDIATE").unwrap();
         let first = cancel(&writer, 1).await;
         assert!(matches!(first, Err(CancelError::TimedOut)), "{first:?}");
-        // The writer still waits with the first one.
-        tokio::time::sleep(writer.patience).await;
+        // The writer still waits with the first one, whenever it began to.
+        let began = Instant::now();
+        while writer.check_running().is_ok() {
+            assert!(began.elapsed() < Duration::from_secs(30), "the batch never waits");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         let second = cancel(&writer, 2).await;
         assert!(matches!(second, Err(CancelError::Stuck(_))), "{second:?}");
         other.execute_batch("ROLLBACK").unwrap();

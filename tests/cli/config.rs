@@ -86,7 +86,7 @@ fn settings_that_cannot_be_used_name_file_line_and_key() {
         ("twice.toml", "twice.toml:2: admin_listen: the same address as listen"),
         ("shared.toml", "limits: name the Redis in which replicas that share a store"),
         ("alone.toml", "data_dir: with a store in PostgreSQL and local limits, name the"),
-        ("redis.toml", "redis.toml:1: limits: invalid value \"redis+sentinel://a:***@b\": write"),
+        ("redis.toml", "redis.toml:1: limits: invalid value \"***\": write"),
         ("none.toml", "none.toml: cannot be read: No such file"),
     ];
     for (file, begin) in cases {
@@ -179,4 +179,63 @@ fn no_command_shows_the_password_of_a_store() {
     let missing = ["orders", "list", "--store", "postgres://store@127.0.0.1:1/orders"];
     let file = ["--store-password-file", "no-such-file"];
     shown(sandbox.run(&[&missing[..], &file].concat()).error(), "no-such-file cannot be read");
+}
+
+#[test]
+fn a_password_with_any_character_is_shown_nowhere() {
+    let sandbox = CliSandbox::new();
+    let hidden = |text: &str, mark: &str| {
+        assert!(!text.contains("secret") && text.contains(mark), "{text}");
+    };
+    for (flag, url, shown) in [
+        ("--store", "postgres://u:it's-secret@h/d", "postgres://u:***@h:5432/d"),
+        ("--store", "postgres://u:pa ss-secret@h/d", "postgres://u:***@h:5432/d"),
+        ("--store", "postgres://u:pa?ss-secret@h/d", "postgres://u:***@h:5432/d"),
+        ("--store", "postgres://h/d?user=u&password=it's-secret", "postgres://u:***@h:5432/d"),
+        ("--limits", "redis://:it's-secret@h", "redis://:***@h:6379"),
+    ] {
+        hidden(&sandbox.run(&["config", "show", flag, url]).done(), shown);
+        hidden(&sandbox.run(&["config", "show", "--json", flag, url]).done(), shown);
+    }
+    for (flag, url) in [
+        ("--store", "postgres://u:pa?ss-secret@h:x/d"),
+        ("--store", "postgres://u:it's-secret@h:x/d"),
+        ("--store", "postgres://u:se@cret-secret@h/d"),
+        ("--store", "postgres://h/d?sslpassword=it's-secret"),
+        ("--limits", "redis://:pa?ss-secret@h"),
+        ("--limits", "redis+sentinel://u:12/secret@h"),
+    ] {
+        hidden(&sandbox.run(&["config", "show", flag, url]).usage(), "invalid value '***'");
+        let variable = format!("STORE_ORDERS_{}", flag[2..].to_uppercase());
+        let environment = [(variable.as_str(), url)];
+        let logged = sandbox.run_with(&["serve"], &environment).failed_server();
+        hidden(&logged, &format!("{variable}: invalid value \"***\": "));
+        sandbox.write("a.toml", format!("{} = \"{url}\"\n", &flag[2..]));
+        hidden(&sandbox.run(&["config", "check", "a.toml"]).error(), "a.toml:1: ");
+    }
+    let misplaced = sandbox.run(&["check", "postgres://u:it's se?cret@h/d"]).usage();
+    assert!(!misplaced.contains("cret"), "{misplaced}");
+}
+
+#[test]
+fn a_wrong_setting_of_a_server_is_a_line_of_its_log_wherever_it_came_from() {
+    let sandbox = CliSandbox::new();
+    sandbox.write("a.toml", "listen = \"here\"\n");
+    let why = "invalid value \"here\": no port; write HOST:PORT";
+    let flag = sandbox.run(&["serve", "--listen", "here"]).usage();
+    assert_eq!(flag.lines().count(), 1, "{flag}");
+    let line: Value = serde_json::from_str(&flag).unwrap();
+    assert_eq!((&line["level"], &line["msg"]), (&json!("ERROR"), &json!("serve failed")));
+    let said = line["error"].as_str().unwrap();
+    assert!(said.starts_with(&format!("--listen: {why}")), "{said}");
+    let file = sandbox.run(&["serve", "--config", "a.toml"]).failed_server();
+    assert!(file.starts_with(&format!("a.toml:1: listen: {why}")), "{file}");
+    let chosen = sandbox.run(&["serve", "--log-level", "loud"]).usage();
+    assert!(
+        chosen.contains("--log-level: invalid value \\\"loud\\\": must be one of off"),
+        "{chosen}"
+    );
+    // A command line that is wrong in itself is for a person.
+    let usage = sandbox.run(&["serve", "--lisen", "here"]).usage();
+    assert!(usage.starts_with("error: unexpected argument"), "{usage}");
 }

@@ -6,7 +6,9 @@ use std::time::Duration;
 use store_orders::clock::Clock;
 use store_orders_api::plans::Plan;
 use testbed::in_process::{CapturedLog, NOON, TestServer, TestSetup};
-use testbed::{Key, wait_a_second_until};
+use testbed::{Key, wait_a_second_until, wait_until};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
 
 /// Exhausts a key of one request a minute until it is banned; the ban's length.
 async fn ban(server: &TestServer, key: &Key) -> u64 {
@@ -181,6 +183,27 @@ async fn a_ban_is_one_warning_and_request_lines_say_why() {
     let refusals: Vec<_> = requests.iter().map(|line| line["refusal"].clone()).collect();
     let expected = json!([null, "rate_limited", "banned", "banned", "banned", "banned", "no_key"]);
     assert_eq!(json!(refusals), expected);
+}
+
+#[tokio::test]
+async fn a_ban_whose_client_has_gone_is_counted_and_logged() {
+    let captured = CapturedLog::new();
+    let setup = TestSetup::new().with_log(&captured);
+    let key = setup.enterprise_key(3, 1_000);
+    let server = setup.serve().await;
+    let bearer = format!("Authorization: Bearer {}", key.text);
+    let request = format!("GET /v1/store/orders HTTP/1.1\r\nHost: a\r\n{bearer}\r\n\r\n");
+    let is_banned = || async {
+        let mut client = TcpStream::connect(server.untapped_address()).await.unwrap();
+        client.write_all(request.as_bytes()).await.unwrap();
+        drop(client);
+        captured.lines("WARN").iter().any(|line| line["msg"] == "key banned")
+    };
+    wait_until("a ban is logged", is_banned).await;
+    assert_eq!(code(&server, &key).await, "key_banned");
+    let logged = captured.lines("WARN");
+    let bans: Vec<_> = logged.iter().filter(|line| line["msg"] == "key banned").collect();
+    assert_eq!((bans.len(), &bans[0]["key_id"]), (1, &json!(key.id)));
 }
 
 #[tokio::test]

@@ -11,10 +11,18 @@ use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, RateL
 use store_orders_api::plans::Plan;
 use testbed::in_process::TestSetup;
 
-/// Limits whose counts of accounts cannot be reached for this long.
-struct Unreachable {
+/// Limits whose counts of accounts cannot be reached.
+pub struct Unreachable {
     addresses: InMemoryLimits,
     resets_in: Duration,
+    is_alone: bool,
+}
+
+impl Unreachable {
+    /// For this long; the server says that it counts alone, or that it refuses requests.
+    pub fn new(resets_in: Duration, is_alone: bool) -> Arc<Unreachable> {
+        Arc::new(Unreachable { addresses: InMemoryLimits::new(5), resets_in, is_alone })
+    }
 }
 
 #[async_trait]
@@ -31,13 +39,24 @@ impl Limits for Unreachable {
     fn bans(&self) -> &Counter {
         self.addresses.bans()
     }
+
+    fn are_reachable(&self) -> Option<bool> {
+        Some(false)
+    }
+
+    fn unavailable_because(&self) -> Option<String> {
+        (!self.is_alone).then(|| "no answer".to_string())
+    }
+
+    fn alone_because(&self) -> Option<String> {
+        self.is_alone.then(|| "no answer".to_string())
+    }
 }
 
 #[tokio::test]
 async fn a_request_that_cannot_be_counted_is_refused() {
-    let limits =
-        Unreachable { addresses: InMemoryLimits::new(5), resets_in: Duration::from_millis(1_200) };
-    let setup = TestSetup::new().with_limits(Arc::new(limits));
+    let limits = Unreachable::new(Duration::from_millis(1_200), false);
+    let setup = TestSetup::new().with_limits(limits);
     let key = setup.key(Plan::Pro);
     let server = setup.serve().await;
     for _ in 0..10 {

@@ -2,6 +2,7 @@
 //! by a caller.
 
 use super::admin::{admin_origin, ask, setup};
+use crate::limits::unavailable::Unreachable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -51,7 +52,8 @@ async fn a_scrape_takes_the_format_that_it_accepts() {
 /// What alerts and the dashboard ask for exists, and the README has each alert.
 #[tokio::test]
 async fn alerts_and_the_dashboard_name_metrics_that_exist() {
-    let setup = setup().with_certificate(TestCertificate::new());
+    let redis = Unreachable::new(Duration::from_secs(1), true);
+    let setup = setup().with_certificate(TestCertificate::new()).with_limits(redis);
     setup.pending(1..=1);
     let server = setup.serve().await;
     // Requests are a sample once there was one.
@@ -151,6 +153,7 @@ async fn requests_are_counted_by_route_method_and_status() {
     let tag = server.send("GET", "/changelog", &[]).await.text("etag").to_string();
     let unchanged = server.send("GET", "/changelog", &[("if-none-match", &tag)]).await;
     assert_eq!(unchanged.status, 304);
+    assert_eq!(server.send("GET", "/docs/", &[]).await.status, 308);
     let found = samples(&server).await;
     assert_eq!(
         counted(&found, "requests_total"),
@@ -168,6 +171,7 @@ async fn requests_are_counted_by_route_method_and_status() {
             (r#"route="unknown",method="GET",status="404""#, 5.0),
             (r#"route="public",method="GET",status="200""#, 3.0),
             (r#"route="public",method="GET",status="304""#, 1.0),
+            (r#"route="public",method="GET",status="308""#, 1.0),
         ])
     );
     let latencies = [
@@ -175,7 +179,7 @@ async fn requests_are_counted_by_route_method_and_status() {
         (r#"route="cancelOrder""#, 6.0),
         (r#"route="getPet""#, 2.0),
         (r#"route="unknown""#, 6.0),
-        (r#"route="public""#, 4.0),
+        (r#"route="public""#, 5.0),
     ];
     assert_eq!(counted(&found, "request_latency_seconds_count"), expected(&latencies));
     for (route, count) in latencies {

@@ -30,13 +30,13 @@
 //! ```
 //!
 //! Its [`code`](Error::code) is the API's error code. A proxy in front of the service
-//! may answer itself, with HTML or with nothing: such an error has no code, but its
-//! status, its headers and its request id.
+//! may send a response of its own, with HTML or without a body: such an error has no
+//! code, but its status, its headers and its request id.
 //!
 //! # Retries
 //!
 //! A request that is answered with 429, 502, 503 or 504 is sent again after the time
-//! in `Retry-After`, or after growing times where there is none, and so is one whose
+//! in `Retry-After`, or with increasing delays if there is none, and so is one whose
 //! connection is lost. Attempts and time are bounded: see [`RetryPolicy`].
 //!
 //! ```
@@ -58,7 +58,7 @@
 //! [`ClientBuilder::without_retries`]: a 404 then answers the only attempt, and a
 //! lost response is an error that says so.
 //!
-//! A list whose body breaks off is an error and never a shorter list. It is not
+//! A list whose body is cut off is an error and never a shorter list. It is not
 //! requested again.
 //!
 //! # Time-outs
@@ -67,7 +67,7 @@
 //! server may be silent. There is none on the whole call, because a list of many
 //! orders takes time: use `tokio::time::timeout` for that.
 //!
-//! What runs into a time-out is not sent again, because the server is slow already.
+//! A request that times out is not sent again, because the server is slow already.
 //! A cancellation may have been carried out nevertheless.
 //!
 //! # The key

@@ -25,7 +25,7 @@ pub fn find(
         );
     };
     let now = clock.now();
-    let (bans, banned) = bans(options, store, clock, now);
+    let (bans, banned) = bans(options, store, std::slice::from_ref(&record), clock, now);
     let key = KeyJson::of(record, &banned, now);
     let lines: Vec<String> = COLUMNS
         .iter()

@@ -12,16 +12,19 @@ use clap::ValueEnum;
 use serde::Serialize;
 use std::collections::HashMap;
 
-/// Every ban in force, by the row of its key; or none, and why they cannot be known.
+/// The bans of these keys in force, by the row of the key; or none, and why they cannot be
+/// known.
 pub fn bans(
     options: &Options,
     store: &dyn OperatorStore,
+    keys: &[KeyRecord],
     clock: &SystemClock,
     now: Now,
 ) -> (anyhow::Result<()>, HashMap<i64, Ban>) {
+    let rows: Vec<i64> = keys.iter().map(|key| key.row).collect();
     let bans = options
         .open_limits_report(store, clock)
-        .and_then(|limits| Ok(limits.bans(now)?))
+        .and_then(|limits| Ok(limits.bans(&rows, now)?))
         .context("bans are not shown");
     let banned = bans.iter().flatten().map(|ban| (ban.key, *ban)).collect();
     (bans.map(|_| ()), banned)
@@ -100,7 +103,7 @@ pub struct KeyJson {
 }
 
 impl KeyJson {
-    /// The key as of now; `banned` has every ban in force.
+    /// The key as of now; `banned` has its ban, if it has one in force.
     pub fn of(key: KeyRecord, banned: &HashMap<i64, Ban>, now: Now) -> KeyJson {
         let ban = banned.get(&key.row);
         let ban = ban.filter(|ban| ban.unbanned_at_ms >= key.unbanned_at.unwrap_or(0));

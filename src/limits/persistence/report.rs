@@ -7,6 +7,7 @@ use crate::clock::{Boot, Now};
 use crate::limits::report::{AccountUsage, Ban, LimitsReport, ReportError, WindowUsage};
 use crate::limits::timestamp::Timestamp;
 use crate::limits::window::FixedWindow;
+use std::collections::HashSet;
 use std::path::Path;
 
 /// The counts in a limits file, which is at most half a second behind the server.
@@ -59,12 +60,14 @@ impl LimitsReport for LimitsFileReport {
         })
     }
 
-    fn bans(&self, now: Now) -> Result<Vec<Ban>, ReportError> {
+    fn bans(&self, wanted: &[i64], now: Now) -> Result<Vec<Ban>, ReportError> {
         let Some(database) = &self.database else { return Ok(Vec::new()) };
         let read = database.read_keys().map_err(|error| ReportError(error.into()))?;
         let Some((clock, keys)) = read else { return Ok(Vec::new()) };
         let persistent = self.persistent(&clock, now);
-        let bans = keys.into_iter().filter_map(|(key, strikes)| {
+        let wanted: HashSet<i64> = wanted.iter().copied().collect();
+        let bans = keys.into_iter().filter(|(key, _)| wanted.contains(key));
+        let bans = bans.filter_map(|(key, strikes)| {
             let strikes = strikes?.clamped(persistent);
             let ban = strikes.ban_at(persistent, 0, strikes.unbanned_at_ms)?;
             Some(Ban { key, ends_in: ban.resets_in, unbanned_at_ms: strikes.unbanned_at_ms })

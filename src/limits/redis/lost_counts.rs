@@ -56,7 +56,7 @@ impl LostCounts {
                 *self.seen.lock() = None;
                 self.times.inc();
                 error!(self.log, "request counts lost in Redis";
-                    "why" => "a replica was promoted without the last writes",
+                    "why" => "the primary was replaced or restarted without the last writes",
                     "effect" => "windows, strikes and bans continue from an earlier state");
             }
         }
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promotion_without_the_last_writes_is_noticed_once() {
+    fn a_primary_without_the_last_writes_is_noticed_once() {
         let facts = |history: &str, offset: u64, before: &str, begins: i64| {
             ServerFacts::read(&format!(
                 "master_replid:{history}\nmaster_repl_offset:{offset}\n\

@@ -33,12 +33,7 @@ impl CountNames {
 
     /// The strikes of a key, by its row in the store.
     pub fn key(&self, row: i64) -> String {
-        format!("{}{row}", self.keys())
-    }
-
-    /// What the names of all keys begin with.
-    pub fn keys(&self) -> String {
-        format!("{}k:", self.prefix)
+        format!("{}k:{row}", self.prefix)
     }
 
     /// Appends the clock, and an account and a key for each request.

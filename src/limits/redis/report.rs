@@ -10,8 +10,14 @@ use parking_lot::Mutex;
 use redis::{Commands, Connection, RedisError};
 use std::time::Duration;
 
-/// How many keys are read at a time.
-const PAGE: usize = 500;
+/// How many keys are read at a time: while they are, Redis does nothing else.
+const KEYS_AT_A_TIME: usize = 500;
+
+/// The lengths of what admit.lua stores. Of another length a value is none of ours, and
+/// counts as missing, as it does there.
+const CLOCK_LENGTH: usize = 32;
+const ACCOUNT_LENGTH: usize = 24;
+const KEY_LENGTH: usize = 32;
 
 /// The counts in Redis.
 pub struct RedisLimitsReport {
@@ -19,14 +25,10 @@ pub struct RedisLimitsReport {
     names: CountNames,
 }
 
-/// Why counts cannot be read.
+/// Redis does not answer.
 #[derive(Debug, thiserror::Error)]
-enum ReadError {
-    #[error("Redis does not answer")]
-    Redis(#[from] RedisError),
-    #[error("{0} is not what a server writes")]
-    Malformed(String),
-}
+#[error("Redis does not answer")]
+struct ReadError(#[from] RedisError);
 
 impl From<ReadError> for ReportError {
     fn from(error: ReadError) -> ReportError {
@@ -46,53 +48,35 @@ impl RedisLimitsReport {
         let (seconds, micros): (f64, f64) = redis::cmd("TIME").query(connection)?;
         let wall = seconds * 1e6 + micros;
         let clock: Option<Vec<u8>> = connection.get(self.names.clock())?;
-        let Some(clock) = clock else { return Ok(wall) };
-        let mut fields = Stored(&clock);
-        let times = fields.time().zip(fields.time());
-        let (last, offset) = times.ok_or(ReadError::Malformed(self.names.clock()))?;
-        Ok((wall + offset).max(last))
+        let times = clock.as_deref().and_then(|clock| {
+            let mut fields = Stored::of_length(clock, CLOCK_LENGTH)?;
+            fields.time().zip(fields.time())
+        });
+        Ok(times.map_or(wall, |(last, offset)| (wall + offset).max(last)))
     }
 
     fn read_usage(&self, account: i64) -> Result<AccountUsage, ReadError> {
         let connection = &mut *self.connection.lock();
-        let name = self.names.account(account);
-        let stored: Option<Vec<u8>> = connection.get(&name)?;
+        let stored: Option<Vec<u8>> = connection.get(self.names.account(account))?;
         let now = self.now(connection)?;
+        let (minute, day) = stored.and_then(|stored| windows(&stored, now)).unwrap_or_default();
         // Nothing is kept back.
-        let age = Some(Duration::ZERO);
-        let Some(stored) = stored else {
-            return Ok(AccountUsage { age, ..AccountUsage::default() });
-        };
-        let mut fields = Stored(&stored);
-        let mut window = || {
-            let (closes_at, requests) = (fields.time()?, fields.number()?);
-            let resets_in = until(closes_at, now);
-            Some(resets_in.map(|resets_in| WindowUsage { requests, resets_in }))
-        };
-        let (minute, day) = window().zip(window()).ok_or(ReadError::Malformed(name))?;
-        Ok(AccountUsage { minute, day, age })
+        Ok(AccountUsage { minute, day, age: Some(Duration::ZERO) })
     }
 
-    fn read_bans(&self) -> Result<Vec<Ban>, ReadError> {
+    fn read_bans(&self, keys: &[i64]) -> Result<Vec<Ban>, ReadError> {
         let connection = &mut *self.connection.lock();
-        let prefix = self.names.keys();
-        let pattern = format!("{prefix}*");
-        let names = connection.scan_match::<_, String>(pattern)?.collect::<Result<Vec<_>, _>>()?;
         let now = self.now(connection)?;
         let mut bans = Vec::new();
-        for page in names.chunks(PAGE) {
-            let stored: Vec<Option<Vec<u8>>> = redis::cmd("MGET").arg(page).query(connection)?;
-            for (name, stored) in page.iter().zip(stored) {
-                let Some(stored) = stored else { continue };
-                let malformed = || ReadError::Malformed(name.clone());
-                let row = name.strip_prefix(&prefix);
-                let key = row.and_then(|row| row.parse().ok()).ok_or_else(malformed)?;
-                bans.extend(ban(key, &stored, now).ok_or_else(malformed)?);
+        for keys in keys.chunks(KEYS_AT_A_TIME) {
+            let mut read = redis::cmd("MGET");
+            for key in keys {
+                read.arg(self.names.key(*key));
             }
+            let stored: Vec<Option<Vec<u8>>> = read.query(connection)?;
+            let found = keys.iter().zip(stored);
+            bans.extend(found.filter_map(|(key, stored)| ban(*key, &stored?, now)));
         }
-        // A scan may name a key twice.
-        bans.sort_unstable_by_key(|ban: &Ban| ban.key);
-        bans.dedup_by_key(|ban| ban.key);
         Ok(bans)
     }
 }
@@ -102,19 +86,29 @@ impl LimitsReport for RedisLimitsReport {
         Ok(self.read_usage(account)?)
     }
 
-    fn bans(&self, _: Now) -> Result<Vec<Ban>, ReportError> {
-        Ok(self.read_bans()?)
+    fn bans(&self, keys: &[i64], _: Now) -> Result<Vec<Ban>, ReportError> {
+        Ok(self.read_bans(keys)?)
     }
 }
 
-/// The ban of a key, if it has one that has not ended; `None` if this is not what is stored
-/// of a key.
-fn ban(key: i64, stored: &[u8], now: f64) -> Option<Option<Ban>> {
-    let mut fields = Stored(stored);
+/// The open windows of an account, the minute and the day.
+fn windows(stored: &[u8], now: f64) -> Option<(Option<WindowUsage>, Option<WindowUsage>)> {
+    let mut fields = Stored::of_length(stored, ACCOUNT_LENGTH)?;
+    let mut window = || {
+        let (closes_at, requests) = (fields.time()?, fields.number()?);
+        let resets_in = until(closes_at, now);
+        Some(resets_in.map(|resets_in| WindowUsage { requests, resets_in }))
+    };
+    window().zip(window())
+}
+
+/// The ban of a key, if it has one that has not ended.
+fn ban(key: i64, stored: &[u8], now: f64) -> Option<Ban> {
+    let mut fields = Stored::of_length(stored, KEY_LENGTH)?;
     let (_, _, ban_seconds) = (fields.time()?, fields.number()?, fields.number()?);
     let (banned_until, unbanned_at_ms) = (fields.time()?, fields.time()? as i64);
-    let ends_in = until(banned_until, now).filter(|_| ban_seconds > 0);
-    Some(ends_in.map(|ends_in| Ban { key, ends_in, unbanned_at_ms }))
+    let ends_in = until(banned_until, now).filter(|_| ban_seconds > 0)?;
+    Some(Ban { key, ends_in, unbanned_at_ms })
 }
 
 /// The time from `now`, if it is not over; both in microseconds.
@@ -126,6 +120,10 @@ fn until(then: f64, now: f64) -> Option<Duration> {
 struct Stored<'a>(&'a [u8]);
 
 impl Stored<'_> {
+    fn of_length(value: &[u8], length: usize) -> Option<Stored<'_>> {
+        (value.len() == length).then_some(Stored(value))
+    }
+
     fn time(&mut self) -> Option<f64> {
         let (time, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
@@ -136,5 +134,38 @@ impl Stored<'_> {
         let (number, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u32::from_le_bytes(*number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A key's value, with a ban until 9 s.
+    fn banned() -> Vec<u8> {
+        let mut value = 1e6_f64.to_le_bytes().to_vec();
+        value.extend(7_u32.to_le_bytes());
+        value.extend(300_u32.to_le_bytes());
+        value.extend(9e6_f64.to_le_bytes());
+        value.extend(5_f64.to_le_bytes());
+        value
+    }
+
+    #[test]
+    fn a_ban_is_read_as_the_script_packs_it_until_it_ends() {
+        let found = Ban { key: 3, ends_in: Duration::from_secs(8), unbanned_at_ms: 5 };
+        assert_eq!(ban(3, &banned(), 1e6), Some(found));
+        assert_eq!(ban(3, &banned(), 9e6), None);
+    }
+
+    #[test]
+    fn a_value_of_another_length_counts_as_missing() {
+        let lengths = "local CLOCK_LENGTH, ACCOUNT_LENGTH, KEY_LENGTH = 32, 24, 32\n";
+        assert!(include_str!("admit.lua").contains(lengths));
+        assert_eq!((CLOCK_LENGTH, ACCOUNT_LENGTH, KEY_LENGTH), (32, 24, 32));
+        let longer = [banned(), vec![0]].concat();
+        assert_eq!((ban(3, &longer, 1e6), ban(3, &[], 1e6)), (None, None));
+        assert!(ban(3, &banned()[..31], 1e6).is_none());
+        assert!(windows(&[0; 24], 0.0).is_some() && windows(&[0; 25], 0.0).is_none());
     }
 }

@@ -26,7 +26,8 @@ pub struct ServerFacts {
 pub enum Continuity {
     /// They are all there.
     Kept,
-    /// A replica was promoted that had not received the last ones.
+    /// A replica was promoted that had not received the last ones, or the primary was restarted
+    /// without them.
     Behind,
     /// The history is another: after a restart from the append-only file, which keeps the
     /// writes, and after the promotion of a replica without them.

@@ -1,15 +1,18 @@
 //! One connection: requests that wait go out in batches, two of them under way at a time,
 //! until one has no answer.
 
-use super::admission::{AdmissionError, AdmissionScript, MAX_BATCH};
-use super::lost_counts::LostCounts;
+use super::admission::{AdmissionError, MAX_BATCH};
 use super::sentinel;
 use super::server_facts::ServerFacts;
-use crate::config::{RedisNode, RedisPlace, RedisUrl};
+use super::shared::{Shared, WAIT_LIMIT};
+use super::timeliness::Pace;
+use crate::clock::Now;
+use crate::config::{RedisNode, RedisPlace};
 use crate::limits::{Decision, KeyedRequest};
 use futures::future;
 use redis::aio::MultiplexedConnection;
 use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
@@ -24,6 +27,10 @@ const WATCH_INTERVAL: Duration = Duration::from_secs(1);
 pub struct Waiting {
     /// What to admit.
     pub request: KeyedRequest,
+    /// When it arrived.
+    pub now: Now,
+    /// The id of its key, for the log.
+    pub key_id: Option<Arc<str>>,
     /// Closed if nobody waits for it any longer.
     pub decided: oneshot::Sender<Decision>,
 }
@@ -40,6 +47,9 @@ pub enum Ended {
     /// It was made a replica.
     #[error("{0} was made a replica")]
     Demoted(RedisNode),
+    /// It answers every batch, and yet most requests too late.
+    #[error("Redis is slow: most requests were not decided within {} ms", WAIT_LIMIT.as_millis())]
+    Slow,
     /// Sentinel names another primary.
     #[error("Sentinel names another primary: {0}")]
     Replaced(RedisNode),
@@ -54,12 +64,8 @@ pub struct Session<'a> {
     pub connection: MultiplexedConnection,
     /// Where it leads.
     pub node: RedisNode,
-    /// Where Redis is looked for.
-    pub url: &'a RedisUrl,
-    /// What is sent.
-    pub script: &'a AdmissionScript,
-    /// What the answers are compared with.
-    pub counts: &'a LostCounts,
+    /// What is shared with the requests.
+    pub shared: &'a Shared,
 }
 
 impl Session<'_> {
@@ -77,10 +83,17 @@ impl Session<'_> {
     }
 
     /// Looks at the primary from time to time: it may have been replaced while it still
-    /// answers, and then others would count the same requests elsewhere.
+    /// answers, and then others would count the same requests elsewhere; or be too slow.
     async fn watch(&self) -> Result<Infallible, Ended> {
+        self.shared.timeliness.reset();
         loop {
             sleep(WATCH_INTERVAL).await;
+            match (self.shared.timeliness.look(), &self.shared.local) {
+                (Pace::Slow, _) => return Err(Ended::Slow),
+                // Those that were late before were counted here.
+                (Pace::InTime, Some(local)) => local.forget(),
+                (Pace::InTime | Pace::Unsteady, _) => {}
+            }
             let mut replication = redis::cmd("INFO");
             replication.arg("replication");
             let info = replication.query_async::<String>(&mut self.connection.clone()).await;
@@ -88,9 +101,10 @@ impl Session<'_> {
             if facts.is_replica() {
                 return Err(Ended::Demoted(self.node.clone()));
             }
-            self.counts.compare_histories(facts);
-            if let RedisPlace::Sentinels { nodes, service } = self.url.place()
-                && let Ok(node) = sentinel::primary(self.url, nodes, service).await
+            self.shared.counts.compare_histories(facts);
+            let url = &self.shared.url;
+            if let RedisPlace::Sentinels { nodes, service } = url.place()
+                && let Ok(node) = sentinel::primary(url, nodes, service).await
                 && node != self.node
             {
                 return Err(Ended::Replaced(node));
@@ -108,13 +122,15 @@ impl Session<'_> {
 
     async fn admit(&self, batch: Vec<Waiting>) -> Result<(), AdmissionError> {
         let requests: Vec<KeyedRequest> = batch.iter().map(|waiting| waiting.request).collect();
-        let before = self.counts.seen();
+        let before = self.shared.counts.seen();
         let mut connection = self.connection.clone();
-        let answers = self.script.run(&mut connection, &requests).await?;
-        self.counts.compare(before, &answers);
+        let answers = self.shared.script.run(&mut connection, &requests).await?;
+        self.shared.counts.compare(before, &answers);
         for (waiting, decision) in batch.into_iter().zip(answers.decisions) {
+            let Waiting { request, now, key_id, decided } = waiting;
+            self.shared.note_ban(&request, key_id.as_deref(), now, decision);
             // Its client may have gone away.
-            let _ = waiting.decided.send(decision);
+            let _ = decided.send(decision);
         }
         Ok(())
     }

@@ -155,7 +155,8 @@ impl Checker {
             }
             if !self.may_be_unavailable {
                 let text = "nothing failed, and it is 503".to_string();
-                findings.add(Violation::new(Rule::ImpossibleAnswer, text, &[operation]));
+                let violation = Violation::new(Rule::ImpossibleAnswer, text, &[operation]);
+                findings.add_unless_stalled(interval, violation);
             }
         }
         let excused = self.faults.excuse(server, interval);

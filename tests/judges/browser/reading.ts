@@ -11,6 +11,8 @@ export type Check = (page: Page, api: ApiDocument) => Promise<string[]>;
 
 const REACTION_TIMEOUT_MS = 10_000;
 const SCROLL_MS = 50;
+/** Scalar draws a part when the browser is idle, but no later than this. */
+const DRAWN_WITHIN_MS = 1_600;
 /** Where the page goes to, on a phone too, where there are two headers. */
 const BELOW_HEADERS = 250;
 
@@ -19,6 +21,8 @@ export async function drawn(page: Page, api: ApiDocument): Promise<void> {
   const last = Object.keys(api.components.schemas).at(-1);
   await page.locator(`[id="api/models/${last}"]`).waitFor();
   let top = 0;
+  let height = 0;
+  let grew = Date.now();
   await until(
     async () => {
       await page.waitForTimeout(SCROLL_MS);
@@ -26,11 +30,13 @@ export async function drawn(page: Page, api: ApiDocument): Promise<void> {
         scrollTo({ top, behavior: "instant" });
         return top + innerHeight / 2;
       }, top);
-      const ended = await page.evaluate(
-        () => scrollY + innerHeight + 1 >= document.documentElement.scrollHeight,
+      const [bottom, scrollHeight] = await page.evaluate(
+        () => [scrollY + innerHeight, document.documentElement.scrollHeight] as const,
       );
-      top = next;
-      return ended;
+      top = Math.min(next, scrollHeight);
+      if (scrollHeight !== height) grew = Date.now();
+      height = scrollHeight;
+      return bottom + 1 >= height && Date.now() - grew > DRAWN_WITHIN_MS;
     },
     () => "the page does not end",
   );

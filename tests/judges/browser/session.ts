@@ -204,7 +204,7 @@ async function tour(browser: Browser, view: string, document: ApiDocument): Prom
 }
 
 /** The contact that the operator has set, the address of the page, and none of the examples. */
-async function settings(browser: Browser): Promise<void> {
+async function settings(browser: Browser, document: ApiDocument): Promise<void> {
   const page = await browser.newPage(VIEWS["desktop-light"]!);
   page.setDefaultTimeout(STEP_TIMEOUT_MS);
   await page.goto(`${origin}/docs`);
@@ -212,6 +212,7 @@ async function settings(browser: Browser): Promise<void> {
   await page.goto(`${origin}/docs#tag/orders/GET/store/orders`);
   const list = page.locator('section[id*="GET/store/orders"]').first();
   await reads(list, `${origin}/v1/store/orders`);
+  await drawn(page, document);
   const shown = await page.locator("body").innerText();
   assert(!shown.includes("store.example"), "the reference shows an example's host");
 }
@@ -226,7 +227,7 @@ const browser = await chromium.launch(launch).catch((error) => {
 try {
   const document: ApiDocument = await (await fetch(`${origin}/openapi.json`)).json();
   if (view === "watch") await watchDetectsViolations(browser, origin);
-  else if (view === "settings") await settings(browser);
+  else if (view === "settings") await settings(browser, document);
   else if (view === "faults") {
     await faultsAreFound(browser, VIEWS["phone-light"]!, origin, document);
   } else await tour(browser, view, document);

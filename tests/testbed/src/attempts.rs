@@ -1,18 +1,23 @@
 //! A run that is repeated until the machine did not stand still meanwhile.
 
 use crate::canary::Canary;
-use crate::report::Report;
+use crate::report::{Report, Verdict};
 use std::io::Write;
 use std::time::Duration;
 
 /// A run in which the machine itself stood still for longer proves nothing.
 const LONGEST_STALL: Duration = Duration::from_secs(1);
 
+/// A failure proves nothing if the machine stood still for longer: a request may wait for
+/// 250 ms to be counted, and is refused by such a stall alone.
+const EXCUSING_STALL: Duration = Duration::from_millis(200);
+
 /// How often a run that proves nothing is repeated.
 const ATTEMPTS: u32 = 3;
 
 /// Runs it until it proves something, and prints what each run reported; the exit status:
-/// 0 everything held, 1 something did not, 3 the machine stood still each time.
+/// 0 everything held, 1 something did not, 2 it could not run, 3 the machine stood still each
+/// time.
 pub fn until_conclusive(
     out: &mut dyn Write,
     mut run: impl FnMut(&mut Report) -> anyhow::Result<()>,
@@ -21,13 +26,58 @@ pub fn until_conclusive(
     for _ in 0..ATTEMPTS {
         let canary = Canary::start()?;
         let mut report = Report::default();
-        run(&mut report)?;
+        let ended = run(&mut report);
         let stall = canary.longest_stall();
         report.write(stall, out)?;
-        code = report.exit_code(stall > LONGEST_STALL);
+        if let Err(error) = &ended {
+            writeln!(out, "error: {error:#}")?;
+        }
+        code = exit_status(report.verdict(), ended.is_ok(), stall);
         if code != 3 {
             break;
         }
     }
     Ok(code)
+}
+
+fn exit_status(verdict: Verdict, has_ended: bool, stall: Duration) -> u8 {
+    let (is_conclusive, is_unexcused) = (stall <= LONGEST_STALL, stall <= EXCUSING_STALL);
+    match verdict {
+        Verdict::Contradicted => 1,
+        Verdict::Holds if has_ended && is_conclusive => 0,
+        Verdict::Violated if has_ended && is_unexcused => 1,
+        Verdict::Holds | Verdict::Violated if !has_ended && is_unexcused => 2,
+        Verdict::Holds | Verdict::Violated => 3,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stall_excuses_failures_but_no_contradiction() {
+        let statuses = |verdict, has_ended| {
+            [0, 200, 201, 1_000, 1_001]
+                .map(|millis| exit_status(verdict, has_ended, Duration::from_millis(millis)))
+        };
+        assert_eq!(statuses(Verdict::Holds, true), [0, 0, 0, 0, 3]);
+        assert_eq!(statuses(Verdict::Violated, true), [1, 1, 3, 3, 3]);
+        assert_eq!(statuses(Verdict::Holds, false), [2, 2, 3, 3, 3]);
+        assert_eq!(statuses(Verdict::Violated, false), [2, 2, 3, 3, 3]);
+        assert_eq!(statuses(Verdict::Contradicted, true), [1; 5]);
+        assert_eq!(statuses(Verdict::Contradicted, false), [1; 5]);
+    }
+
+    #[test]
+    fn an_error_is_printed_with_what_was_found_before_it() {
+        let mut printed = Vec::new();
+        let code = until_conclusive(&mut printed, |report| {
+            report.figure("12 requests");
+            anyhow::bail!("no failover")
+        });
+        let printed = String::from_utf8(printed).unwrap();
+        assert!(printed.contains("12 requests") && printed.contains("error: no failover"));
+        assert!([2, 3].contains(&code.unwrap()));
+    }
 }

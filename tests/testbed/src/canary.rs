@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 const SLEEP: Duration = Duration::from_millis(5);
 
-/// What is later is told: less is how a machine with work to do is.
-const TOLD: Duration = Duration::from_millis(20);
+/// Sleeps that end later than this are reported: less is usual on a machine with work to do.
+const REPORT_ABOVE: Duration = Duration::from_millis(20);
 
 /// The thread; it ends when this is dropped.
 pub struct Canary {
@@ -34,7 +34,7 @@ impl Canary {
                 let late = began.elapsed().saturating_sub(SLEEP);
                 let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
                 AtomicU64::fetch_max(&longest, nanos, Ordering::Relaxed);
-                if late > TOLD {
+                if late > REPORT_ABOVE {
                     tell(late);
                 }
             }

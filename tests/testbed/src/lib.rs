@@ -8,7 +8,8 @@
 //!   clock and a server inside the test, and `Tap` holds what goes over the wire
 //!   against the document.
 //!
-//! - With the feature `postgres`: database servers, and a relay before them that fails.
+//! - With the feature `postgres`: database servers, certificates for them, and a relay before
+//!   them that fails.
 //! - With the feature `redis`: servers that count.
 //!
 //! Without those features nothing here needs the library, so `xtask` runs while the
@@ -22,6 +23,7 @@ mod command_output;
 mod data_dir;
 mod exit_code;
 mod free_address;
+mod nginx;
 mod preload;
 mod program;
 mod report;
@@ -36,12 +38,15 @@ pub use command_output::CommandOutput;
 pub use data_dir::{DataDir, Key};
 pub use exit_code::exit_code;
 pub use free_address::free_address;
+pub use nginx::nginx_program;
 pub use preload::{Preload, check_compiler};
 pub use program::Program;
 pub use report::Report;
 pub use server_process::ServerProcess;
 pub use small_disk::{Full, SmallDisk};
 
+#[cfg(feature = "postgres")]
+mod authority;
 #[cfg(feature = "in-process")]
 #[expect(
     clippy::unwrap_used,
@@ -70,5 +75,7 @@ mod unprivileged;
 #[cfg(feature = "in-process")]
 mod wait;
 
+#[cfg(feature = "postgres")]
+pub use authority::{Authority, Issued};
 #[cfg(feature = "in-process")]
 pub use wait::{WAIT_TIMEOUT, wait_a_second_until, wait_until};

@@ -183,8 +183,14 @@ impl Postgres {
 
     /// SIGKILL, for it and its children; so another can take its port at once.
     pub fn kill(self) -> anyhow::Result<()> {
-        let children = children_of(self.process.pid()?)?;
-        self.process.kill()?;
+        self.kill_all()
+    }
+
+    fn kill_all(&self) -> anyhow::Result<()> {
+        let own = self.process.pid()?;
+        // Read before it ends: its children have another parent then.
+        let children = children_of(own)?;
+        kill_process(own, Signal::KILL)?;
         for child in children {
             let _ = kill_process(child, Signal::KILL);
         }
@@ -200,6 +206,14 @@ impl Postgres {
             let _ = write!(words, "{line} / ");
         }
         words
+    }
+}
+
+impl Drop for Postgres {
+    /// Children that are suspended would not notice that it ends.
+    fn drop(&mut self) {
+        // It has ended if this fails.
+        let _ = self.kill_all();
     }
 }
 

@@ -84,7 +84,7 @@ impl InstalledRedis {
         let port = free_address()?.port();
         arguments.extend(["--port".to_string(), port.to_string()]);
         let (installed, directory) = (self.clone(), self.directory_in(parent)?);
-        Place { installed, directory, port, arguments }.run()
+        RedisInstance { installed, directory, port, arguments }.run()
     }
 
     /// Starts a Sentinel that watches this primary under this name, where so many of them
@@ -105,7 +105,7 @@ impl InstalledRedis {
         std::fs::write(&file, format!("port {port}\n{monitor}\n{settings}{lines}\n"))?;
         self.own(&file)?;
         let arguments = vec!["sentinel.conf".to_string(), "--sentinel".to_string()];
-        Place { installed: self.clone(), directory, port, arguments }.run()
+        RedisInstance { installed: self.clone(), directory, port, arguments }.run()
     }
 
     /// A directory of the account that servers run as.
@@ -127,14 +127,14 @@ impl InstalledRedis {
 }
 
 /// Where a server keeps its data, and how it is started.
-struct Place {
+struct RedisInstance {
     installed: InstalledRedis,
     directory: TempDir,
     port: u16,
     arguments: Vec<String>,
 }
 
-impl Place {
+impl RedisInstance {
     fn run(self) -> anyhow::Result<Redis> {
         Ok(Redis { process: self.start()?, place: self })
     }
@@ -177,7 +177,7 @@ impl Place {
 /// A server. It is killed when it is dropped.
 pub struct Redis {
     process: ChildProcess,
-    place: Place,
+    place: RedisInstance,
 }
 
 impl Redis {
@@ -214,7 +214,7 @@ impl Redis {
 }
 
 /// What a killed server left.
-pub struct KilledRedis(Place);
+pub struct KilledRedis(RedisInstance);
 
 impl KilledRedis {
     /// Starts a server on it, at the same port.

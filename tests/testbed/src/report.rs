@@ -61,13 +61,23 @@ impl Report {
         Ok(())
     }
 
-    /// The exit status: 3 if the run is inconclusive, unless what was found is certain.
-    pub fn exit_code(&self, is_inconclusive: bool) -> u8 {
-        match (is_inconclusive, self.violations.is_empty()) {
-            (true, _) if !self.is_certain => 3,
-            (true, _) => 1,
-            (false, true) => 0,
-            (false, false) => 1,
+    /// What was found, once times are judged.
+    pub fn verdict(&self) -> Verdict {
+        match (self.violations.is_empty(), self.is_certain) {
+            (true, _) => Verdict::Holds,
+            (false, false) => Verdict::Violated,
+            (false, true) => Verdict::Contradicted,
         }
     }
+}
+
+/// What a run found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything held.
+    Holds,
+    /// Something did not, which a stall of the machine may explain.
+    Violated,
+    /// Something did not, which no stall explains.
+    Contradicted,
 }

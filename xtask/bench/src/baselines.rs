@@ -15,7 +15,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use testbed::{ChildProcess, free_address};
+use testbed::{ChildProcess, free_address, nginx_program};
 
 /// The path of the files; as many segments as the list's path has.
 pub const BASE: &str = "/v1/store/";
@@ -123,13 +123,4 @@ pub fn start_nginx(prefix: &Path, files: &[PathBuf]) -> anyhow::Result<MeasuredS
         std::thread::sleep(Duration::from_millis(10));
     }
     Ok(MeasuredServer::silent(process, address))
-}
-
-/// Debian keeps it where only root looks for programs.
-pub fn nginx_program() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(["/usr/sbin".into(), "/usr/local/sbin".into()])
-        .map(|directory| directory.join("nginx"))
-        .find(|program| program.is_file())
 }

@@ -210,7 +210,7 @@ impl Part {
     fn check_tools(self) -> anyhow::Result<()> {
         let is_missing = |name: &str| Command::new(name).arg("--version").output().is_err();
         match self {
-            Part::Lists | Part::Rejections if baselines::nginx_program().is_none() => {
+            Part::Lists | Part::Rejections if testbed::nginx_program().is_none() => {
                 bail!("nginx is missing: apt-get install nginx-light")
             }
             Part::Cancels if is_missing("cc") => {

@@ -1,7 +1,6 @@
 //! Tries the image: its files become the root directory of a process, as in a container, and
 //! nothing else is there.
 
-mod authority;
 mod claims;
 mod container;
 mod database;

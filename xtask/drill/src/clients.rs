@@ -31,7 +31,7 @@ pub async fn cancel(http: &Client, base: &str, key: &Key, order: i64) -> Seen {
     Seen { order, status, has_retry_after, took: began.elapsed() }
 }
 
-/// Several clients that cancel the orders 1, 2, 3 … until they are stopped.
+/// Several clients that cancel the orders 1, 2, 3 … until they are stopped, or none is left.
 pub struct Cancelling {
     clients: JoinSet<()>,
     stop: Arc<AtomicBool>,
@@ -40,8 +40,14 @@ pub struct Cancelling {
 }
 
 impl Cancelling {
-    /// Starts this many.
-    pub fn start(clients: usize, base: &str, key: &Key, next: &Arc<AtomicI64>) -> Cancelling {
+    /// Starts this many; the next order is theirs up to the last.
+    pub fn start(
+        clients: usize,
+        base: &str,
+        key: &Key,
+        next: &Arc<AtomicI64>,
+        last: i64,
+    ) -> Cancelling {
         let (stop, done) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let seen = Arc::new(Mutex::new(Vec::new()));
         let mut set = JoinSet::new();
@@ -52,6 +58,9 @@ impl Cancelling {
                 let http = Client::new();
                 while !stop.load(Ordering::Relaxed) {
                     let order = next.fetch_add(1, Ordering::Relaxed);
+                    if order > last {
+                        break;
+                    }
                     let answer = cancel(&http, &base, &key, order).await;
                     done.fetch_add(1, Ordering::Relaxed);
                     seen.lock().await.push(answer);

@@ -194,7 +194,8 @@ async fn fills_beside_clients(program: &Program, report: &mut Report) -> anyhow:
     let store = SmallStore::new(program)?;
     let server = store.serve()?;
     let next = Arc::new(AtomicI64::new(1));
-    let load = Cancelling::start(CLIENTS, server.base_url(), &store.key, &next);
+    // The last order is for the first cancellation after there is room.
+    let load = Cancelling::start(CLIENTS, server.base_url(), &store.key, &next, ORDERS - 1);
     let commands = Commands::start(&store.data);
     tokio::time::sleep(Duration::from_millis(fastrand::u64(200..800))).await;
     let full = store.disk.keep_full()?;

@@ -26,7 +26,7 @@ pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
         let began = Instant::now();
         let server = data.serve(&["--log-level", "warning"])?;
         slowest = slowest.max(began.elapsed());
-        let load = Cancelling::start(CLIENTS, server.base_url(), &key, &next);
+        let load = Cancelling::start(CLIENTS, server.base_url(), &key, &next, ORDERS);
         // Commands run until the server has been killed.
         let until = Instant::now() + Duration::from_millis(fastrand::u64(200..1_500));
         let (program, path) = (program.clone(), data.path().to_path_buf());

@@ -1,8 +1,10 @@
 //! Windows, strikes and bans in Redis: each case on a server of its own.
 
+mod abandoned;
 mod agreement;
 mod alone;
 mod clients;
+mod events;
 mod expectations;
 mod footprint;
 mod network;
@@ -11,6 +13,7 @@ mod promotion;
 mod sentinel;
 mod servers;
 mod several;
+mod slow;
 mod tls;
 
 use clap::ValueEnum;
@@ -36,6 +39,10 @@ pub enum Case {
     Sentinel,
     /// A network that delays, is silent and loses answers
     Network,
+    /// Redis that is slow and not lost: said once, as an outage
+    Slow,
+    /// Clients that leave before their verdict: a ban is counted and logged
+    Abandoned,
     /// Which certificates are taken
     Tls,
     /// Servers that count alone while Redis is lost
@@ -65,6 +72,8 @@ impl Case {
             Case::Promotion => promotion::run(installed, report).await,
             Case::Sentinel => sentinel::run(installed, report).await,
             Case::Network => network::run(installed, report).await,
+            Case::Slow => slow::run(installed, report).await,
+            Case::Abandoned => abandoned::run(installed, report).await,
             Case::Tls => tls::run(installed, report).await,
             Case::Alone => alone::run(installed, report).await,
             Case::StartAlone => alone::run_start(installed, report).await,

@@ -4,7 +4,6 @@
 //! `cargo xtask engines` runs this. It starts database servers from the system's packages as
 //! unprivileged children on free ports of the loopback, and ends them by their ids.
 
-mod authority;
 mod drills;
 mod install;
 mod limits;

@@ -39,7 +39,7 @@ impl StoreUnderTest {
         DataDir::beside(&self.program, &self.directory.path().join("operator"), url)
     }
 
-    /// The key of an account without a limit to speak of.
+    /// The key of an account without a practical limit.
     pub async fn key(&self, account: &str) -> anyhow::Result<Key> {
         let (operator, account) = (self.operator(&self.url), account.to_string());
         blocking(move || operator.issue_enterprise_key(&account, u32::MAX, u32::MAX)).await

@@ -196,7 +196,7 @@ impl Seen {
         self.0.journal.figures().count("503")
     }
 
-    /// The longest time without a 204 that ended after this instant of the recording.
+    /// How long after this instant of the recording the next 204 came.
     pub fn outage_after(&self, instant: u64) -> Option<Duration> {
         let acknowledged = self.acknowledged();
         let first = acknowledged.iter().find(|at| **at > instant)?;

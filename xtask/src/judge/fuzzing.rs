@@ -63,7 +63,7 @@ fn run(
     let mut command = setup.tools.python("schemathesis");
     command.env("KEY", &key).arg("--config-file").arg(setup.tools.source("schemathesis.toml"));
     command.arg("run").arg(setup.document()).args(["--url", server.base_url()]);
-    command.args(["--checks", "all", "--continue-on-failure", "--max-examples"]);
+    command.args(["--checks", "all", "--seed", "1", "--continue-on-failure", "--max-examples"]);
     command.args([&max_examples.to_string(), "--generation-database", ":memory:", "--no-color"]);
     command.args(["--report", "har", "--report-har-path"]).arg(&report).args(more);
     let findings = findings(&mut command)?;

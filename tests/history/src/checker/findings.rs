@@ -11,6 +11,12 @@ const KEPT: usize = 3;
 /// How many exceeded bounds are kept of a rule: a stall exceeds many at once.
 const KEPT_LATE: usize = 1_000;
 
+/// How long a server answers from what it last read of the store, in nanoseconds.
+const STALE_AFTER: u64 = 1_000_000_000;
+
+/// What excuses that it could not read it again meanwhile.
+const EXCUSING_STALL: u64 = 200_000_000;
+
 /// From one time of the recording to another.
 #[derive(Clone, Copy, Debug)]
 pub struct Interval {
@@ -50,6 +56,15 @@ impl Findings {
         if interval.to.saturating_sub(interval.from) > bound && late.len() < KEPT_LATE {
             late.push((interval, bound, violation));
         }
+    }
+
+    /// A violation unless the machine stood still then, or shortly before: a server that
+    /// could not look at its store for a second refuses what it may not know any more.
+    pub fn add_unless_stalled(&mut self, interval: Interval, violation: Violation) {
+        let from = interval.from.saturating_sub(STALE_AFTER);
+        let bound = (interval.to - from).saturating_sub(EXCUSING_STALL);
+        let since = Interval { from, to: interval.to };
+        self.add_if_longer(since, Duration::from_nanos(bound), violation);
     }
 
     /// The machine stood still.

@@ -1,11 +1,11 @@
 //! The image reaches a PostgreSQL with TLS by its name. A static program has no shared
 //! libraries to ask for names, and an image of one program no certificates of authorities.
 
-use super::authority::issue;
 use super::claims::Claims;
 use super::container::Container;
 use std::path::Path;
 use std::process::Output;
+use testbed::Authority;
 use testbed::postgres::{Cluster, DATABASE, Installed, USER};
 
 /// The name of the server, which no name server knows.
@@ -27,7 +27,8 @@ pub async fn run(
     claims: &mut Claims<'_>,
 ) -> anyhow::Result<()> {
     let cluster = Cluster::create(installed)?;
-    let issued = issue(HOST)?;
+    let authority = Authority::new()?;
+    let issued = authority.issue(HOST)?;
     let (certificate, key) = (cluster.path().join("server.pem"), cluster.path().join("server.key"));
     std::fs::write(&certificate, &issued.certificate)?;
     std::fs::write(&key, &issued.key)?;
@@ -53,22 +54,22 @@ pub async fn run(
         is_refused(&output, "sslrootcert"),
         || shown(&output),
     )?;
-    container.mount(AUTHORITY, &issued.authority)?;
+    container.mount(AUTHORITY, &authority.certificate)?;
     let output = run("migrate", &named)?;
     claims.add(
         "with a name in /etc/hosts and sslrootcert, it reaches a PostgreSQL with TLS",
         output.status.success(),
         || shown(&output),
     )?;
-    container.mount(AUTHORITIES, &issued.authority)?;
+    container.mount(AUTHORITIES, &authority.certificate)?;
     let output = run("check", &url)?;
     claims.add(
         "so it does with the authorities that are mounted",
         output.status.success(),
         || shown(&output),
     )?;
-    let stranger = issue(HOST)?;
-    container.mount(AUTHORITIES, &stranger.authority)?;
+    let stranger = Authority::new()?;
+    container.mount(AUTHORITIES, &stranger.certificate)?;
     let output = run("check", &url)?;
     claims.add(
         "a certificate of another authority is refused",

@@ -1,12 +1,11 @@
 //! The image serves a list over TLS from its own store, and its health check tells when.
 
-use super::authority::issue;
 use super::claims::Claims;
 use super::container::Container;
 use anyhow::Context;
 use serde_json::Value;
 use std::time::Duration;
-use testbed::{ServerProcess, Signal};
+use testbed::{Authority, ServerProcess, Signal};
 
 /// Where the certificate is mounted.
 const CERTIFICATE: &str = "/etc/store-orders/cert.pem";
@@ -17,7 +16,8 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs it.
 pub async fn run(container: &Container, claims: &mut Claims<'_>) -> anyhow::Result<()> {
-    let issued = issue("localhost")?;
+    let authority = Authority::new()?;
+    let issued = authority.issue("localhost")?;
     container.mount(CERTIFICATE, &issued.certificate)?;
     container.mount(KEY, &issued.key)?;
     container.done(&["orders", "import", "-"], "id,petId,quantity\n1,7,2\n2,9,1\n")?;
@@ -37,7 +37,7 @@ pub async fn run(container: &Container, claims: &mut Claims<'_>) -> anyhow::Resu
         .command(&[&container.default_arguments()[..], &flags[..], &files[..]].concat())?;
     let server = ServerProcess::start(&mut command, &container.log())?;
     let url = server.base_url().replace("127.0.0.1", "localhost");
-    let authority = reqwest::Certificate::from_pem(issued.authority.as_bytes())?;
+    let authority = reqwest::Certificate::from_pem(authority.certificate.as_bytes())?;
     let client = reqwest::Client::builder().tls_certs_only([authority]).timeout(TIMEOUT).build()?;
     let listed = client.get(format!("{url}/store/orders")).bearer_auth(key).send().await?;
     let orders: Value = listed.error_for_status()?.json().await?;

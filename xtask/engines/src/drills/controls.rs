@@ -35,7 +35,7 @@ pub enum Control {
 const SHARED_LATE: Duration = Duration::from_millis(300);
 
 /// For how long the rule may not be broken.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// More than any run lasts.
 const FOR_EVER: Duration = Duration::from_secs(86_400);

@@ -6,15 +6,15 @@ use super::site::Site;
 use anyhow::Context;
 use history::Journal;
 use history::event::{FaultBegun, What};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use testbed::Signal;
 use testbed::relay::{self, Relay};
 use tokio::task::block_in_place;
 use tokio::time::sleep;
 
-/// How long an emptied Redis, or a promoted one, may take to be noticed: servers send an
-/// empty batch every half second.
-const NOTICED_WITHIN: Duration = Duration::from_millis(1_500);
+/// How long an emptied Redis, or a promoted one, may take to be noticed, if counts were lost:
+/// servers send an empty batch every half second.
+const NOTICED_WITHIN: Duration = Duration::from_secs(3);
 
 /// How long servers do not reach the old primary after a promotion.
 const LOST_FOR: Duration = Duration::from_millis(800);
@@ -253,9 +253,13 @@ async fn lost(site: &Site) -> anyhow::Result<Vec<u64>> {
 
 /// Waits for as long as servers may take, and notes whether they noticed a loss.
 async fn note_loss(site: &Site, before: Vec<u64>, journal: &Journal) -> anyhow::Result<()> {
-    sleep(NOTICED_WITHIN).await;
-    if lost(site).await? != before {
-        journal.note(What::CountsLost);
+    let began = Instant::now();
+    while began.elapsed() < NOTICED_WITHIN {
+        sleep(Duration::from_millis(100)).await;
+        if lost(site).await? != before {
+            journal.note(What::CountsLost);
+            break;
+        }
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use testbed::{DataDir, Key};
 /// So many orders are imported when fewer are left.
 const IMPORTED: usize = 300;
 
-/// The account of the clients' keys, without a limit to speak of.
+/// The account of the clients' keys, without a practical limit.
 pub const ACCOUNT: &str = "clients";
 
 /// How many keys are valid before one is revoked.

@@ -41,7 +41,7 @@ pub struct Workload {
     pub journal: Arc<Journal>,
     /// The servers: their names and where their clients reach them.
     pub servers: Vec<(&'static str, String)>,
-    /// A key without a limit to speak of.
+    /// A key without a practical limit.
     pub key: Key,
     /// Keys of accounts with a limit.
     pub limited: Vec<Key>,

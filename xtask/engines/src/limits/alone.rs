@@ -1,7 +1,7 @@
 //! `--limits-lost local`: without Redis each server grants the whole plan and keeps known
 //! bans; with it again, what Redis had counted counts, and nothing else.
 
-use super::clients::{admit, free, limiter_at, request};
+use super::clients::{SIXTY_A_DAY, admit, limiter_at, request};
 use anyhow::bail;
 use std::time::{Duration, Instant};
 use store_orders::config::LimitsLost;
@@ -20,7 +20,7 @@ const BACK_WITHIN: Duration = Duration::from_secs(1);
 pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Result<()> {
     let server = installed.start(&[])?;
     let limits = limiter_at(&server.url(), LimitsLost::Local).await?;
-    let plan = free()?;
+    let plan = SIXTY_A_DAY;
     let used = admitted(&limits, EXHAUSTED, plan, 61).await;
     report.expect(used == 60, || format!("{used} admitted by Redis"));
     while !matches!(admit(&limits, request(BANNED, plan)).await, Decision::Banned { .. }) {}
@@ -58,7 +58,7 @@ pub async fn run_start(installed: &InstalledRedis, report: &mut Report) -> anyho
     let refused = limiter_at(&url, LimitsLost::Refuse).await;
     report.expect(refused.is_err(), || "a server that may not count alone started".to_string());
     let limits = limiter_at(&url, LimitsLost::Local).await?;
-    let alone = admitted(&limits, FRESH, free()?, 61).await;
+    let alone = admitted(&limits, FRESH, SIXTY_A_DAY, 61).await;
     report.expect(alone == 60, || format!("{alone} admitted alone"));
     let _server = killed.restart()?;
     is_used(&limits, report).await
@@ -66,7 +66,7 @@ pub async fn run_start(installed: &InstalledRedis, report: &mut Report) -> anyho
 
 /// Waits until Redis counts, which has counted nothing of the fresh account.
 async fn is_used(limits: &RedisLimits, report: &mut Report) -> anyhow::Result<()> {
-    let plan = free()?;
+    let plan = SIXTY_A_DAY;
     let began = Instant::now();
     loop {
         let before = limits.decided_alone().get();

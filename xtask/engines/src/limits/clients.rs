@@ -1,6 +1,5 @@
 //! Clients of a Redis under test: limiters as servers have them, and a connection beside.
 
-use anyhow::Context;
 use redis::aio::MultiplexedConnection;
 use redis::{Client, InfoDict};
 use slog::{Logger, o};
@@ -8,11 +7,15 @@ use std::time::Duration;
 use store_orders::clock::Now;
 use store_orders::config::LimitsLost;
 use store_orders::limits::{Decision, KeyedRequest, Limits, RedisLimits};
-use store_orders_api::plans::{Plan, PlanLimits};
+use store_orders_api::plans::PlanLimits;
 use testbed::redis::Redis;
 
 /// The id of the store that is counted for.
 pub const STORE_ID: &str = "0123456789abcdef";
+
+/// As many requests a minute as the Free plan has, and no more on that day: on a busy machine
+/// a minute passes while something is restarted.
+pub const SIXTY_A_DAY: PlanLimits = PlanLimits { per_minute: 60, per_day: 60 };
 
 /// No clock of ours has a part in the counting.
 pub const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
@@ -56,11 +59,6 @@ pub async fn written(server: &mut MultiplexedConnection) -> anyhow::Result<()> {
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-}
-
-/// The limits of the Free plan.
-pub fn free() -> anyhow::Result<PlanLimits> {
-    Plan::Free.limits().context("the Free plan has limits")
 }
 
 /// A request of this account with its one key.

@@ -1,6 +1,6 @@
 //! What holds while Redis is lost, and when it is back.
 
-use super::clients::{admit, free, request};
+use super::clients::{SIXTY_A_DAY, admit, request};
 use anyhow::bail;
 use futures::future::join_all;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ const OTHER: i64 = 2;
 /// How long requests may be refused after Redis is back.
 const BACK_WITHIN: Duration = Duration::from_secs(1);
 
-/// Uses up the minute of the account that must not be admitted again.
+/// Uses up the day of the account that must not be admitted again.
 pub async fn exhaust(limits: &RedisLimits) -> anyhow::Result<()> {
-    for _ in 0..free()?.per_minute {
-        let decision = admit(limits, request(EXHAUSTED, free()?)).await;
+    for _ in 0..SIXTY_A_DAY.per_minute {
+        let decision = admit(limits, request(EXHAUSTED, SIXTY_A_DAY)).await;
         anyhow::ensure!(matches!(decision, Decision::Admitted(_)), "{decision:?}");
     }
     Ok(())
@@ -40,7 +40,7 @@ pub async fn is_refused(
     limits: &RedisLimits,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let plan = free()?;
+    let plan = SIXTY_A_DAY;
     for (when, bound) in [("first", ANSWER_LIMIT), ("later", Duration::from_millis(20))] {
         let began = Instant::now();
         let decisions = join_all((0..50).map(|_| admit(limits, request(OTHER, plan)))).await;
@@ -64,7 +64,7 @@ pub async fn is_refused(
 /// Requests are admitted again, and the exhausted account is still not.
 pub async fn is_back(what: &str, limits: &RedisLimits, report: &mut Report) -> anyhow::Result<()> {
     is_available(what, limits, report).await?;
-    let exhausted = admit(limits, request(EXHAUSTED, free()?)).await;
+    let exhausted = admit(limits, request(EXHAUSTED, SIXTY_A_DAY)).await;
     report.expect(matches!(exhausted, Decision::Limited(..)), || {
         format!("{what}: the exhausted account got {exhausted:?}")
     });
@@ -78,7 +78,7 @@ pub async fn is_available(
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let began = Instant::now();
-    while let Decision::Unavailable(_) = admit(limits, request(OTHER, free()?)).await {
+    while let Decision::Unavailable(_) = admit(limits, request(OTHER, SIXTY_A_DAY)).await {
         if began.elapsed() > 10 * BACK_WITHIN {
             bail!("{what}: still refused because {:?}", limits.unavailable_because());
         }

@@ -1,7 +1,7 @@
 //! A network between a server and Redis that delays, is silent, or loses answers: every
 //! answer comes in time, and no window admits more than its limit.
 
-use super::clients::{admit, connection, free, limiter_at, request};
+use super::clients::{SIXTY_A_DAY, admit, connection, limiter_at, request};
 use super::expectations::{exhaust, expect_lost, is_back, is_refused};
 use futures::future::join_all;
 use redis::AsyncCommands;
@@ -26,7 +26,7 @@ pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Res
 
     relay.set(Fault::Delay(Duration::from_millis(50)));
     let began = Instant::now();
-    let slow = admit(&limits, request(COUNTED, free()?)).await;
+    let slow = admit(&limits, request(COUNTED, SIXTY_A_DAY)).await;
     report.expect(matches!(slow, Decision::Admitted(_)), || format!("50 ms away: {slow:?}"));
     report.time("an answer of a Redis 50 ms away", began.elapsed(), ANSWER_LIMIT);
     let mut admitted = 1;
@@ -38,7 +38,7 @@ pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Res
     ] {
         relay.set(Fault::None);
         is_back(what, &limits, report).await?;
-        let plan = free()?;
+        let plan = SIXTY_A_DAY;
         let before = join_all((0..5).map(|_| admit(&limits, request(COUNTED, plan)))).await;
         admitted += before.iter().filter(|one| matches!(one, Decision::Admitted(_))).count();
         relay.set(fault);
@@ -51,7 +51,7 @@ pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Res
     }
     relay.set(Fault::None);
     is_back("after all", &limits, report).await?;
-    while matches!(admit(&limits, request(COUNTED, free()?)).await, Decision::Admitted(_)) {
+    while matches!(admit(&limits, request(COUNTED, SIXTY_A_DAY)).await, Decision::Admitted(_)) {
         admitted += 1;
     }
     // Each of the four faults may have swallowed the answer of one counted request.

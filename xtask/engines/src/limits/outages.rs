@@ -1,7 +1,7 @@
 //! A Redis that fails: every request has its answer in time, and what was counted stays
 //! counted or is said to be lost.
 
-use super::clients::{admit, connection, free, limiter, request, send, written};
+use super::clients::{SIXTY_A_DAY, admit, connection, limiter, request, send, written};
 use super::expectations::{EXHAUSTED, exhaust, expect_lost, is_available, is_back, is_refused};
 use store_orders::limits::{Decision, RedisLimits};
 use testbed::redis::{InstalledRedis, Redis};
@@ -44,7 +44,7 @@ async fn is_emptied(
     report: &mut Report,
 ) -> anyhow::Result<()> {
     send(&mut connection(server).await?, &["FLUSHALL"]).await?;
-    let after = admit(limits, request(EXHAUSTED, free()?)).await;
+    let after = admit(limits, request(EXHAUSTED, SIXTY_A_DAY)).await;
     report.expect(matches!(after, Decision::Admitted(_)), || format!("emptied: {after:?}"));
     expect_lost("emptied", 1, limits, report);
     Ok(())
@@ -60,7 +60,7 @@ pub async fn run_without_file(
     exhaust(&limits).await?;
     let _server = server.kill()?.restart()?;
     is_available("restarted", &limits, report).await?;
-    let after = admit(&limits, request(EXHAUSTED, free()?)).await;
+    let after = admit(&limits, request(EXHAUSTED, SIXTY_A_DAY)).await;
     report.expect(matches!(after, Decision::Admitted(_)), || format!("emptied: {after:?}"));
     expect_lost("restarted without its counts", 1, &limits, report);
     Ok(())

@@ -1,7 +1,7 @@
 //! Three server processes on copies of one store, which makes their accounts and keys the
 //! same, and one Redis behind a password: they count together, and the operator sees it.
 
-use super::clients::{connect, written};
+use super::clients::{SIXTY_A_DAY, connect, written};
 use crate::replicas::Replica;
 use anyhow::{Context, bail};
 use futures::future::join_all;
@@ -9,6 +9,7 @@ use reqwest::{Client, Response};
 use serde_json::Value;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use store_orders_api::plans::PlanLimits;
 use testbed::redis::{InstalledRedis, Redis};
 use testbed::{DataDir, Key, Program, Report};
 use tokio::task::block_in_place;
@@ -18,7 +19,7 @@ const ACCOUNTS: usize = 20;
 const PASSWORD: &str = "swordfish";
 
 /// All that the user of the servers and of the operator's commands may do.
-const RIGHTS: &str = "~sto1:* +info +eval +evalsha +mget +time +get +set +scan";
+const RIGHTS: &str = "~sto1:* +info +eval +evalsha +mget +time +get +set";
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// Off, but with its rights: Redis 7.0 replays its file with them.
@@ -32,7 +33,7 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let user = format!("limits on >{PASSWORD} {RIGHTS}");
     let redis = installed.start(&[("user", &user), ("user", DEFAULT_USER)])?;
-    let servers = block_in_place(|| Servers::start(program, &redis))?;
+    let servers = block_in_place(|| ServerProcesses::start(program, &redis))?;
     for key in &servers.keys {
         let answers = servers.send(key, REQUESTS).await?;
         let with = |status: u16| answers.iter().filter(|one| one.status() == status).count();
@@ -48,7 +49,7 @@ pub async fn run(
     for replica in &servers.replicas {
         replica.ready(WITHIN).await?;
     }
-    let [key, ..] = &servers.keys[..] else { bail!("no key") };
+    let [.., key] = &servers.keys[..] else { bail!("no key") };
     let [answer] = &servers.send(key, 1).await?[..] else { bail!("one answer") };
     report.expect(answer.status() == 429, || format!("after all: {}", answer.status()));
     let logs: String = servers.replicas.iter().map(|replica| replica.server.log()).collect();
@@ -57,25 +58,27 @@ pub async fn run(
     Ok(())
 }
 
-struct Servers {
+struct ServerProcesses {
     directory: tempfile::TempDir,
     operators: Vec<DataDir>,
     replicas: Vec<Replica>,
     flags: Vec<String>,
-    /// Of an account each, all on the Free plan.
+    /// Of an account each: all on the Free plan but the last, which has sixty requests a day.
     keys: Vec<Key>,
     http: Client,
 }
 
-impl Servers {
-    fn start(program: &Program, redis: &Redis) -> anyhow::Result<Servers> {
+impl ServerProcesses {
+    fn start(program: &Program, redis: &Redis) -> anyhow::Result<ServerProcesses> {
         let directory = tempfile::tempdir()?;
         let file = directory.path().join("password");
         std::fs::write(&file, format!("{PASSWORD}\n"))?;
         let first = DataDir::at(program, &directory.path().join("0"));
         let accounts = (0..ACCOUNTS).map(|number| format!("account-{number}"));
         let keys = accounts.map(|name| first.issue_key(&name, "free"));
-        let keys = keys.collect::<Result<Vec<_>, _>>()?;
+        let mut keys = keys.collect::<Result<Vec<_>, _>>()?;
+        let PlanLimits { per_minute, per_day } = SIXTY_A_DAY;
+        keys.push(first.issue_enterprise_key("sixty-a-day", per_minute, per_day)?);
         let mut operators = vec![first];
         for name in ["1", "2"] {
             let mut copy = Command::new("cp");
@@ -87,7 +90,7 @@ impl Servers {
         let file = file.to_str().context("a path in UTF-8")?.to_string();
         let url = redis.url().replace("redis://", "redis://limits@");
         let flags = vec!["--limits".to_string(), url, "--limits-password-file".to_string(), file];
-        let mut servers = Servers {
+        let mut servers = ServerProcesses {
             directory,
             operators,
             replicas: Vec::new(),
@@ -123,7 +126,7 @@ impl Servers {
         let shown = block_in_place(|| {
             operator.run_json(&self.flagged(&["accounts", "show", "account-0"]))
         })?;
-        let used = shown.pointer("/usage/minute/used").and_then(Value::as_u64);
+        let used = shown.pointer("/usage/day/used").and_then(Value::as_u64);
         report.expect(used == Some(60), || format!("accounts show: {shown}"));
         let listed = block_in_place(|| operator.run(&self.flagged(&["keys", "list", "--json"])))?;
         report.expect(listed.contains("\"bannedUntil\":\"2"), || format!("keys list: {listed}"));

@@ -1,6 +1,6 @@
 //! Three limiters on one Redis: at most the plan is admitted, by all together.
 
-use super::clients::{admit, free, limiter, request};
+use super::clients::{SIXTY_A_DAY, admit, limiter, request};
 use anyhow::Context;
 use futures::future::join_all;
 use store_orders::limits::{Decision, KeyedRequest, RedisLimits};
@@ -14,7 +14,7 @@ const ROUNDS: i64 = 50;
 /// Runs it.
 pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Result<()> {
     let server = installed.start(&[])?;
-    let plan = free()?;
+    let plan = Plan::Free.limits().context("the Free plan has limits")?;
     let limiters = [limiter(&server).await?, limiter(&server).await?, limiter(&server).await?];
     for account in 0..ROUNDS {
         let spread = limiters.iter().cycle().take(REQUESTS);
@@ -48,8 +48,7 @@ async fn business(limiters: &[RedisLimits; 3], report: &mut Report) -> anyhow::R
 /// own bans.
 async fn two_keys(limiters: &[RedisLimits; 3], report: &mut Report) -> anyhow::Result<()> {
     let [one, other, _] = limiters;
-    let plan = free()?;
-    let of = |key| KeyedRequest { key: ROUNDS + key, ..request(ROUNDS + 1, plan) };
+    let of = |key| KeyedRequest { key: ROUNDS + key, ..request(ROUNDS + 1, SIXTY_A_DAY) };
     let sent = (0..100).flat_map(|_| [admit(one, of(1)), admit(other, of(2))]);
     let decisions = join_all(sent).await;
     let admitted = decisions.iter().filter(|one| matches!(one, Decision::Admitted(_))).count();

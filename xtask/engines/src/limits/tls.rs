@@ -1,22 +1,23 @@
 //! A Redis behind TLS: which certificates are taken, and a client's own.
 
-use super::clients::{admit, free, limiter_at, request};
-use crate::authority::Authority;
+use super::clients::{SIXTY_A_DAY, admit, limiter_at, request};
 use store_orders::config::LimitsLost;
 use store_orders::limits::Decision;
 use testbed::redis::InstalledRedis;
-use testbed::{Report, free_address};
+use testbed::{Authority, Report, free_address};
 
 /// Runs it.
 pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Result<()> {
     let files = installed.directory()?;
     let file = |name: &str| files.path().join(name);
     let (authority, stranger) = (Authority::new()?, Authority::new()?);
-    std::fs::write(file("ca.pem"), authority.certificate.pem())?;
-    std::fs::write(file("stranger.pem"), stranger.certificate.pem())?;
+    std::fs::write(file("ca.pem"), &authority.certificate)?;
+    std::fs::write(file("stranger.pem"), &stranger.certificate)?;
     for (name, host) in [("server", "localhost"), ("client", "limits")] {
         let key = file(&format!("{name}.key"));
-        authority.issue(host, &file(&format!("{name}.pem")), &key)?;
+        let issued = authority.issue(host)?;
+        std::fs::write(file(&format!("{name}.pem")), issued.certificate)?;
+        std::fs::write(&key, issued.key)?;
         installed.own(&key)?;
     }
     let path = |name: &str| file(name).display().to_string();
@@ -45,7 +46,7 @@ pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Res
             let url = format!("rediss://{host}:{port}?{query}");
             let taken = match limiter_at(&url, LimitsLost::Refuse).await {
                 Ok(limits) => {
-                    let decision = admit(&limits, request(1, free()?)).await;
+                    let decision = admit(&limits, request(1, SIXTY_A_DAY)).await;
                     matches!(decision, Decision::Admitted(_))
                         .then_some(())
                         .ok_or_else(|| format!("{decision:?}"))

@@ -6,7 +6,6 @@ use crate::replicas::{Replica, bases};
 use history::ANSWER_LIMIT;
 use reqwest::{Client, Method};
 use std::collections::BTreeMap;
-use std::future::Future;
 use std::time::{Duration, Instant};
 use testbed::postgres::{DATABASE, Installed, Postgres};
 use testbed::{Key, Program, Report};
@@ -90,24 +89,17 @@ impl Answers {
 }
 
 /// Sends the same request again and again until then.
-fn ask(
-    method: Method,
-    url: String,
-    key: Key,
-    until: Instant,
-) -> impl Future<Output = anyhow::Result<Answers>> {
-    async move {
-        let (http, mut answers) = (Client::new(), Answers::default());
-        while Instant::now() < until {
-            let sent = Instant::now();
-            let request = http.request(method.clone(), &url).bearer_auth(&key.text);
-            let status = request.send().await?.status().as_u16();
-            answers.slowest = answers.slowest.max(sent.elapsed());
-            *answers.statuses.entry((method.to_string(), status)).or_default() += 1;
-            tokio::time::sleep(REST).await;
-        }
-        Ok(answers)
+async fn ask(method: Method, url: String, key: Key, until: Instant) -> anyhow::Result<Answers> {
+    let (http, mut answers) = (Client::new(), Answers::default());
+    while Instant::now() < until {
+        let sent = Instant::now();
+        let request = http.request(method.clone(), &url).bearer_auth(&key.text);
+        let status = request.send().await?.status().as_u16();
+        answers.slowest = answers.slowest.max(sent.elapsed());
+        *answers.statuses.entry((method.to_string(), status)).or_default() += 1;
+        tokio::time::sleep(REST).await;
     }
+    Ok(answers)
 }
 
 fn expect_no_session_lost(what: &str, replicas: &[Replica], report: &mut Report) {

@@ -2,8 +2,10 @@
 
 use crate::replicas::{StoreUnderTest, blocking};
 use serde_json::Value;
+use std::time::Duration;
 use testbed::postgres::{Cluster, DATABASE, Installed, Postgres, USER};
 use testbed::{Program, Report};
+use tokio_postgres::NoTls;
 
 /// Never shown.
 const PASSWORD: &str = "ZmFsc2NoZXMgUGFzc3dvcnQ";
@@ -34,6 +36,11 @@ pub async fn run(
     std::fs::write(&hba, format!("host all guarded 127.0.0.1/32 scram-sha-256\n{rules}"))?;
     admin.batch_execute("SELECT pg_reload_conf()").await?;
     drop(admin);
+    let guarded = format!("host=127.0.0.1 port={} user=guarded dbname={DATABASE}", primary.port);
+    // The server reads its rules some time after it was told to.
+    while tokio_postgres::connect(&guarded, NoTls).await.is_ok() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
 
     let port = primary.port;
     let of = |user: &str, database: &str| {

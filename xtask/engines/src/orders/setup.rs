@@ -20,7 +20,7 @@ pub struct OnPrimary {
     pub primary: Postgres,
     /// The store, with pending orders.
     pub store: StoreUnderTest,
-    /// A key without a limit to speak of.
+    /// A key without a practical limit.
     pub key: Key,
 }
 
@@ -32,7 +32,7 @@ pub struct OnPair {
     pub pair: Pair,
     /// The store, with pending orders, reached at the primary or else at the standby.
     pub store: StoreUnderTest,
-    /// A key without a limit to speak of.
+    /// A key without a practical limit.
     pub key: Key,
 }
 

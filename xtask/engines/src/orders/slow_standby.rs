@@ -11,6 +11,10 @@ use testbed::{Program, Report, Signal};
 
 const ORDERS: i64 = 4_000;
 
+/// After this time, in nanoseconds, no answer to a commit that was confirmed before is on its
+/// way any more.
+const UNDER_WAY: u64 = 1_000_000_000;
+
 /// Runs it.
 pub async fn run(
     installed: &Installed,
@@ -41,7 +45,7 @@ pub async fn run(
     tokio::time::sleep(Duration::from_secs(5)).await;
     let seen = traffic.stop().await?;
     // A commit that was under way may have been confirmed just before.
-    let late = |at: &&u64| **at > suspended + 250_000_000 && **at < promoted;
+    let late = |at: &&u64| **at > suspended + UNDER_WAY && **at < promoted;
     let between = seen.acknowledged().iter().filter(late).count();
     report.expect(between == 0, || {
         format!("{between} cancellations were acknowledged that no standby has")

@@ -1,12 +1,11 @@
 //! Connections with TLS: which certificate each `sslmode` takes.
 
-use crate::authority::Authority;
 use crate::replicas::blocking;
 use store_orders::config::PostgresUrl;
 use store_orders::store::postgres::PostgresCommands;
 use store_orders::store::{OperatorStore, postgres};
-use testbed::Report;
 use testbed::postgres::{Cluster, Installed};
+use testbed::{Authority, Report};
 
 /// The name in the server's certificate, which is not where it listens.
 const OTHER_NAME: &str = "db.example.com";
@@ -17,10 +16,12 @@ pub async fn run(installed: &Installed, report: &mut Report) -> anyhow::Result<(
     let files = |name: &str| cluster.path().join(name);
     let (authority, of_localhost, of_other) = (Authority::new()?, "localhost", OTHER_NAME);
     let stranger = Authority::new()?;
-    std::fs::write(files("ca.pem"), authority.certificate.pem())?;
-    std::fs::write(files("stranger.pem"), stranger.certificate.pem())?;
+    std::fs::write(files("ca.pem"), &authority.certificate)?;
+    std::fs::write(files("stranger.pem"), &stranger.certificate)?;
     for (name, host) in [("right", of_localhost), ("other", of_other)] {
-        authority.issue(host, &files(&format!("{name}.pem")), &files(&format!("{name}.key")))?;
+        let issued = authority.issue(host)?;
+        std::fs::write(files(&format!("{name}.pem")), issued.certificate)?;
+        std::fs::write(files(&format!("{name}.key")), issued.key)?;
         installed.own(&files(&format!("{name}.key")))?;
     }
     let ca = files("ca.pem").display().to_string();

@@ -1,0 +1,99 @@
+//! Passwords in the URLs of a store and of its limits, valid and broken ones: no error and no
+//! shown setting has them.
+
+use super::*;
+use crate::config::without_passwords;
+use crate::property_config::config;
+use proptest::prelude::*;
+use proptest::sample::Index;
+use std::path::Path;
+
+/// Of which one is chosen; `P` stands for the password.
+const URLS: [(&str, &str); 18] = [
+    ("--store", "postgres://u:P@db/orders"),
+    ("--store", "postgresql://:P@a,b:6000/orders?sslmode=require"),
+    ("--store", "postgres://u:P@db:port/orders"),
+    ("--store", "postgres://u:P@db/orders?colour=red"),
+    ("--store", "postgres://u:P@"),
+    ("--store", "postgres://db/orders?user=u&password=P"),
+    ("--store", "postgres://db/orders?sslpassword=P"),
+    ("--store", "postgres://db/orders?password=P&sslmode=on"),
+    ("--store", "mysql://u:P@db/orders"),
+    ("--store", "u:P@db/orders"),
+    ("--limits", "redis://:P@redis"),
+    ("--limits", "rediss://u:P@redis:7000/3?sslrootcert=ca.pem"),
+    ("--limits", "redis+sentinel://u:P@a,b:1/orders"),
+    ("--limits", "redis+sentinel://u:P@a"),
+    ("--limits", "redis://:P@redis:port"),
+    ("--limits", "redis://redis?password=P"),
+    ("--limits", "http://u:P@redis"),
+    ("--limits", ":P@redis"),
+];
+
+/// All that is printed of a URL in a flag and in a file.
+fn printed(flag: &str, url: &str) -> String {
+    let flagged = format!("{flag}={url}");
+    let arguments = ["store-orders", "config", "show", &flagged].map(OsString::from);
+    let key = flag.trim_start_matches('-');
+    // A string of JSON is one of TOML.
+    let file = format!("{key} = {}\n", serde_json::to_string(url).unwrap());
+    let mut printed = match Invocation::read(arguments) {
+        Ok(invocation) => {
+            let settings = invocation.effective.settings();
+            let texts = settings.iter().map(|setting| setting.text.as_str());
+            let json = serde_json::to_string(settings).unwrap();
+            texts.chain([json.as_str()]).collect::<Vec<_>>().join("\n")
+        }
+        Err(InvocationError::CommandLine(error)) => {
+            format!("{}\n{}", error.render(), wrong_value(&error).unwrap())
+        }
+        Err(InvocationError::Settings(error)) => panic!("{error}"),
+    };
+    if let Err(error) = ConfigFile::parse(Path::new("a.toml"), &file) {
+        printed.push_str(&error.to_string());
+    }
+    printed
+}
+
+fn percent_encoded(text: &str) -> String {
+    text.bytes().map(|byte| format!("%{byte:02X}")).collect()
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn no_password_is_printed(
+        password in "[ -~\u{e4}\u{df}\u{4e2d}\u{1f511}]{4,24}",
+        encodes in any::<bool>(),
+        chosen in 0..URLS.len(),
+    ) {
+        let (flag, pattern) = URLS[chosen];
+        let written = if encodes { percent_encoded(&password) } else { password.clone() };
+        let text = printed(flag, &pattern.replace('P', &written));
+        // What is printed of any other password is none.
+        let harmless = printed(flag, &pattern.replace('P', "%00"));
+        for secret in [&password, &written] {
+            let escaped = secret.escape_debug().to_string();
+            for secret in [secret, &escaped] {
+                let leaks = text.contains(secret) && !harmless.contains(secret);
+                prop_assert!(!leaks, "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_url_in_the_wrong_place_is_printed_without_its_password(
+        password in "[ -9;-~]{4,24}",
+        chosen in any::<Index>(),
+    ) {
+        let patterns = URLS.map(|(_, pattern)| pattern);
+        let urls: Vec<_> = patterns.iter().filter(|pattern| pattern.contains("://")).collect();
+        let pattern = chosen.get(&urls);
+        let url = pattern.replace('P', &password);
+        let text = format!("unexpected argument '{url}' found");
+        let harmless = format!("unexpected argument '{}' found", pattern.replace('P', "***"));
+        prop_assume!(!harmless.contains(&password));
+        prop_assert!(!without_passwords(&text).contains(&password));
+    }
+}

@@ -1,0 +1,74 @@
+//! Hides what may be a password in a text that was not understood: an error that repeats
+//! what somebody wrote in the wrong place.
+
+/// A text in which `***` stands for every password of a URL. In each, what follows the first
+/// `:` up to the last `@` is hidden, because a password may hold spaces, quotes, `?` and `@`;
+/// and with a parameter that is a password, all that follows.
+pub fn without_passwords(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(SCHEME_END) {
+        let end = next_url(after).unwrap_or(after.len());
+        let (url, behind) = after.split_at(end);
+        shown.push_str(before);
+        shown.push_str(SCHEME_END);
+        shown.push_str(&without_password(url));
+        rest = behind;
+    }
+    shown.push_str(rest);
+    match shown.split_once("password=") {
+        Some((before, _)) => format!("{before}password=***"),
+        None => shown,
+    }
+}
+
+const SCHEME_END: &str = "://";
+
+/// How another URL in the same text can begin.
+const NEXT_URLS: [&str; 8] = [
+    "postgres://",
+    "postgresql://",
+    "redis://",
+    "rediss://",
+    "redis+sentinel://",
+    "rediss+sentinel://",
+    "http://",
+    "https://",
+];
+
+/// Where another URL begins. What only looks like one may be of a password.
+fn next_url(text: &str) -> Option<usize> {
+    NEXT_URLS.iter().filter_map(|scheme| text.find(scheme)).min()
+}
+
+/// The same for what follows the scheme of one URL.
+fn without_password(url: &str) -> String {
+    match (url.split_once(':'), url.rsplit_once('@')) {
+        (Some((user, password)), Some((_, place))) if password.contains('@') => {
+            format!("{user}:***@{place}")
+        }
+        _ => url.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_hidden_and_what_is_none_stays() {
+        for (text, shown) in [
+            ("no URL at all: a@b", "no URL at all: a@b"),
+            ("'postgres://u:s:e@c@a/d' is bad", "'postgres://u:***@a/d' is bad"),
+            ("\"postgres://u:it's se?c\"ret@a/d\" is bad", "\"postgres://u:***@a/d\" is bad"),
+            ("postgres://u@a/d?x=1&password=secret", "postgres://u@a/d?x=1&password=***"),
+            ("postgres://u@a/d?sslpassword=it's", "postgres://u@a/d?sslpassword=***"),
+            ("a://u:1@h http://u:2@h", "a://u:***@h http://u:***@h"),
+            ("a://u:b://c@h", "a://u:***@h"),
+            ("write redis://USER@HOST:PORT/DATABASE", "write redis://USER@HOST:PORT/DATABASE"),
+            ("store postgres://u@a:5432/d: refused", "store postgres://u@a:5432/d: refused"),
+        ] {
+            assert_eq!(without_passwords(text), shown);
+        }
+    }
+}

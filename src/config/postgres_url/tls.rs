@@ -1,0 +1,174 @@
+//! How connections to PostgreSQL use TLS, with the names and meanings of libpq.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use tokio_postgres::config::Host;
+
+/// How connections use TLS. The names and meanings are libpq's, except that without
+/// `sslrootcert` the system's certificates are trusted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PostgresTls {
+    /// `sslmode`; if none, each host decides.
+    pub mode: Option<TlsMode>,
+    /// `sslrootcert`: a PEM file of the authorities that are trusted. `system` is none.
+    pub root: Option<PathBuf>,
+    /// `sslcert`: a PEM file of the client's own certificate.
+    pub certificate: Option<PathBuf>,
+    /// `sslkey`: its private key.
+    pub key: Option<PathBuf>,
+}
+
+/// A mode that libpq does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("sslmode must be one of {}", TlsMode::ALL.map(TlsMode::as_str).join(", "))]
+pub struct UnknownMode;
+
+/// What `sslmode` can be, from the least protection to the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TlsMode {
+    /// Never TLS.
+    Disable,
+    /// TLS only if the server refuses to do without.
+    Allow,
+    /// TLS if the server has it.
+    Prefer,
+    /// TLS, whoever the server is; with `sslrootcert`, as `verify-ca`.
+    Require,
+    /// TLS with a certificate of a trusted authority.
+    VerifyCa,
+    /// The same, for this host's name.
+    VerifyFull,
+}
+
+impl PostgresTls {
+    /// The mode for this host: by default nothing less than `verify-full`, unless what is
+    /// sent stays on this machine.
+    pub fn mode_for(&self, host: &Host) -> TlsMode {
+        let own = || match host {
+            Host::Tcp(name) => {
+                let is_loopback = name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+                if name == "localhost" || is_loopback {
+                    TlsMode::Prefer
+                } else {
+                    TlsMode::VerifyFull
+                }
+            }
+            Host::Unix(_) => TlsMode::Disable,
+        };
+        match self.mode.unwrap_or_else(own) {
+            TlsMode::Require if self.root.is_some() => TlsMode::VerifyCa,
+            mode => mode,
+        }
+    }
+
+    /// Takes a parameter of the URL, if it is about TLS.
+    pub fn take(&mut self, name: &str, value: &str) -> Result<bool, UnknownMode> {
+        match name {
+            "sslmode" => self.mode = Some(value.parse()?),
+            "sslrootcert" => self.root = Some(value.into()).filter(|_| value != "system"),
+            "sslcert" => self.certificate = Some(value.into()),
+            "sslkey" => self.key = Some(value.into()),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// As the parameters of a URL, with their `?`; nothing if there are none.
+impl fmt::Display for PostgresTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = '?';
+        if let Some(mode) = self.mode {
+            write!(f, "?sslmode={}", mode.as_str())?;
+            separator = '&';
+        }
+        let files =
+            [("sslrootcert", &self.root), ("sslcert", &self.certificate), ("sslkey", &self.key)];
+        for (name, file) in files {
+            if let Some(file) = file {
+                write!(f, "{separator}{name}={}", file.display())?;
+                separator = '&';
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TlsMode {
+    const ALL: [TlsMode; 6] = [
+        TlsMode::Disable,
+        TlsMode::Allow,
+        TlsMode::Prefer,
+        TlsMode::Require,
+        TlsMode::VerifyCa,
+        TlsMode::VerifyFull,
+    ];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            TlsMode::Disable => "disable",
+            TlsMode::Allow => "allow",
+            TlsMode::Prefer => "prefer",
+            TlsMode::Require => "require",
+            TlsMode::VerifyCa => "verify-ca",
+            TlsMode::VerifyFull => "verify-full",
+        }
+    }
+}
+
+impl FromStr for TlsMode {
+    type Err = UnknownMode;
+
+    fn from_str(text: &str) -> Result<TlsMode, UnknownMode> {
+        TlsMode::ALL.into_iter().find(|mode| mode.as_str() == text).ok_or(UnknownMode)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(mode: Option<TlsMode>, root: Option<&str>) -> PostgresTls {
+        PostgresTls { mode, root: root.map(PathBuf::from), ..PostgresTls::default() }
+    }
+
+    #[test]
+    fn the_default_is_the_safest_but_on_this_machine() {
+        let mode = |name: &str| with(None, None).mode_for(&Host::Tcp(name.to_string()));
+        assert_eq!(mode("db.example.com"), TlsMode::VerifyFull);
+        for local in ["localhost", "127.0.0.1", "127.1.2.3", "::1"] {
+            assert_eq!(mode(local), TlsMode::Prefer, "{local}");
+        }
+        assert_eq!(with(None, None).mode_for(&Host::Unix("/run".into())), TlsMode::Disable);
+    }
+
+    #[test]
+    fn each_mode_is_read_and_shown_as_it_is_written() {
+        let host = Host::Tcp("db.example.com".to_string());
+        for chosen in TlsMode::ALL {
+            let mut tls = PostgresTls::default();
+            assert_eq!(tls.take("sslmode", chosen.as_str()), Ok(true));
+            assert_eq!(tls.mode_for(&host), chosen);
+            assert_eq!(tls.to_string(), format!("?sslmode={}", chosen.as_str()));
+        }
+        assert_eq!(
+            with(Some(TlsMode::Require), Some("/ca.pem")).mode_for(&host),
+            TlsMode::VerifyCa
+        );
+        assert_eq!(PostgresTls::default().take("sslmode", "on"), Err(UnknownMode));
+    }
+
+    #[test]
+    fn files_are_read_and_shown_as_they_are_written() {
+        let mut tls = PostgresTls::default();
+        for (name, file) in [("sslcert", "/c.pem"), ("sslkey", "/k.pem"), ("sslrootcert", "system")]
+        {
+            assert_eq!(tls.take(name, file), Ok(true));
+        }
+        assert_eq!((tls.to_string().as_str(), &tls.root), ("?sslcert=/c.pem&sslkey=/k.pem", &None));
+        assert_eq!(tls.take("sslrootcert", "/r.pem"), Ok(true));
+        assert_eq!(tls.to_string(), "?sslrootcert=/r.pem&sslcert=/c.pem&sslkey=/k.pem");
+        assert_eq!(tls.take("user", "u"), Ok(false));
+    }
+}

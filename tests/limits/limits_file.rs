@@ -1,0 +1,282 @@
+//! The file of what was counted: an older, damaged or foreign one, and none that can be
+//! written, stop no server; what no longer matters is removed.
+
+use super::windows::admitted;
+use rusqlite::Connection;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use store_orders::store::sqlite::{SqliteStore, back_up, restore};
+use testbed::in_process::{CapturedLog, TestSetup};
+
+fn limits_file(setup: &TestSetup) -> PathBuf {
+    setup.directory.path().join("limits.sqlite")
+}
+
+/// The quarantined files, without SQLite's own files.
+fn quarantined(setup: &TestSetup) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(setup.directory.path()).unwrap();
+    let mut quarantined: Vec<_> = files
+        .map(|file| file.unwrap().path())
+        .filter(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with("limits.sqlite.") && !name.ends_with("wal") && !name.ends_with("shm")
+        })
+        .collect();
+    quarantined.sort();
+    quarantined
+}
+
+fn rows(path: &Path, table: &str) -> i64 {
+    let connection = Connection::open(path).unwrap();
+    connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+}
+
+#[tokio::test]
+async fn a_file_of_the_first_version_is_restored() {
+    let captured = CapturedLog::new();
+    let setup = TestSetup::new().with_log(&captured);
+    let key = setup.enterprise_key(100, 1_000);
+    let server = setup.serve().await;
+    admitted(&server, &key, 10).await;
+    let setup = server.stop().await;
+    setup.close_limits_file();
+    Connection::open(limits_file(&setup))
+        .unwrap()
+        .execute_batch(
+            "ALTER TABLE clock DROP COLUMN boot;
+             ALTER TABLE clock DROP COLUMN since_boot;
+             DROP TABLE store;
+             ALTER TABLE keys DROP COLUMN unbanned_at;
+             PRAGMA user_version = 1;",
+        )
+        .unwrap();
+    setup.clock.advance(Duration::from_secs(20));
+    let server = setup.restarted().serve().await;
+    assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));
+    assert_eq!(captured.lines("ERROR").len(), 0);
+}
+
+#[tokio::test]
+async fn a_damaged_file_is_quarantined_and_the_server_starts() {
+    type Spoil = fn(&Path);
+    let damages: [(&str, Spoil); 4] = [
+        ("no database", |path| std::fs::write(path, b"not a database at all").unwrap()),
+        ("cut off", |path| {
+            let bytes = std::fs::read(path).unwrap();
+            std::fs::write(path, &bytes[..bytes.len() / 2]).unwrap();
+        }),
+        ("overwritten", |path| {
+            let mut bytes = std::fs::read(path).unwrap();
+            bytes[4_096..8_192].fill(0xa5);
+            std::fs::write(path, bytes).unwrap();
+        }),
+        ("another's", |path| {
+            std::fs::remove_file(path).unwrap();
+            Connection::open(path).unwrap().execute_batch("CREATE TABLE t (x)").unwrap();
+        }),
+    ];
+    for (damage, spoil) in damages {
+        let captured = CapturedLog::new();
+        let setup = TestSetup::new().with_log(&captured);
+        let key = setup.enterprise_key(100, 1_000);
+        let server = setup.serve().await;
+        admitted(&server, &key, 10).await;
+        let setup = server.stop().await;
+        let path = limits_file(&setup);
+        setup.close_limits_file();
+        spoil(&path);
+        let spoilt = std::fs::read(&path).unwrap();
+        assert_eq!(captured.lines("ERROR").len(), 0, "{damage}");
+        let server = setup.restarted().serve().await;
+        let errors = captured.lines("ERROR");
+        assert_eq!(errors.len(), 1, "{damage}: {errors:?}");
+        assert_eq!(errors[0]["msg"], "limits file quarantined", "{damage}");
+        let quarantined = quarantined(&server.setup);
+        assert_eq!(
+            quarantined,
+            [PathBuf::from(errors[0]["quarantine"].as_str().unwrap())],
+            "{damage}"
+        );
+        assert_eq!(std::fs::read(&quarantined[0]).unwrap(), spoilt, "{damage}");
+        assert_eq!(server.list_with(&key).await.rate_limit(), (100, 99, 60), "{damage}");
+        let server = server.stop().await.serve().await;
+        assert_eq!(server.list_with(&key).await.rate_limit(), (100, 98, 60), "{damage}");
+        assert_eq!(captured.lines("ERROR").len(), 1, "{damage}");
+    }
+}
+
+#[tokio::test]
+async fn a_restored_store_inherits_no_window_and_no_ban() {
+    let captured = CapturedLog::new();
+    let mut setup = TestSetup::new().with_log(&captured);
+    let key = setup.enterprise_key(1, 1_000);
+    let backup = setup.directory.path().join("backup.sqlite");
+    back_up(setup.directory.path(), &backup, &|_, _| (), &AtomicBool::new(false)).unwrap();
+    let banned = setup.enterprise_key(1, 1_000);
+    let server = setup.serve().await;
+    for key in [&key, &banned] {
+        admitted(&server, key, 1).await;
+        server.list_with(key).await.assert_limited("rate_limit_exceeded");
+        server.list_with(key).await.assert_limited("key_banned");
+    }
+    setup = server.stop().await;
+    setup.close_limits_file();
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(setup.directory.path().join(format!("store.sqlite{suffix}")));
+    }
+    restore(&backup, setup.directory.path(), &|_, _| ()).unwrap();
+    setup.store = Arc::new(SqliteStore::open(setup.directory.path()).unwrap());
+    let new = setup.enterprise_key(1, 1_000);
+    let server = setup.restarted().serve().await;
+    for key in [&key, &new] {
+        admitted(&server, key, 1).await;
+    }
+    let quarantined = quarantined(&server.setup);
+    let quarantines = || {
+        let lines = captured.lines("WARN").into_iter();
+        let msg = "limits file of another store quarantined";
+        lines.filter(|line| line["msg"] == msg).collect::<Vec<_>>()
+    };
+    let lines = quarantines();
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert_eq!(lines[0]["quarantine"], quarantined[0].to_str().unwrap());
+    assert_eq!((quarantined.len(), rows(&quarantined[0], "keys")), (1, 2));
+    let server = server.stop().await.serve().await;
+    server.list_with(&new).await.assert_limited("rate_limit_exceeded");
+    assert_eq!((quarantines().len(), captured.lines("ERROR").len()), (1, 0));
+}
+
+#[tokio::test]
+async fn without_a_record_counting_goes_on_and_is_written_when_it_can_be() {
+    let captured = CapturedLog::new();
+    let setup = TestSetup::new().with_log(&captured);
+    let key = setup.enterprise_key(100, 1_000);
+    let path = limits_file(&setup);
+    setup.close_limits_file();
+    std::fs::remove_file(&path).unwrap();
+    std::fs::create_dir(&path).unwrap();
+    let server = setup.restarted().serve().await;
+    admitted(&server, &key, 10).await;
+    for _ in 0..3 {
+        server.setup.write_limits();
+    }
+    let errors = captured.lines("ERROR");
+    assert_eq!(errors.len(), 1, "it is logged once: {errors:?}");
+    assert_eq!(errors[0]["msg"], "limits file unavailable");
+    std::fs::remove_dir(&path).unwrap();
+    server.setup.write_limits();
+    assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));
+    let server = server.crash().await.serve().await;
+    assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60), "all but the last");
+    assert_eq!(captured.lines("ERROR").len(), 1);
+}
+
+#[tokio::test]
+async fn what_was_saved_joins_what_was_counted_before_the_file_could_be_opened() {
+    let captured = CapturedLog::new();
+    let setup = TestSetup::new().with_log(&captured);
+    let [busy, idle] = [(); 2].map(|()| setup.enterprise_key(100, 1_000));
+    let banned = setup.enterprise_key(1, 1_000);
+    let server = setup.serve().await;
+    admitted(&server, &busy, 10).await;
+    admitted(&server, &idle, 20).await;
+    admitted(&server, &banned, 1).await;
+    server.list_with(&banned).await.assert_limited("rate_limit_exceeded");
+    server.list_with(&banned).await.assert_limited("key_banned");
+    server.setup.write_limits();
+    let setup = server.stop().await;
+    setup.close_limits_file();
+
+    let other = Connection::open(limits_file(&setup)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    setup.clock.advance(Duration::from_secs(20));
+    let server = setup.restarted().serve().await;
+    admitted(&server, &busy, 3).await;
+    assert_eq!(server.list_with(&busy).await.rate_limit(), (100, 96, 80), "from zero");
+    server.setup.write_limits();
+    other.execute_batch("ROLLBACK").unwrap();
+    server.setup.write_limits();
+    assert_eq!(captured.lines("ERROR").len(), 1);
+
+    let crashed = server.crash().await;
+    let server = crashed.serve().await;
+    assert_eq!(server.list_with(&busy).await.rate_limit(), (100, 85, 60));
+    assert_eq!(server.list_with(&idle).await.rate_limit(), (100, 79, 60));
+    assert_eq!(server.list_with(&banned).await.assert_limited("key_banned"), 280);
+}
+
+#[tokio::test]
+async fn what_no_longer_matters_leaves_the_record() {
+    let setup = TestSetup::new();
+    let keys: Vec<_> = (0..5).map(|_| setup.enterprise_key(1, 1_000)).collect();
+    let server = setup.serve().await;
+    for key in &keys {
+        admitted(&server, key, 1).await;
+    }
+    for code in ["rate_limit_exceeded", "key_banned"] {
+        server.list_with(&keys[0]).await.assert_limited(code);
+    }
+    server.setup.write_limits();
+    let path = limits_file(&server.setup);
+    assert_eq!((rows(&path, "accounts"), rows(&path, "keys")), (5, 1));
+    server.setup.clock.advance(Duration::from_secs(86_400));
+    admitted(&server, &keys[1], 1).await;
+    server.setup.write_limits();
+    assert_eq!((rows(&path, "accounts"), rows(&path, "keys")), (1, 1), "the ban is remembered");
+    server.setup.clock.advance(Duration::from_secs(300));
+    let setup = server.stop().await;
+    setup.clock.advance(Duration::from_secs(86_400));
+    let setup = setup.restarted();
+    setup.write_limits();
+    assert_eq!((rows(&path, "accounts"), rows(&path, "keys")), (0, 0));
+}
+
+#[tokio::test]
+async fn a_write_that_failed_is_made_up_for() {
+    let captured = CapturedLog::new();
+    let setup = TestSetup::new().with_log(&captured);
+    let key = setup.enterprise_key(100, 1_000);
+    let server = setup.serve().await;
+    admitted(&server, &key, 5).await;
+    server.setup.write_limits();
+    admitted(&server, &key, 5).await;
+    let other = Connection::open(limits_file(&server.setup)).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    server.setup.write_limits();
+    server.setup.write_limits();
+    assert_eq!(captured.lines("ERROR").len(), 1);
+    other.execute_batch("ROLLBACK").unwrap();
+    server.setup.write_limits();
+    let server = server.crash().await.serve().await;
+    assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));
+    assert_eq!(captured.lines("ERROR").len(), 1);
+}
+
+#[tokio::test]
+async fn no_row_of_the_file_delays_longer_than_a_window_or_a_ban() {
+    let setup = TestSetup::new();
+    let keys = [(60, 2, 1_000), (86_400, 1_000, 2), (300, 1, 1_000)]
+        .map(|(wait, per_minute, per_day)| (wait, setup.enterprise_key(per_minute, per_day)));
+    let server = setup.serve().await;
+    for (wait, key) in &keys {
+        admitted(&server, key, if *wait == 300 { 1 } else { 2 }).await;
+        server.list_with(key).await;
+    }
+    server.list_with(&keys[2].1).await.assert_limited("key_banned");
+    let setup = server.stop().await;
+    setup.close_limits_file();
+    Connection::open(limits_file(&setup))
+        .unwrap()
+        .execute_batch(
+            "UPDATE accounts SET minute_closes = minute_closes + 31536000000000000,
+                                 day_closes = day_closes + 31536000000000000;
+             UPDATE keys SET banned_until = banned_until + 31536000000000000;",
+        )
+        .unwrap();
+    let server = setup.restarted().serve().await;
+    for (wait, key) in &keys {
+        assert_eq!(server.list_with(key).await.number("retry-after"), *wait);
+    }
+}

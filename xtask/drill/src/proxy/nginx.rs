@@ -1,0 +1,97 @@
+//! nginx with the configuration that `nginx-conf` prints.
+
+use anyhow::{Context, bail};
+use reqwest::Client;
+use std::net::{IpAddr, SocketAddr};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use testbed::{ChildProcess, Program, free_address, nginx_program};
+
+/// nginx with the printed configuration: its paths and addresses are replaced, and
+/// nothing else.
+pub struct Nginx {
+    /// Where it listens for TLS.
+    pub address: SocketAddr,
+    /// The same server block without TLS, for requests that are not whole.
+    pub plain: SocketAddr,
+    process: Option<ChildProcess>,
+}
+
+/// SIGTERM, because the workers would go on without a master that was killed.
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            // It has ended if it cannot be stopped.
+            let _ = process.stop();
+        }
+    }
+}
+
+impl Nginx {
+    /// Starts it before these servers, with its files in this directory.
+    pub fn start(
+        program: &Program,
+        prefix: &Path,
+        servers: &[SocketAddr],
+    ) -> anyhow::Result<Nginx> {
+        std::fs::create_dir_all(prefix)?;
+        let made = rcgen::generate_simple_self_signed(["localhost".to_string()])?;
+        std::fs::write(prefix.join("cert.pem"), made.cert.pem())?;
+        std::fs::write(prefix.join("key.pem"), made.signing_key.serialize_pem())?;
+        let (address, plain) = (free_address()?, free_address()?);
+        let mut configuration = program.run(&["nginx-conf"])?.success()?;
+        let path = prefix.display();
+        let upstream: String = servers
+            .iter()
+            .map(|server| format!("server {server} max_fails=1 fail_timeout=2s;\n"))
+            .collect();
+        for (printed, own) in [
+            ("/etc/ssl/store-orders", format!("{path}")),
+            ("/var/log/nginx", format!("{path}")),
+            ("/run/nginx.pid", format!("{path}/pid")),
+            ("        listen [::]:443 ssl http2;\n", String::new()),
+            ("listen 443 ssl", format!("listen {plain};\n        listen {address} ssl")),
+            ("server 127.0.0.1:8080 max_fails=1 fail_timeout=2s;", upstream),
+            ("    gzip off;\n", format!("    gzip off;\n{}", temporary_paths(prefix))),
+        ] {
+            if !configuration.contains(printed) {
+                bail!("`nginx-conf` no longer has {printed:?}");
+            }
+            configuration = configuration.replace(printed, &own);
+        }
+        let file = prefix.join("nginx.conf");
+        std::fs::write(&file, configuration)?;
+        let nginx = nginx_program().context("nginx is missing")?;
+        let mut command = Command::new(nginx);
+        command.arg("-p").arg(prefix).arg("-c").arg(&file).args(["-g", "daemon off;"]);
+        let log = std::fs::File::create(prefix.join("stderr"))?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let process = ChildProcess::new(command.spawn().context("cannot start nginx")?, "nginx");
+        let began = Instant::now();
+        while std::net::TcpStream::connect(address).is_err() {
+            if began.elapsed() > Duration::from_secs(10) {
+                bail!("nginx does not listen: {}", std::fs::read_to_string(prefix.join("stderr"))?);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(Nginx { address, plain, process: Some(process) })
+    }
+
+    /// The address of this path.
+    pub fn url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.address)
+    }
+
+    /// A client of this address, with a connection of its own.
+    pub fn client(&self, from: IpAddr) -> reqwest::Result<Client> {
+        Client::builder().local_address(from).danger_accept_invalid_certs(true).build()
+    }
+}
+
+/// Where an unprivileged nginx may write.
+fn temporary_paths(prefix: &Path) -> String {
+    ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|kind| format!("    {kind}_temp_path {}/{kind};\n", prefix.display()))
+        .concat()
+}
