@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
 //! | `sessions`, `session` | four connections to one server; the next ones when it is lost |
-//! | `connecting`, `tls` | a connection to the primary |
+//! | `connecting`, `link`, `tls` | a connection to the primary |
 //! | `statements` | the prepared statements of a session |
 //! | `batch` | a batch of cancellations |
 //! | `checks` | the check of lists |
@@ -34,6 +34,7 @@ pub mod error;
 mod grants;
 mod heartbeat;
 mod identity;
+mod link;
 mod migrating;
 pub mod operator;
 mod replica;

@@ -4,23 +4,19 @@
 //! tokio-postgres' own list of hosts waited 12 s for a primary that was stopped
 //! (SIGSTOP), so each host is a connection attempt of ours.
 
-use super::error::{PostgresError, unreachable_because};
+use super::error::PostgresError;
+use super::link::{Link, drive};
 use super::tls::{connector, ssl_mode};
 use crate::config::{PostgresUrl, TlsMode};
-use crate::store::StoreError;
 use std::fmt;
-use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::Host;
-use tokio_postgres::error::Severity;
-use tokio_postgres::{AsyncMessage, Client, Config, SimpleQueryMessage};
+use tokio_postgres::{Client, Config, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// After how long, and how often, a silent connection is probed, and how many probes stay
@@ -99,35 +95,6 @@ impl fmt::Display for Address {
             Address::Tcp(address) => write!(f, "{address}"),
             Address::Unix(path, port) => write!(f, "{}:{port}", path.display()),
         }
-    }
-}
-
-/// What a connection tells beside its answers.
-#[derive(Debug, Default)]
-pub struct Link {
-    warnings: AtomicU64,
-    closed: Notify,
-}
-
-impl Link {
-    /// How many warnings have come. One that comes during a COMMIT says that it did not
-    /// wait for the standby.
-    pub fn warnings(&self) -> u64 {
-        self.warnings.load(Ordering::SeqCst)
-    }
-
-    /// An error if one has come since there were this many: a COMMIT meanwhile may not
-    /// have waited for the standby.
-    pub fn require_no_warning_since(&self, warnings: u64) -> Result<(), StoreError> {
-        match self.warnings() == warnings {
-            true => Ok(()),
-            false => Err(unreachable_because("a commit did not wait for the standby")),
-        }
-    }
-
-    /// Waits until the connection has ended.
-    pub async fn closed(&self) {
-        self.closed.notified().await;
     }
 }
 
@@ -339,21 +306,4 @@ fn first_row<const N: usize>(messages: Vec<SimpleQueryMessage>) -> Result<[Strin
         *column = row.try_get(number)?.unwrap_or_default().to_string();
     }
     Ok(columns)
-}
-
-/// Moves messages until the connection ends. A message is seen here before any later
-/// answer is given to whom asked.
-async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, link: Arc<Link>)
-where
-    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
-    T: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
-{
-    while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
-        if let AsyncMessage::Notice(notice) = message
-            && notice.parsed_severity() == Some(Severity::Warning)
-        {
-            link.warnings.fetch_add(1, Ordering::SeqCst);
-        }
-    }
-    link.closed.notify_one();
 }

@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use store_orders_api::types::Pet;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
-use tokio_postgres::Row;
 use tokio_postgres::types::Type;
+use tokio_postgres::{Client, Row};
 
 /// How long a pet waits for a long list: nobody waits longer for the pet.
 const TURN_LIMIT: Duration = Duration::from_secs(5);
@@ -166,12 +166,15 @@ impl Store for PostgresStore {
                             accounts.per_minute, accounts.per_day, keys.expires_at,
                             keys.revoked_at IS NOT NULL, keys.used_at, keys.unbanned_at
                      FROM keys JOIN accounts ON accounts.id = keys.account";
+        // Not beside heartbeats, because there may be many keys. To open a connection takes time
+        // that a revocation has to wait, so only where a list is being read.
         let rows = self.wait(async {
-            // Heartbeats wait for it only where the server has no connection left.
-            let own = session.open_another("store-orders keys", LONG_READ_LIMIT).await.ok();
-            let client = &own.as_ref().unwrap_or(&session.background).client;
-            let asked = async { client.query(query, &[]).await.map_err(read) };
-            within(LONG_READ_LIMIT, asked).await
+            let read = async |client: &Client| client.query(query, &[]).await.map_err(read);
+            let Ok(_reading) = session.reading.try_lock() else {
+                let own = session.open_another("store-orders keys", LONG_READ_LIMIT).await?;
+                return within(LONG_READ_LIMIT, read(&own.client)).await;
+            };
+            session.answer(LONG_READ_LIMIT, read(&session.reader.client)).await
         })?;
         session.require_open()?;
         rows.iter().map(key_row).collect()

@@ -56,11 +56,11 @@ pub struct Session {
     pub batch: BatchStatements,
     /// Answers the checks of lists.
     pub checker: Connection,
-    /// Pets and changed orders.
+    /// Pets, keys and changed orders.
     pub reader: Connection,
     /// Held while something is read: one reader at a time.
     pub reading: tokio::sync::Mutex<()>,
-    /// Keys, their uses, heartbeats.
+    /// Uses of keys, versions, heartbeats.
     pub background: Connection,
     /// Its statements.
     pub heartbeat: HeartbeatStatements,

@@ -63,6 +63,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         restoring::a_recovered_store_becomes_a_store_of_its_own,
         replicas::a_server_is_named_with_its_program_and_address,
         serving::a_use_of_a_locked_key_is_left_and_the_others_are_recorded,
+        serving::keys_are_read_beside_a_list,
         serving::either_side_of_a_connection_notices_that_the_other_is_gone,
     ]
 }

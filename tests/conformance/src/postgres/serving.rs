@@ -3,12 +3,12 @@
 use super::database::PostgresUnderTest;
 use super::importing::on_another_thread;
 use crate::engine::Engine;
-use crate::records::{NOW_MS, now};
-use anyhow::ensure;
+use crate::records::{NOW_MS, import, now};
+use anyhow::{Context, ensure};
 use std::time::Duration;
 use store_orders::keys::Environment;
 use store_orders::store::postgres::connect;
-use store_orders::store::{NewKey, Store};
+use store_orders::store::{NewKey, OrdersVersion, Store};
 use store_orders_api::plans::Plan;
 
 pub fn a_use_of_a_locked_key_is_left_and_the_others_are_recorded(
@@ -35,6 +35,19 @@ pub fn a_use_of_a_locked_key_is_left_and_the_others_are_recorded(
     ensure!(used()? == [None, Some(NOW_MS)]);
     ensure!(store.record_last_used(&left)?.is_empty());
     ensure!(used()? == [Some(NOW_MS + 1), Some(NOW_MS)]);
+    Ok(())
+}
+
+pub fn keys_are_read_beside_a_list(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.server_of_owner()?, database.commands()?);
+    import(&*commands, [1])?;
+    let after = OrdersVersion { number: 0, ..store.poll_versions()?.versions.of_orders() };
+    let mut beside = None;
+    store.for_each_order_since(after, &mut |_| {
+        beside = Some(on_another_thread(|| Ok(store.keys()?.len())));
+    })?;
+    ensure!(beside.context("no order was listed")?? == 0);
     Ok(())
 }
 

@@ -1,5 +1,5 @@
 //! Orders are counted, and all keys are read, for longer than other answers may take: both come
-//! to their end, lists go on meanwhile, and no session ends.
+//! to their end, lists go on beside the count, and no session ends.
 
 use super::setup::{OnPrimary, expect_agreement, replicas};
 use anyhow::Context;
