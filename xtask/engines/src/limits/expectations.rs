@@ -14,6 +14,9 @@ pub const EXHAUSTED: i64 = 1;
 /// The account that is admitted whenever Redis is there.
 const OTHER: i64 = 2;
 
+/// How long after a refusal its reason may be missing.
+const REASON_TIMEOUT: Duration = Duration::from_millis(100);
+
 /// How long requests may be refused after Redis is back.
 const BACK_WITHIN: Duration = Duration::from_secs(1);
 
@@ -57,7 +60,14 @@ pub async fn is_refused(
                 });
         }
     }
-    report.expect(limits.unavailable_because().is_some(), || format!("{what}: no reason"));
+    // Requests are answered just before the outage is begun.
+    let began = Instant::now();
+    while limits.unavailable_because().is_none() {
+        if began.elapsed() > REASON_TIMEOUT {
+            bail!("{what}: no reason");
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
     Ok(())
 }
 
