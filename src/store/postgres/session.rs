@@ -69,8 +69,8 @@ pub struct Session {
     checks: mpsc::UnboundedSender<CheckSender>,
     /// When the last confirmed heartbeat was sent; none before the first.
     confirmed: Mutex<Option<Instant>>,
-    has_ended: watch::Sender<bool>,
-    why: Mutex<Option<String>>,
+    /// Why it has ended; none before.
+    why_ended: watch::Sender<Option<String>>,
     /// Why this program should not serve the store, since its schema changed.
     outdated: Mutex<Option<String>>,
     url: PostgresUrl,
@@ -176,10 +176,9 @@ impl Session {
             select_versions,
             checks,
             confirmed: Mutex::default(),
-            has_ended: watch::Sender::new(false),
+            why_ended: watch::Sender::default(),
             url,
             target,
-            why: Mutex::default(),
             outdated: Mutex::default(),
         };
         Ok((Arc::new(session), asked))
@@ -212,31 +211,30 @@ impl Session {
 
     /// An error if the session has ended.
     pub fn require_open(&self) -> Result<(), StoreError> {
-        match *self.has_ended.borrow() {
-            false => Ok(()),
-            true => Err(unreachable_because(self.why_ended())),
+        match &*self.why_ended.borrow() {
+            None => Ok(()),
+            Some(why) => Err(unreachable_because(&**why)),
         }
     }
 
-    /// Ends the session.
+    /// Ends the session, if it has not ended.
     pub fn end(&self, why: &dyn std::fmt::Display) {
-        self.why.lock().get_or_insert_with(|| why.to_string());
-        self.has_ended.send_replace(true);
-    }
-
-    /// Why it ended.
-    pub fn why_ended(&self) -> String {
-        self.why.lock().clone().unwrap_or_else(|| "the connection ended".to_string())
+        self.why_ended.send_if_modified(|ended| {
+            let is_first = ended.is_none();
+            ended.get_or_insert_with(|| why.to_string());
+            is_first
+        });
     }
 
     /// Waits until the session has been ended.
     pub async fn ended(&self) {
         // An error only without a sender, which is this session's own.
-        let _ = self.has_ended.subscribe().wait_for(|has_ended| *has_ended).await;
+        let _ = self.why_ended.subscribe().wait_for(Option::is_some).await;
     }
 
-    /// Waits until the session has been ended, or a connection of it, and closes all four.
-    pub async fn closed(&self) {
+    /// Waits until the session has been ended, or a connection of it, closes all four, and
+    /// says why.
+    pub async fn closed(&self) -> String {
         let why = tokio::select! {
             () = self.ended() => None,
             () = self.writer.link.closed() => Some("writer"),
@@ -252,6 +250,7 @@ impl Session {
         for connection in [&self.writer, &self.checker, &self.reader, &self.background] {
             connection.close();
         }
+        self.why_ended.borrow().clone().unwrap_or_default()
     }
 
     /// A connection beside the four, to the same server: for what may take as long as this, and

@@ -73,8 +73,7 @@ impl Opener {
         current: watch::Sender<Current>,
     ) {
         loop {
-            session.closed().await;
-            let why = session.why_ended();
+            let why = session.closed().await;
             warn!(self.log, "store lost"; "server" => %session.server.address, "error" => &why);
             drop(current.send_replace(Err(why.into())));
             session = loop {

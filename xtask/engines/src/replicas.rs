@@ -125,8 +125,31 @@ pub fn url_of(ports: [u16; 2]) -> String {
     Postgres::url_at(first).replace(&format!(":{first}/"), &format!(":{first},127.0.0.1:{second}/"))
 }
 
-/// How many connections servers have to this primary, by what each is for.
-pub async fn connections(primary: &Postgres) -> anyhow::Result<BTreeMap<String, usize>> {
+/// What the connections are for that each server has to the primary.
+pub const ROLES: [&str; 4] = ["writer", "checker", "reader", "background"];
+
+/// The connections that as many servers have to this primary, by what each is for, if for so
+/// long they are not four each.
+pub async fn wrong_connections(
+    primary: &Postgres,
+    servers: usize,
+    limit: Duration,
+) -> anyhow::Result<Option<BTreeMap<String, usize>>> {
+    let expected = ROLES.map(|role| (format!("store-orders {role}"), servers)).into();
+    let began = Instant::now();
+    loop {
+        let found = connections(primary).await?;
+        if found == expected {
+            return Ok(None);
+        }
+        if began.elapsed() > limit {
+            return Ok(Some(found));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn connections(primary: &Postgres) -> anyhow::Result<BTreeMap<String, usize>> {
     let query = "SELECT application_name FROM pg_stat_activity
                  WHERE application_name LIKE 'store-orders %'
                    AND application_name <> 'store-orders command'";

@@ -8,7 +8,7 @@ use super::pool::Pool;
 use super::server::Server;
 use super::site::{GIVEN_UP_AFTER, Installation, Lacks, Site};
 use super::workload::{LIMITED, PER_MINUTE, Workload};
-use crate::replicas::connections;
+use crate::replicas::wrong_connections;
 use crate::traffic::table_of;
 use anyhow::Context;
 use futures::future::join_all;
@@ -91,16 +91,8 @@ pub async fn run(
 
 /// Each server has its four connections to the primary, and none of sessions that ended.
 async fn expect_four_connections(site: &Site, report: &mut Report) -> anyhow::Result<()> {
-    let roles = ["background", "checker", "reader", "writer"];
-    let expected: BTreeMap<_, _> =
-        roles.map(|role| (format!("store-orders {role}"), site.servers.len())).into();
-    let began = Instant::now();
-    let mut found = connections(site.databases.primary()?).await?;
-    while found != expected && began.elapsed() < CLOSED_WITHIN {
-        sleep(PROBE_INTERVAL).await;
-        found = connections(site.databases.primary()?).await?;
-    }
-    if found != expected {
+    let (primary, servers) = (site.databases.primary()?, site.servers.len());
+    if let Some(found) = wrong_connections(primary, servers, CLOSED_WITHIN).await? {
         report.contradiction(format!("servers keep connections of ended sessions: {found:?}"));
     }
     Ok(())

@@ -27,7 +27,15 @@ pub async fn limiter(server: &Redis) -> anyhow::Result<RedisLimits> {
 
 /// A limiter on the Redis at this URL that does this while it has lost it.
 pub async fn limiter_at(url: &str, lost: LimitsLost) -> anyhow::Result<RedisLimits> {
-    let log = Logger::root(slog::Discard, o!());
+    limiter_with_log(url, lost, Logger::root(slog::Discard, o!())).await
+}
+
+/// The same, which logs there.
+pub async fn limiter_with_log(
+    url: &str,
+    lost: LimitsLost,
+    log: Logger,
+) -> anyhow::Result<RedisLimits> {
     Ok(RedisLimits::open(url.parse()?, lost, STORE_ID, 1_000, log).await?)
 }
 

@@ -1,5 +1,6 @@
 //! What a limiter logs: its messages, counted.
 
+use super::clients::limiter_with_log;
 use slog::{Drain, Logger, Never, OwnedKVList, Record, o};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -36,7 +37,6 @@ pub async fn logging_limiter(
 ) -> anyhow::Result<(Arc<RedisLimits>, Events)> {
     let events = Events::default();
     let log = Logger::root(events.clone(), o!());
-    let url = format!("redis://127.0.0.1:{port}").parse()?;
-    let limits = RedisLimits::open(url, lost, super::clients::STORE_ID, 1_000, log).await?;
+    let limits = limiter_with_log(&format!("redis://127.0.0.1:{port}"), lost, log).await?;
     Ok((Arc::new(limits), events))
 }

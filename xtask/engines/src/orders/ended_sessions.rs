@@ -2,16 +2,12 @@
 //! and no more, also of the sessions that ended.
 
 use super::setup::{OnPrimary, replicas};
-use crate::replicas::connections;
-use std::collections::BTreeMap;
+use crate::replicas::{ROLES, wrong_connections};
 use std::time::{Duration, Instant};
 use testbed::postgres::{DATABASE, Installed};
 use testbed::{Program, Report};
 
 const SERVERS: usize = 2;
-
-/// How often all sessions are ended, each time by the end of another one of their connections.
-const ROLES: [&str; 4] = ["writer", "checker", "reader", "background"];
 
 const ENDED_AFTER: Duration = Duration::from_millis(500);
 
@@ -28,8 +24,7 @@ pub async fn run(
         OnPrimary::start(installed, program, 10).await?;
     let _replicas = replicas(&store, SERVERS).await?;
     let admin = primary.admin(DATABASE).await?;
-    let expected: BTreeMap<_, _> =
-        ROLES.into_iter().map(|role| (format!("store-orders {role}"), SERVERS)).collect();
+    // All sessions end, each time by the end of another one of their connections.
     for role in ROLES {
         let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                    WHERE application_name = 'store-orders ' || $1";
@@ -38,12 +33,8 @@ pub async fn run(
         // The server ends them when it comes to it.
         tokio::time::sleep(ENDED_AFTER).await;
         let began = Instant::now();
-        let mut found = connections(&primary).await?;
-        while found != expected && began.elapsed() < 2 * CLOSED_WITHIN {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            found = connections(&primary).await?;
-        }
-        report.expect(found == expected, || format!("after the end of the {role}: {found:?}"));
+        let wrong = wrong_connections(&primary, SERVERS, 2 * CLOSED_WITHIN).await?;
+        report.expect(wrong.is_none(), || format!("after the end of the {role}: {wrong:?}"));
         report.time(
             format!("four connections after the end of the {role}"),
             began.elapsed(),
