@@ -16,6 +16,7 @@ mod postgres_url;
 mod redis_url;
 mod settings;
 mod store_settings;
+mod url_parts;
 
 pub use default_file::default_file;
 pub use document_settings::{BaseUrl, DocumentSettings};

@@ -4,6 +4,7 @@ mod tls;
 
 pub use tls::{PostgresTls, TlsMode};
 
+use super::url_parts::{decoded, write_user};
 use std::fmt;
 use std::str::FromStr;
 use tokio_postgres::Config;
@@ -100,8 +101,7 @@ impl FromStr for PostgresUrl {
         let (mut tls, mut others) = (PostgresTls::default(), Vec::new());
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            let decoded = percent_encoding::percent_decode_str(value).decode_utf8_lossy();
-            let is_taken = tls.take(name, &decoded);
+            let is_taken = tls.take(name, &decoded(value));
             if !is_taken.map_err(|why| InvalidUrl::Parameter(why.to_string()))? {
                 others.push(parameter);
             }
@@ -137,11 +137,8 @@ impl FromStr for PostgresUrl {
 impl fmt::Display for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("postgres://")?;
-        let password = self.config.get_password().filter(|_| f.alternate()).map(|_| ":***");
-        let (user, password) = (self.config.get_user(), password.unwrap_or_default());
-        if user.is_some() || !password.is_empty() {
-            write!(f, "{}{password}@", user.unwrap_or_default())?;
-        }
+        let shows_password = f.alternate() && self.config.get_password().is_some();
+        write_user(f, self.config.get_user(), shows_password)?;
         for (number, (host, port)) in self.hosts().enumerate() {
             let separator = if number == 0 { "" } else { "," };
             match host {

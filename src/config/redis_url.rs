@@ -4,6 +4,7 @@ mod tls;
 
 pub use tls::RedisTls;
 
+use super::url_parts::{decoded, write_user};
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo, RedisConnectionInfo};
 use std::fmt;
 use std::str::FromStr;
@@ -172,10 +173,6 @@ fn node(address: &str) -> Option<(RedisNode, RedisConnectionInfo)> {
     is_one.then(|| (RedisNode { host, port }, info.redis_settings().clone()))
 }
 
-fn decoded(text: &str) -> String {
-    percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned()
-}
-
 impl fmt::Display for RedisNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.host {
@@ -196,11 +193,8 @@ impl fmt::Display for RedisUrl {
             RedisPlace::Sentinels { nodes, service } => ("+sentinel", &nodes[..], Some(service)),
         };
         write!(f, "{scheme}{suffix}://")?;
-        let password = settings.password().filter(|_| f.alternate()).map(|_| ":***");
-        let (user, password) = (settings.username(), password.unwrap_or_default());
-        if user.is_some() || !password.is_empty() {
-            write!(f, "{}{password}@", user.unwrap_or_default())?;
-        }
+        let shows_password = f.alternate() && settings.password().is_some();
+        write_user(f, settings.username(), shows_password)?;
         for (number, node) in nodes.iter().enumerate() {
             write!(f, "{}{node}", if number == 0 { "" } else { "," })?;
         }

@@ -1,5 +1,6 @@
 //! How connections to PostgreSQL use TLS, with the names and meanings of libpq.
 
+use crate::config::url_parts::{file_text, write_parameters};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -78,20 +79,13 @@ impl PostgresTls {
 /// As the parameters of a URL, with their `?`; nothing if there are none.
 impl fmt::Display for PostgresTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut separator = '?';
-        if let Some(mode) = self.mode {
-            write!(f, "?sslmode={}", mode.as_str())?;
-            separator = '&';
-        }
-        let files =
-            [("sslrootcert", &self.root), ("sslcert", &self.certificate), ("sslkey", &self.key)];
-        for (name, file) in files {
-            if let Some(file) = file {
-                write!(f, "{separator}{name}={}", file.display())?;
-                separator = '&';
-            }
-        }
-        Ok(())
+        let parameters = [
+            ("sslmode", self.mode.map(|mode| mode.as_str().to_string())),
+            ("sslrootcert", file_text(self.root.as_ref())),
+            ("sslcert", file_text(self.certificate.as_ref())),
+            ("sslkey", file_text(self.key.as_ref())),
+        ];
+        write_parameters(f, parameters)
     }
 }
 

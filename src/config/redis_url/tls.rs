@@ -1,5 +1,6 @@
 //! How connections to Redis and Sentinel use TLS.
 
+use crate::config::url_parts::{decoded, file_text, write_parameters};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -24,8 +25,7 @@ impl RedisTls {
                 "sslkey" => &mut key,
                 _ => return None,
             };
-            let path = percent_encoding::percent_decode_str(value).decode_utf8_lossy();
-            *file = Some(PathBuf::from(path.into_owned()));
+            *file = Some(PathBuf::from(decoded(value)));
         }
         if certificate.is_some() != key.is_some() {
             return None;
@@ -39,17 +39,12 @@ impl RedisTls {
 impl fmt::Display for RedisTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let own = self.own.as_ref();
-        let files = [
-            ("sslrootcert", self.root.as_ref()),
-            ("sslcert", own.map(|(certificate, _)| certificate)),
-            ("sslkey", own.map(|(_, key)| key)),
+        let parameters = [
+            ("sslrootcert", file_text(self.root.as_ref())),
+            ("sslcert", file_text(own.map(|(certificate, _)| certificate))),
+            ("sslkey", file_text(own.map(|(_, key)| key))),
         ];
-        let given = files.into_iter().filter_map(|(name, file)| Some((name, file?)));
-        for (number, (name, file)) in given.enumerate() {
-            let separator = if number == 0 { '?' } else { '&' };
-            write!(f, "{separator}{name}={}", file.display())?;
-        }
-        Ok(())
+        write_parameters(f, parameters)
     }
 }
 
