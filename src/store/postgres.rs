@@ -56,3 +56,4 @@ pub use operator::PostgresCommands;
 pub use replicas::ReplicaRow;
 pub use restore::restore;
 pub use serving::PostgresStore;
+pub use tls::check_tls;
