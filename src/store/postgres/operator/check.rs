@@ -40,10 +40,10 @@ impl PostgresCommands {
             for (table, column) in DATES {
                 check_dates(&mut report, &snapshot, table, column).await?;
             }
-            report.orders = count_orders(&snapshot).await?;
-            report.pets = count(&snapshot, "pets").await?;
-            report.accounts = count(&snapshot, "accounts").await?;
-            report.keys = count(&snapshot, "keys").await?;
+            report.orders = Some(count_orders(&snapshot).await?);
+            report.pets = Some(count(&snapshot, "pets").await?);
+            report.accounts = Some(count(&snapshot, "accounts").await?);
+            report.keys = Some(count(&snapshot, "keys").await?);
             Ok(report)
         })
     }
@@ -57,7 +57,8 @@ async fn read_versions(
                         (SELECT coalesce(max(version), 0) FROM keys_version)
                  FROM orders";
     let row = snapshot.query_one(query, &[]).await.map_err(read)?;
-    (report.orders_version, report.keys_version) = (value(&row, 0)?, value(&row, 1)?);
+    report.orders_version = Some(value(&row, 0)?);
+    report.keys_version = Some(value(&row, 1)?);
     Ok(())
 }
 

@@ -32,7 +32,7 @@ pub fn check_finds_what_is_wrong(server: &PostgresUnderTest) -> anyhow::Result<(
         ensure!(problems.contains(expected), "{expected} is not in:\n{problems}");
     }
     ensure!(report.problems.len() == 25, "20 of 30 ship dates are shown:\n{problems}");
-    ensure!((report.orders.pending, report.orders.cancelled) == (29, 1));
+    ensure!(report.orders.is_some_and(|orders| (orders.pending, orders.cancelled) == (29, 1)));
     Ok(())
 }
 
