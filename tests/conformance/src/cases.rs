@@ -31,6 +31,8 @@ pub fn all() -> Vec<Case> {
         importing::an_id_of_a_cancelled_order_is_never_used_again,
         importing::existing_ids_are_told_in_the_order_asked,
         importing::imports_at_once_store_each_id_once,
+        importing::an_order_is_cancelled_while_orders_are_imported,
+        importing::an_order_is_cancelled_while_pets_are_imported,
         listing_orders::a_list_is_the_same_bytes_on_every_engine,
         listing_orders::an_operator_lists_the_same_bytes_on_every_engine,
         listing_orders::orders_are_visited_once_in_pages_until_the_visitor_breaks,
