@@ -56,7 +56,8 @@ Examples:
 
 Exit status: 0 success, 1 failure (standard error says why), 2 invalid command
 line; 129, 130 or 143 after SIGHUP, Ctrl-C or SIGTERM where that ends a command; 130 or
-143 after a second Ctrl-C or SIGTERM, which stops a server at once."
+143 after a second Ctrl-C or SIGTERM, half a second or more later, which stops a server at
+once."
 )]
 pub struct Cli {
     #[command(flatten)]
