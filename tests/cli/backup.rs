@@ -8,7 +8,6 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
-use store_orders::store::Store;
 use store_orders::store::sqlite::{BackupError, SqliteStore, back_up, check, restore};
 use testbed::in_process::TestSetup;
 use testbed::{ChildProcess, CliSandbox, Signal, WAIT_TIMEOUT};
@@ -149,10 +148,11 @@ fn a_restored_store_has_its_own_id_and_uses_no_id_of_the_old_one() {
         sandbox.run(&[&arguments[..], &["--data-dir", directory]].concat()).done();
         let arguments = ["keys", "issue", "--account", "globex", "--data-dir", directory];
         sandbox.run(&arguments).done();
-        let row = store.keys().unwrap().iter().map(|(_, key)| key.row).max().unwrap();
-        assert!(row > highest + 1_000_000, "{row}");
-        let account = store.keys().unwrap().iter().map(|(_, key)| key.account).max().unwrap();
-        assert!(account > 1_000_000, "{account}");
+        let connection = Connection::open(store.path()).unwrap();
+        let query = "SELECT max(row), max(account) FROM keys";
+        let ids = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        let (row, account): (i64, i64) = connection.query_row(query, [], ids).unwrap();
+        assert!(row > highest + 1_000_000 && account > 1_000_000, "{row}, {account}");
     }
 }
 
