@@ -4,8 +4,10 @@
 mod abandoned;
 mod admin;
 mod beside_commands;
+mod damaged;
 mod fresh_keys;
 mod full_disk;
+mod hung_lookups;
 mod metrics;
 mod one_per_store;
 mod open_files;

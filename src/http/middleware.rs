@@ -61,6 +61,10 @@ impl Middleware {
             scope.note_route(&route);
             match (admit(&mut scope, context.request.headers()).await, route) {
                 (ControlFlow::Break(refusal), _) => refusal,
+                (_, Route::Found(..)) if scope.server().store_check.refuses().is_some() => {
+                    scope.refusal = Some("store_damaged");
+                    error_response(&errors::service_unavailable())
+                }
                 (ControlFlow::Continue(identity), Route::Found(operation, endpoint)) => {
                     let caller = CallerKey { id: identity.key_id, account: identity.account };
                     request.extensions_mut().insert(caller);
