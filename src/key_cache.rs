@@ -6,7 +6,7 @@ mod repeating;
 
 pub use known_keys::{KeyRefusal, KnownKeys};
 
-use crate::clock::Now;
+use crate::clock::{BootInstant, Now};
 use crate::keys::{Digest, Environment, digest_of};
 use crate::store::{KeyRow, Store, StoreError};
 use arc_swap::ArcSwap;
@@ -37,9 +37,9 @@ pub struct KeyCache {
     keys: ArcSwap<KnownKeys>,
     /// Held while the rows are read, so that older ones never replace newer ones.
     reading: Arc<tokio::sync::Mutex<()>>,
-    opened: Instant,
+    opened: BootInstant,
     /// When the last successful refresh began, in milliseconds after `opened`: the
-    /// machine's own time, whatever clock a test sets.
+    /// machine's own time, whatever clock a test sets, also while it is suspended.
     refreshed_at_ms: AtomicU64,
     /// Rows of keys and when they were used, to be recorded in the store.
     uses: Mutex<Vec<(i64, i64)>>,
@@ -48,7 +48,7 @@ pub struct KeyCache {
 impl KeyCache {
     /// Reads the keys from the store. Blocks.
     pub fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
-        let opened = Instant::now();
+        let opened = BootInstant::now();
         let keys = ArcSwap::from_pointee(KnownKeys::read(&*store)?);
         let (refreshed_at_ms, uses, reading) = Default::default();
         Ok(KeyCache { store, keys, reading, opened, refreshed_at_ms, uses })
@@ -169,7 +169,7 @@ impl KeyCache {
             let _reading = self.reading.blocking_lock();
             self.read()?;
         }
-        let as_of = polled.as_of.saturating_duration_since(self.opened);
+        let as_of = polled.as_of.since(self.opened);
         self.refreshed_at_ms.store(milliseconds(as_of), Ordering::Relaxed);
         Ok(())
     }

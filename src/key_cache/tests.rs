@@ -27,7 +27,7 @@ struct Watched {
     /// Another process has locked the first key.
     is_locked: AtomicBool,
     /// When the versions were read last, and how long that takes.
-    asked: Mutex<Option<Instant>>,
+    asked: Mutex<Option<BootInstant>>,
     takes: Duration,
     _directory: TempDir,
 }
@@ -65,7 +65,7 @@ impl Store for Watched {
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
         self.failure()?;
         let polled = self.store.poll_versions();
-        *self.asked.lock() = Some(Instant::now());
+        *self.asked.lock() = Some(BootInstant::now());
         std::thread::sleep(self.takes);
         polled
     }
@@ -132,8 +132,7 @@ fn a_key_that_was_not_checked_for_a_second_is_refused() {
     let key = store.issue();
     let mut cache = KeyCache::open(store.clone()).unwrap();
     // Opened, and so refreshed, this much earlier.
-    let opened = cache.opened;
-    cache.opened = opened.checked_sub(STALE_AFTER + Duration::from_millis(1)).unwrap();
+    cache.opened = cache.opened.earlier(STALE_AFTER + Duration::from_millis(1));
     let cache = Arc::new(cache);
     assert_eq!(accepts(&cache, [&key]), [None]);
     store.fails.store(true, Ordering::Relaxed);
@@ -150,7 +149,7 @@ fn a_refresh_counts_from_when_it_began() {
     let store = Arc::new(Watched::new(Duration::from_millis(20)));
     let cache = Arc::new(KeyCache::open(store.clone()).unwrap());
     cache.refresh().unwrap();
-    let asked = store.asked.lock().unwrap().duration_since(cache.opened).as_millis();
+    let asked = store.asked.lock().unwrap().since(cache.opened).as_millis();
     assert!(u128::from(cache.refreshed_at_ms.load(Ordering::Relaxed)) <= asked);
 }
 

@@ -6,7 +6,7 @@
 use super::connecting::Connection;
 use super::error::read;
 use super::replica::Replica;
-use super::session::{CheckSender, READ_LIMIT, SELECT_VERSIONS, Session, versions_in};
+use super::session::{CheckSender, READ_LIMIT, Session, versions_in};
 use crate::log::ErrorChain;
 use crate::store::{StoreError, Versions};
 use std::sync::Arc;
@@ -21,18 +21,15 @@ struct Statements {
     /// Writes to the log, so that COMMIT waits for the standby; shares the row with the
     /// heartbeat.
     lock: Statement,
-    versions: Statement,
     commit: Statement,
 }
 
 impl Statements {
     async fn prepare(client: &Client) -> Result<Statements, Error> {
-        client.batch_execute("SET lock_timeout = '1s'; SET statement_timeout = '2s'").await?;
         let lock = "SELECT FROM replicas WHERE id = $1 FOR KEY SHARE";
         Ok(Statements {
             begin: client.prepare("BEGIN").await?,
             lock: client.prepare(lock).await?,
-            versions: client.prepare(SELECT_VERSIONS).await?,
             commit: client.prepare("COMMIT").await?,
         })
     }
@@ -89,21 +86,21 @@ async fn check(
     let Connection { client, link, .. } = &session.checker;
     let row = if commits {
         let id: &(dyn ToSql + Sync) = &replica.id();
-        let (of_replica, warnings) = ([id], link.warnings());
+        let (of_replica, unconfirmed) = ([id], link.unconfirmed());
         let (begun, locked, row, committed) = tokio::join!(
             client.execute(&statements.begin, &[]),
             client.query(&statements.lock, &of_replica),
-            client.query_one(&statements.versions, &[]),
+            client.query_one(&session.select_versions, &[]),
             client.execute(&statements.commit, &[]),
         );
         begun.map_err(read)?;
         locked.map_err(read)?;
         let row = row.map_err(read)?;
         committed.map_err(read)?;
-        link.require_no_warning_since(warnings)?;
+        link.require_confirmed_since(unconfirmed)?;
         row
     } else {
-        client.query_one(&statements.versions, &[]).await.map_err(read)?
+        client.query_one(&session.select_versions, &[]).await.map_err(read)?
     };
     // Judged when the answer is there: a primary that was replaced answers too.
     session.require_confirmed()?;

@@ -13,10 +13,12 @@ mod orders;
 
 pub(super) use import::refuse_nul;
 
+use import::count;
+
 use super::columns::value;
 use super::command::CommandConnection;
 use super::connecting::Connection;
-use super::error::{engine, read, waited, written};
+use super::error::{engine, read, require_one_row, waited, written};
 use super::schema::require_current;
 use super::waiting::with_notice;
 use crate::config::PostgresUrl;
@@ -70,9 +72,12 @@ impl PostgresCommands {
             let transaction = client.transaction().await.map_err(written)?;
             match work(&transaction).await {
                 Ok(done) => {
-                    let warnings = link.warnings();
+                    // An error if `work` passed one over: COMMIT would take all back, and
+                    // succeed.
+                    transaction.execute("SELECT", &[]).await.map_err(written)?;
+                    let before = link.unconfirmed();
                     transaction.commit().await.map_err(uncertain)?;
-                    if link.warnings() == warnings { Ok(done) } else { Err(unconfirmed()) }
+                    if link.unconfirmed() == before { Ok(done) } else { Err(unconfirmed()) }
                 }
                 Err(error) => {
                     // The error stands whatever this says: without it the connection's end
@@ -103,7 +108,7 @@ impl PostgresCommands {
         self.write(async |transaction| {
             let raise = "UPDATE keys_version SET version = version + 1";
             let raised = with_notice(transaction.execute(raise, &[]), self.notice).await;
-            require_one_row("keys_version", raised.map_err(waited)?)?;
+            require_one_row("keys_version", count(raised.map_err(waited)?))?;
             work(transaction).await
         })
     }
@@ -117,7 +122,7 @@ fn uncertain(error: tokio_postgres::Error) -> StoreError {
     }
 }
 
-/// A warning came with the COMMIT: it no longer waited for the synchronous standby.
+/// The COMMIT no longer waited for the synchronous standby.
 fn unconfirmed() -> StoreError {
     StoreError::Refused(
         "the change was made, but no standby has confirmed it: a failover can lose it".to_string(),
@@ -130,16 +135,7 @@ pub(super) async fn lock_orders(
     notice: WaitNotice,
 ) -> Result<(), StoreError> {
     let lock = transaction.execute("SELECT FROM versions FOR NO KEY UPDATE", &[]);
-    require_one_row("versions", with_notice(lock, notice).await.map_err(waited)?)
-}
-
-/// Without its row, a table of one row makes nobody wait.
-fn require_one_row(table: &str, rows: u64) -> Result<(), StoreError> {
-    if rows == 1 {
-        return Ok(());
-    }
-    let why = format!("the table {table} has {rows} rows instead of one; see store-orders check");
-    Err(StoreError::Refused(why))
+    require_one_row("versions", count(with_notice(lock, notice).await.map_err(waited)?))
 }
 
 impl OperatorStore for PostgresCommands {

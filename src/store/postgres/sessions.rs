@@ -6,7 +6,7 @@ use super::checks::answer_checks;
 use super::connecting::{ConnectError, ServerIdentity, Target, targets};
 use super::durability::warn_if_commits_can_be_lost;
 use super::error::{PostgresError, unreachable_because};
-use super::heartbeat::{beat, keep_beating, register};
+use super::heartbeat::{beat, keep_beating, register, watch_schema};
 use super::replica::Replica;
 use super::session::{
     CONFIRMED_FOR, CONNECT_LIMIT, OpenError, Opened, READ_LIMIT, Session, within,
@@ -51,6 +51,7 @@ pub type Current = Result<Arc<Session>, Arc<str>>;
 /// What the last session was at.
 struct Last {
     server: ServerIdentity,
+    acknowledges_from: Instant,
     store_id: String,
     history: u64,
 }
@@ -60,7 +61,7 @@ impl Opener {
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
         let mut last = None;
         let first = self.open(&mut last).await?;
-        warn_if_commits_can_be_lost(&first.background.client, &self.log).await;
+        warn_if_commits_can_be_lost(&first.checker.client, &self.log).await;
         let (current, receiver) = watch::channel(Ok(Arc::clone(&first)));
         tokio::spawn(self.keep(first, last, current));
         Ok(receiver)
@@ -114,40 +115,46 @@ impl Opener {
     ) -> Result<Arc<Session>, OpenError> {
         let opened = Opened::open(&self.url, target).await?;
         let found = (&opened.server, &*opened.store_id, opened.versions);
-        let (history, is_continued) = history_of(found, last.as_ref(), self.replica.seen());
-        let acknowledges_from = match is_continued {
-            true => opened.at,
-            // Another replica may count on a primary that was replaced until then.
-            false => opened.at + CONFIRMED_FOR,
-        };
+        let history = history_of(found, last.as_ref(), self.replica.seen());
+        let acknowledges_from = acknowledges_from(opened.at, &opened.server, last.as_ref());
         let (server, store_id) = (opened.server.clone(), opened.store_id.clone());
         let (session, asked) =
             within(READ_LIMIT, Session::begin(opened, history, acknowledges_from)).await?;
         within(CONFIRM_LIMIT, register(&session, &self.replica)).await?;
-        within(CONFIRM_LIMIT, beat(&session, &self.replica)).await?;
-        *last = Some(Last { server, store_id, history });
+        within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
+        *last = Some(Last { server, acknowledges_from, store_id, history });
         let replica = Arc::clone(&self.replica);
         let checks =
             answer_checks(Arc::clone(&session), asked, Arc::clone(&replica), self.commits_checks);
         tokio::spawn(checks);
         tokio::spawn(keep_beating(Arc::clone(&session), replica));
+        tokio::spawn(watch_schema(Arc::clone(&session)));
         Ok(session)
     }
 }
 
-/// The number of the history that was found, and whether the server is at the timeline that
-/// was there before. Another one begins where something acknowledged may be missing.
+/// When a session that was opened then may acknowledge. Another replica may hold a lease on a
+/// primary that was replaced until a second after the *first* session to the new one was opened,
+/// however often it is opened again meanwhile.
+fn acknowledges_from(opened: Instant, server: &ServerIdentity, last: Option<&Last>) -> Instant {
+    let Some(last) = last else { return opened + CONFIRMED_FOR };
+    let own = if last.server == *server { opened } else { opened + CONFIRMED_FOR };
+    own.max(last.acknowledges_from)
+}
+
+/// The number of the history that was found. Another one begins where something acknowledged
+/// may be missing.
 fn history_of(
     (server, store_id, versions): (&ServerIdentity, &str, Versions),
     last: Option<&Last>,
     seen: Versions,
-) -> (u64, bool) {
-    let Some(last) = last else { return (0, false) };
+) -> u64 {
+    let Some(last) = last else { return 0 };
     let ServerIdentity { system, timeline, .. } = server;
     let is_continued = *system == last.server.system && *timeline == last.server.timeline;
     let is_behind = versions.orders < seen.orders || versions.keys < seen.keys;
     let is_same = is_continued && store_id == last.store_id && !is_behind;
-    (last.history + u64::from(!is_same), is_continued)
+    last.history + u64::from(!is_same)
 }
 
 /// The session of the moment.
@@ -220,7 +227,31 @@ mod tests {
 
     fn server(system: &str, timeline: &str, port: u16) -> ServerIdentity {
         let address = Address::Tcp(([127, 0, 0, 1], port).into());
-        ServerIdentity { address, system: system.to_string(), timeline: timeline.to_string() }
+        let (system, timeline) = (system.to_string(), timeline.to_string());
+        ServerIdentity { address, system, timeline, started: "noon".to_string() }
+    }
+
+    fn last(server: ServerIdentity, acknowledges_from: Instant) -> Last {
+        Last { server, acknowledges_from, store_id: "a".to_string(), history: 4 }
+    }
+
+    #[test]
+    fn a_session_waits_for_a_second_after_the_first_one_to_its_server() {
+        let opened = Instant::now();
+        let later = |millis| opened + Duration::from_millis(millis);
+        let (old, new) = (server("s", "1", 1), server("s", "2", 2));
+        assert_eq!(acknowledges_from(opened, &old, None), later(1_000));
+        let before = last(old.clone(), opened);
+        assert_eq!(acknowledges_from(later(300), &old, Some(&before)), later(300));
+        let first = acknowledges_from(opened, &new, Some(&before));
+        assert_eq!(first, later(1_000));
+        // It is reset within its first second, and after it.
+        let first = last(new.clone(), first);
+        assert_eq!(acknowledges_from(later(200), &new, Some(&first)), later(1_000));
+        assert_eq!(acknowledges_from(later(2_000), &new, Some(&first)), later(2_000));
+        // Another server was promoted to the same timeline behind the same address.
+        let fork = ServerIdentity { started: "one".to_string(), ..new };
+        assert_eq!(acknowledges_from(later(2_000), &fork, Some(&first)), later(3_000));
     }
 
     /// After a promotion a batch waits until older permissions have expired; if that takes until
@@ -237,21 +268,20 @@ mod tests {
     #[test]
     fn a_history_goes_on_only_where_nothing_can_be_missing() {
         let at = |orders, keys| Versions { history: 4, orders, keys };
-        let last = Last { server: server("s", "1", 1), store_id: "a".to_string(), history: 4 };
+        let last = last(server("s", "1", 1), Instant::now());
         let found = |server: &ServerIdentity, store: &str, versions| {
             history_of((server, store, versions), Some(&last), at(7, 3))
         };
         let same = server("s", "1", 1);
-        assert_eq!(found(&same, "a", at(7, 3)), (4, true));
-        assert_eq!(found(&same, "a", at(9, 5)), (4, true));
+        assert_eq!(found(&same, "a", at(7, 3)), 4);
+        assert_eq!(found(&same, "a", at(9, 5)), 4);
         // The same cluster behind another address.
-        assert_eq!(found(&server("s", "1", 2), "a", at(7, 3)), (4, true));
-        assert_eq!(found(&same, "a", at(6, 3)), (5, true), "orders went back");
-        assert_eq!(found(&same, "a", at(7, 2)), (5, true), "keys went back");
-        assert_eq!(found(&same, "b", at(7, 3)), (5, true), "another store");
-        assert_eq!(found(&server("s", "2", 1), "a", at(9, 5)), (5, false), "a promotion");
-        assert_eq!(found(&server("t", "1", 1), "a", at(9, 5)), (5, false), "another cluster");
-        let first = history_of((&same, "a", at(7, 3)), None, Versions::default());
-        assert_eq!(first, (0, false));
+        assert_eq!(found(&server("s", "1", 2), "a", at(7, 3)), 4);
+        assert_eq!(found(&same, "a", at(6, 3)), 5, "orders went back");
+        assert_eq!(found(&same, "a", at(7, 2)), 5, "keys went back");
+        assert_eq!(found(&same, "b", at(7, 3)), 5, "another store");
+        assert_eq!(found(&server("s", "2", 1), "a", at(9, 5)), 5, "a promotion");
+        assert_eq!(found(&server("t", "1", 1), "a", at(9, 5)), 5, "another cluster");
+        assert_eq!(history_of((&same, "a", at(7, 3)), None, Versions::default()), 0);
     }
 }

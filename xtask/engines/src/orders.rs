@@ -1,5 +1,6 @@
 //! Orders, accounts and keys in PostgreSQL: each case on servers of its own.
 
+mod absent_standby;
 mod conformance_suite;
 mod ended_sessions;
 mod failover;
@@ -12,6 +13,7 @@ mod network;
 mod old_primary;
 mod read_only_host;
 mod replicas_agree;
+mod reset_session;
 mod revocation;
 mod same_order;
 mod schema_change;
@@ -22,6 +24,7 @@ mod stopped_host;
 mod stopped_primary;
 mod suspended_command;
 mod tls;
+mod wraparound;
 
 use clap::ValueEnum;
 use testbed::postgres::Installed;
@@ -46,6 +49,14 @@ pub enum Case {
     StoppedHost,
     /// A standby that confirms nothing, and a wait for it that is cancelled
     SlowStandby,
+    /// The same for a role with hostile settings
+    HostileRole,
+    /// A session to a promoted primary that is reset within its first second
+    ResetSession,
+    /// Servers that are started while the synchronous standby is away
+    AbsentStandby,
+    /// Transaction ids near their wraparound
+    Wraparound,
     /// A promoted standby that lacks the last second
     LostHistory,
     /// Keys used as soon as they were issued, beside a flood of unknown ones
@@ -94,6 +105,12 @@ impl Case {
             Case::StoppedPrimary => stopped_primary::run(installed, program, report).await,
             Case::StoppedHost => stopped_host::run(installed, program, report).await,
             Case::SlowStandby => slow_standby::run(installed, program, report).await,
+            Case::HostileRole => {
+                slow_standby::run_as_hostile_role(installed, program, report).await
+            }
+            Case::ResetSession => reset_session::run(installed, program, report).await,
+            Case::AbsentStandby => absent_standby::run(installed, program, report).await,
+            Case::Wraparound => wraparound::run(installed, program, report).await,
             Case::FreshKeys => fresh_keys::run(installed, program, report).await,
             Case::Revocation => revocation::run(installed, program, report).await,
             Case::SchemaChange => schema_change::run(installed, program, report).await,

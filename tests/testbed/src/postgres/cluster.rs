@@ -110,6 +110,12 @@ impl Cluster {
         Ok(Pair { primary, standby, link })
     }
 
+    /// Gives the next transaction of this data directory, whose server was shut down, this id,
+    /// which is the first of a segment of pg_xact.
+    pub fn set_next_transaction(&self, name: &str, id: u32) -> anyhow::Result<()> {
+        self.installed.run("pg_resetwal", &["-x", &id.to_string(), "-D", name], self.path())
+    }
+
     fn copy(&self, from: &str, to: &str) -> anyhow::Result<()> {
         let mut copy = Command::new("cp");
         if let Some((user, group)) = self.installed.account {
