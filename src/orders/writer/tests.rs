@@ -26,7 +26,7 @@ fn writer() -> (Writer, Histogram, Arc<Mutex<State>>, TempDir) {
 }
 
 async fn cancel(writer: &Writer, id: i64) -> Result<CancelOutcome, CancelError> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + writer.patience;
     writer.cancel(id, Arc::from("key_test"), DateTime::UNIX_EPOCH, deadline).await
 }
 

@@ -62,10 +62,10 @@ pub fn the_settings_of_a_role_change_no_session(server: &PostgresUnderTest) -> a
         ("synchronous_commit", "off"),
         ("default_transaction_isolation", "serializable"),
         ("default_transaction_deferrable", "on"),
-        ("statement_timeout", "1ms"),
-        ("lock_timeout", "1ms"),
-        ("idle_in_transaction_session_timeout", "1ms"),
-        ("idle_session_timeout", "1ms"),
+        ("statement_timeout", "'1ms'"),
+        ("lock_timeout", "'1ms'"),
+        ("idle_in_transaction_session_timeout", "'1ms'"),
+        ("idle_session_timeout", "'1ms'"),
         ("search_path", "public, pg_catalog"),
     ];
     for (setting, value) in hostile {

@@ -1,22 +1,20 @@
-//! A session to a promoted primary is reset within its first second, at low traffic: the next one
-//! acknowledges nothing before that second has passed, because another server may still list from
-//! the old primary.
+//! A session to a promoted primary is reset within its first second, while no request waits: the
+//! next one acknowledges nothing before that second has passed, because another server may still
+//! list from the old primary.
 
 use super::setup::{OnPair, expect_agreement, replicas};
-use crate::replicas::bases;
-use crate::traffic::{Load, Traffic};
 use anyhow::Context;
-use std::time::Duration;
+use reqwest::Client;
+use std::time::{Duration, Instant};
 use testbed::postgres::{DATABASE, Installed, Pair};
 use testbed::{Program, Report};
 
-const ORDERS: i64 = 1_000;
+/// When the first session is reset.
+const RESET_AFTER: Duration = Duration::from_millis(300);
 
-/// A lease of another server may last for so long after the first session was opened.
-const WAIT_MS: u64 = 1_000;
-
-/// How often the case looks for the session, and how exactly it sees when that was opened.
-const LOOKS_EVERY: Duration = Duration::from_millis(5);
+/// A lease of another server may last for a second after the first session was opened, which the
+/// case sees a little later.
+const WAIT: Duration = Duration::from_millis(900);
 
 /// Runs it.
 pub async fn run(
@@ -25,39 +23,36 @@ pub async fn run(
     report: &mut Report,
 ) -> anyhow::Result<()> {
     let OnPair { cluster: _cluster, pair, store, key } =
-        OnPair::start(installed, program, ORDERS).await?;
+        OnPair::start(installed, program, 10).await?;
     let Pair { primary, standby, link: _link } = pair;
     let replicas = replicas(&store, 1).await?;
-    let load = Load { writers: 1, listers: 1 };
-    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, load)?;
-    tokio::time::sleep(Duration::from_millis(500)).await;
     primary.kill()?;
     standby.promote().await?;
-    let promoted = traffic.now();
-    // The heartbeat's connection is the last that is opened.
-    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-               WHERE application_name LIKE 'store-orders %'
-                 AND EXISTS (SELECT FROM pg_stat_activity
-                             WHERE application_name = 'store-orders heartbeat'
-                               AND query = 'COMMIT')";
-    let admin = standby.admin(DATABASE).await?;
-    let mut ended = admin.query(end, &[]).await?.len();
-    while ended == 0 {
-        tokio::time::sleep(LOOKS_EVERY).await;
-        ended = admin.query(end, &[]).await?.len();
+    let (admin, ours) = (standby.admin(DATABASE).await?, "store-orders %");
+    let count = "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE $1";
+    while admin.query_one(count, &[&ours]).await?.try_get::<_, i64>(0)? == 0 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let opened = traffic.now();
-    report.figure(format!("{ended} connections of the first session were ended"));
-    tokio::time::sleep(Duration::from_secs(4)).await;
-    let seen = traffic.stop().await?;
-    let first = seen.acknowledged().into_iter().filter(|at| *at > promoted).min();
-    let first = first.context("no cancellation after the promotion")?;
-    let after_ms = first.saturating_sub(opened) / 1_000_000;
-    // The session was seen later than it was opened, by a few looks at most.
-    report.expect(after_ms > WAIT_MS - 200, || {
-        format!("a cancellation was acknowledged {after_ms} ms after the first session opened")
-    });
-    report.figure(format!("first 204 {after_ms} ms after the first session was seen"));
-    expect_agreement(&replicas, &key, report).await?;
-    seen.judge(&store, &store.url, report).await
+    let opened = Instant::now();
+    tokio::time::sleep(RESET_AFTER).await;
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+               WHERE application_name LIKE $1";
+    let ended = admin.query(end, &[&ours]).await?.len();
+    report.expect(ended == 4, || format!("{ended} connections of the first session were ended"));
+    let replica = replicas.first().context("there is a replica")?;
+    let order = format!("{}/store/orders/1", replica.server.base_url());
+    let cancel = Client::new().delete(order).bearer_auth(&key.text);
+    let cancelled = async { anyhow::Ok((cancel.send().await?.status(), opened.elapsed())) };
+    // Without a session a list is answered 503.
+    let listed = async {
+        while replica.list(&key).await.is_err() && opened.elapsed() < 5 * WAIT {}
+        anyhow::Ok(opened.elapsed())
+    };
+    let ((status, cancelled), listed) = futures::try_join!(cancelled, listed)?;
+    report.expect(status == 204, || format!("the cancellation was answered {status}"));
+    for (what, after) in [("cancellation", cancelled), ("list", listed)] {
+        report.expect(after > WAIT, || format!("a {what} was answered after {after:.2?}"));
+        report.figure(format!("first {what} {after:.2?} after the first session was opened"));
+    }
+    expect_agreement(&replicas, &key, report).await
 }
