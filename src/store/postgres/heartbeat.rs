@@ -4,6 +4,7 @@
 
 use super::connecting::Connection;
 use super::error::{unreachable_because, written};
+use super::journal::remove_old;
 use super::replica::Replica;
 use super::schema::require_current;
 use super::session::{READ_LIMIT, Session};
@@ -18,8 +19,8 @@ use tokio_postgres::types::ToSql;
 /// How often a heartbeat is sent.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// How often the schema is looked at.
-const SCHEMA_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the schema is looked at, and the journal tidied.
+const TIDY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How many heartbeats pass between two updates of the replica's row, each of which leaves a dead row:
 /// 10 s.
@@ -99,8 +100,8 @@ pub async fn keep_beating(session: Arc<Session>, replica: Arc<Replica>) {
     }
 }
 
-/// Looks at the schema until the session ends.
-pub async fn watch_schema(session: Arc<Session>) {
+/// Looks at the schema, and removes old rows of the journal, until the session ends.
+pub async fn tidy(session: Arc<Session>) {
     loop {
         let looked = session.answer(READ_LIMIT, require_current(&session.checker.client)).await;
         if session.require_open().is_err() {
@@ -110,8 +111,12 @@ pub async fn watch_schema(session: Arc<Session>) {
             Err(StoreError::Refused(why)) => Some(why),
             _ => None,
         });
+        if let Ok(_reading) = session.reading.try_lock() {
+            // A failure is of no consequence: the next look removes them.
+            let _ = session.answer(READ_LIMIT, remove_old(&session.reader.client)).await;
+        }
         tokio::select! {
-            () = sleep(SCHEMA_INTERVAL) => {}
+            () = sleep(TIDY_INTERVAL) => {}
             () = session.ended() => return,
         }
     }

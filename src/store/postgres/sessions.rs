@@ -1,19 +1,19 @@
-//! Sessions one after the other: when one ends, the next is opened, and what it finds decides
-//! whether its versions continue those of the one before.
+//! Sessions one after the other: when one ends, the next is opened. If its journal lacks the
+//! last change that this server has seen, a new generation begins.
 
 use super::batch::{Batch, Done};
 use super::checks::answer_checks;
 use super::connecting::{ConnectError, ServerIdentity, Target, targets};
 use super::durability::warn_if_commits_can_be_lost;
 use super::error::{PostgresError, unreachable_because};
-use super::heartbeat::{beat, keep_beating, register, watch_schema};
+use super::heartbeat::{beat, keep_beating, register, tidy};
 use super::replica::Replica;
 use super::session::{
     CONFIRMED_FOR, CONNECT_LIMIT, OpenError, Opened, READ_LIMIT, Session, within,
 };
 use crate::config::PostgresUrl;
 use crate::log::ErrorChain;
-use crate::store::{StoreError, Versions};
+use crate::store::StoreError;
 use slog::{Logger, info, warn};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,8 +52,7 @@ pub type Current = Result<Arc<Session>, Arc<str>>;
 struct Last {
     server: ServerIdentity,
     acknowledges_from: Instant,
-    store_id: String,
-    history: u64,
+    generation: u64,
 }
 
 impl Opener {
@@ -88,7 +87,7 @@ impl Opener {
                 sleep(RETRY_AFTER).await;
             };
             info!(self.log, "store reached again"; "server" => %session.server.address,
-                "timeline" => &session.server.timeline, "history" => session.history);
+                "timeline" => &session.server.timeline, "generation" => session.generation);
             drop(current.send_replace(Ok(Arc::clone(&session))));
         }
     }
@@ -113,22 +112,24 @@ impl Opener {
         target: &Target,
         last: &mut Option<Last>,
     ) -> Result<Arc<Session>, OpenError> {
-        let opened = Opened::open(&self.url, target).await?;
-        let found = (&opened.server, &*opened.store_id, opened.versions);
-        let history = history_of(found, last.as_ref(), self.replica.seen());
+        let seen = self.replica.seen().map(|(_, change)| change);
+        let opened = Opened::open(&self.url, target, seen.as_ref()).await?;
+        let begins_generation = seen.is_some() && !opened.continues;
+        let generation =
+            last.as_ref().map_or(0, |last| last.generation) + u64::from(begins_generation);
         let acknowledges_from = acknowledges_from(opened.at, &opened.server, last.as_ref());
-        let (server, store_id) = (opened.server.clone(), opened.store_id.clone());
+        let server = opened.server.clone();
         let (session, asked) =
-            within(READ_LIMIT, Session::begin(opened, history, acknowledges_from)).await?;
+            within(READ_LIMIT, Session::begin(opened, generation, acknowledges_from)).await?;
         within(CONFIRM_LIMIT, register(&session, &self.replica)).await?;
         within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
-        *last = Some(Last { server, acknowledges_from, store_id, history });
+        *last = Some(Last { server, acknowledges_from, generation });
         let replica = Arc::clone(&self.replica);
         let checks =
             answer_checks(Arc::clone(&session), asked, Arc::clone(&replica), self.commits_checks);
         tokio::spawn(checks);
         tokio::spawn(keep_beating(Arc::clone(&session), replica));
-        tokio::spawn(watch_schema(Arc::clone(&session)));
+        tokio::spawn(tidy(Arc::clone(&session)));
         Ok(session)
     }
 }
@@ -140,21 +141,6 @@ fn acknowledges_from(opened: Instant, server: &ServerIdentity, last: Option<&Las
     let Some(last) = last else { return opened + CONFIRMED_FOR };
     let own = if last.server == *server { opened } else { opened + CONFIRMED_FOR };
     own.max(last.acknowledges_from)
-}
-
-/// The number of the history that was found. Another one begins where something acknowledged
-/// may be missing.
-fn history_of(
-    (server, store_id, versions): (&ServerIdentity, &str, Versions),
-    last: Option<&Last>,
-    seen: Versions,
-) -> u64 {
-    let Some(last) = last else { return 0 };
-    let ServerIdentity { system, timeline, .. } = server;
-    let is_continued = *system == last.server.system && *timeline == last.server.timeline;
-    let is_behind = versions.orders < seen.orders || versions.keys < seen.keys;
-    let is_same = is_continued && store_id == last.store_id && !is_behind;
-    last.history + u64::from(!is_same)
 }
 
 /// The session of the moment.
@@ -181,6 +167,7 @@ async fn awaited(
 /// the batch's id, so that it is carried out once.
 pub async fn carry_out(
     sessions: &watch::Receiver<Current>,
+    replica: &Replica,
     batch: &Batch,
     deadline: Instant,
 ) -> Result<(Done, u64), StoreError> {
@@ -190,8 +177,8 @@ pub async fn carry_out(
         sleep_until(session.acknowledges_from.min(deadline).into()).await;
         let left = time_to_send(deadline, Instant::now())
             .ok_or_else(|| unreachable_because("too little time was left for the batch"))?;
-        let error = match session.answer(left, batch.carry_out(&session, left)).await {
-            Ok(done) => return Ok((done, session.history)),
+        let error = match session.answer(left, batch.carry_out(&session, replica, left)).await {
+            Ok(done) => return Ok((done, session.generation)),
             Err(error) => error,
         };
         // From now on it may have been carried out.
@@ -225,21 +212,17 @@ mod tests {
     use super::*;
     use crate::store::postgres::connecting::Address;
 
-    fn server(system: &str, timeline: &str, port: u16) -> ServerIdentity {
-        let address = Address::Tcp(([127, 0, 0, 1], port).into());
-        let (system, timeline) = (system.to_string(), timeline.to_string());
-        ServerIdentity { address, system, timeline, started: "noon".to_string() }
-    }
-
-    fn last(server: ServerIdentity, acknowledges_from: Instant) -> Last {
-        Last { server, acknowledges_from, store_id: "a".to_string(), history: 4 }
-    }
-
     #[test]
     fn a_session_waits_for_a_second_after_the_first_one_to_its_server() {
         let opened = Instant::now();
         let later = |millis| opened + Duration::from_millis(millis);
-        let (old, new) = (server("s", "1", 1), server("s", "2", 2));
+        let server = |timeline: &str, port| {
+            let address = Address::Tcp(([127, 0, 0, 1], port).into());
+            let [system, started] = ["s", "noon"].map(str::to_string);
+            ServerIdentity { address, system, timeline: timeline.to_string(), started }
+        };
+        let last = |server, acknowledges_from| Last { server, acknowledges_from, generation: 0 };
+        let (old, new) = (server("1", 1), server("2", 2));
         assert_eq!(acknowledges_from(opened, &old, None), later(1_000));
         let before = last(old.clone(), opened);
         assert_eq!(acknowledges_from(later(300), &old, Some(&before)), later(300));
@@ -263,25 +246,5 @@ mod tests {
         assert_eq!([left(0), left(499)], [None; 2]);
         assert_eq!(left(500), Some(Duration::from_millis(500)));
         assert_eq!(time_to_send(now, now + Duration::from_secs(1)), None);
-    }
-
-    #[test]
-    fn a_history_goes_on_only_where_nothing_can_be_missing() {
-        let at = |orders, keys| Versions { history: 4, orders, keys };
-        let last = last(server("s", "1", 1), Instant::now());
-        let found = |server: &ServerIdentity, store: &str, versions| {
-            history_of((server, store, versions), Some(&last), at(7, 3))
-        };
-        let same = server("s", "1", 1);
-        assert_eq!(found(&same, "a", at(7, 3)), 4);
-        assert_eq!(found(&same, "a", at(9, 5)), 4);
-        // The same cluster behind another address.
-        assert_eq!(found(&server("s", "1", 2), "a", at(7, 3)), 4);
-        assert_eq!(found(&same, "a", at(6, 3)), 5, "orders went back");
-        assert_eq!(found(&same, "a", at(7, 2)), 5, "keys went back");
-        assert_eq!(found(&same, "b", at(7, 3)), 5, "another store");
-        assert_eq!(found(&server("s", "2", 1), "a", at(9, 5)), 5, "a promotion");
-        assert_eq!(found(&server("t", "1", 1), "a", at(9, 5)), 5, "another cluster");
-        assert_eq!(history_of((&same, "a", at(7, 3)), None, Versions::default()), 0);
     }
 }

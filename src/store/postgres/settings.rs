@@ -12,7 +12,7 @@ pub const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// What a batch needs besides its waits for locks: a server that answers waits for no more.
 pub const ANSWER_TIME: Duration = Duration::from_millis(300);
 
-/// How long reading every key or counting every order may take.
+/// How long counting every order may take, and a statement that reads keys on another connection.
 pub const LONG_READ_LIMIT: Duration = Duration::from_secs(30);
 
 const _: () = assert!(2 * LOCK_WAIT.as_millis() + ANSWER_TIME.as_millis() < PATIENCE.as_millis());
@@ -44,16 +44,20 @@ pub struct Role {
     /// A client that is suspended or out of reach must not hold up cancellations. One at work
     /// sends its next statement at once.
     idle_in_transaction: Duration,
+    /// Whether it reads whole tables. If not, it reads a few rows by an index, whatever the
+    /// planner believes of a table that an import has just filled.
+    scans: bool,
 }
 
 impl Role {
-    const fn new(name: &'static str, limits_ms: [u64; 3]) -> Role {
+    const fn new(name: &'static str, limits_ms: [u64; 3], scans: bool) -> Role {
         let [lock, statement, idle] = limits_ms;
         Role {
             name,
             lock: Duration::from_millis(lock),
             statement: Duration::from_millis(statement),
             idle_in_transaction: Duration::from_millis(idle),
+            scans,
         }
     }
 
@@ -72,22 +76,25 @@ impl Role {
             // Writing to a String cannot fail.
             let _ = write!(options, " -c {name}={value}");
         }
+        if !self.scans {
+            options.push_str(" -c enable_seqscan=off");
+        }
         options
     }
 }
 
 /// Cancels orders.
 pub const WRITER: Role =
-    Role::new("store-orders writer", [LOCK_WAIT.as_millis() as u64, 10_000, 10_000]);
+    Role::new("store-orders writer", [LOCK_WAIT.as_millis() as u64, 10_000, 10_000], false);
 
 /// Checks lists and keys.
-pub const CHECKER: Role = Role::new("store-orders checker", [1_000, 2_000, 10_000]);
+pub const CHECKER: Role = Role::new("store-orders checker", [1_000, 2_000, 10_000], false);
 
 /// Reads pets, keys and changed orders; a list takes as long as it takes.
-pub const READER: Role = Role::new("store-orders reader", [1_000, 0, 20_000]);
+pub const READER: Role = Role::new("store-orders reader", [1_000, 0, 20_000], true);
 
 /// Sends heartbeats. No lock is worth a late one: only this server locks its row.
-pub const HEARTBEAT: Role = Role::new("store-orders heartbeat", [250, 5_000, 10_000]);
+pub const HEARTBEAT: Role = Role::new("store-orders heartbeat", [250, 5_000, 10_000], false);
 
 /// Counts orders.
 pub const COUNTER: Role = long("store-orders counter");
@@ -96,10 +103,10 @@ pub const COUNTER: Role = long("store-orders counter");
 pub const KEYS: Role = long("store-orders keys");
 
 const fn long(name: &'static str) -> Role {
-    Role::new(name, [1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000])
+    Role::new(name, [1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000], true)
 }
 
 /// Does one command of the operator, which waits for locks as long as the operator is told; an
 /// import takes as long as it takes.
 pub const COMMAND: Role =
-    Role::new("store-orders command", [COMMAND_TIMEOUT.as_millis() as u64, 0, 20_000]);
+    Role::new("store-orders command", [COMMAND_TIMEOUT.as_millis() as u64, 0, 20_000], true);
