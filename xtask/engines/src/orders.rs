@@ -8,6 +8,8 @@ mod fresh_keys;
 mod full_disk;
 mod held_locks;
 mod idle_transaction;
+mod long_import;
+mod many_keys;
 mod mistakes;
 mod network;
 mod old_primary;
@@ -16,6 +18,7 @@ mod replicas_agree;
 mod reset_session;
 mod revocation;
 mod same_order;
+mod same_timeline;
 mod schema_change;
 mod setup;
 mod slow_reads;
@@ -59,6 +62,14 @@ pub enum Case {
     Wraparound,
     /// A promoted standby that lacks the last second
     LostHistory,
+    /// Two standbys promoted to one timeline, one after the other
+    Fork,
+    /// The data directory replaced by an earlier copy of itself
+    RestoredInPlace,
+    /// An import of millions that is not committed, and its roll-back
+    LongImport,
+    /// Single keys changed among a million
+    ManyKeys,
     /// Keys used as soon as they were issued, beside a flood of unknown ones
     FreshKeys,
     /// A key revoked while a server has lost the database
@@ -111,6 +122,10 @@ impl Case {
             Case::ResetSession => reset_session::run(installed, program, report).await,
             Case::AbsentStandby => absent_standby::run(installed, program, report).await,
             Case::Wraparound => wraparound::run(installed, program, report).await,
+            Case::Fork => same_timeline::run_fork(installed, program, report).await,
+            Case::RestoredInPlace => same_timeline::run_restored(installed, program, report).await,
+            Case::LongImport => long_import::run(installed, program, report).await,
+            Case::ManyKeys => many_keys::run(installed, program, report).await,
             Case::FreshKeys => fresh_keys::run(installed, program, report).await,
             Case::Revocation => revocation::run(installed, program, report).await,
             Case::SchemaChange => schema_change::run(installed, program, report).await,
