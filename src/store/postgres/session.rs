@@ -264,7 +264,9 @@ impl Session {
     /// restored under it end the session, and the next one reads everything again.
     pub async fn versions(&self, replica: &Replica) -> Result<Versions, StoreError> {
         let (client, statement) = (&self.checker.client, &self.select_last_and_known);
-        let seen = replica.seen().map(|(_, change)| change);
+        // What was seen of an earlier generation is missing here.
+        let seen = replica.seen().filter(|(generation, _)| *generation == self.generation);
+        let seen = seen.map(|(_, change)| change);
         let (last, is_known) = last_and_known(client, statement, seen.as_ref()).await?;
         if seen.is_some() && !is_known {
             let why = "its journal lacks a change that this server has seen";
