@@ -51,7 +51,6 @@ pub type Current = Result<Arc<Session>, Arc<str>>;
 /// What the last session was at.
 struct Last {
     server: ServerIdentity,
-    generation: u64,
 }
 
 impl Opener {
@@ -111,11 +110,7 @@ impl Opener {
         target: &Target,
         last: &mut Option<Last>,
     ) -> Result<Arc<Session>, OpenError> {
-        let seen = self.replica.seen().map(|(_, change)| change);
-        let opened = Opened::open(&self.url, target, seen.as_ref()).await?;
-        let begins_generation = seen.is_some() && !opened.continues;
-        let generation =
-            last.as_ref().map_or(0, |last| last.generation) + u64::from(begins_generation);
+        let opened = Opened::open(&self.url, target, &self.replica).await?;
         let is_continued = last.as_ref().is_some_and(|last| {
             opened.server.system == last.server.system
                 && opened.server.timeline == last.server.timeline
@@ -127,10 +122,10 @@ impl Opener {
         };
         let server = opened.server.clone();
         let (session, asked) =
-            within(READ_LIMIT, Session::begin(opened, generation, acknowledges_from)).await?;
+            within(READ_LIMIT, Session::begin(opened, acknowledges_from)).await?;
         within(CONFIRM_LIMIT, register(&session, &self.replica)).await?;
         within(CONFIRM_LIMIT, beat(&session, &self.replica)).await?;
-        *last = Some(Last { server, generation });
+        *last = Some(Last { server });
         let replica = Arc::clone(&self.replica);
         let checks =
             answer_checks(Arc::clone(&session), asked, Arc::clone(&replica), self.commits_checks);
