@@ -121,7 +121,7 @@ impl Process {
                 return Err(ServeError::StoppedAtOnce { signal, connections });
             }
             info!(log, "stopped");
-            let flushing = tokio::task::spawn_blocking(move || buffer.flush(left(deadline)));
+            let flushing = run_with((), move || buffer.flush(left(deadline)));
             // A signal ends the wait for a log that nothing reads.
             tokio::select! {
                 _ = flushing => {}
