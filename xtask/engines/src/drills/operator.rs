@@ -89,7 +89,7 @@ impl Operator {
         // A command that failed may have issued one, which nobody knows.
         let Ok(Key { id, text }) = issued else { return Ok(()) };
         let (key, account) = (id.clone(), ACCOUNT.to_string());
-        self.workload.journal.note(What::Key { key, account, per_minute: u32::MAX });
+        self.workload.journal.note(What::Key { key, account, per_minute: u32::MAX, per_day: None });
         self.workload.pool.issued(Key { id, text });
         Ok(())
     }

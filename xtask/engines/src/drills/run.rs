@@ -7,12 +7,11 @@ use super::operator::{ACCOUNT, Operator, VALID_KEYS};
 use super::pool::Pool;
 use super::server::Server;
 use super::site::{GIVEN_UP_AFTER, Installation, Lacks, Site};
-use super::workload::{LIMITED, PER_MINUTE, Workload};
+use super::workload::{LIMITS, Workload};
 use crate::replicas::wrong_connections;
-use crate::traffic::table_of;
 use anyhow::Context;
 use futures::future::join_all;
-use history::event::{Beginning, What};
+use history::event::{Answer, Answered, Beginning, Request, What};
 use history::{Figures, Journal, Rule, Violation};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,8 +30,11 @@ const ORDERS: usize = 400;
 /// How long everything works before the first fault, and after the last one.
 const WORKS: Duration = Duration::from_secs(2);
 
-/// How long lists may differ before the run gives up comparing them.
+/// How long lists may differ, or a server refuse, before the run goes on.
 const COMPARED_FOR: Duration = Duration::from_secs(8);
+
+/// An order that there is not: to cancel it is a transaction all the same.
+const NO_ORDER: usize = 0;
 
 /// How long the connections of sessions that ended may be seen at the primary.
 const CLOSED_WITHIN: Duration = Duration::from_secs(5);
@@ -109,17 +111,18 @@ async fn drill(site: &mut Site, plan: &Plan, journal: &Arc<Journal>) -> anyhow::
         may_be_unavailable: true,
         ..Beginning::default()
     }));
-    let (limited, called) = keys.split_at(LIMITED.min(keys.len()));
-    let of_account = |key: &Key, account: &str, per_minute| What::Key {
+    let (limited, called) = keys.split_at(LIMITS.len().min(keys.len()));
+    let of_account = |key: &Key, account: &str, per_minute, per_day| What::Key {
         key: key.id.clone(),
         account: account.to_string(),
         per_minute,
+        per_day,
     };
-    for key in limited {
-        journal.note(of_account(key, &key.id, PER_MINUTE));
+    for (key, (per_minute, per_day)) in limited.iter().zip(LIMITS) {
+        journal.note(of_account(key, &key.id, per_minute, Some(per_day)));
     }
     for key in called {
-        journal.note(of_account(key, ACCOUNT, u32::MAX));
+        journal.note(of_account(key, ACCOUNT, u32::MAX, None));
     }
     let [key, called @ ..] = called else { anyhow::bail!("no keys") };
     let bases = site.servers.iter().map(|server| (server.name, server.base_url())).collect();
@@ -139,8 +142,7 @@ async fn drill(site: &mut Site, plan: &Plan, journal: &Arc<Journal>) -> anyhow::
     }
     operator.await.context("the operator panicked")??;
     failed?;
-    let operator = Arc::clone(&site.operator);
-    journal.note(What::Ends(block_in_place(|| table_of(&operator))?));
+    journal.note(What::Ends(block_in_place(|| journal.orders.table(&site.operator))?));
     Ok(())
 }
 
@@ -149,7 +151,7 @@ async fn fail(site: &mut Site, plan: &Plan, workload: &Workload) -> anyhow::Resu
     let journal = &workload.journal;
     sleep(WORKS).await;
     let began = Instant::now();
-    for fault in Draw::new(plan.seed, plan.only) {
+    for drawn in Draw::new(plan.seed, plan.only) {
         let is_found = match plan.until {
             None => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|found| found.rule == rule),
@@ -157,18 +159,19 @@ async fn fail(site: &mut Site, plan: &Plan, workload: &Workload) -> anyhow::Resu
         if began.elapsed() > plan.lasts || is_found {
             break;
         }
-        sleep(fault.after).await;
-        let resting = match fault.kind.may_lose_counts() {
+        workload.pool.set_calm(drawn.is_calm);
+        sleep(drawn.after).await;
+        let resting = match drawn.may_lose_counts() {
             // Nothing is counted while it is not known whether counts were lost.
             true => Some(workload.pool.rest().await),
             false => None,
         };
-        let repair = fault.inject(site, journal).await?;
+        let repair = drawn.inject(site, workload).await?;
         drop(resting);
         recover(site, workload).await;
         match repair {
             Repair::None => {}
-            Repair::Standby => site.databases.rebuild_standby().await?,
+            Repair::Third => site.databases.kill_third()?,
             Repair::Replica => site.counters.follow().await?,
         }
     }
@@ -186,10 +189,26 @@ async fn recover(site: &Site, workload: &Workload) {
             sleep(PROBE_INTERVAL).await;
         }
         compare(site, workload).await;
+        expect_service(site, workload).await;
     };
     tokio::select! {
         _ = join_all(probes) => {}
         () = agreement => {}
+    }
+}
+
+/// Has each server carry out each kind of request.
+async fn expect_service(site: &Site, workload: &Workload) {
+    let began = Instant::now();
+    for number in 0..site.servers.len() {
+        for request in [Request::List, Request::Cancel(NO_ORDER), Request::Pet] {
+            let asks = || workload.send("prober", number, &workload.key, request.clone());
+            while let Answer::Status(Answered { status: 503, .. }) = asks().await
+                && began.elapsed() < COMPARED_FOR
+            {
+                sleep(PROBE_INTERVAL).await;
+            }
+        }
     }
 }
 
@@ -243,9 +262,9 @@ fn digest(list: &[u8]) -> String {
 /// others are revoked.
 fn issue_keys(operator: &DataDir) -> anyhow::Result<Vec<Key>> {
     let mut keys = Vec::new();
-    for number in 0..LIMITED {
+    for (number, (per_minute, per_day)) in LIMITS.into_iter().enumerate() {
         let account = format!("limited-{number}");
-        keys.push(operator.issue_enterprise_key(&account, PER_MINUTE, u32::MAX)?);
+        keys.push(operator.issue_enterprise_key(&account, per_minute, per_day)?);
     }
     keys.push(operator.issue_enterprise_key(ACCOUNT, u32::MAX, u32::MAX)?);
     for _ in 0..VALID_KEYS {

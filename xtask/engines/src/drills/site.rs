@@ -1,4 +1,4 @@
-//! All that a drill starts: two nodes of PostgreSQL, two of Redis, three servers, the relays
+//! All that a drill starts: three nodes of PostgreSQL, two of Redis, three servers, the relays
 //! between them, and the operator's commands.
 
 use super::counters::Counters;
@@ -58,7 +58,7 @@ pub struct Site {
     /// The operator's commands.
     pub operator: Arc<DataDir>,
     /// The networks between them and each node of PostgreSQL.
-    pub to_commands: [Relay; 2],
+    pub to_commands: Vec<Relay>,
     /// The wall clock of each server.
     pub clocks: Vec<Preload>,
     root: TempDir,
@@ -116,9 +116,11 @@ impl Site {
             databases.execute(NO_TIMELINES).await?;
         }
         let query = if lacks.timelines { HIDDEN } else { "" };
-        let [one, other] = databases.ports();
-        let to_commands = [Relay::to(one).await?, Relay::to(other).await?];
-        let url = url_of(to_commands.each_ref().map(|relay| relay.port)) + query;
+        let mut to_commands = Vec::new();
+        for port in databases.ports() {
+            to_commands.push(Relay::to(port).await?);
+        }
+        let url = url_of(&to_commands.iter().map(|relay| relay.port).collect::<Vec<_>>()) + query;
         let data = root.path().join("operator");
         let operator = Arc::new(DataDir::beside(&installation.program, &data, &url));
         block_in_place(|| {
@@ -131,7 +133,8 @@ impl Site {
         }
         let (mut servers, mut clocks) = (Vec::new(), Vec::new());
         for name in NAMES {
-            let engines = (databases.ports(), counters.primary()?.port());
+            let ports = databases.ports();
+            let engines = (&ports[..], counters.primary()?.port());
             let program = &installation.program;
             let server =
                 Server::new(name, program, root.path(), engines, lacks.networks, query).await?;
@@ -152,9 +155,24 @@ impl Site {
         self.try_to_start(number)
     }
 
+    /// The server of this number.
+    pub fn server(&self, number: usize) -> anyhow::Result<&Server> {
+        self.servers.get(number).context("there is no such server")
+    }
+
+    /// The same, to be stopped.
+    pub fn server_mut(&mut self, number: usize) -> anyhow::Result<&mut Server> {
+        self.servers.get_mut(number).context("there is no such server")
+    }
+
+    /// The wall clock of this server.
+    pub fn clock(&self, number: usize) -> anyhow::Result<&Preload> {
+        self.clocks.get(number).context("each server has a clock")
+    }
+
     fn try_to_start(&mut self, number: usize) -> anyhow::Result<()> {
         let clock = self.clocks.get(number).context("each server has a clock")?;
-        let server = self.servers.get_mut(number).context("there is such a server")?;
+        let server = self.servers.get_mut(number).context("there is no such server")?;
         server.start(|command| {
             clock.put_into(command);
         })
