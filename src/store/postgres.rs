@@ -8,6 +8,7 @@
 //! | `statements` | the prepared statements of a session |
 //! | `batch` | a batch of cancellations |
 //! | `checks` | the check of lists |
+//! | `journal` | the changes, by number: what a server lacks, and whether the store goes on |
 //! | `heartbeat`, `replica` | the commits by which a session counts; this server's row |
 //! | `durability` | whether a failover could lose what was acknowledged |
 //! | `operator` | the [`OperatorStore`](super::OperatorStore) trait: what the operator's commands ask |
@@ -34,6 +35,7 @@ pub mod error;
 mod grants;
 mod heartbeat;
 mod identity;
+mod journal;
 mod link;
 mod migrating;
 pub mod operator;
