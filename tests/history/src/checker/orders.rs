@@ -2,8 +2,8 @@
 
 use super::faults::Faults;
 use super::findings::{Findings, Interval};
-use crate::event::Request;
 use crate::checker::ANSWER_LIMIT;
+use crate::event::Request;
 use crate::violation::{Operation, Rule, Violation};
 use crate::{IdSet, event};
 use std::collections::HashMap;

@@ -71,6 +71,11 @@ impl Databases {
         self.node(self.standby)
     }
 
+    /// Where the primary listens.
+    pub fn primary_port(&self) -> u16 {
+        self.ports.get(self.primary).copied().unwrap_or_default()
+    }
+
     /// The number of the primary.
     pub fn primary_number(&self) -> usize {
         self.primary
@@ -127,9 +132,9 @@ impl Databases {
 
     /// Gives the primary, which was promoted, a standby of its own.
     pub async fn give_standby(&mut self) -> anyhow::Result<()> {
-        let (primary, standby) = (self.primary, self.standby);
+        let standby = self.standby;
         self.kill(standby)?;
-        self.link.retarget(*self.ports.get(primary).context("a node")?);
+        self.link.retarget(self.primary_port());
         let name = *NAMES.get(standby).context("a node")?;
         block_in_place(|| self.cluster.rebuild(name, self.primary()?))?;
         self.start_node(standby, true).await?;

@@ -33,8 +33,8 @@ const OUT_BEFORE: Duration = Duration::from_millis(200);
 pub enum Repair {
     /// Nothing.
     None,
-    /// The primary of PostgreSQL that was replaced is to end.
-    Third,
+    /// The primary of PostgreSQL, which was promoted, is to get a standby of its own.
+    Standby,
     /// A node of Redis is to follow the one that was promoted.
     Replica,
 }
@@ -71,7 +71,7 @@ impl Drawn {
             fault.undo(site).await.with_context(|| fault.kind.name())?;
             repair = match fault.kind {
                 FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
-                    Repair::Third
+                    Repair::Standby
                 }
                 FaultKind::RedisPromote => Repair::Replica,
                 _ => repair,
@@ -154,7 +154,6 @@ impl Fault {
                     sleep(LOST_FOR).await;
                     self.cut_off_others(site, site.databases.third_number(), relay::Fault::None);
                 }
-                site.databases.give_standby().await?;
             }
             FaultKind::RedisPause => site.counters.primary()?.signal(Signal::CONT)?,
             FaultKind::RollingRestart
@@ -170,7 +169,8 @@ impl Fault {
     async fn restart_all(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<()> {
         for number in 0..site.servers.len() {
             let to_store = |site: &Site, fault| {
-                site.server(number).map(|server| server.to_store.iter().for_each(|to| to.set(fault)))
+                site.server(number)
+                    .map(|server| server.to_store.iter().for_each(|to| to.set(fault)))
             };
             to_store(site, relay::Fault::Delay(STORE_DELAY))?;
             workload.pool.avoid(Some(number));
@@ -216,9 +216,17 @@ impl Fault {
     /// All servers but one lose this node, which may still answer that one.
     fn cut_off_others(&self, site: &Site, node: usize, fault: relay::Fault) {
         let stays = self.number(site);
-        let others = site.servers.iter().enumerate().filter(|(number, _)| *number != stays);
-        let relays = others.filter_map(|(_, server)| server.to_store.get(node));
-        relays.for_each(|relay| relay.set(fault));
+        for (number, server) in site.servers.iter().enumerate() {
+            let is_struck = number != stays;
+            match (&server.to_store[..], server.to_store.get(node)) {
+                // An address that moves to the primary: for one server it moves late.
+                ([address], _) if is_struck || fault == relay::Fault::None => {
+                    address.retarget(site.databases.primary_port());
+                }
+                ([_, _, ..], Some(relay)) if is_struck => relay.set(fault),
+                _ => {}
+            }
+        }
     }
 
     fn network_fault(&self) -> relay::Fault {
@@ -254,9 +262,11 @@ impl Fault {
         };
         let is_of_clients = matches!(self.kind, ClientsReset | ClientsDelay | ClientsHalfOpen);
         let number = self.number(site);
-        let struck = site.servers.iter().enumerate().filter(|(other, _)| {
-            *other == number || (self.strikes_all && !is_of_clients)
-        });
+        let struck = site
+            .servers
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other == number || (self.strikes_all && !is_of_clients));
         struck.flat_map(|(_, server)| relays(server)).for_each(|relay| relay.set(fault));
     }
 }

@@ -6,7 +6,7 @@ use super::inject::Repair;
 use super::operator::{ACCOUNT, Operator, VALID_KEYS};
 use super::pool::Pool;
 use super::server::Server;
-use super::site::{GIVEN_UP_AFTER, Installation, Lacks, Site};
+use super::site::{Disabled, GIVEN_UP_AFTER, Installation, Site};
 use super::workload::{LIMITS, Workload};
 use crate::replicas::wrong_connections;
 use anyhow::Context;
@@ -50,8 +50,8 @@ pub struct Plan {
     pub lasts: Duration,
     /// This fault alone.
     pub only: Option<FaultKind>,
-    /// What a control lacks.
-    pub lacks: Lacks,
+    /// What a control damages.
+    pub disabled: Disabled,
     /// It ends when this is found.
     pub until: Option<Rule>,
     /// The command that runs it again.
@@ -64,7 +64,7 @@ pub async fn run(
     plan: &Plan,
     report: &mut Report,
 ) -> anyhow::Result<Vec<Violation>> {
-    let mut site = Site::start(installation, ORDERS, plan.lacks).await?;
+    let mut site = Site::start(installation, ORDERS, plan.disabled).await?;
     let journal = Arc::new(Journal::new(Some(File::create(site.root().join("history.jsonl"))?)));
     let result = drill(&mut site, plan, &journal).await;
     let is_control = plan.until.is_some();
@@ -168,11 +168,16 @@ async fn fail(site: &mut Site, plan: &Plan, workload: &Workload) -> anyhow::Resu
         };
         let repair = drawn.inject(site, workload).await?;
         drop(resting);
-        recover(site, workload).await;
-        match repair {
-            Repair::None => {}
-            Repair::Third => site.databases.kill_third()?,
-            Repair::Replica => site.counters.follow().await?,
+        let recovered = recover(&site.servers, workload);
+        if repair == Repair::Standby {
+            // The primary that was replaced may go on meanwhile.
+            tokio::join!(recovered, site.databases.give_standby()).1?;
+            site.databases.kill_third()?;
+        } else {
+            recovered.await;
+        }
+        if repair == Repair::Replica {
+            site.counters.follow().await?;
         }
     }
     sleep(WORKS).await;
@@ -180,16 +185,16 @@ async fn fail(site: &mut Site, plan: &Plan, workload: &Workload) -> anyhow::Resu
 }
 
 /// Waits until all servers are ready and their lists agree, and notes when that is.
-async fn recover(site: &Site, workload: &Workload) {
+async fn recover(servers: &[Server], workload: &Workload) {
     let (journal, ready) = (&workload.journal, RefCell::new(BTreeSet::new()));
-    let probes = site.servers.iter().map(|server| probe(server, journal, &ready));
+    let probes = servers.iter().map(|server| probe(server, journal, &ready));
     let agreement = async {
         let began = Instant::now();
-        while ready.borrow().len() < site.servers.len() && began.elapsed() < GIVEN_UP_AFTER {
+        while ready.borrow().len() < servers.len() && began.elapsed() < GIVEN_UP_AFTER {
             sleep(PROBE_INTERVAL).await;
         }
-        compare(site, workload).await;
-        expect_service(site, workload).await;
+        compare(servers, workload).await;
+        expect_service(servers, workload).await;
     };
     tokio::select! {
         _ = join_all(probes) => {}
@@ -198,9 +203,9 @@ async fn recover(site: &Site, workload: &Workload) {
 }
 
 /// Has each server carry out each kind of request.
-async fn expect_service(site: &Site, workload: &Workload) {
+async fn expect_service(servers: &[Server], workload: &Workload) {
     let began = Instant::now();
-    for number in 0..site.servers.len() {
+    for number in 0..servers.len() {
         for request in [Request::List, Request::Cancel(NO_ORDER), Request::Pet] {
             let asks = || workload.send("prober", number, &workload.key, request.clone());
             while let Answer::Status(Answered { status: 503, .. }) = asks().await
@@ -230,20 +235,20 @@ async fn probe(
 }
 
 /// Compares the lists of all servers while nobody changes an order, until they agree.
-async fn compare(site: &Site, workload: &Workload) {
+async fn compare(servers: &[Server], workload: &Workload) {
     let journal = &workload.journal;
     let _resting = workload.pool.rest().await;
     let began = Instant::now();
     while began.elapsed() < COMPARED_FOR {
         let mut digests = BTreeMap::new();
-        for server in &site.servers {
+        for server in servers {
             if let Some(list) = server.list(&workload.key.text).await {
                 digests.insert(server.name.to_string(), digest(&list));
             }
         }
         let first = digests.values().next();
-        let is_equal = digests.len() == site.servers.len()
-            && digests.values().all(|digest| Some(digest) == first);
+        let is_equal =
+            digests.len() == servers.len() && digests.values().all(|digest| Some(digest) == first);
         journal.note(What::Compared { digests });
         if is_equal {
             break;

@@ -42,15 +42,14 @@ pub struct Server {
 }
 
 impl Server {
-    /// The server of this name, which is not started yet. `query` is added to the URL of the
-    /// store.
+    /// The server of this name, which is not started yet. With one port, every primary is to be
+    /// reached there.
     pub async fn new(
         name: &'static str,
         program: &Program,
         root: &Path,
         (nodes, redis): (&[u16], u16),
         networks: Networks,
-        query: &str,
     ) -> anyhow::Result<Server> {
         let mut to_store = Vec::new();
         for node in nodes {
@@ -59,7 +58,7 @@ impl Server {
         let to_limits = Relay::tampering(redis, networks.limits).await?;
         // Led to the server when it listens.
         let to_clients = Relay::to(1).await?;
-        let url = url_of(&to_store.iter().map(|relay| relay.port).collect::<Vec<_>>()) + query;
+        let url = url_of(&to_store.iter().map(|relay| relay.port).collect::<Vec<_>>());
         let (program, directory) = (program.clone(), root.join(name));
         let http = Client::builder().timeout(ADMIN_TIMEOUT).build()?;
         let (process, lives) = (None, 0);

@@ -3,8 +3,8 @@
 
 use super::pool::Pool;
 use crate::traffic::answer_to;
-use history::{GIVES_UP_AFTER, Journal};
 use history::event::{Answer, Request};
+use history::{GIVES_UP_AFTER, Journal};
 use reqwest::Client;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
