@@ -44,8 +44,8 @@ pub fn keys_are_read_beside_a_list(server: &PostgresUnderTest) -> anyhow::Result
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     import(&*commands, [1])?;
     let mut beside = None;
-    store.for_each_order_since(beginning(&*store)?, &mut |_| {
-        beside = Some(on_another_thread(|| Ok(keys(&*store)?.len())));
+    store.for_each_order_since(beginning(&store)?, &mut |_| {
+        beside = Some(on_another_thread(|| Ok(keys(&store)?.len())));
     })?;
     ensure!(beside.context("no order was listed")?? == 0);
     Ok(())
