@@ -120,8 +120,9 @@ pub fn bases(replicas: &[Replica]) -> Vec<String> {
 }
 
 /// A URL of the store that names these hosts.
-pub fn url_of(ports: &[u16]) -> String {
-    let hosts: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+pub fn url_of(ports: impl AsRef<[u16]>) -> String {
+    let hosts: Vec<String> =
+        ports.as_ref().iter().map(|port| format!("127.0.0.1:{port}")).collect();
     let hosts = hosts.join(",");
     format!("postgres://{USER}@{hosts}/{DATABASE}")
 }

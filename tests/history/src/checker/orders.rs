@@ -127,6 +127,7 @@ impl Orders {
             }
             Request::Import(first, last) => {
                 (*first..=*last).for_each(|id| self.add(id, NEVER));
+                self.imports.retain(|one| *one != (*first, *last));
                 self.imports.push((*first, *last));
             }
             Request::List | Request::Pet | Request::Revoke(_) => {}

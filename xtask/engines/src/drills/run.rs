@@ -133,8 +133,9 @@ async fn drill(site: &mut Site, plan: &Plan, journal: &Arc<Journal>) -> anyhow::
     let workload = Arc::new(workload);
     let mut clients = workload.start();
     let operator =
-        Operator::new(Arc::clone(&workload), Arc::clone(&site.operator), ORDERS, plan.seed);
-    let operator = tokio::spawn(operator.work());
+        || Operator::new(Arc::clone(&workload), Arc::clone(&site.operator), ORDERS, plan.seed);
+    clients.spawn(operator().hold_imports(site.hosts()));
+    let operator = tokio::spawn(operator().work());
     let failed = fail(site, plan, &workload).await;
     workload.pool.end();
     while let Some(ended) = clients.join_next().await {

@@ -58,7 +58,7 @@ impl Server {
         let to_limits = Relay::tampering(redis, networks.limits).await?;
         // Led to the server when it listens.
         let to_clients = Relay::to(1).await?;
-        let url = url_of(&to_store.iter().map(|relay| relay.port).collect::<Vec<_>>());
+        let url = url_of(to_store.iter().map(|relay| relay.port).collect::<Vec<_>>());
         let (program, directory) = (program.clone(), root.join(name));
         let http = Client::builder().timeout(ADMIN_TIMEOUT).build()?;
         let (process, lives) = (None, 0);

@@ -12,11 +12,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use testbed::postgres::Installed;
+use testbed::postgres::{DATABASE, Installed, USER};
 use testbed::redis::InstalledRedis;
 use testbed::relay::{self, Relay};
 use testbed::{DataDir, Preload, Program};
 use tokio::task::block_in_place;
+use tokio_postgres::config::TargetSessionAttrs;
 
 /// The names of the servers.
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -114,7 +115,7 @@ impl Site {
         for port in databases.ports() {
             to_commands.push(Relay::to(port).await?);
         }
-        let url = url_of(&to_commands.iter().map(|relay| relay.port).collect::<Vec<_>>());
+        let url = url_of(to_commands.iter().map(|relay| relay.port).collect::<Vec<_>>());
         let data = root.path().join("operator");
         let operator = Arc::new(DataDir::beside(&installation.program, &data, &url));
         block_in_place(|| {
@@ -149,6 +150,16 @@ impl Site {
             tokio::time::sleep(START_AGAIN_AFTER).await;
         }
         self.try_to_start(number)
+    }
+
+    /// How the operator's hosts are reached without a command.
+    pub fn hosts(&self) -> tokio_postgres::Config {
+        let mut config = tokio_postgres::Config::new();
+        config.user(USER).dbname(DATABASE).target_session_attrs(TargetSessionAttrs::ReadWrite);
+        for relay in &self.to_commands {
+            config.host("127.0.0.1").port(relay.port);
+        }
+        config
     }
 
     /// The server of this number.

@@ -22,14 +22,14 @@ pub async fn run(
 ) -> anyhow::Result<()> {
     let cluster = Cluster::create(installed)?;
     let Pair { primary: old, standby: new, link: _link } = cluster.pair().await?;
-    let url = url_of(&[old.port, new.port]);
+    let url = url_of([old.port, new.port]);
     let store = StoreUnderTest::create(program, &url, ORDERS).await?;
     let key = store.key("clients").await?;
     // One server stays with the old primary for as long as it can; the other is cut off it
     // at the promotion, and cancels on the new one.
     let stays = store.replica("stays", &url, &[]).await?;
     let relay = Relay::to(old.port).await?;
-    let moves = store.replica("moves", &url_of(&[new.port, relay.port]), &[]).await?;
+    let moves = store.replica("moves", &url_of([new.port, relay.port]), &[]).await?;
     for replica in [&stays, &moves] {
         replica.ready(Duration::from_secs(5)).await?;
     }

@@ -60,7 +60,7 @@ impl OnPair {
     ) -> anyhow::Result<OnPair> {
         let cluster = Cluster::create(installed)?;
         let pair = cluster.pair().await?;
-        let url = url_of(&[pair.primary.port, pair.standby.port]);
+        let url = url_of([pair.primary.port, pair.standby.port]);
         let store = StoreUnderTest::create(program, &url, orders).await?;
         let key = store.key("clients").await?;
         Ok(OnPair { cluster, pair, store, key })

@@ -25,7 +25,7 @@ pub async fn run(
     let cluster = Cluster::create(installed)?;
     let Pair { primary, standby, link: _link } = cluster.pair().await?;
     let ports = [primary.port, standby.port];
-    let store = StoreUnderTest::create(program, &url_of(&ports), 10).await?;
+    let store = StoreUnderTest::create(program, &url_of(ports), 10).await?;
     primary.signal_all(Signal::STOP)?;
     standby.promote().await?;
     let began = Instant::now();
