@@ -128,7 +128,7 @@ pub fn url_of(ports: impl AsRef<[u16]>) -> String {
 }
 
 /// What the connections are for that each server has to the primary.
-pub const ROLES: [&str; 4] = ["writer", "checker", "reader", "background"];
+pub const ROLES: [&str; 4] = ["writer", "checker", "reader", "heartbeat"];
 
 /// The connections that as many servers have to this primary, by what each is for, if for so
 /// long they are not four each.

@@ -43,7 +43,6 @@ const CHECK: &str =
 const LATE_CHECK: &str =
     "SELECT version,id::text,orders,keys FROM changes ORDER BY 1 DESC LIMIT 1 OFFSET 1";
 
-
 /// For how long the rule may not be broken.
 const LONGEST: Duration = Duration::from_secs(300);
 
@@ -85,9 +84,7 @@ impl Control {
                 Disabled { networks: Networks { limits, ..Networks::default() }, ..whole }
             }
             // In the poll for changes of keys, there is none after the first.
-            Control::KeyCache => {
-                rewritten(&[("keys,\n           EXISTS", "0*orders+1,EXISTS")])
-            }
+            Control::KeyCache => rewritten(&[("keys,\n           EXISTS", "0*orders+1,EXISTS")]),
         }
     }
 
