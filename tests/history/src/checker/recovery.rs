@@ -64,7 +64,10 @@ impl Recovery {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
-        findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
+        // Once all lists agreed, it was ready in time.
+        if !self.agreed {
+            findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
+        }
         self.services.retain(|one| one.server != server);
         self.ready.insert(server, at);
     }
