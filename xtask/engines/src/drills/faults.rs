@@ -173,8 +173,8 @@ enum Layer {
     Other,
 }
 
-/// Of this many draws one has two faults.
-const DRAWS_PER_PAIR: u8 = 3;
+/// Of this many draws of faults that can come with another, one has two.
+const DRAWS_PER_PAIR: u8 = 2;
 
 /// Draws faults by a seed: all kinds, each as often as its weight says, in a random order,
 /// again and again.

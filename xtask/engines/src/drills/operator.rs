@@ -14,7 +14,7 @@ use tokio::io::AsyncWriteExt;
 use tokio_postgres::NoTls;
 
 /// So many orders are imported when fewer are left.
-const IMPORTED: usize = 300;
+const IMPORTED: usize = 500;
 
 /// The account of the clients' keys, without a practical limit.
 pub const ACCOUNT: &str = "clients";
@@ -32,8 +32,9 @@ const RESTS: Duration = Duration::from_millis(250);
 /// those of other orders.
 const HELD: RangeInclusive<usize> = 400_001..=406_000;
 
-/// For how long it is open, and how long it is until the next.
-const HELD_MS: Range<u64> = 2_000..8_000;
+/// For how long it is open, and how long it is until the next: other imports wait for it.
+const HELD_MS: Range<u64> = 1_000..5_000;
+const HELD_AFTER_MS: Range<u64> = 6_000..18_000;
 
 /// How long the connection that holds it may take to begin.
 const HOLD_TIMEOUT: Duration = Duration::from_secs(2);
@@ -78,16 +79,16 @@ impl Operator {
     /// list may ever show one of its orders.
     pub async fn hold_imports(self, hosts: tokio_postgres::Config) {
         let Operator { workload, data, mut random, .. } = self;
-        let mut pause = || Instant::now() + Duration::from_millis(random.u64(HELD_MS));
+        let mut pause = |ms| Instant::now() + Duration::from_millis(random.u64(ms));
         while !workload.pool.is_over() {
-            workload.pool.sleep_until(pause()).await;
+            workload.pool.sleep_until(pause(HELD_AFTER_MS)).await;
             let op = workload.journal.asks(
                 "long-import",
                 None,
                 None,
                 Request::Import(*HELD.start(), *HELD.end()),
             );
-            let why = match held(&hosts, &data, workload.pool.sleep_until(pause())).await {
+            let why = match held(&hosts, &data, workload.pool.sleep_until(pause(HELD_MS))).await {
                 Ok(()) => "killed".to_string(),
                 Err(error) => format!("{error:#}"),
             };
