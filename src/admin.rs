@@ -10,10 +10,10 @@ mod prometheus;
 
 pub use connection_facts::{ConnectionFacts, Figure};
 
+use crate::blocking::run_with;
 use crate::config::{AdminListen, ListenError};
 use crate::context::ServerContext;
 use crate::log::{ErrorChain, LogBuffer};
-use crate::store_check::StoreCheck;
 use dropshot::{
     Body, ConfigDropshot, ErrorStatusCode, HandlerTaskMode, HttpError, HttpResponseOk, HttpServer,
     RequestContext, ServerBuilder,
@@ -29,6 +29,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::sync::Mutex;
 
 /// A store that takes longer is not ready.
 const STORE_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -54,8 +55,8 @@ pub trait AdminApi {
     ///
     /// 503 while the server stops, while its store cannot be read or written, and while
     /// requests are refused because they cannot be counted. If they are counted without the
-    /// other servers, the body says why. A damaged store is named, and is 503 only if the
-    /// operator chose so.
+    /// other servers, the body says why. So does it of a damaged store, which is 503 unless the
+    /// operator has it served all the same.
     #[endpoint { method = GET, path = "/readyz" }]
     async fn readyz(
         context: RequestContext<Self::Context>,
@@ -97,26 +98,24 @@ pub struct AdminContext {
     orders: OrdersGauge,
     metrics: Registries,
     is_stopping: AtomicBool,
-    store_check: StoreCheck,
-    refuses_damaged: bool,
+    /// Held while the store is checked, and while metrics are encoded: of each there is one
+    /// at a time.
+    checking: Arc<Mutex<()>>,
+    encoding: Arc<Mutex<()>>,
 }
 
 impl AdminContext {
-    /// The state of a server that listens; without a log buffer nothing is logged. With
-    /// `refuses_damaged` a damaged store is not ready.
+    /// The state of a server that listens; without a log buffer nothing is logged.
     pub fn new(
         server: Arc<ServerContext>,
         log_buffer: Option<Arc<LogBuffer>>,
-        store_check: StoreCheck,
-        refuses_damaged: bool,
         connections: ConnectionFacts,
     ) -> AdminContext {
         let orders = OrdersGauge::new(Arc::clone(&server.store));
         let log_buffer = log_buffer.as_deref();
-        let metrics =
-            Registries::new(&server, orders.clone(), &store_check, log_buffer, connections);
-        let is_stopping = AtomicBool::new(false);
-        AdminContext { server, orders, metrics, is_stopping, store_check, refuses_damaged }
+        let metrics = Registries::new(&server, orders.clone(), log_buffer, connections);
+        let (is_stopping, checking, encoding) = Default::default();
+        AdminContext { server, orders, metrics, is_stopping, checking, encoding }
     }
 
     /// From now on the server is not ready.
@@ -129,14 +128,14 @@ impl AdminContext {
         if self.is_stopping.load(Ordering::Relaxed) {
             return Err("the server is stopping".to_string());
         }
-        if let Some(damage) = self.store_check.damage().filter(|_| self.refuses_damaged) {
+        if let Some(damage) = self.server.store_check.refuses() {
             return Err(format!("the store is damaged: {damage}"));
         }
         if let Some(reason) = self.server.limits.unavailable_because() {
             return Err(format!("requests cannot be counted: {reason}"));
         }
         let server = Arc::clone(&self.server);
-        let check = tokio::task::spawn_blocking(move || {
+        let check = move || {
             let reason = |error: &dyn std::error::Error| ErrorChain(error).to_string();
             server.store.check_ready().map_err(|error| reason(&error))?;
             let stored = server.store.poll_versions().map_err(|error| reason(&error))?;
@@ -145,8 +144,12 @@ impl AdminContext {
                 return Err("the list is being read again".to_string());
             }
             server.orders.check_writes().map_err(|error| reason(&error))
-        });
-        match tokio::time::timeout(STORE_CHECK_TIMEOUT, check).await {
+        };
+        let checked = async {
+            let checking = Arc::clone(&self.checking).lock_owned().await;
+            run_with(checking, check).await
+        };
+        match tokio::time::timeout(STORE_CHECK_TIMEOUT, checked).await {
             Ok(Ok(Ok(()))) if self.server.keys.is_current() => Ok(()),
             Ok(Ok(Ok(()))) => Err("keys cannot be checked".to_string()),
             Ok(Ok(Err(reason))) => Err(reason),
@@ -172,8 +175,9 @@ impl AdminApi for Handlers {
     ) -> Result<HttpResponseOk<State>, HttpError> {
         match context.context().readiness().await {
             Ok(()) => {
-                let damaged = context.context().store_check.damage().map(str::to_string);
-                let counts_alone = context.context().server.limits.alone_because();
+                let server = &context.context().server;
+                let damaged = server.store_check.damage().map(str::to_string);
+                let counts_alone = server.limits.alone_because();
                 Ok(HttpResponseOk(State { state: "ready", damaged, counts_alone }))
             }
             Err(reason) => Err(HttpError {
@@ -205,7 +209,8 @@ impl AdminApi for Handlers {
         let admin = Arc::clone(context.context());
         admin.orders.refresh(ORDER_COUNT_TIMEOUT).await;
         // It counts open files and connections.
-        let text = tokio::task::spawn_blocking(move || admin.metrics.encode())
+        let encoding = Arc::clone(&admin.encoding).lock_owned().await;
+        let text = run_with(encoding, move || admin.metrics.encode())
             .await
             .map_err(|error| HttpError::for_internal_error(error.to_string()))?
             .map_err(|error| HttpError::for_internal_error(error.to_string()))?;

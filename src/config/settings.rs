@@ -98,18 +98,20 @@ pub struct ServerConfig {
         default_value = "60s"
     )]
     pub stalled_after: Duration,
-    /// Answer 503 at /readyz when the check after the start finds the store damaged
+    /// Serve a store that was found damaged, in an emergency
+    ///
+    /// Lists may lack orders. Otherwise its requests and /readyz are answered with 503.
     #[arg(
         long,
         value_name = "BOOL",
-        env = "STORE_ORDERS_REFUSE_DAMAGED",
+        env = "STORE_ORDERS_SERVE_DAMAGED",
         action = ArgAction::Set,
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "true",
         default_value = "false"
     )]
-    pub refuse_damaged: bool,
+    pub serve_damaged: bool,
     /// MiB of memory that outdated lists may hold while clients read them slowly
     ///
     /// Beyond it, the oldest list of the account that holds most is cut off.

@@ -2,11 +2,12 @@
 
 use super::{MANY_ORDERS, data_with, rest_of_list, slow_reader};
 use crate::limits::unavailable::Unreachable;
+use futures::future::join_all;
 use std::net::TcpListener;
 use std::time::Duration;
 use store_orders::config::AdminListen;
 use store_orders_api::plans::Plan;
-use testbed::in_process::{CapturedLog, Fault, TestServer, TestSetup};
+use testbed::in_process::{Fault, TestServer, TestSetup};
 use testbed::{CliSandbox, ServerProcess, wait_until};
 
 /// The status and the body of what the admin listener answers.
@@ -154,35 +155,20 @@ async fn its_requests_are_not_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_store_is_named_and_refused_if_the_operator_chose_so() {
-    for (damages, refuses, status) in [(false, true, 200), (true, false, 200), (true, true, 503)] {
-        let log = CapturedLog::new();
-        let mut setup = setup().with_log(&log);
-        setup.config.refuse_damaged = refuses;
-        setup.pending(1..=3);
-        if damages {
-            let spoil = "PRAGMA ignore_check_constraints = ON; UPDATE orders SET quantity = 0";
-            let store = rusqlite::Connection::open(setup.store.path()).unwrap();
-            store.execute_batch(spoil).unwrap();
-        }
-        let server = setup.serve().await;
-        let origin = admin_origin(&server);
-        let (level, event) =
-            if damages { ("ERROR", "is damaged") } else { ("INFO", "no damage found") };
-        let logged = || async {
-            let lines = log.lines(level);
-            lines.iter().any(|line| line["msg"].as_str().unwrap().contains(event))
-        };
-        wait_until("the check ends", logged).await;
-        let gauge = format!("store_orders_store_damaged {}\n", i32::from(damages));
-        let shown = || async { ask(&origin, "/metrics").await.1.contains(&gauge) };
-        wait_until("the metrics have it", shown).await;
-        let answered = || async {
-            let (found, body) = ask(&origin, "/readyz").await;
-            found == status && body.contains("CHECK constraint failed in orders") == damages
-        };
-        wait_until("it is ready or not", answered).await;
+async fn a_store_that_hangs_is_asked_once_however_often_readiness_is() {
+    let mut setup = setup();
+    let faulty = setup.add_faulty_store();
+    let server = setup.serve().await;
+    let origin = admin_origin(&server);
+    faulty.set(Fault::Silent);
+    let probes = join_all((0..5).map(|_| ask(&origin, "/readyz"))).await;
+    let checks = faulty.readiness_checks();
+    faulty.set(Fault::None);
+    for (status, body) in probes {
+        assert!(status == 503 && body.contains("the store does not answer"), "{body}");
     }
+    assert_eq!(checks, 1);
+    wait_until("it is ready again", || async { ask(&origin, "/readyz").await.0 == 200 }).await;
 }
 
 #[tokio::test]

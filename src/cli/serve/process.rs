@@ -6,6 +6,7 @@ use super::served_limits::{CountsPlace, ServedLimits};
 use super::served_store::ServedStore;
 use super::signals::{HangUp, Signals};
 use super::systemd;
+use crate::blocking::run_with;
 use crate::clock::SystemClock;
 use crate::config::ServerConfig;
 use crate::log::{ErrorChain, LogBuffer};
@@ -104,7 +105,7 @@ impl Process {
             let stopping = async {
                 server.stop().await;
                 // A panic in it was logged by the hook.
-                let _ = tokio::task::spawn_blocking(move || self.finish(deadline)).await;
+                let _ = run_with((), move || self.finish(deadline)).await;
             };
             tokio::select! {
                 () = stopping => Ok(()),
@@ -182,7 +183,7 @@ fn reload(server: &Server, log: &Logger) {
         return;
     };
     let (certificate, log) = (Arc::clone(certificate), log.clone());
-    tokio::task::spawn_blocking(move || certificate.reload(&log));
+    run_with((), move || certificate.reload(&log));
 }
 
 /// From now on every file of this process is created for its owner alone.
