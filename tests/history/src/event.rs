@@ -52,7 +52,7 @@ pub enum What {
         /// Which.
         server: String,
     },
-    /// The lists of all servers, while nobody changes an order.
+    /// The lists of all servers, while no client changes an order.
     Compared {
         /// The digest of each body, by server.
         digests: BTreeMap<String, String>,

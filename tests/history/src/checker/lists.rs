@@ -18,7 +18,7 @@ impl Orders {
         findings: &mut Findings,
     ) {
         for id in ids.missing_from(&self.known) {
-            let text = format!("a list shows order {id}, which nobody imported");
+            let text = format!("a list shows order {id}, which was never imported");
             findings.add(Violation::new(Rule::ImpossibleAnswer, text, &[list]));
         }
         self.resolve(list.begun, &ids, faults, findings);

@@ -12,7 +12,7 @@ impl Orders {
         let FinalTable { pending, shipped, cancelled } = table;
         for ids in [pending, shipped, cancelled] {
             for id in ids.missing_from(&self.known) {
-                impossible(findings, format!("order {id}, which nobody imported"), None);
+                impossible(findings, format!("order {id}, which was never imported"), None);
             }
         }
         for id in self.known.iter() {

@@ -129,7 +129,7 @@ impl Operator {
         }
         let data = Arc::clone(&self.data);
         let issued = blocking(move || data.issue_another_key(ACCOUNT)).await;
-        // A command that failed may have issued one, which nobody knows.
+        // A command that failed may have issued one, which is unknown here.
         let Ok(Key { id, text }) = issued else { return Ok(()) };
         let (key, account) = (id.clone(), ACCOUNT.to_string());
         self.workload.journal.note(What::Key { key, account, per_minute: u32::MAX, per_day: None });

@@ -54,7 +54,7 @@ impl Pool {
         self.next.fetch_update(Ordering::SeqCst, Ordering::SeqCst, is_there).ok()
     }
 
-    /// How many orders nobody has tried to cancel.
+    /// How many orders no client has tried to cancel.
     pub fn left(&self) -> usize {
         (self.last.load(Ordering::SeqCst) + 1).saturating_sub(self.next.load(Ordering::SeqCst))
     }
@@ -97,7 +97,7 @@ impl Pool {
         }
     }
 
-    /// Waits until nobody rests.
+    /// Waits until no rest is held.
     pub async fn turn(&self) -> RwLockReadGuard<'_, ()> {
         self.turns.read().await
     }

@@ -235,7 +235,7 @@ async fn probe(
     }
 }
 
-/// Compares the lists of all servers while nobody changes an order, until they agree.
+/// Compares the lists of all servers while no client changes an order, until they agree.
 async fn compare(servers: &[Server], workload: &Workload) {
     let journal = &workload.journal;
     let _resting = workload.pool.rest().await;

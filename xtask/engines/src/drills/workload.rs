@@ -63,7 +63,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Nobody works yet.
+    /// No client works yet.
     pub fn new(
         journal: Arc<Journal>,
         servers: Vec<(&'static str, String)>,
