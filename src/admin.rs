@@ -24,8 +24,7 @@ use orders_gauge::OrdersGauge;
 use prometheus::Registries;
 use schemars::JsonSchema;
 use serde::Serialize;
-use slog::{Logger, info, warn};
-use std::net::SocketAddr;
+use slog::{Logger, info};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -233,35 +232,13 @@ pub enum AdminError {
     Listen(#[from] ListenError),
 }
 
-/// Opens the listener, if the settings ask for one. If the default address is
-/// taken the server goes without: nobody chose it.
+/// Opens the listener, if the settings ask for one.
 pub fn listen(
-    wanted: AdminListen,
+    wanted: &AdminListen,
     context: &Arc<AdminContext>,
     log: &Logger,
 ) -> Result<Option<HttpServer<Arc<AdminContext>>>, AdminError> {
-    let address = match wanted {
-        AdminListen::Off => return Ok(None),
-        AdminListen::IfFree(address) | AdminListen::At(address) => address,
-    };
-    match listen_at(address, Arc::clone(context), log) {
-        Ok(listener) => {
-            info!(log, "admin listener opened"; "address" => %listener.local_addr());
-            Ok(Some(listener))
-        }
-        Err(error @ AdminError::Listen(_)) if matches!(wanted, AdminListen::IfFree(_)) => {
-            warn!(log, "admin listener not opened"; "error" => %ErrorChain(&error));
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
-}
-
-fn listen_at(
-    address: SocketAddr,
-    context: Arc<AdminContext>,
-    log: &Logger,
-) -> Result<HttpServer<Arc<AdminContext>>, AdminError> {
+    let Some(address) = wanted.resolve()? else { return Ok(None) };
     let api = admin_api_mod::api_description::<Handlers>()
         .map_err(|error| AdminError::Trait(error.to_string()))?;
     let config = ConfigDropshot {
@@ -269,8 +246,10 @@ fn listen_at(
         default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,
         ..ConfigDropshot::default()
     };
-    ServerBuilder::new(api, context, crate::log::for_dropshot(log))
+    let listener = ServerBuilder::new(api, Arc::clone(context), crate::log::for_dropshot(log))
         .config(config)
         .start()
-        .map_err(|error| ListenError::new(address, "--admin-listen", &error).into())
+        .map_err(|error| ListenError::new(address, "--admin-listen", &error))?;
+    info!(log, "admin listener opened"; "address" => %listener.local_addr());
+    Ok(Some(listener))
 }

@@ -21,11 +21,14 @@ mod url_parts;
 pub use default_file::default_file;
 pub use document_settings::{BaseUrl, DocumentSettings};
 pub use effective::{EffectiveSettings, Origin, Setting};
-pub use file::{ConfigFile, check_environment, why_invalid};
+pub use file::{ConfigFile, check_environment, unknown_variables, why_invalid};
 pub use invalid::InvalidSettings;
-pub use listen::{AdminListen, ListenError, listen_address};
+pub use listen::{AdminListen, ListenAddress, ListenError};
 pub use passwords::without_passwords;
 pub use postgres_url::{InvalidUrl, PostgresTls, PostgresUrl, TlsMode};
 pub use redis_url::{InvalidRedisUrl, RedisNode, RedisPlace, RedisTls, RedisUrl};
-pub use settings::{LimitsLost, LogLevel, ServerConfig, all_settings, duration, may_hold_password};
+pub use settings::{
+    LimitsLost, LogLevel, ServerConfig, all_settings, duration_within, may_hold_password,
+};
 pub use store_settings::{LimitsPlace, StoreLocation, StoreSettings, path_parser};
+pub use url_parts::read_password;

@@ -3,6 +3,7 @@
 mod listener;
 mod tls;
 
+pub use listener::open_connections;
 pub use tls::{ReloadableCertificate, TlsError, TlsFiles};
 
 use crate::admin::{self, AdminContext, AdminError, ConnectionFacts, Figure};
@@ -111,8 +112,9 @@ impl Server {
         let proxies = TrustedProxies::new(config.trusted_proxies.clone());
         let api = Middleware::new(router, docs, proxies).into_api()?;
         let tls = certificate.as_ref().map(ReloadableCertificate::server_config).transpose()?;
+        let address = config.listen.resolve("--listen")?;
         let dropshot = ConfigDropshot {
-            bind_address: config.listen,
+            bind_address: address,
             // The writer, not the handler, owns a cancellation, so a handler may
             // be dropped; it saves a task for each request.
             default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,
@@ -122,7 +124,7 @@ impl Server {
             .config(dropshot)
             .tls(tls.map(ConfigTls::Dynamic))
             .start()
-            .map_err(|error| ListenError::new(config.listen, "--listen", &error))?;
+            .map_err(|error| ListenError::new(address, "--listen", &error))?;
         // Before more files and sockets are opened.
         let socket = ListeningSocket::prepared(http.local_addr(), config.stalled_after, &log);
         let key_refresh = context.keys.keep_current(&log).map_err(StartError::Threads)?;
@@ -130,7 +132,7 @@ impl Server {
         let background = reloads.map(tokio::spawn).collect();
         let connections = connection_facts(http.local_addr(), certificate.as_ref());
         let admin_context = Arc::new(AdminContext::new(context, log_buffer, connections));
-        let admin = admin::listen(config.admin_listen, &admin_context, &log)?;
+        let admin = admin::listen(&config.admin_listen, &admin_context, &log)?;
         let drain_timeout = config.drain_timeout();
         let server = Server {
             http,
@@ -203,7 +205,6 @@ impl Server {
         for task in self.background {
             task.abort();
         }
-        info!(self.log, "stopped");
     }
 }
 

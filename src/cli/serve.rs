@@ -1,6 +1,7 @@
 //! `serve`: the server on the operator's store.
 
 mod error;
+mod preflight;
 mod process;
 mod served_limits;
 mod served_store;
@@ -8,16 +9,17 @@ mod signals;
 mod systemd;
 
 pub use error::ServeError;
+pub use preflight::check_settings;
 pub use process::run;
 pub use served_limits::CountsPlace;
 pub use served_store::ServedStore;
 pub use signals::{HangUp, Signals, StopSignal};
 
-use crate::config::{EffectiveSettings, ServerConfig, StoreLocation};
+use crate::config::{ServerConfig, StoreLocation, unknown_variables};
 use crate::server::Server;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::{ServerLock, SqliteStore};
-use slog::Logger;
+use slog::{Logger, warn};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -30,7 +32,6 @@ pub fn serve(
     location: &StoreLocation,
     counts: CountsPlace,
     config: &ServerConfig,
-    effective: &EffectiveSettings,
 ) -> Result<(), ServeError> {
     let directory = match (location, &counts) {
         (StoreLocation::Directory(directory), _) => Some(directory),
@@ -38,21 +39,22 @@ pub fn serve(
         (StoreLocation::Postgres(_), CountsPlace::Redis(_)) => None,
     };
     let mut lock = directory.map(|directory| ServerLock::take(directory)).transpose()?;
-    let mut config = config.clone();
-    if effective.is_default("admin_listen") {
-        config.admin_listen = config.admin_listen.if_free();
-    }
     let confirms = config.confirm_lists;
-    let open = |runtime: &Handle, log: &Logger| match location {
-        StoreLocation::Directory(directory) => {
-            Ok(ServedStore::Sqlite(Arc::new(SqliteStore::open(directory)?)))
+    let open = |runtime: &Handle, log: &Logger| {
+        if let Some(variables) = unknown_variables() {
+            warn!(log, "unknown settings in the environment ignored"; "variables" => variables);
         }
-        StoreLocation::Postgres(url) => {
-            let store = PostgresStore::open(runtime, (**url).clone(), confirms, log.clone())?;
-            Ok(ServedStore::Postgres(Arc::new(store)))
+        match location {
+            StoreLocation::Directory(directory) => {
+                Ok(ServedStore::Sqlite(Arc::new(SqliteStore::open(directory)?)))
+            }
+            StoreLocation::Postgres(url) => {
+                let store = PostgresStore::open(runtime, (**url).clone(), confirms, log.clone())?;
+                Ok(ServedStore::Postgres(Arc::new(store)))
+            }
         }
     };
-    run(open, counts, config, HangUp::Reloads, |server| {
+    run(open, counts, config.clone(), HangUp::Reloads, |server| {
         if let Some(lock) = &mut lock {
             lock.record_address(server.address())?;
         }

@@ -2,12 +2,11 @@
 
 use super::passwords::without_passwords;
 use super::settings::{all_settings, is_list, json_value};
-use super::{AdminListen, ConfigFile, InvalidSettings, LimitsPlace, PostgresUrl, ServerConfig};
+use super::{ConfigFile, InvalidSettings, LimitsPlace, PostgresUrl, ServerConfig};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
 use serde::Serialize;
 use std::fmt;
-use std::net::SocketAddr;
 
 /// The settings of a command, in the order of their declaration.
 #[derive(Debug)]
@@ -76,7 +75,7 @@ impl EffectiveSettings {
     }
 
     /// Whether the setting has its default value.
-    pub fn is_default(&self, key: &str) -> bool {
+    fn is_default(&self, key: &str) -> bool {
         self.0.iter().any(|setting| setting.key == key && setting.origin == Origin::Default)
     }
 
@@ -86,18 +85,13 @@ impl EffectiveSettings {
         found.map(|setting| &setting.value).filter(|value| !value.is_null())
     }
 
-    /// Refuses settings that are valid one by one, but not together.
+    /// What is wrong with settings that are valid one by one, but not together.
     pub fn check(&self, config: &ServerConfig) -> Result<(), InvalidSettings> {
         let in_postgres = self.value_of("store").is_some();
         let limits = self.value_of("limits").and_then(|value| value.as_str());
-        let problem = match (&config.tls_cert, &config.tls_key, config.admin_listen) {
-            (Some(_), None, _) => Some(("tls_cert", "a certificate needs its tls_key")),
-            (None, Some(_), _) => Some(("tls_key", "a key needs its tls_cert")),
-            (_, _, AdminListen::At(admin))
-                if conflict(admin, config.listen) && !self.is_default("admin_listen") =>
-            {
-                Some(("admin_listen", "the same address as listen; choose another port"))
-            }
+        let problem = match (&config.tls_cert, &config.tls_key) {
+            (Some(_), None) => Some(("tls_cert", "a certificate needs its tls_key")),
+            (None, Some(_)) => Some(("tls_key", "a key needs its tls_cert")),
             _ if in_postgres && limits.is_none() => Some((
                 "limits",
                 "name the Redis in which replicas that share a store count requests together; \
@@ -110,25 +104,21 @@ impl EffectiveSettings {
             )),
             _ => None,
         };
-        let problem = problem.map(|(key, why)| format!("{}: {why}", self.location_of(key)));
-        InvalidSettings::check(problem.into_iter().collect())
+        InvalidSettings::check(
+            problem.map(|(key, why)| self.problem(key, why)).into_iter().collect(),
+        )
     }
 
-    /// Where to correct a setting.
-    fn location_of(&self, key: &str) -> String {
-        match self.0.iter().find(|setting| setting.key == key).map(|setting| &setting.origin) {
-            Some(Origin::Flag(flag)) => format!("--{flag}"),
-            Some(Origin::Environment(variable)) => variable.clone(),
-            Some(Origin::File(line)) => format!("{line}: {key}"),
-            Some(Origin::Default) | None => key.to_string(),
+    /// A problem with a setting, after where the setting came from.
+    pub fn problem(&self, key: &str, why: impl fmt::Display) -> String {
+        let origin = self.0.iter().find(|setting| setting.key == key).map(|found| &found.origin);
+        match origin {
+            Some(Origin::Flag(flag)) => format!("--{flag}: {why}"),
+            Some(Origin::Environment(variable)) => format!("{variable}: {why}"),
+            Some(Origin::File(line)) => format!("{line}: {key}: {why}"),
+            Some(Origin::Default) | None => format!("{key}: {why}"),
         }
     }
-}
-
-/// Whether two listeners cannot both have these addresses.
-fn conflict(one: SocketAddr, other: SocketAddr) -> bool {
-    let unspecified = one.ip().is_unspecified() || other.ip().is_unspecified();
-    one.port() != 0 && one.port() == other.port() && (unspecified || one.ip() == other.ip())
 }
 
 impl Setting {

@@ -1,7 +1,8 @@
-//! What the URLs of PostgreSQL and Redis have in common: how their parts are read and shown.
+//! What the URLs of PostgreSQL and Redis have in common: how their parts and
+//! passwords are read and shown.
 
 use std::fmt::{self, Display};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A part with its percent-encoding undone.
 pub fn decoded(text: &str) -> String {
@@ -37,4 +38,10 @@ pub fn write_parameters<T: Display>(
 /// A file as a parameter's value.
 pub fn file_text(file: Option<&PathBuf>) -> Option<String> {
     file.map(|file| file.display().to_string())
+}
+
+/// The password in a file, which may end with a line break. Blocks.
+pub fn read_password(file: &Path) -> std::io::Result<String> {
+    let text = std::fs::read_to_string(file)?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_string())
 }

@@ -112,35 +112,24 @@ fn a_chosen_port_that_is_taken_is_an_error() {
     assert!(error.ends_with("--admin-listen"), "{error}");
 }
 
-/// The address, if it becomes free within some time.
-async fn bound_by_us(address: &str) -> Option<TcpListener> {
-    for _ in 0..300 {
-        match TcpListener::bind(address) {
-            Ok(taken) => return Some(taken),
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-        }
-    }
-    None
+/// `health` would ask the program that has it.
+#[test]
+fn the_default_port_that_is_taken_is_an_error_too() {
+    // Where this fails, another program has the port.
+    let _taken = TcpListener::bind("127.0.0.1:8081");
+    let error = CliSandbox::new().run(&["serve", "--listen", "127.0.0.1:0"]).failed_server();
+    assert!(error.starts_with("cannot listen on 127.0.0.1:8081: another program"), "{error}");
+    assert!(error.ends_with("--admin-listen"), "{error}");
 }
 
-#[tokio::test]
-async fn the_default_port_may_be_taken() {
-    // By this test; or by a server of another test, which is waited for; or by a
-    // program that has nothing to do with us and stays.
-    let _taken = bound_by_us("127.0.0.1:8081").await;
+#[test]
+fn a_demo_takes_a_free_port_unless_one_is_chosen() {
+    // As above.
+    let _taken = TcpListener::bind("127.0.0.1:8080");
     let sandbox = CliSandbox::new();
-    let mut serve = sandbox.command(&["serve", "--listen", "127.0.0.1:0"]);
-    let server = ServerProcess::start(&mut serve, &sandbox.path("log")).unwrap();
-    assert_eq!(server.printed().len(), 1, "{:?}", server.printed());
-    wait_until("a warning", || async {
-        let log = server.log();
-        log.lines().any(|line| line.contains("\"WARN\"") && line.contains("127.0.0.1:8081"))
-    })
-    .await;
-
-    // But chosen, the same port is like any other.
-    let chosen = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:8081"];
-    assert_eq!(CliSandbox::new().run(&chosen).status, 1);
+    let demo = ServerProcess::start(&mut sandbox.command(&["demo"]), &sandbox.path("log")).unwrap();
+    let address = demo.address().unwrap();
+    assert!(address.ip().is_loopback() && address.port() != 8080, "{address}");
 }
 
 #[tokio::test]
