@@ -38,7 +38,7 @@ Examples:
   cargo xtask engines drills --seed 7        faults drawn by a seed, for a minute
   cargo xtask engines drills --for 10m --fault promote-paused
   cargo xtask engines judge history.jsonl    what a kept history breaks
-  cargo xtask engines controls               what lacks a care must be noticed
+  cargo xtask engines controls               damaged set-ups must be noticed
 
 Exit status: 0 everything held, 1 something did not, 2 a case could not run, 3 the machine
 stood still for too long for the run to prove anything"
@@ -65,7 +65,7 @@ enum Command {
         #[arg(value_name = "FILE")]
         history: PathBuf,
     },
-    /// Stores and networks that lack a care: the rules of the drills must notice
+    /// Damaged stores and networks: the rules of the drills must notice
     Controls(CasesArgs<Control>),
 }
 
