@@ -34,7 +34,6 @@ use crate::store::StoreError;
 use clap::{Arg, CommandFactory, Parser, Subcommand};
 use options::Options;
 use printer::Printer;
-use serve::CountsPlace;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -211,12 +210,7 @@ impl Cli {
         let printer = &mut Printer::new(&mut *out, options.json);
         match &self.command {
             Command::Serve(settings) => {
-                let store = &options.store;
-                let counts = match store.limits_redis()? {
-                    Some(url) => CountsPlace::Redis(url),
-                    None => CountsPlace::Directory(store.data_dir.clone()),
-                };
-                Ok(serve::serve(&store.location()?, counts, settings, effective)?)
+                Ok(serve::serve(&options.store.location()?, settings, effective)?)
             }
             Command::Demo(args) => Ok(demo::demo(args, out)?),
             Command::Orders(command) => command.run(options, printer),

@@ -9,7 +9,6 @@ mod systemd;
 
 pub use error::ServeError;
 pub use process::run;
-pub use served_limits::CountsPlace;
 pub use served_store::ServedStore;
 pub use signals::{HangUp, Signals, StopSignal};
 
@@ -24,20 +23,16 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-/// Serves this store until a signal stops it. The data directory is locked if it holds the
-/// store or this server's counts of requests; otherwise there is none.
+/// Serves this store until a signal stops it. The data directory, if there is one, is locked.
 pub fn serve(
     location: &StoreLocation,
-    counts: CountsPlace,
     config: &ServerConfig,
     effective: &EffectiveSettings,
 ) -> Result<(), ServeError> {
-    let directory = match (location, &counts) {
-        (StoreLocation::Directory(directory), _) => Some(directory),
-        (StoreLocation::Postgres(_), CountsPlace::Directory(directory)) => Some(directory),
-        (StoreLocation::Postgres(_), CountsPlace::Redis(_)) => None,
+    let mut lock = match location {
+        StoreLocation::Directory(directory) => Some(ServerLock::take(directory)?),
+        StoreLocation::Postgres(_) => None,
     };
-    let mut lock = directory.map(|directory| ServerLock::take(directory)).transpose()?;
     let mut config = config.clone();
     if effective.is_default("admin_listen") {
         config.admin_listen = config.admin_listen.if_free();
@@ -52,7 +47,7 @@ pub fn serve(
             Ok(ServedStore::Postgres(Arc::new(store)))
         }
     };
-    run(open, counts, config, HangUp::Reloads, |server| {
+    run(open, config, HangUp::Reloads, |server| {
         if let Some(lock) = &mut lock {
             lock.record_address(server.address())?;
         }

@@ -1,4 +1,4 @@
-//! What the URLs of PostgreSQL and Redis have in common: how their parts are read and shown.
+//! How the parts of the URL of a store are read and shown.
 
 use std::fmt::{self, Display};
 use std::path::PathBuf;

@@ -3,12 +3,14 @@
 //! | File | Its job |
 //! |---|---|
 //! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
-//! | `sessions`, `session` | four connections to one server; the next ones when it is lost |
+//! | `sessions`, `session` | five connections to one server; the next ones when it is lost |
 //! | `connecting`, `link`, `tls` | a connection to the primary |
 //! | `statements` | the prepared statements of a session |
 //! | `batch` | a batch of cancellations |
 //! | `checks` | the check of lists |
 //! | `heartbeat`, `replica` | the commits by which a session counts; this server's row |
+//! | `limiter` | the [`Limits`](crate::limits::Limits) trait: what requests are counted by |
+//! | `limits_report` | what is counted, for the operator's commands |
 //! | `durability` | whether a failover could lose what was acknowledged |
 //! | `operator` | the [`OperatorStore`](super::OperatorStore) trait: what the operator's commands ask |
 //! | `restore` | a store from a backup of the embedded engine |
@@ -34,6 +36,8 @@ pub mod error;
 mod grants;
 mod heartbeat;
 mod identity;
+mod limiter;
+mod limits_report;
 mod link;
 mod migrating;
 pub mod operator;
@@ -51,6 +55,8 @@ mod waiting;
 pub use connecting::{ConnectError, Connection, connect};
 pub use error::PostgresError;
 pub use identity::begin_new_store;
+pub use limiter::PostgresLimits;
+pub use limits_report::PostgresLimitsReport;
 pub use migrating::{migrate, print_grants};
 pub use operator::PostgresCommands;
 pub use replicas::ReplicaRow;

@@ -4,7 +4,7 @@
 
 use super::error::{read, unreachable_because, written};
 use super::replica::Replica;
-use super::schema::require_current;
+use super::schema::{STORE, require_current};
 use super::session::{READ_LIMIT, Session};
 use super::statements::HeartbeatStatements;
 use crate::store::StoreError;
@@ -86,7 +86,7 @@ pub async fn keep_beating(session: Arc<Session>, replica: Arc<Replica>) {
             return;
         }
         if beaten.is_ok() && number % SCHEMA_EVERY == 0 {
-            let looked = require_current(&session.background.client).await;
+            let looked = require_current(&session.background.client, STORE).await;
             session.set_outdated(match looked {
                 Err(StoreError::Refused(why)) => Some(why),
                 _ => None,

@@ -17,7 +17,7 @@ use super::columns::value;
 use super::command::CommandConnection;
 use super::connecting::Connection;
 use super::error::{engine, read, waited, written};
-use super::schema::require_current;
+use super::schema::{STORE, require_current};
 use super::waiting::with_notice;
 use crate::config::PostgresUrl;
 use crate::keys::Digest;
@@ -46,7 +46,7 @@ impl PostgresCommands {
     /// called when a method has long waited to write.
     pub fn connect(url: &PostgresUrl, notice: WaitNotice) -> Result<PostgresCommands, StoreError> {
         let CommandConnection { runtime, connection } = CommandConnection::open(url)?;
-        runtime.block_on(require_current(&connection.client))?;
+        runtime.block_on(require_current(&connection.client, STORE))?;
         Ok(PostgresCommands { runtime, connection: Mutex::new(connection), notice })
     }
 

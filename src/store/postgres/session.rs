@@ -1,5 +1,5 @@
-//! A session: four connections to one server, each with a fixed role. The loss of any, an
-//! answer that is late, or a difference among them ends all four, and nothing that was
+//! A session: five connections to one server, each with a fixed role. The loss of any, an
+//! answer that is late, or a difference among them ends all five, and nothing that was
 //! answered through an ended session is applied.
 //!
 //! A primary that was replaced still answers reads. So a session counts only until a second
@@ -8,10 +8,11 @@
 
 use super::columns::value;
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
-use super::error::{PostgresError, read, unreachable_because};
-use super::schema::require_current;
+use super::error::{PostgresError, read, unreachable_because, written};
+use super::schema::{LIMITS, STORE, require_current};
 use super::statements::{BatchStatements, HeartbeatStatements};
 use crate::config::PostgresUrl;
+use crate::limits::postgres::Admission;
 use crate::log::ErrorChain;
 use crate::store::{StoreError, Versions};
 use parking_lot::Mutex;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
-use tokio_postgres::{Row, Statement};
+use tokio_postgres::{Client, Row, Statement};
 
 /// How long each attempt to connect may take, for each address.
 pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
@@ -39,7 +40,7 @@ pub const SELECT_VERSIONS: &str =
 /// What a list waits for.
 pub type CheckSender = oneshot::Sender<Result<Versions, Arc<StoreError>>>;
 
-/// Four connections to one server.
+/// Five connections to one server.
 pub struct Session {
     /// The history that it is at.
     pub history: u64,
@@ -66,6 +67,10 @@ pub struct Session {
     pub heartbeat: HeartbeatStatements,
     /// [`SELECT_VERSIONS`] on the background's connection.
     pub select_versions: Statement,
+    /// Counts requests.
+    pub limits: Connection,
+    /// Its statement.
+    pub admission: Admission,
     checks: mpsc::UnboundedSender<CheckSender>,
     /// When the last confirmed heartbeat was sent; none before the first.
     confirmed: Mutex<Option<Instant>>,
@@ -87,7 +92,7 @@ pub struct Opened {
     pub versions: Versions,
     /// When the first connection was open.
     pub at: Instant,
-    connections: [Connection; 4],
+    connections: [Connection; 5],
     url: PostgresUrl,
     target: Target,
 }
@@ -114,37 +119,63 @@ impl Opened {
     pub async fn open(url: &PostgresUrl, target: &Target) -> Result<Opened, OpenError> {
         let writer = connect_to(url, target, "store-orders writer", CONNECT_LIMIT).await?;
         let at = Instant::now();
-        let [checker, reader, background] = others(url, target).await?;
-        let connections = [writer, checker, reader, background];
-        let [first, rest @ ..] = &connections;
-        if rest.iter().any(|other| other.server != first.server) {
+        let [checker, reader, background, limits] = others(url, target).await?;
+        let connections = [writer, checker, reader, background, limits];
+        let [first, rest @ .., limits] = &connections;
+        if rest.iter().chain([limits]).any(|other| other.server != first.server) {
             return Err(OpenError::Different);
         }
         let server = first.server.clone();
-        within(READ_LIMIT, require_current(&first.client)).await.map_err(|error| match error {
+        let unfit = |error| match error {
             StoreError::Refused(_) => OpenError::Schema(error),
             other => OpenError::Store(other),
-        })?;
-        let (store_id, versions) = within(READ_LIMIT, async {
+        };
+        within(READ_LIMIT, require_current(&first.client, STORE)).await.map_err(unfit)?;
+        let (store_id, versions): (String, Versions) = within(READ_LIMIT, async {
             let id = first.client.query_one("SELECT store_id FROM identity", &[]).await;
             let versions = first.client.query_one(SELECT_VERSIONS, &[]).await;
             let (id, versions) = (id.map_err(read)?, versions.map_err(read)?);
             Ok((id.try_get(0).map_err(read)?, versions_in(&versions, 0)?))
         })
         .await?;
+        within(READ_LIMIT, require_own(&limits.client, url, &store_id)).await.map_err(unfit)?;
         let (url, target) = (url.clone(), target.clone());
         Ok(Opened { server, store_id, versions, at, connections, url, target })
     }
 }
 
-async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 3], ConnectError> {
+async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 4], ConnectError> {
     let again = |role| connect_to(url, target, role, CONNECT_LIMIT);
-    let (checker, reader, background) = tokio::join!(
+    let limits = url.limits();
+    let (checker, reader, background, limits) = tokio::join!(
         again("store-orders checker"),
         again("store-orders reader"),
         again("store-orders background"),
+        connect_to(&limits, target, "store-orders limits", CONNECT_LIMIT),
     );
-    Ok([checker?, reader?, background?])
+    Ok([checker?, reader?, background?, limits?])
+}
+
+/// Refuses tables of the request counts that do not fit, or are another store's: its ids of
+/// accounts and keys mean others.
+async fn require_own(client: &Client, url: &PostgresUrl, store_id: &str) -> Result<(), StoreError> {
+    require_current(client, LIMITS).await?;
+    let Some(database) = url.limits_database() else { return Ok(()) };
+    let claim = "UPDATE limits_schema SET store_id = $1 WHERE store_id IS NULL";
+    let found = "SELECT store_id FROM limits_schema";
+    let owner = async || client.query_one(found, &[]).await.and_then(|row| row.try_get(0));
+    let mut owner_id: Option<String> = owner().await.map_err(read)?;
+    if owner_id.is_none() {
+        client.execute(claim, &[&store_id]).await.map_err(written)?;
+        owner_id = owner().await.map_err(read)?;
+    }
+    if owner_id.as_deref() == Some(store_id) {
+        return Ok(());
+    }
+    Err(StoreError::Refused(format!(
+        "the database {database:?} has the request counts of another store; fix: name another \
+         --limits-database, or drop this one if that store is gone, and run `store-orders migrate`"
+    )))
 }
 
 impl Session {
@@ -156,7 +187,8 @@ impl Session {
         acknowledges_from: Instant,
     ) -> Result<(Arc<Session>, mpsc::UnboundedReceiver<CheckSender>), StoreError> {
         let Opened { server, store_id, connections, url, target, .. } = opened;
-        let [writer, checker, reader, background] = connections;
+        let [writer, checker, reader, background, limits] = connections;
+        let admission = Admission::prepare(&limits.client).await.map_err(read)?;
         let batch = BatchStatements::prepare(&writer.client).await.map_err(read)?;
         let heartbeat = HeartbeatStatements::prepare(&background.client).await.map_err(read)?;
         let select_versions = background.client.prepare(SELECT_VERSIONS).await.map_err(read)?;
@@ -174,6 +206,8 @@ impl Session {
             background,
             heartbeat,
             select_versions,
+            limits,
+            admission,
             checks,
             confirmed: Mutex::default(),
             why_ended: watch::Sender::default(),
@@ -232,7 +266,7 @@ impl Session {
         let _ = self.why_ended.subscribe().wait_for(Option::is_some).await;
     }
 
-    /// Waits until the session has been ended, or a connection of it, closes all four, and
+    /// Waits until the session has been ended, or a connection of it, closes all five, and
     /// says why.
     pub async fn closed(&self) -> String {
         let why = tokio::select! {
@@ -241,19 +275,21 @@ impl Session {
             () = self.checker.link.closed() => Some("checker"),
             () = self.reader.link.closed() => Some("reader"),
             () = self.background.link.closed() => Some("background"),
+            () = self.limits.link.closed() => Some("limits"),
         };
         if let Some(role) = why {
             self.end(&format_args!("the {role}'s connection was closed"));
         }
         // What still waits for an answer has an error at once, and a task that still holds the
         // session keeps no connection open.
-        for connection in [&self.writer, &self.checker, &self.reader, &self.background] {
+        let Session { writer, checker, reader, background, limits, .. } = self;
+        for connection in [writer, checker, reader, background, limits] {
             connection.close();
         }
         self.why_ended.borrow().clone().unwrap_or_default()
     }
 
-    /// A connection beside the four, to the same server: for what may take as long as this, and
+    /// A connection besides the five, to the same server: for what may take as long as this, and
     /// must not keep anything else waiting. Its loss does not end the session.
     pub async fn open_another(
         &self,
