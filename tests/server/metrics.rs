@@ -52,8 +52,7 @@ async fn a_scrape_takes_the_format_that_it_accepts() {
 /// What alerts and the dashboard ask for exists, and the README has each alert.
 #[tokio::test]
 async fn alerts_and_the_dashboard_name_metrics_that_exist() {
-    let redis = Unreachable::new(Duration::from_secs(1), true);
-    let setup = setup().with_certificate(TestCertificate::new()).with_limits(redis);
+    let setup = setup().with_certificate(TestCertificate::new());
     setup.pending(1..=1);
     let server = setup.serve().await;
     // Requests are a sample once there was one.

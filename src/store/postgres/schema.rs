@@ -23,6 +23,8 @@ pub struct Migration {
 /// Tables that are migrated together.
 #[derive(Clone, Copy, Debug)]
 pub struct Schema<'a> {
+    /// What messages call it.
+    pub name: &'static str,
     /// The table with its version.
     pub version_table: &'static str,
     /// Each brings a database of the version of its position to the next.
@@ -31,6 +33,7 @@ pub struct Schema<'a> {
 
 /// The request counts, in the store's database or in one of their own.
 pub const LIMITS: Schema<'static> = Schema {
+    name: "limits schema",
     version_table: "limits_schema",
     migrations: &[Migration {
         what: "the tables of the request counts",
@@ -41,7 +44,7 @@ pub const LIMITS: Schema<'static> = Schema {
 
 /// The store.
 pub const STORE: Schema<'static> =
-    Schema { version_table: "store_orders_schema", migrations: MIGRATIONS };
+    Schema { name: "schema", version_table: "store_orders_schema", migrations: MIGRATIONS };
 
 /// Those of the store.
 pub const MIGRATIONS: &[Migration] = &[
@@ -71,7 +74,7 @@ struct Found {
 }
 
 /// The version of this program.
-pub fn this_program() -> Version {
+fn this_program() -> Version {
     parse_program(env!("CARGO_PKG_VERSION")).unwrap_or_else(|_| Version::new(0, 0, 0))
 }
 
@@ -91,10 +94,10 @@ pub async fn migrate(
 }
 
 async fn apply_missing(client: &mut Client, schema: Schema<'_>) -> Result<Vec<String>, StoreError> {
-    let name = schema.version_table;
-    let found = match found(client, name).await? {
-        Some(found) if i64::from(found.version) > newest(schema.migrations) => {
-            return Err(newer(&found, schema.migrations));
+    let Schema { name, version_table, migrations } = schema;
+    let found = match found(client, version_table).await? {
+        Some(found) if i64::from(found.version) > newest(migrations) => {
+            return Err(newer(&found, schema));
         }
         Some(found) => found.version,
         None => {
@@ -103,8 +106,8 @@ async fn apply_missing(client: &mut Client, schema: Schema<'_>) -> Result<Vec<St
         }
     };
     let mut done = Vec::new();
-    for (migration, version) in schema.migrations.iter().zip(1..).skip(usize_of(found)) {
-        apply(client, name, migration, version).await?;
+    for (migration, version) in migrations.iter().zip(1..).skip(usize_of(found)) {
+        apply(client, version_table, migration, version).await?;
         done.push(format!("{name} {version}: {}", migration.what));
     }
     if done.is_empty() {
@@ -146,15 +149,7 @@ pub async fn require_current(
     client: &impl GenericClient,
     schema: Schema<'_>,
 ) -> Result<(), StoreError> {
-    require_current_for(client, schema, &this_program()).await
-}
-
-/// The same for a program of this version.
-pub async fn require_current_for(
-    client: &impl GenericClient,
-    Schema { version_table, migrations }: Schema<'_>,
-    program: &Version,
-) -> Result<(), StoreError> {
+    let (Schema { name, version_table, migrations }, program) = (schema, this_program());
     let Some(found) = found(client, version_table).await? else {
         return Err(refused(if version_table == STORE.version_table {
             "the database has no store; `store-orders migrate` creates one, and \
@@ -166,17 +161,16 @@ pub async fn require_current_for(
     };
     if i64::from(found.version) < newest(migrations) {
         return Err(refused(format!(
-            "the database has {version_table} {}, and this program needs {}; fix: \
-             `store-orders migrate`",
+            "the database has {name} {}, and this program needs {}; fix: `store-orders migrate`",
             found.version,
             newest(migrations)
         )));
     }
     // What cannot be read as a version was written by a program that is newer still.
     match parse_program(&found.oldest_program) {
-        Ok(oldest) if oldest <= *program => Ok(()),
+        Ok(oldest) if oldest <= program => Ok(()),
         _ => Err(refused(format!(
-            "the database has {version_table} {}, which needs store-orders {} or newer; this is \
+            "the database has {name} {}, which needs store-orders {} or newer; this is \
              {program}",
             found.version, found.oldest_program
         ))),
@@ -255,9 +249,9 @@ fn usize_of(version: i32) -> usize {
     usize::try_from(version).unwrap_or(0)
 }
 
-fn newer(found: &Found, migrations: &[Migration]) -> StoreError {
+fn newer(found: &Found, Schema { name, migrations, .. }: Schema<'_>) -> StoreError {
     refused(format!(
-        "the database has schema {}, and this program knows up to {}; use a newer store-orders \
+        "the database has {name} {}, and this program knows up to {}; use a newer store-orders \
          to migrate it",
         found.version,
         newest(migrations)

@@ -7,7 +7,7 @@ use crate::records::{cancel, import, refusal};
 use crate::wait;
 use anyhow::ensure;
 use store_orders::store::postgres::schema::{
-    MIGRATIONS, Migration, migrate_with, require_current_with, this_program,
+    MIGRATIONS, Migration, STORE, Schema, migrate, require_current,
 };
 use store_orders::store::{CancelOutcome, Store, StoreError};
 
@@ -30,7 +30,8 @@ fn with(more: &[Migration]) -> Vec<Migration> {
 }
 
 fn migrate_to(database: &Database<'_>, more: &[Migration]) -> anyhow::Result<Vec<String>> {
-    database.with(async |client| Ok(migrate_with(client, &with(more), || ()).await?))
+    let schema = Schema { migrations: &with(more), ..STORE };
+    database.with(async |client| Ok(migrate(client, schema, || ()).await?))
 }
 
 fn tables(database: &Database<'_>) -> anyhow::Result<Vec<String>> {
@@ -51,11 +52,16 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
     let expected = [
         "schema 1: the tables of orders, pets, accounts and keys",
         "schema 2: accounts can be closed",
+        "limits schema 1: the tables of the request counts",
     ];
     ensure!(done == expected, "{done:?}");
     let id = database.commands()?.id()?;
     let done = database.migrate()?;
-    ensure!(done == ["schema 2 is the newest; nothing to do"], "{done:?}");
+    let nothing = "is the newest; nothing to do";
+    ensure!(
+        done == [format!("schema 2 {nothing}"), format!("limits schema 1 {nothing}")],
+        "{done:?}"
+    );
     ensure!(database.commands()?.id()? == id);
     ensure!(server.new_store()?.commands()?.id()? != id, "two stores have one id");
     Ok(())
@@ -112,9 +118,8 @@ pub fn a_role_that_may_not_create_tables_is_told_what_to_do(
     let role = database.new_role()?;
     // As it is in every new database since PostgreSQL 15.
     database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")?;
-    let refused = refusal(
-        database.as_role(&role, async |client| Ok(migrate_with(client, MIGRATIONS, || ()).await?)),
-    )?;
+    let refused =
+        refusal(database.as_role(&role, async |client| Ok(migrate(client, STORE, || ()).await?)))?;
     ensure!(refused.contains("GRANT USAGE, CREATE ON SCHEMA"), "{refused}");
     ensure!(tables(&database)?.is_empty() && !refused.contains('\n'), "{refused}");
     Ok(())
@@ -144,9 +149,9 @@ pub fn an_older_schema_is_refused_and_migrate_named(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let known = with(&[SURVIVED]);
+    let known = Schema { migrations: &known, ..STORE };
     let required = |database: &Database<'_>| {
-        database
-            .with(async |client| Ok(require_current_with(client, &known, &this_program()).await?))
+        database.with(async |client| Ok(require_current(client, known).await?))
     };
     let refused = refusal(required(&database))?;
     let expected = "the database has schema 2, and this program needs 3; fix: `store-orders \

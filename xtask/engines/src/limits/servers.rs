@@ -32,9 +32,9 @@ pub async fn run(
         blocking(move || operator.run(&all.iter().map(String::as_str).collect::<Vec<_>>())).await
     };
     operate(&["migrate"]).await?;
-    let (operator, mut keys) = (store.operator(&store.url), Vec::new());
+    let mut keys = Vec::new();
     for number in 0..ACCOUNTS {
-        let (operator, name) = (operator.clone(), format!("account-{number}"));
+        let (operator, name) = (store.operator(&store.url), format!("account-{number}"));
         keys.push(blocking(move || operator.issue_key(&name, "free")).await?);
     }
     let mut replicas = Vec::new();
