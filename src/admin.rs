@@ -136,9 +136,9 @@ impl AdminContext {
             let reason = |error: &dyn std::error::Error| ErrorChain(error).to_string();
             server.store.check_ready().map_err(|error| reason(&error))?;
             let stored = server.store.poll_versions().map_err(|error| reason(&error))?;
-            if stored.versions.history != server.orders.version().history {
+            if stored.versions.generation != server.orders.version().generation {
                 server.orders.begin_refresh();
-                return Err("the list is being read anew".to_string());
+                return Err("the list is being read again".to_string());
             }
             server.orders.check_writes().map_err(|error| reason(&error))
         });

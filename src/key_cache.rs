@@ -6,11 +6,10 @@ mod repeating;
 
 pub use known_keys::{KeyRefusal, KnownKeys};
 
-use crate::clock::Now;
+use crate::clock::{Clock, Now};
 use crate::keys::{Digest, Environment, digest_of};
-use crate::store::{KeyRow, Store, StoreError};
-use arc_swap::ArcSwap;
-use parking_lot::Mutex;
+use crate::store::{HalfVersion, KeyRow, Store, StoreError, Versions};
+use parking_lot::{Mutex, RwLock};
 use repeating::repeat_until;
 use slog::Logger;
 use std::io;
@@ -24,6 +23,9 @@ use tokio::time::timeout_at;
 /// another process must hold within one second.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
+/// How often keys that ended long ago are forgotten: an hour.
+const TIDY_INTERVAL_MS: i64 = 3_600_000;
+
 /// Uses of keys recorded in one transaction: few, so that a cancellation does not wait.
 const USES_PER_TRANSACTION: usize = 1_000;
 
@@ -34,8 +36,9 @@ const STALE_AFTER: Duration = Duration::from_secs(1);
 /// The keys that requests are checked against.
 pub struct KeyCache {
     store: Arc<dyn Store>,
-    keys: ArcSwap<KnownKeys>,
-    /// Held while the rows are read, so that older ones never replace newer ones.
+    clock: Arc<dyn Clock>,
+    keys: RwLock<KnownKeys>,
+    /// Held while rows are read, so that older ones never replace newer ones.
     reading: Arc<tokio::sync::Mutex<()>>,
     opened: Instant,
     /// When the last successful refresh began, in milliseconds after `opened`: the
@@ -47,11 +50,12 @@ pub struct KeyCache {
 
 impl KeyCache {
     /// Reads the keys from the store. Blocks.
-    pub fn open(store: Arc<dyn Store>) -> Result<KeyCache, StoreError> {
+    pub fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<KeyCache, StoreError> {
         let opened = Instant::now();
-        let keys = ArcSwap::from_pointee(KnownKeys::read(&*store)?);
+        let none = HalfVersion::beginning(store.poll_versions()?.versions.generation);
+        let keys = RwLock::new(KnownKeys::read(&*store, none, clock.now().wall_ms())?);
         let (refreshed_at_ms, uses, reading) = Default::default();
-        Ok(KeyCache { store, keys, reading, opened, refreshed_at_ms, uses })
+        Ok(KeyCache { store, clock, keys, reading, opened, refreshed_at_ms, uses })
     }
 
     /// The key that the caller presented, as `map` returns it, if it is valid; `None` if it
@@ -87,7 +91,7 @@ impl KeyCache {
         now: Now,
         map: impl Fn(&KeyRow) -> T,
     ) -> Option<Result<T, KeyRefusal>> {
-        let keys = self.keys.load();
+        let keys = self.keys.read();
         let found = keys.find(digest, now)?;
         Some(found.map(|key| {
             if key.takes_use(now.wall_ms()) {
@@ -101,26 +105,46 @@ impl KeyCache {
     /// wait share the check and the reading.
     async fn catch_up(self: &Arc<Self>) -> Result<(), Arc<StoreError>> {
         let stored = self.store.check_versions()?.wait().await?;
-        if self.keys.load().include(stored) {
+        if !self.lacks(stored) {
             return Ok(());
         }
         let reading = Arc::clone(&self.reading).lock_owned().await;
-        if self.keys.load().include(stored) {
+        if !self.lacks(stored) {
             return Ok(());
         }
         let cache = Arc::clone(self);
         let read = move || {
             let _reading = reading;
-            cache.read()
+            cache.read(stored)
         };
         let failed = |source| StoreError::Engine { doing: "read", source };
         let read = tokio::task::spawn_blocking(read).await;
         Ok(read.map_err(|panicked| failed(panicked.into()))??)
     }
 
-    /// Reads the keys, by whoever holds `reading`.
-    fn read(&self) -> Result<(), StoreError> {
-        self.keys.store(Arc::new(KnownKeys::read(&*self.store)?));
+    /// Whether the store, at these versions, has keys that are not known here.
+    fn lacks(&self, stored: Versions) -> bool {
+        stored.of_keys().has_more_than(self.keys.read().version())
+    }
+
+    /// Reads the keys that changed, or all at another generation. Whoever calls it holds
+    /// `reading`.
+    fn read(&self, stored: Versions) -> Result<(), StoreError> {
+        let (known, now_ms) = (self.keys.read().version(), self.clock.now().wall_ms());
+        if known.generation == stored.generation {
+            let changed = KnownKeys::read(&*self.store, known, now_ms)?;
+            self.keys.write().apply(changed);
+        } else {
+            self.read_all(stored)?;
+        }
+        Ok(())
+    }
+
+    fn read_all(&self, stored: Versions) -> Result<(), StoreError> {
+        let (none, now_ms) =
+            (HalfVersion::beginning(stored.generation), self.clock.now().wall_ms());
+        let all = KnownKeys::read(&*self.store, none, now_ms)?;
+        *self.keys.write() = all;
         Ok(())
     }
 
@@ -162,12 +186,19 @@ impl KeyCache {
         Ok(stop)
     }
 
-    /// Reads the keys again if the store's version of them has changed.
+    /// Reads the keys that have changed, and forgets those that ended long ago.
     fn refresh(&self) -> Result<(), StoreError> {
         let polled = self.store.poll_versions()?;
-        if !self.keys.load().are_of(polled.versions) {
+        let now_ms = self.clock.now().wall_ms();
+        if self.keys.read().have_forgotten_too_much(now_ms) {
             let _reading = self.reading.blocking_lock();
-            self.read()?;
+            self.read_all(polled.versions)?;
+        } else if self.lacks(polled.versions) {
+            let _reading = self.reading.blocking_lock();
+            self.read(polled.versions)?;
+        }
+        if self.keys.read().tidied_ago_ms(now_ms) >= TIDY_INTERVAL_MS {
+            self.keys.write().tidy(now_ms);
         }
         let as_of = polled.as_of.saturating_duration_since(self.opened);
         self.refreshed_at_ms.store(milliseconds(as_of), Ordering::Relaxed);

@@ -24,7 +24,7 @@ pub use snapshot::Snapshot;
 pub use writer::{CancelError, PATIENCE};
 
 use crate::metrics::Histogram;
-use crate::store::{CancelOutcome, OrdersVersion, Store, StoreError};
+use crate::store::{CancelOutcome, HalfVersion, Store, StoreError};
 use chrono::{DateTime, Utc};
 use dropshot::Body;
 use http::Response;
@@ -156,7 +156,7 @@ impl OrderList {
     }
 
     /// The version of the store that the list reflects.
-    pub fn version(&self) -> OrdersVersion {
+    pub fn version(&self) -> HalfVersion {
         self.state.lock().version()
     }
 
@@ -176,7 +176,7 @@ impl OrderList {
     }
 
     /// The snapshot, if it reflects all that the store holds, and the store's version.
-    async fn current(&self) -> Result<(Option<Arc<Snapshot>>, OrdersVersion), ListError> {
+    async fn current(&self) -> Result<(Option<Arc<Snapshot>>, HalfVersion), ListError> {
         // Asked before the snapshot is taken: it may only be newer.
         let stored = self.store.check_versions()?.wait().await.map_err(ListError::Unchecked)?;
         let stored = stored.of_orders();

@@ -235,7 +235,7 @@ fn open(
     let Dependencies { store, limits, clock, log, log_buffer } = parts;
     let metrics = Metrics::new(router.operation_ids().map(ToString::to_string).collect());
     Ok(ServerContext {
-        keys: Arc::new(KeyCache::open(Arc::clone(&store))?),
+        keys: Arc::new(KeyCache::open(Arc::clone(&store), Arc::clone(&clock))?),
         orders: Arc::new(OrderList::open(
             Arc::clone(&store),
             metrics.batches.clone(),

@@ -20,7 +20,7 @@ async fn recorded(server: &TestServer, key: &Key, seconds: i64) {
     wait_until(&what, || async { used_at(server, key) == Some(seconds) }).await;
 }
 
-/// A new key, used. It makes the server read all keys again.
+/// A new key, used. The server reads it.
 async fn used_new_key(server: &TestServer) -> Key {
     let key = server.setup.another_key("business-0");
     assert_eq!(server.list_with(&key).await.status, 200);

@@ -10,7 +10,7 @@ use store_orders::clock::Now;
 use store_orders::key_cache::KnownKeys;
 use store_orders::keys::Digest;
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, MAX_ADDRESSES};
-use store_orders::store::{KeyRow, Versions};
+use store_orders::store::{HalfVersion, KeyRow};
 use store_orders_api::plans::{Plan, PlanLimits};
 
 const ACCOUNTS: i64 = 100_000;
@@ -48,29 +48,41 @@ fn an_active_account_with_its_key_costs_less_than_300_bytes() {
             assert!(matches!(admit(&limits, row, none_left), Decision::Limited(..)));
         }
     });
-    let (key, known) = bytes_each(|| {
-        let mut random = rand::rng();
-        let rows = (1..=ACCOUNTS).map(|row| {
-            let key = KeyRow {
-                row,
-                id: format!("key_{row:012}").into(),
-                account: row,
-                plan: Plan::Free,
-                limits: plan,
-                expires_at_ms: None,
-                revoked: false,
-                used_at_ms: 0,
-                unbanned_at_ms: 0,
-            };
-            (Digest(random.random()), key)
-        });
-        KnownKeys::new(Versions::default(), rows)
-    });
+    let (key, known) = bytes_each(|| known_keys(ACCOUNTS));
     assert_eq!(known.len() as i64, ACCOUNTS);
     println!("bytes each: windows {windows}, strikes {strikes}, key {key}");
     assert!((1..300).contains(&(windows + key)), "{windows} + {key}");
     // Only a key that was ever limited costs these, too.
     assert!((1..100).contains(&strikes), "{strikes}");
+}
+
+fn known_keys(count: i64) -> KnownKeys {
+    let (mut random, plan) = (rand::rng(), Plan::Free);
+    let rows = (1..=count).map(|row| {
+        let key = KeyRow {
+            row,
+            id: format!("key_{row:012}").into(),
+            account: row,
+            plan,
+            limits: plan.limits().unwrap(),
+            ends_at_ms: None,
+            revoked: false,
+            used_at_ms: 0,
+            unbanned_at_ms: 0,
+        };
+        (Digest(random.random()), key)
+    });
+    KnownKeys::new(HalfVersion::default(), rows)
+}
+
+#[test]
+fn a_million_keys_take_less_than_220_megabytes() {
+    let mut known = None;
+    let allocations = measure(|| known = Some(known_keys(1_000_000)));
+    let bytes = allocations.bytes_current;
+    println!("a million keys: {} MB", bytes / 1_000_000);
+    assert_eq!(known.unwrap().len(), 1_000_000);
+    assert!(bytes < 220_000_000, "{bytes}");
 }
 
 #[test]

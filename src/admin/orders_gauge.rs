@@ -3,7 +3,7 @@
 //! Counting reads every row: 0.1 s for a million, measured. So a scrape counts
 //! them only if an order has changed, and for at most a hundredth of the time.
 
-use crate::store::{OrderCounts, OrdersVersion, Status, Store, StoreError};
+use crate::store::{HalfVersion, OrderCounts, Status, Store, StoreError};
 use parking_lot::Mutex;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
@@ -30,7 +30,7 @@ struct Inner {
 struct Latest {
     counts: Option<OrderCounts>,
     /// The version of the orders that was counted, or an older one.
-    version: Option<OrdersVersion>,
+    version: Option<HalfVersion>,
     not_before: Option<Instant>,
 }
 

@@ -1,8 +1,9 @@
-//! The keys as of one version of the store, and why one is refused.
+//! The keys as of one version of the store, and why one is refused. A change of a key changes
+//! one entry.
 
 use crate::clock::Now;
 use crate::keys::Digest;
-use crate::store::{KeyRow, MIN_USE_INTERVAL_MS, Store, StoreError, Versions, is_expired};
+use crate::store::{HalfVersion, KeyRow, MIN_USE_INTERVAL_MS, Store, StoreError, is_expired};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -15,7 +16,7 @@ pub enum KeyRefusal {
     SeveralHeaders,
     /// Not the form of a key of this environment.
     Malformed,
-    /// Never issued here.
+    /// Never issued here, or ended more than 30 days ago.
     Unknown,
     /// Revoked by the operator.
     Revoked,
@@ -37,11 +38,18 @@ impl KeyRefusal {
     }
 }
 
-/// Every key that was ever issued, by its digest, as of one version of the store.
+/// How long after its end a key is remembered, so that the log says why it is refused: 30 days.
+/// Later it is unknown.
+const REMEMBERED_MS: i64 = 30 * 86_400_000;
+
+/// The keys by their digests, as of one version of the store.
 #[derive(Debug)]
 pub struct KnownKeys {
-    versions: Versions,
-    keys: HashMap<Digest, KnownKey>,
+    version: HalfVersion,
+    /// In boxes, so that the room that the map keeps free stays small.
+    keys: HashMap<Digest, Box<KnownKey>>,
+    /// Wall time in milliseconds at which those that ended long ago were last forgotten.
+    tidied_at_ms: i64,
 }
 
 /// A key that was issued.
@@ -53,28 +61,72 @@ pub(super) struct KnownKey {
 }
 
 impl KnownKeys {
-    /// The keys as of these versions.
-    pub fn new(versions: Versions, rows: impl IntoIterator<Item = (Digest, KeyRow)>) -> KnownKeys {
-        let known = |row: KeyRow| KnownKey { used_at_ms: row.used_at_ms.into(), row };
-        let keys = rows.into_iter().map(|(digest, row)| (digest, known(row))).collect();
-        KnownKeys { versions, keys }
+    /// These keys, as of this version.
+    pub fn new(
+        version: HalfVersion,
+        rows: impl IntoIterator<Item = (Digest, KeyRow)>,
+    ) -> KnownKeys {
+        let (keys, tidied_at_ms) = (HashMap::new(), i64::MIN);
+        let mut known = KnownKeys { version, keys, tidied_at_ms };
+        rows.into_iter().for_each(|(digest, row)| known.insert(digest, row));
+        known
     }
 
-    /// Reads the versions before the keys, so that a change in between is read again.
-    pub(super) fn read(store: &dyn Store) -> Result<KnownKeys, StoreError> {
-        let versions = store.poll_versions()?.versions;
-        Ok(KnownKeys::new(versions, store.keys()?))
+    /// Reads the keys that changed after this version, all of them but those that ended long ago
+    /// from the beginning on.
+    pub(super) fn read(
+        store: &dyn Store,
+        after: HalfVersion,
+        now_ms: i64,
+    ) -> Result<KnownKeys, StoreError> {
+        let mut read = KnownKeys::new(after, []);
+        read.version = store.for_each_key_since(after, &mut |digest, row| {
+            if after.number > 0 || !ended_long_ago(&row, now_ms) {
+                read.insert(digest, row);
+            }
+        })?;
+        read.tidied_at_ms = now_ms;
+        Ok(read)
     }
 
-    /// Whether the keys are those of these versions.
-    pub(super) fn are_of(&self, versions: Versions) -> bool {
-        let of_keys = |versions: Versions| (versions.history, versions.keys);
-        of_keys(self.versions) == of_keys(versions)
+    /// Adds what was read after this version, in place of what was known of the same keys.
+    pub(super) fn apply(&mut self, changed: KnownKeys) {
+        self.version = changed.version;
+        for (digest, key) in changed.keys {
+            if let Some(known) = self.keys.get(&digest) {
+                // What this server knows of its uses may not be recorded yet.
+                key.used_at_ms.store(known.used_at_ms.load(Ordering::Relaxed), Ordering::Relaxed);
+            }
+            self.keys.insert(digest, key);
+        }
     }
 
-    /// Whether the keys hold every change up to these versions.
-    pub(super) fn include(&self, versions: Versions) -> bool {
-        self.versions.history == versions.history && self.versions.keys >= versions.keys
+    /// Forgets the keys that ended long ago.
+    pub(super) fn tidy(&mut self, now_ms: i64) {
+        self.keys.retain(|_, key| !ended_long_ago(&key.row, now_ms));
+        self.keys.shrink_to(2 * self.keys.len());
+        self.tidied_at_ms = now_ms;
+    }
+
+    /// How long ago keys were forgotten, in milliseconds: negative after the wall clock was set
+    /// back.
+    pub(super) fn tidied_ago_ms(&self, now_ms: i64) -> i64 {
+        now_ms.saturating_sub(self.tidied_at_ms)
+    }
+
+    /// Whether some that were forgotten are valid again, because the wall clock was set back.
+    pub(super) fn have_forgotten_too_much(&self, now_ms: i64) -> bool {
+        self.tidied_ago_ms(now_ms) < -REMEMBERED_MS
+    }
+
+    /// The version that they are of.
+    pub(super) fn version(&self) -> HalfVersion {
+        self.version
+    }
+
+    fn insert(&mut self, digest: Digest, row: KeyRow) {
+        let used_at_ms = row.used_at_ms.into();
+        self.keys.insert(digest, Box::new(KnownKey { row, used_at_ms }));
     }
 
     /// How many there are.
@@ -82,22 +134,26 @@ impl KnownKeys {
         self.keys.len()
     }
 
-    /// Whether no key was ever issued.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// The key of this digest; none if it was never issued.
+    /// The key of this digest; none if it is not known.
     pub(super) fn find(&self, digest: &Digest, now: Now) -> Option<Result<&KnownKey, KeyRefusal>> {
         let key = self.keys.get(digest)?;
         Some(if key.row.revoked {
             Err(KeyRefusal::Revoked)
-        } else if is_expired(key.row.expires_at_ms, now.wall_ms()) {
+        } else if is_expired(key.row.ends_at_ms, now.wall_ms()) {
             Err(KeyRefusal::Expired)
         } else {
             Ok(key)
         })
     }
+}
+
+fn ended_long_ago(key: &KeyRow, now_ms: i64) -> bool {
+    is_expired(key.ends_at_ms, now_ms.saturating_sub(REMEMBERED_MS))
 }
 
 impl KnownKey {

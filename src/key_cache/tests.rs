@@ -1,11 +1,11 @@
 //! A cache on a store that counts, fails and waits as a test says.
 
 use super::*;
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, ManualClock, SystemClock};
 use crate::keys::ApiKey;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
-    Cancellation, CancelledBatch, NewKey, OrderChange, OrderCounts, OrdersVersion, PolledVersions,
+    Cancellation, CancelledBatch, HalfVersion, NewKey, OrderChange, OrderCounts, PolledVersions,
     Rotation, Structure, VersionCheck,
 };
 use chrono::DateTime;
@@ -17,11 +17,12 @@ use tempfile::TempDir;
 /// Longer than any check here takes.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// A store that counts how often the keys were read and requests asked for the versions, and
-/// can be made to fail.
+/// A store that counts how often keys were read, how many, and requests that asked for the
+/// versions, and can be made to fail.
 struct Watched {
     store: SqliteStore,
     reads: AtomicUsize,
+    rows: AtomicUsize,
     checks: AtomicUsize,
     fails: AtomicBool,
     /// Another process has locked the first key.
@@ -37,8 +38,9 @@ impl Watched {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();
-        let (reads, checks, fails, is_locked, asked) = Default::default();
-        Watched { store, reads, checks, fails, is_locked, asked, takes, _directory: directory }
+        let (reads, rows, checks, fails, is_locked, asked) = Default::default();
+        let _directory = directory;
+        Watched { store, reads, rows, checks, fails, is_locked, asked, takes, _directory }
     }
 
     fn issue(&self) -> ApiKey {
@@ -70,9 +72,16 @@ impl Store for Watched {
         polled
     }
 
-    fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError> {
+    fn for_each_key_since(
+        &self,
+        version: HalfVersion,
+        visit: &mut dyn FnMut(Digest, KeyRow),
+    ) -> Result<HalfVersion, StoreError> {
         self.reads.fetch_add(1, Ordering::Relaxed);
-        self.store.keys()
+        self.store.for_each_key_since(version, &mut |digest, key| {
+            self.rows.fetch_add(1, Ordering::Relaxed);
+            visit(digest, key);
+        })
     }
 
     fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
@@ -85,9 +94,9 @@ impl Store for Watched {
 
     fn for_each_order_since(
         &self,
-        _: OrdersVersion,
+        _: HalfVersion,
         _: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<OrdersVersion, StoreError> {
+    ) -> Result<HalfVersion, StoreError> {
         unreachable!()
     }
 
@@ -112,9 +121,14 @@ impl Store for Watched {
     }
 }
 
+/// A cache on this store, by the machine's clock.
+fn open(store: &Arc<Watched>) -> KeyCache {
+    KeyCache::open(Arc::clone(store) as Arc<dyn Store>, Arc::new(SystemClock::start())).unwrap()
+}
+
 /// Whether the cache accepts each of these keys, presented at once; `None` if it cannot check it.
 fn accepts<const N: usize>(cache: &Arc<KeyCache>, keys: [&ApiKey; N]) -> [Option<bool>; N] {
-    let (now, deadline) = (SystemClock::start().now(), Instant::now() + WAIT);
+    let (now, deadline) = (cache.clock.now(), Instant::now() + WAIT);
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_time().build().unwrap();
     let presented = keys.map(|key| {
@@ -130,7 +144,7 @@ fn accepts<const N: usize>(cache: &Arc<KeyCache>, keys: [&ApiKey; N]) -> [Option
 fn a_key_that_was_not_checked_for_a_second_is_refused() {
     let store = Arc::new(Watched::new(Duration::ZERO));
     let key = store.issue();
-    let mut cache = KeyCache::open(store.clone()).unwrap();
+    let mut cache = open(&store);
     // Opened, and so refreshed, this much earlier.
     let opened = cache.opened;
     cache.opened = opened.checked_sub(STALE_AFTER + Duration::from_millis(1)).unwrap();
@@ -148,17 +162,17 @@ fn a_key_that_was_not_checked_for_a_second_is_refused() {
 #[test]
 fn a_refresh_counts_from_when_it_began() {
     let store = Arc::new(Watched::new(Duration::from_millis(20)));
-    let cache = Arc::new(KeyCache::open(store.clone()).unwrap());
+    let cache = Arc::new(open(&store));
     cache.refresh().unwrap();
     let asked = store.asked.lock().unwrap().duration_since(cache.opened).as_millis();
     assert!(u128::from(cache.refreshed_at_ms.load(Ordering::Relaxed)) <= asked);
 }
 
 #[test]
-fn the_keys_are_read_again_only_after_a_change() {
+fn keys_are_read_only_after_a_change() {
     let store = Arc::new(Watched::new(Duration::ZERO));
     let first = store.issue();
-    let cache = Arc::new(KeyCache::open(store.clone()).unwrap());
+    let cache = Arc::new(open(&store));
     let refreshed = || {
         cache.refresh().unwrap();
         store.reads.load(Ordering::Relaxed)
@@ -175,10 +189,57 @@ fn the_keys_are_read_again_only_after_a_change() {
 }
 
 #[test]
+fn a_change_of_a_key_reads_its_row_alone() {
+    let store = Arc::new(Watched::new(Duration::ZERO));
+    let keys = [(); 20].map(|()| store.issue());
+    let cache = Arc::new(open(&store));
+    let rows = || store.rows.swap(0, Ordering::Relaxed);
+    assert_eq!(rows(), keys.len());
+    assert_eq!(accepts(&cache, [&keys[3]]), [Some(true)]);
+    store.store.revoke_key(&store.store.key_records().unwrap()[7].id, 0).unwrap();
+    cache.refresh().unwrap();
+    assert_eq!(rows(), 1);
+    assert_eq!(accepts(&cache, [&keys[3], &keys[7]]), [Some(true), Some(false)]);
+    assert_eq!(cache.uses.lock().len(), 1, "what is known of uses stays");
+}
+
+#[test]
+fn a_key_that_ended_long_ago_is_forgotten_and_refused_without_being_read() {
+    const DAY: Duration = Duration::from_secs(86_400);
+    let store = Arc::new(Watched::new(Duration::ZERO));
+    let keys = [store.issue(), store.issue(), store.issue()];
+    let ids = store.store.key_records().unwrap();
+    let rotation = Rotation { key_id: &ids[0].id, overlap: DAY };
+    store.store.rotate_key(rotation, 0).unwrap();
+    store.store.revoke_key(&ids[1].id, 0).unwrap();
+    let clock = Arc::new(ManualClock::at(Duration::ZERO));
+    let cache = Arc::new(KeyCache::open(store.clone(), clock.clone()).unwrap());
+    let known = || {
+        cache.refresh().unwrap();
+        cache.keys.read().len()
+    };
+    let accepted = || accepts(&cache, [&keys[0], &keys[1], &keys[2]]);
+    assert_eq!(accepted(), [Some(true), Some(false), Some(true)]);
+    for (days, expected) in [(29, 4), (1, 3), (1, 2)] {
+        clock.advance(days * DAY);
+        assert_eq!(known(), expected);
+    }
+    let reads = store.reads.load(Ordering::Relaxed);
+    assert_eq!(accepted(), [Some(false), Some(false), Some(true)]);
+    assert_eq!(store.reads.load(Ordering::Relaxed), reads);
+    let reopened = KeyCache::open(store.clone(), clock.clone()).unwrap();
+    assert_eq!(reopened.keys.read().len(), 2);
+    // The clock was a month ahead, and the key has not ended yet.
+    clock.set_wall(Duration::ZERO);
+    assert_eq!(known(), 4);
+    assert_eq!(accepted(), [Some(true), Some(false), Some(true)]);
+}
+
+#[test]
 fn a_key_works_as_soon_as_it_was_issued() {
     let store = Arc::new(Watched::new(Duration::ZERO));
     let known = store.issue();
-    let cache = Arc::new(KeyCache::open(store.clone()).unwrap());
+    let cache = Arc::new(open(&store));
     let counted = || [&store.reads, &store.checks].map(|count| count.load(Ordering::Relaxed));
     assert_eq!(accepts(&cache, [&known]), [Some(true)]);
     assert_eq!(counted(), [1, 0], "nobody asks for a known key");
@@ -200,7 +261,7 @@ fn a_key_works_as_soon_as_it_was_issued() {
 fn uses_that_could_not_be_recorded_are_recorded_later() {
     let store = Arc::new(Watched::new(Duration::ZERO));
     let key = store.issue();
-    let cache = Arc::new(KeyCache::open(store.clone()).unwrap());
+    let cache = Arc::new(open(&store));
     store.fails.store(true, Ordering::Relaxed);
     assert_eq!(accepts(&cache, [&key]), [Some(true)]);
     cache.uses.lock().push((1, 7));
@@ -215,7 +276,7 @@ fn uses_that_could_not_be_recorded_are_recorded_later() {
 fn uses_of_locked_keys_are_recorded_later() {
     let store = Arc::new(Watched::new(Duration::ZERO));
     let keys = [store.issue(), store.issue()];
-    let cache = Arc::new(KeyCache::open(store.clone()).unwrap());
+    let cache = Arc::new(open(&store));
     let used =
         || store.store.key_records().unwrap().iter().filter(|key| key.used_at.is_some()).count();
     store.is_locked.store(true, Ordering::Relaxed);

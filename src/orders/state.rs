@@ -4,7 +4,7 @@ use super::edit::Edit;
 use super::memory::ListMemory;
 use super::sizes::Sizes;
 use super::snapshot::Snapshot;
-use crate::store::{CancelledBatch, OrderChange, OrdersVersion, Store, StoreError};
+use crate::store::{CancelledBatch, HalfVersion, OrderChange, Store, StoreError};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct State {
     /// How many lists have been given this snapshot.
     lists: usize,
     /// The version of the store that the snapshot and `removed` reflect together.
-    version: OrdersVersion,
+    version: HalfVersion,
     /// Cancelled orders that are still in the snapshot.
     removed: Vec<i64>,
 }
@@ -27,7 +27,7 @@ pub struct State {
 impl State {
     /// All orders of the store. Blocks.
     pub fn open(store: &dyn Store, sizes: Sizes, memory: ListMemory) -> Result<State, StoreError> {
-        let none = beginning(store.poll_versions()?.versions.history);
+        let none = HalfVersion::beginning(store.poll_versions()?.versions.generation);
         let (snapshot, version) = read_changes(store, &Snapshot::empty(sizes, memory), none)?;
         Ok(State { snapshot, lists: 0, version, removed: Vec::new() })
     }
@@ -35,9 +35,9 @@ impl State {
     /// Adds the cancellations of one transaction, which brought the store from one
     /// version to another. If the list is not at the first, changes of another
     /// process are missing, and its version stays until they have been read. If it is at
-    /// another history, it is read anew, with these.
+    /// another generation, it is read again, with these.
     pub fn remove(&mut self, orders: impl Iterator<Item = i64>, done: &CancelledBatch) {
-        if self.version.history != done.history {
+        if self.version.generation != done.generation {
             return;
         }
         self.removed.extend(orders);
@@ -47,7 +47,7 @@ impl State {
     }
 
     /// The version of the store that lists are made of.
-    pub fn version(&self) -> OrdersVersion {
+    pub fn version(&self) -> HalfVersion {
         self.version
     }
 
@@ -58,7 +58,7 @@ impl State {
 
     /// The snapshot for a list, if it reflects this version of the store and all
     /// removals. Joins it when it is listed for the second time.
-    pub fn current(&mut self, stored: OrdersVersion) -> Option<Arc<Snapshot>> {
+    pub fn current(&mut self, stored: HalfVersion) -> Option<Arc<Snapshot>> {
         if stored.has_more_than(self.version) || !self.removed.is_empty() {
             return None;
         }
@@ -76,26 +76,22 @@ impl State {
 #[derive(Debug)]
 pub struct Refresh {
     base: Arc<Snapshot>,
-    version: OrdersVersion,
+    version: HalfVersion,
     /// In ascending order.
     removed: Vec<i64>,
     is_behind: bool,
 }
 
-/// Before the first version of a history.
-fn beginning(history: u64) -> OrdersVersion {
-    OrdersVersion { history, number: 0 }
-}
-
 impl Refresh {
     /// What brings the snapshot to this version of the store, and takes the removed
     /// orders out of it.
-    pub fn of(state: &Mutex<State>, stored: OrdersVersion) -> Refresh {
+    pub fn of(state: &Mutex<State>, stored: HalfVersion) -> Refresh {
         let state = state.lock();
         let (base, version) = (Arc::clone(&state.snapshot), state.version);
-        if stored.history != version.history {
+        if stored.generation != version.generation {
             drop(state);
-            let (base, version) = (Arc::new(base.emptied()), beginning(stored.history));
+            let (base, version) =
+                (Arc::new(base.emptied()), HalfVersion::beginning(stored.generation));
             return Refresh { base, version, removed: Vec::new(), is_behind: true };
         }
         let mut removed = state.removed.clone();
@@ -126,8 +122,8 @@ impl Refresh {
         let mut state = state.lock();
         state.snapshot = Arc::clone(&self.base);
         state.lists = 1;
-        if state.version.history != self.version.history {
-            // What was removed from the list of another history is none of this one's.
+        if state.version.generation != self.version.generation {
+            // What was removed from the list of another generation is none of this one's.
             state.removed.clear();
             state.version = self.version;
             return Ok(self.base);
@@ -144,8 +140,8 @@ impl Refresh {
 fn read_changes(
     store: &dyn Store,
     base: &Snapshot,
-    after: OrdersVersion,
-) -> Result<(Arc<Snapshot>, OrdersVersion), StoreError> {
+    after: HalfVersion,
+) -> Result<(Arc<Snapshot>, HalfVersion), StoreError> {
     let mut edit = Edit::of(base);
     let version = store.for_each_order_since(after, &mut |change| edit.apply(change))?;
     Ok((Arc::new(edit.finish()), version))
@@ -158,9 +154,9 @@ mod tests {
     use crate::store::NewOrder;
     use crate::store::sqlite::SqliteStore;
 
-    /// A version of the history of an embedded store.
-    fn at(number: i64) -> OrdersVersion {
-        OrdersVersion { history: 0, number }
+    /// A version of the generation of an embedded store.
+    fn at(number: i64) -> HalfVersion {
+        HalfVersion { generation: 0, number }
     }
 
     /// A list of several pages at version 5.
@@ -169,8 +165,8 @@ mod tests {
         Mutex::new(State { snapshot, lists: 0, version: at(5), removed: Vec::new() })
     }
 
-    fn batch(history: u64, before: i64, after: i64) -> CancelledBatch {
-        CancelledBatch { outcomes: Vec::new(), history, before, after }
+    fn batch(generation: u64, before: i64, after: i64) -> CancelledBatch {
+        CancelledBatch { outcomes: Vec::new(), generation, before, after }
     }
 
     #[test]
@@ -218,14 +214,14 @@ mod tests {
     }
 
     #[test]
-    fn of_another_history_the_list_is_read_anew() {
+    fn of_another_generation_the_list_is_read_anew() {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         store.import_orders(&[NewOrder::pending(901)], false, &|| ()).unwrap();
         let state = state();
-        state.lock().version.history = 1;
+        state.lock().version.generation = 1;
         state.lock().remove([3].into_iter(), &batch(1, 5, 6));
-        // Version 1 of this history is not behind version 6 of the other.
+        // Version 1 of this generation is not behind version 6 of the other.
         assert!(state.lock().current(at(1)).is_none());
         let refresh = Refresh::of(&state, at(1));
         assert!(refresh.is_long(usize::MAX));

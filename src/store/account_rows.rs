@@ -19,8 +19,9 @@ pub struct KeyRow {
     pub plan: Plan,
     /// The limits of its account.
     pub limits: PlanLimits,
-    /// Wall time in milliseconds from which the key is refused.
-    pub expires_at_ms: Option<i64>,
+    /// Wall time in milliseconds from which the key is refused: its end, or when it was
+    /// revoked if that was earlier.
+    pub ends_at_ms: Option<i64>,
     /// Whether the operator revoked it.
     pub revoked: bool,
     /// Wall time in milliseconds of the last recorded use; 0 if never used.

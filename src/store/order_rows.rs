@@ -103,8 +103,8 @@ pub enum CancelOutcome {
 pub struct CancelledBatch {
     /// One for each request, in their order.
     pub outcomes: Vec<CancelOutcome>,
-    /// The history that both versions belong to.
-    pub history: u64,
+    /// The generation that both versions belong to.
+    pub generation: u64,
     /// The version of the orders before the transaction.
     pub before: i64,
     /// The version of the orders after it.

@@ -8,6 +8,7 @@
 //! | `statements` | the prepared statements of a session |
 //! | `batch` | a batch of cancellations |
 //! | `checks` | the check of lists |
+//! | `journal` | the changes, by number: what a server lacks, and whether the store goes on |
 //! | `heartbeat`, `replica` | the commits by which a session counts; this server's row |
 //! | `limiter` | the [`Limits`](crate::limits::Limits) trait: what requests are counted by |
 //! | `limits_report` | what is counted, for the operator's commands |
@@ -36,6 +37,7 @@ pub mod error;
 mod grants;
 mod heartbeat;
 mod identity;
+mod journal;
 mod limiter;
 mod limits_report;
 mod link;

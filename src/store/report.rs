@@ -48,7 +48,7 @@ impl CheckReport {
 
     /// A server catches up by version: a row ahead of its half's version would be seen
     /// too late or never.
-    pub(super) fn check_versions(&mut self, rows: &[Versions], highest_in_orders: i64) {
+    pub(super) fn check_versions(&mut self, rows: &[Versions], in_orders: i64, in_keys: i64) {
         let [Versions { orders, keys, .. }] = *rows else {
             self.problems.push(format!("versions: {} rows instead of one", rows.len()));
             return;
@@ -57,11 +57,14 @@ impl CheckReport {
         if keys < 0 {
             self.problems.push(format!("versions: keys is at {keys}, below 0"));
         }
-        if highest_in_orders > orders {
-            self.problems.push(format!(
-                "versions: orders is at {orders}, behind an order that changed at \
-                 {highest_in_orders}"
-            ));
+        for (half, one, at, highest) in
+            [("orders", "an order", orders, in_orders), ("keys", "a key", keys, in_keys)]
+        {
+            if highest > at {
+                self.problems.push(format!(
+                    "versions: {half} is at {at}, behind {one} that changed at {highest}"
+                ));
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use super::account_rows::KeyRow;
 use super::error::StoreError;
 use super::order_rows::{Cancellation, CancelledBatch, OrderChange, OrderCounts};
 use super::report::Structure;
-use super::versions::{OrdersVersion, PolledVersions, VersionCheck};
+use super::versions::{HalfVersion, PolledVersions, VersionCheck};
 use crate::keys::Digest;
 use store_orders_api::types::Pet;
 
@@ -23,12 +23,20 @@ pub trait Store: Send + Sync {
     /// Visits, in ascending order of id, every order whose row changed after this
     /// version, and returns the version that the visit reflects. After number 0
     /// that is every listed order, and no removed one. An error if the store is no longer
-    /// at this history.
+    /// at this generation.
     fn for_each_order_since(
         &self,
-        version: OrdersVersion,
+        version: HalfVersion,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<OrdersVersion, StoreError>;
+    ) -> Result<HalfVersion, StoreError>;
+
+    /// The same for keys, with the limits of their accounts, in no order: a key changes with
+    /// its account. After number 0 that is every key that was ever issued.
+    fn for_each_key_since(
+        &self,
+        version: HalfVersion,
+        visit: &mut dyn FnMut(Digest, KeyRow),
+    ) -> Result<HalfVersion, StoreError>;
 
     /// Cancels a batch in one transaction, which is durable on return. On an
     /// error nothing is changed. Deadlines are looked at once nothing else can write:
@@ -37,9 +45,6 @@ pub trait Store: Send + Sync {
 
     /// The pet of this id.
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;
-
-    /// Every key that was ever issued, with the limits of its account.
-    fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError>;
 
     /// The number of orders in each status. It may read every row, and blocks no
     /// other call.

@@ -5,40 +5,50 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::oneshot;
 
-/// How often each half of the store has changed. Every change raises its half's
-/// number and stores it with the changed rows, in the same transaction.
+/// How far each half of the store is. Every change has a higher number than the ones before,
+/// stored with the rows that it changed, in the same transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Versions {
-    /// Numbers the histories that this process has seen. Versions of different ones cannot
+    /// Numbers the generations that this process has seen. Versions of different ones cannot
     /// be compared: after a failover that lost commits, their numbers are used again.
     /// Always 0 on an engine without failover.
-    pub history: u64,
-    /// Orders: imports, shipments and cancellations.
+    pub generation: u64,
+    /// The last change of orders: an import, a shipment or cancellations.
     pub orders: i64,
-    /// Accounts and keys.
+    /// The last change of accounts or keys.
     pub keys: i64,
 }
 
 impl Versions {
     /// The half of the orders.
-    pub fn of_orders(self) -> OrdersVersion {
-        OrdersVersion { history: self.history, number: self.orders }
+    pub fn of_orders(self) -> HalfVersion {
+        HalfVersion { generation: self.generation, number: self.orders }
+    }
+
+    /// The half of accounts and keys.
+    pub fn of_keys(self) -> HalfVersion {
+        HalfVersion { generation: self.generation, number: self.keys }
     }
 }
 
-/// A version of the orders alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OrdersVersion {
-    /// The history that it belongs to.
-    pub history: u64,
-    /// How often orders have changed in it; 0 before the first.
+/// A version of the orders alone, or of accounts and keys alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HalfVersion {
+    /// The generation that it belongs to.
+    pub generation: u64,
+    /// The number of the half's last change in it; 0 before the first.
     pub number: i64,
 }
 
-impl OrdersVersion {
+impl HalfVersion {
+    /// Before the first change of a generation.
+    pub fn beginning(generation: u64) -> HalfVersion {
+        HalfVersion { generation, number: 0 }
+    }
+
     /// Whether what reflects the other version lacks something that this one has.
-    pub fn has_more_than(self, other: OrdersVersion) -> bool {
-        self.history != other.history || self.number > other.number
+    pub fn has_more_than(self, other: HalfVersion) -> bool {
+        self.generation != other.generation || self.number > other.number
     }
 }
 

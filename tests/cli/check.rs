@@ -30,9 +30,11 @@ fn spoil(sandbox: &CliSandbox, sql: &str) {
 fn problems(sandbox: &CliSandbox) -> Vec<String> {
     let output = sandbox.run(&["check", "--json"]);
     assert_eq!(output.status, 1, "{}", output.stdout);
-    assert!(output.stderr.contains("found"), "{}", output.stderr);
     let found: Value = serde_json::from_str(&output.stdout).unwrap();
-    serde_json::from_value(found["problems"].clone()).unwrap()
+    let problems: Vec<String> = serde_json::from_value(found["problems"].clone()).unwrap();
+    let counted = format!(": {} problem", problems.len());
+    assert!(output.stderr.contains(&counted), "{}", output.stderr);
+    problems
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Help, completions, man pages and the systemd unit.
 
-use clap::CommandFactory;
+use clap::{CommandFactory, Parser};
 use std::time::Duration;
 use store_orders::cli::Cli;
 use store_orders::config::ServerConfig;
@@ -24,10 +24,17 @@ fn commands() -> Vec<Vec<String>> {
 #[test]
 fn completions_know_every_command() {
     let sandbox = CliSandbox::new();
-    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+    // How each script offers a command.
+    for (shell, offer) in [
+        ("bash", ",NAME)"),
+        ("zsh", "\n'NAME:"),
+        ("fish", "-a \"NAME\""),
+        ("elvish", " cand NAME '"),
+        ("powershell", "::new('NAME', 'NAME',"),
+    ] {
         let script = sandbox.run(&["completions", shell]).done();
         for name in commands().iter().flatten() {
-            assert!(script.contains(name.as_str()), "{shell} does not know {name}");
+            assert!(script.contains(&offer.replace("NAME", name)), "{shell} does not know {name}");
         }
         assert!(script.contains("--listen") || script.contains("-l listen"), "{shell}");
     }
@@ -98,13 +105,12 @@ fn the_unit_agrees_with_the_program() {
         let mut values = unit.lines().filter_map(|line| line.strip_prefix(&format!("{key}=")));
         values.next().unwrap_or_else(|| panic!("{key} is not in {unit}")).to_string()
     };
+    // The server says when it is ready.
     assert_eq!(value("Type"), "notify");
-    assert!(value("ExecStart").ends_with("/store-orders serve"));
-    assert_eq!(value("Environment"), "STORE_ORDERS_DATA_DIR=%S/store-orders");
-    assert_eq!(value("EnvironmentFile"), "-/etc/store-orders/environment");
-    assert_eq!(value("CapabilityBoundingSet"), "");
-    assert_eq!(value("NoNewPrivileges"), "yes");
-    assert_eq!(value("ProtectSystem"), "strict");
+    let command = value("ExecStart");
+    assert!(Cli::try_parse_from(command.split(' ')).is_ok(), "{command}");
+    let directory = format!("STORE_ORDERS_DATA_DIR=%S/{}", value("StateDirectory"));
+    assert_eq!(value("Environment"), directory);
 
     // systemd must not kill a server that stops as it should.
     let stop_timeout = Duration::from_secs(value("TimeoutStopSec").parse().unwrap());
@@ -127,16 +133,8 @@ fn the_unit_agrees_with_the_program() {
 }
 
 #[test]
-fn the_nginx_configuration_is_for_this_server() {
+fn the_nginx_configuration_leads_to_the_default_address() {
     let configuration = CliSandbox::new().run(&["nginx-conf"]).done();
-    let server = format!("server {} ", ServerConfig::default().listen);
-    for part in [
-        server.as_str(),
-        "proxy_set_header X-Forwarded-For $remote_addr;",
-        "proxy_next_upstream off;",
-        "proxy_buffering off;",
-        r#""status":$status}"#,
-    ] {
-        assert!(configuration.contains(part), "{part} is not in {configuration}");
-    }
+    let server = format!("\n        server {} ", ServerConfig::default().listen);
+    assert_eq!(configuration.matches(&server).count(), 1, "{server} is not in {configuration}");
 }

@@ -2,7 +2,6 @@
 //! by a caller.
 
 use super::admin::{admin_origin, ask, setup};
-use crate::limits::unavailable::Unreachable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpStream;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The command line of `cargo xtask`: commands, arguments and help texts.
 
 use crate::repository::Repository;
-use crate::{Outcome, browser, check, generate, judge, mutants, publish};
+use crate::{Outcome, browser, check, generate, judge, publish};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use std::ffi::OsString;
@@ -112,21 +112,6 @@ enum Command {
         arguments: Vec<OsString>,
     },
 
-    /// Mutate the code, and see whether a test notices.
-    ///
-    /// Runs cargo-mutants on a random sample of the mutants of .cargo/mutants.toml,
-    /// which a seed decides: each runs the unit tests of its crate, and those that
-    /// survive run the tests of their area, which xtask/src/mutants/areas.rs lists.
-    /// Fails if fewer than 95 % of those that compile are caught. Needs
-    /// cargo-mutants, and a checkout without changes, because it works in place.
-    #[command(after_help = concat!(
-        "Examples:\n",
-        "  cargo xtask mutants --seed 1                  takes an hour or two\n",
-        "  cargo xtask mutants --seed 1 --shard 1/2      the other half in another worktree\n",
-        "  cargo xtask mutants --only src/key_cache.rs   after its tests were mended",
-    ))]
-    Mutants(mutants::MutantsArgs),
-
     /// Test the public pages in a real browser.
     ///
     /// Starts the server and headless Chromium, and goes through /docs, / and
@@ -163,7 +148,6 @@ impl Cli {
             Command::Engines { arguments } => {
                 become_package(&repository, &["--package", "engines"], &arguments)
             }
-            Command::Mutants(arguments) => mutants::mutants(&arguments, &repository, out),
             Command::Publish => publish::publish(&repository, out),
             Command::Judge(arguments) => judge::judge(&arguments, &repository, out),
         }

@@ -20,7 +20,6 @@ pub mod history;
 pub mod imports;
 pub mod judge;
 pub mod line_diff;
-pub mod mutants;
 pub mod outcome;
 pub mod panics;
 pub mod publish;

@@ -6,6 +6,8 @@
 
 use super::columns::{parsed, value};
 use super::error::{read, written};
+use super::journal::Change;
+use super::replica::Replica;
 use super::session::Session;
 use super::statements::{BatchStatements, LOCK_WAIT};
 use crate::store::rules::not_cancelled;
@@ -34,9 +36,9 @@ pub struct Batch {
 pub struct Done {
     /// For each cancellation.
     pub outcomes: Vec<CancelOutcome>,
-    /// The version of the orders that it cancelled; none if it cancelled none, or did so in
+    /// The versions of the orders before and after it; none if it cancelled none, or did so in
     /// an earlier attempt.
-    pub version: Option<i64>,
+    pub versions: Option<(i64, i64)>,
 }
 
 impl Batch {
@@ -70,7 +72,12 @@ impl Batch {
     /// Carries the batch out within this time, or finds that it was. An error means that it may
     /// have been. The server itself ends a wait for a lock in time: a late answer would be taken
     /// for a lost connection.
-    pub async fn carry_out(&self, session: &Session, limit: Duration) -> Result<Done, StoreError> {
+    pub async fn carry_out(
+        &self,
+        session: &Session,
+        replica: &Replica,
+        limit: Duration,
+    ) -> Result<Done, StoreError> {
         let (client, link) = (&session.writer.client, &session.writer.link);
         let BatchStatements { begin, limit_lock_waits, lock, update, select, commit } =
             &session.batch;
@@ -97,7 +104,12 @@ impl Batch {
         let updated = updated.map_err(written)?;
         committed.map_err(written)?;
         link.require_no_warning_since(warnings)?;
-        let version = updated.first().map(|row| value(row, 1)).transpose()?;
+        let mut versions = None;
+        if let Some(row) = updated.first() {
+            let change = Change { version: value(row, 2)?, id: value(row, 3)? };
+            versions = Some((value(row, 1)?, change.version));
+            replica.saw(session.generation, change);
+        }
         let mut found = HashMap::with_capacity(self.orders.len());
         for row in &updated {
             found.insert(value(row, 0)?, (Status::Cancelled, true));
@@ -112,7 +124,7 @@ impl Batch {
                 found.insert(value(row, 0)?, (parsed(row, 1)?, value(row, 2)?));
             }
         }
-        Ok(Done { outcomes: self.outcomes(&found), version })
+        Ok(Done { outcomes: self.outcomes(&found), versions })
     }
 
     /// Each cancellation's, by what the store holds after the batch: the status of each

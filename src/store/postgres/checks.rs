@@ -5,8 +5,9 @@
 
 use super::connecting::Connection;
 use super::error::read;
+use super::journal::{Last, SELECT_LAST};
 use super::replica::Replica;
-use super::session::{CheckSender, READ_LIMIT, SELECT_VERSIONS, Session, versions_in};
+use super::session::{CheckSender, READ_LIMIT, Session};
 use crate::log::ErrorChain;
 use crate::store::{StoreError, Versions};
 use std::sync::Arc;
@@ -21,18 +22,22 @@ struct Statements {
     /// Writes to the log, so that COMMIT waits for the standby; shares the row with the
     /// heartbeat.
     lock: Statement,
-    versions: Statement,
+    last: Statement,
     commit: Statement,
 }
 
 impl Statements {
     async fn prepare(client: &Client) -> Result<Statements, Error> {
-        client.batch_execute("SET lock_timeout = '1s'; SET statement_timeout = '2s'").await?;
+        client
+            .batch_execute(
+                "SET lock_timeout = '1s'; SET statement_timeout = '2s'; SET enable_seqscan = off",
+            )
+            .await?;
         let lock = "SELECT FROM replicas WHERE id = $1 FOR KEY SHARE";
         Ok(Statements {
             begin: client.prepare("BEGIN").await?,
             lock: client.prepare(lock).await?,
-            versions: client.prepare(SELECT_VERSIONS).await?,
+            last: client.prepare(SELECT_LAST).await?,
             commit: client.prepare("COMMIT").await?,
         })
     }
@@ -87,27 +92,28 @@ async fn check(
     commits: bool,
 ) -> Result<Versions, StoreError> {
     let Connection { client, link, .. } = &session.checker;
-    let row = if commits {
+    let rows = if commits {
         let id: &(dyn ToSql + Sync) = &replica.id();
         let (of_replica, warnings) = ([id], link.warnings());
-        let (begun, locked, row, committed) = tokio::join!(
+        let (begun, locked, rows, committed) = tokio::join!(
             client.execute(&statements.begin, &[]),
             client.query(&statements.lock, &of_replica),
-            client.query_one(&statements.versions, &[]),
+            client.query(&statements.last, &[]),
             client.execute(&statements.commit, &[]),
         );
         begun.map_err(read)?;
         locked.map_err(read)?;
-        let row = row.map_err(read)?;
+        let rows = rows.map_err(read)?;
         committed.map_err(read)?;
         link.require_no_warning_since(warnings)?;
-        row
+        rows
     } else {
-        client.query_one(&statements.versions, &[]).await.map_err(read)?
+        client.query(&statements.last, &[]).await.map_err(read)?
     };
     // Judged when the answer is there: a primary that was replaced answers too.
     session.require_confirmed()?;
-    let versions = versions_in(&row, session.history)?;
-    replica.saw(versions);
+    let last = Last::of(&rows)?;
+    let versions = last.versions(session.generation);
+    replica.saw(session.generation, last.change);
     Ok(versions)
 }

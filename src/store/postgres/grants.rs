@@ -6,21 +6,14 @@ use crate::store::StoreError;
 use tokio_postgres::Client;
 
 /// Tables that a server reads.
-const READ: [&str; 8] = [
-    "store_orders_schema",
-    "identity",
-    "versions",
-    "keys_version",
-    "orders",
-    "pets",
-    "accounts",
-    "keys",
-];
+const READ: [&str; 7] =
+    ["store_orders_schema", "identity", "versions", "orders", "pets", "accounts", "keys"];
 
 /// What a server writes. The right to lock a row is that to update one of its columns.
-const WRITTEN: [&str; 4] = [
+const WRITTEN: [&str; 5] = [
     "UPDATE (only_row) ON {schema}.versions",
-    "UPDATE (status, version, cancelled_at, cancelled_by, cancelled_in) ON {schema}.orders",
+    "SELECT, INSERT, DELETE ON {schema}.changes",
+    "UPDATE (status, changed_in, cancelled_at, cancelled_by, cancelled_in) ON {schema}.orders",
     "UPDATE (used_at) ON {schema}.keys",
     "SELECT, INSERT, UPDATE, DELETE ON {schema}.replicas",
 ];

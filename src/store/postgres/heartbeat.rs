@@ -3,6 +3,7 @@
 //! the log; never `versions`, or an import would make every list an error.
 
 use super::error::{read, unreachable_because, written};
+use super::journal::remove_old;
 use super::replica::Replica;
 use super::schema::{STORE, require_current};
 use super::session::{READ_LIMIT, Session};
@@ -91,6 +92,8 @@ pub async fn keep_beating(session: Arc<Session>, replica: Arc<Replica>) {
                 Err(StoreError::Refused(why)) => Some(why),
                 _ => None,
             });
+            // A failure is of no consequence: the next look removes them.
+            let _ = remove_old(&session.background.client).await;
         }
         if beaten.is_ok() && number % ROW_EVERY == 2 {
             // A failure is of no consequence: the row is only shown.

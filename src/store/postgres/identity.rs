@@ -5,7 +5,7 @@
 use super::PostgresCommands;
 use super::columns::value;
 use super::error::written;
-use super::operator::lock_orders;
+use super::operator::lock_versions;
 use super::schema::SCHEMA_LOCK;
 use crate::store::StoreError;
 use tokio_postgres::Transaction;
@@ -25,7 +25,7 @@ pub fn begin_new_store(commands: &PostgresCommands) -> Result<String, StoreError
     commands.write(async |transaction| {
         let lock = "SELECT pg_advisory_xact_lock($1)";
         transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(written)?;
-        lock_orders(transaction, || ()).await?;
+        lock_versions(transaction, || ()).await?;
         set_store_id(transaction, &id).await?;
         for (table, column) in IDS {
             let query = format!(

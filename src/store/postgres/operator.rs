@@ -1,9 +1,9 @@
 //! What the operator's commands ask of the store in PostgreSQL: each method's statements are
 //! in the file of its rows.
 //!
-//! A change of orders begins with the lock on the one row of `versions`, one of accounts or
-//! keys with its update of `keys_version`: every statement after that sees all that was
-//! committed before (READ COMMITTED), and commits in the order of its version.
+//! A change begins with the lock on the one row of `versions` and ends with its row in the
+//! journal: every statement in between sees all that was committed before (READ COMMITTED), and
+//! changes commit in the order of their numbers.
 
 mod accounts;
 mod check;
@@ -17,6 +17,7 @@ use super::columns::value;
 use super::command::CommandConnection;
 use super::connecting::Connection;
 use super::error::{engine, read, waited, written};
+use super::journal::{Half, last, note};
 use super::schema::{STORE, require_current};
 use super::waiting::with_notice;
 use crate::config::PostgresUrl;
@@ -84,27 +85,18 @@ impl PostgresCommands {
         })
     }
 
-    /// The same for a change of orders, alone.
-    fn write_orders<T>(
+    /// The same for a change of this half, alone: servers read the rows that bear the number
+    /// that `work` is given.
+    fn change<T>(
         &self,
-        work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+        half: Half,
+        work: impl AsyncFnOnce(&Transaction<'_>, i64) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.write(async |transaction| {
-            lock_orders(transaction, self.notice).await?;
-            work(transaction).await
-        })
-    }
-
-    /// The same for a change of accounts or keys, alone. Servers then read them again.
-    fn write_keys<T>(
-        &self,
-        work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.write(async |transaction| {
-            let raise = "UPDATE keys_version SET version = version + 1";
-            let raised = with_notice(transaction.execute(raise, &[]), self.notice).await;
-            require_one_row("keys_version", raised.map_err(waited)?)?;
-            work(transaction).await
+            let version = lock_versions(transaction, self.notice).await?;
+            let done = work(transaction, version).await?;
+            note(transaction, version, half).await?;
+            Ok(done)
         })
     }
 }
@@ -124,22 +116,21 @@ fn unconfirmed() -> StoreError {
     )
 }
 
-/// Waits for the other changes of orders, and keeps them waiting until the transaction ends.
-pub(super) async fn lock_orders(
+/// Waits for all other changes, and keeps them waiting until the transaction ends. Returns the
+/// number of the next one.
+pub(super) async fn lock_versions(
     transaction: &Transaction<'_>,
     notice: WaitNotice,
-) -> Result<(), StoreError> {
+) -> Result<i64, StoreError> {
     let lock = transaction.execute("SELECT FROM versions FOR NO KEY UPDATE", &[]);
-    require_one_row("versions", with_notice(lock, notice).await.map_err(waited)?)
-}
-
-/// Without its row, a table of one row makes nobody wait.
-fn require_one_row(table: &str, rows: u64) -> Result<(), StoreError> {
-    if rows == 1 {
-        return Ok(());
+    let rows = with_notice(lock, notice).await.map_err(waited)?;
+    if rows != 1 {
+        // Without its row, it makes no change wait.
+        return Err(StoreError::Refused(format!(
+            "the table versions has {rows} rows instead of one; see store-orders check"
+        )));
     }
-    let why = format!("the table {table} has {rows} rows instead of one; see store-orders check");
-    Err(StoreError::Refused(why))
+    Ok(last(transaction).await?.change.version + 1)
 }
 
 impl OperatorStore for PostgresCommands {

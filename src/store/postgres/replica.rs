@@ -1,7 +1,6 @@
-//! What a replica knows of itself: its row in the store, and the highest versions that it
-//! has seen.
+//! What a replica knows of itself: its row in the store, and the last change that it has seen.
 
-use crate::store::Versions;
+use super::journal::Change;
 use parking_lot::Mutex;
 
 /// One server's process.
@@ -15,7 +14,8 @@ pub struct Replica {
 struct State {
     address: String,
     list_version: i64,
-    seen: Versions,
+    /// Of which generation, and which change.
+    seen: Option<(u64, Change)>,
     has_left: bool,
 }
 
@@ -52,19 +52,19 @@ impl Replica {
         self.state.lock().list_version = version;
     }
 
-    /// The store told these versions.
-    pub fn saw(&self, versions: Versions) {
+    /// The store told this change. To be called before the answer counts: an answer that was
+    /// used is never later than what was seen.
+    pub fn saw(&self, generation: u64, change: Change) {
         let seen = &mut self.state.lock().seen;
-        if seen.history != versions.history {
-            *seen = versions;
+        let position = (generation, change.version);
+        if seen.as_ref().is_none_or(|(of, change)| (*of, change.version) < position) {
+            *seen = Some((generation, change));
         }
-        seen.orders = seen.orders.max(versions.orders);
-        seen.keys = seen.keys.max(versions.keys);
     }
 
-    /// The highest versions that were seen of the last history.
-    pub fn seen(&self) -> Versions {
-        self.state.lock().seen
+    /// The last change that was seen, and its generation.
+    pub fn seen(&self) -> Option<(u64, Change)> {
+        self.state.lock().seen.clone()
     }
 
     /// Its address and the version of its list.

@@ -3,6 +3,7 @@
 use super::PostgresCommands;
 use super::columns::value;
 use super::error::read;
+use super::journal;
 use super::session::CONFIRMED_FOR;
 use crate::store::StoreError;
 use std::time::Duration;
@@ -76,8 +77,7 @@ impl PostgresCommands {
 
     /// The version that the last change gave to its orders.
     pub fn orders_version(&self) -> Result<i64, StoreError> {
-        let query = "SELECT coalesce(max(version), 0) FROM orders";
-        value(&self.ask(async |client| client.query_one(query, &[]).await.map_err(read))?, 0)
+        Ok(self.ask(async |client| journal::last(client).await)?.versions(0).orders)
     }
 }
 

@@ -3,9 +3,10 @@
 use super::PostgresCommands;
 use super::columns::value;
 use super::copying::Copying;
-use super::error::{read, waited, written};
+use super::error::{read, waited};
 use super::identity::{IDS, set_last_id, set_store_id};
-use super::operator::{lock_orders, refuse_nul};
+use super::journal::{Half, note};
+use super::operator::{lock_versions, refuse_nul};
 use super::schema::{IMPORT_LOCK, SCHEMA_LOCK};
 use crate::store::sqlite::{self, BackupError, CopyProgress, SqliteStore};
 use crate::store::{CheckReport, StoreError};
@@ -37,12 +38,14 @@ pub fn restore(
             let query = "SELECT pg_advisory_xact_lock($1)";
             transaction.execute(query, &[&lock]).await.map_err(waited)?;
         }
-        lock_orders(transaction, || ()).await?;
+        let version = lock_versions(transaction, || ()).await?;
         require_empty(transaction).await?;
-        copy_orders(transaction, &backup).await?;
+        copy_orders(transaction, &backup, version).await?;
+        note(transaction, version, Half::Orders).await?;
         copy_pets(transaction, &backup).await?;
         copy_accounts(transaction, &backup).await?;
-        copy_keys(transaction, &backup).await?;
+        copy_keys(transaction, &backup, version + 1).await?;
+        note(transaction, version + 1, Half::Keys).await?;
         copy_numbers(transaction, &backup).await
     })?;
     Ok(commands.examine()?)
@@ -84,17 +87,23 @@ fn next<T: FromSql>(
     row.get(column.next().unwrap_or(usize::MAX))
 }
 
-async fn copy_orders(transaction: &Transaction<'_>, backup: &Connection) -> Result<(), StoreError> {
-    let query = "SELECT id, pet_id, quantity, ship_date, complete, status, version, cancelled_at,
-                        cancelled_by FROM orders ORDER BY id";
-    copy_rows!(transaction, backup, query, "orders", {
+async fn copy_orders(
+    transaction: &Transaction<'_>,
+    backup: &Connection,
+    version: i64,
+) -> Result<(), StoreError> {
+    let query = format!(
+        "SELECT id, pet_id, quantity, ship_date, complete, status, {version}, cancelled_at,
+                cancelled_by FROM orders ORDER BY id"
+    );
+    copy_rows!(transaction, backup, &query, "orders", {
         "id": INT8 as i64,
         "pet_id": INT8 as i64,
         "quantity": INT4 as i32,
         "ship_date": TEXT as Option<String>,
         "complete": BOOL as bool,
         "status": TEXT as String,
-        "version": INT8 as i64,
+        "changed_in": INT8 as i64,
         "cancelled_at": TEXT as Option<String>,
         "cancelled_by": TEXT as Option<String>,
     })
@@ -128,10 +137,16 @@ async fn copy_accounts(
     })
 }
 
-async fn copy_keys(transaction: &Transaction<'_>, backup: &Connection) -> Result<(), StoreError> {
-    let query = "SELECT row, id, account, environment, digest, issued_at, expires_at, revoked_at,
-                        used_at, successor, unbanned_at FROM keys ORDER BY row";
-    copy_rows!(transaction, backup, query, "keys", {
+async fn copy_keys(
+    transaction: &Transaction<'_>,
+    backup: &Connection,
+    version: i64,
+) -> Result<(), StoreError> {
+    let query = format!(
+        "SELECT row, id, account, environment, digest, issued_at, expires_at, revoked_at, used_at,
+                successor, unbanned_at, {version} FROM keys ORDER BY row"
+    );
+    copy_rows!(transaction, backup, &query, "keys", {
         "\"row\"": INT8 as i64,
         "id": TEXT as String,
         "account": INT8 as i64,
@@ -143,20 +158,17 @@ async fn copy_keys(transaction: &Transaction<'_>, backup: &Connection) -> Result
         "used_at": INT8 as Option<i64>,
         "successor": TEXT as Option<String>,
         "unbanned_at": INT8 as Option<i64>,
+        "changed_in": INT8 as i64,
     })
 }
 
-/// The store's id, the version of the keys, and the next ids of accounts and keys.
+/// The store's id, and the next ids of accounts and keys.
 async fn copy_numbers(
     transaction: &Transaction<'_>,
     backup: &Connection,
 ) -> Result<(), StoreError> {
     let id: String = backup.query_row("SELECT store_id FROM identity", [], |row| row.get(0))?;
     set_store_id(transaction, &id).await?;
-    // A server that has seen the empty store reads the keys again.
-    let keys: i64 = backup.query_row("SELECT keys FROM versions", [], |row| row.get(0))?;
-    let update = "UPDATE keys_version SET version = greatest(version, $1) + 1";
-    transaction.execute(update, &[&keys]).await.map_err(written)?;
     for (table, column) in IDS {
         let last: i64 = backup.query_row(
             "SELECT seq FROM sqlite_sequence WHERE name = ?1",

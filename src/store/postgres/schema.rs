@@ -58,6 +58,11 @@ pub const MIGRATIONS: &[Migration] = &[
         sql: include_str!("schema_2.sql"),
         oldest_program: "1.0.0",
     },
+    Migration {
+        what: "changes have a journal",
+        sql: include_str!("schema_3.sql"),
+        oldest_program: "1.1.0",
+    },
 ];
 
 /// Held by `migrate` and `restore`, of which one at a time runs on a database: "stor", 1.

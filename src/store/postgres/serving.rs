@@ -4,16 +4,17 @@ use super::batch::{Batch, Done};
 use super::columns::{plan_and_limits, value};
 use super::error::{read, unreachable_because, written};
 use super::heartbeat::{beat, deregister};
+use super::journal::last;
 use super::limiter::PostgresLimits;
 use super::replica::Replica;
-use super::session::{OpenError, READ_LIMIT, Session, versions_in, within};
+use super::session::{OpenError, READ_LIMIT, Session, within};
 use super::sessions::{Current, Opener, carry_out, current};
 use crate::config::PostgresUrl;
 use crate::keys::Digest;
 use crate::log::ErrorChain;
 use crate::store::{
-    Cancellation, CancelledBatch, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange,
-    OrderCounts, OrdersVersion, PolledVersions, Store, StoreError, Structure, VersionCheck,
+    Cancellation, CancelledBatch, HalfVersion, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS,
+    OrderChange, OrderCounts, PolledVersions, Store, StoreError, Structure, VersionCheck, Versions,
 };
 use futures::{StreamExt, pin_mut};
 use slog::Logger;
@@ -28,7 +29,7 @@ use tokio_postgres::{Client, Row};
 /// How long a pet waits for a long list: nobody waits longer for the pet.
 const TURN_LIMIT: Duration = Duration::from_secs(5);
 
-/// How long reading every key or counting every order may take.
+/// How long counting every order may take, and a statement that reads keys on another connection.
 const LONG_READ_LIMIT: Duration = Duration::from_secs(30);
 
 /// No version: what a list reflects does not move by it.
@@ -85,6 +86,15 @@ impl PostgresStore {
         self.wait(session.answer(timeout, deregister(&session, &self.replica)))
     }
 
+    /// The session of the moment, if it is at the generation of this version.
+    fn session_at(&self, version: HalfVersion) -> Result<Arc<Session>, StoreError> {
+        let session = current(&self.sessions)?;
+        match session.generation == version.generation {
+            true => Ok(session),
+            false => Err(unreachable_because("the store is at another generation by now")),
+        }
+    }
+
     fn wait<T>(&self, asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
         tokio::task::block_in_place(|| self.runtime.block_on(asked))
     }
@@ -101,13 +111,8 @@ impl Store for PostgresStore {
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
         let session = current(&self.sessions)?;
         let sent = Instant::now();
-        let asked = async {
-            let client = &session.background.client;
-            let row = client.query_one(&session.select_versions, &[]).await.map_err(read)?;
-            versions_in(&row, session.history)
-        };
+        let asked = session.versions(&self.replica);
         let versions = self.wait(session.answer(READ_LIMIT, asked))?;
-        self.replica.saw(versions);
         // A primary that was replaced answers too: what it says is as old as its last
         // confirmed commit.
         let confirmed = session.confirmed_at();
@@ -117,41 +122,67 @@ impl Store for PostgresStore {
 
     fn for_each_order_since(
         &self,
-        version: OrdersVersion,
+        version: HalfVersion,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<OrdersVersion, StoreError> {
-        let session = current(&self.sessions)?;
-        if session.history != version.history {
-            return Err(unreachable_because("the store is at another history by now"));
-        }
-        let number = self.wait(async {
+    ) -> Result<HalfVersion, StoreError> {
+        let session = self.session_at(version)?;
+        let visit_row = &mut |row: &Row| visit_order(row, visit);
+        let reached = self.wait(async {
             let _reading = session.reading.lock().await;
-            let read = read_orders(&session, version.number, visit).await;
-            // The transaction of a read that failed is not for the next reader.
-            read.inspect_err(|error| session.end(&ErrorChain(error)))
+            let client = &session.reader.client;
+            // At version 0 no list shows a cancelled order yet.
+            let read = if version.number == 0 { ALL_ORDERS } else { CHANGED_ORDERS };
+            let (replica, limit) = (&self.replica, READ_LIMIT);
+            catch_up(&session, replica, client, read, version, limit, visit_row).await
         })?;
         session.require_open()?;
-        self.replica.lists(number);
-        Ok(OrdersVersion { history: session.history, number })
+        self.replica.lists(reached.orders);
+        Ok(reached.of_orders())
+    }
+
+    fn for_each_key_since(
+        &self,
+        version: HalfVersion,
+        visit: &mut dyn FnMut(Digest, KeyRow),
+    ) -> Result<HalfVersion, StoreError> {
+        let session = self.session_at(version)?;
+        let visit_row = &mut |row: &Row| {
+            let (digest, key) = key_row(row)?;
+            visit(digest, key);
+            Ok(())
+        };
+        // Not on the heartbeats' connection: there may be many keys. To open a connection takes
+        // time that a revocation has to wait, so only where a list is being read.
+        let reached = self.wait(async {
+            let own;
+            let reading = session.reading.try_lock();
+            let client = match &reading {
+                Ok(_) => &session.reader.client,
+                Err(_) => {
+                    own = session.open_another("store-orders keys", LONG_READ_LIMIT).await?;
+                    &own.client
+                }
+            };
+            let (replica, limit) = (&self.replica, LONG_READ_LIMIT);
+            catch_up(&session, replica, client, CHANGED_KEYS, version, limit, visit_row).await
+        })?;
+        session.require_open()?;
+        Ok(reached.of_keys())
     }
 
     fn cancel(&self, cancellations: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
         let now = Instant::now();
         let batch = Batch::of(cancellations, now);
-        let history = current(&self.sessions).map_or(0, |session| session.history);
+        let generation = current(&self.sessions).map_or(0, |session| session.generation);
         let (before, after) = (NO_VERSION, NO_VERSION);
         if batch.is_empty() {
-            return Ok(CancelledBatch { outcomes: batch.expired(), history, before, after });
+            return Ok(CancelledBatch { outcomes: batch.expired(), generation, before, after });
         }
         let deadline = cancellations.iter().map(|one| one.deadline).max().unwrap_or(now);
-        let done = self.wait(carry_out(&self.sessions, &batch, deadline))?;
-        let (Done { outcomes, version }, history) = done;
-        Ok(match version {
-            Some(version) => {
-                CancelledBatch { outcomes, history, before: version - 1, after: version }
-            }
-            None => CancelledBatch { outcomes, history, before, after },
-        })
+        let done = self.wait(carry_out(&self.sessions, &self.replica, &batch, deadline))?;
+        let (Done { outcomes, versions }, generation) = done;
+        let (before, after) = versions.unwrap_or((before, after));
+        Ok(CancelledBatch { outcomes, generation, before, after })
     }
 
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
@@ -165,26 +196,6 @@ impl Store for PostgresStore {
             let rows = session.answer(READ_LIMIT, rows).await?;
             rows.first().map(|row| Ok(Pet { id, name: value(row, 0)? })).transpose()
         })
-    }
-
-    fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError> {
-        let session = current(&self.sessions)?;
-        let query = "SELECT keys.digest, keys.row, keys.id, keys.account, accounts.plan,
-                            accounts.per_minute, accounts.per_day, keys.expires_at,
-                            keys.revoked_at IS NOT NULL, keys.used_at, keys.unbanned_at
-                     FROM keys JOIN accounts ON accounts.id = keys.account";
-        // Not beside heartbeats, because there may be many keys. To open a connection takes time
-        // that a revocation has to wait, so only where a list is being read.
-        let rows = self.wait(async {
-            let read = async |client: &Client| client.query(query, &[]).await.map_err(read);
-            let Ok(_reading) = session.reading.try_lock() else {
-                let own = session.open_another("store-orders keys", LONG_READ_LIMIT).await?;
-                return within(LONG_READ_LIMIT, read(&own.client)).await;
-            };
-            session.answer(LONG_READ_LIMIT, read(&session.reader.client)).await
-        })?;
-        session.require_open()?;
-        rows.iter().map(key_row).collect()
     }
 
     fn count_orders(&self) -> Result<OrderCounts, StoreError> {
@@ -249,44 +260,57 @@ impl Store for PostgresStore {
     }
 }
 
-/// Reads the orders that changed after this version; returns the version that was read.
-async fn read_orders(
+const ALL_ORDERS: &str = "
+    SELECT id, pet_id, quantity, ship_date, complete, false FROM orders
+    WHERE status <> 'cancelled' AND changed_in > $1 AND changed_in <= $2 ORDER BY id";
+
+const CHANGED_ORDERS: &str = "
+    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled' FROM orders
+    WHERE changed_in > $1 AND changed_in <= $2 ORDER BY id";
+
+const CHANGED_KEYS: &str = "
+    SELECT keys.digest, keys.row, keys.id, keys.account, accounts.plan, accounts.per_minute,
+           accounts.per_day, least(keys.expires_at, keys.revoked_at), keys.revoked_at IS NOT NULL,
+           keys.used_at, keys.unbanned_at
+    FROM keys JOIN accounts ON accounts.id = keys.account
+    WHERE keys.changed_in > $1 AND keys.changed_in <= $2";
+
+/// Visits the rows that changed after this version, which `query` reads; returns the versions
+/// that they lead to. Limited is the time to the next row: a long list takes longer. Rows beyond
+/// the journal's last change are of an import that is not committed, or never was: they are not
+/// even looked at.
+async fn catch_up(
     session: &Session,
-    version: i64,
-    visit: &mut dyn FnMut(OrderChange<'_>),
-) -> Result<i64, StoreError> {
-    let client = &session.reader.client;
-    let begun = async {
-        // One snapshot: the rows and the version belong together.
-        client
-            .batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            .await
-            .map_err(read)?;
-        let highest = "SELECT coalesce(max(version), 0) FROM orders";
-        let row = client.query_typed(highest, &[]).await.map_err(read)?;
-        row.first().map_or(Ok(0), |row| value(row, 0))
+    replica: &Replica,
+    client: &Client,
+    query: &str,
+    after: HalfVersion,
+    limit: Duration,
+    visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
+) -> Result<Versions, StoreError> {
+    let read_rows = async {
+        // One snapshot: the rows and the versions belong together.
+        let begin = client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+        within(READ_LIMIT, async { begin.await.map_err(read) }).await?;
+        let last = within(READ_LIMIT, last(client)).await?;
+        let bounds = [(after.number, Type::INT8), (last.change.version, Type::INT8)];
+        let rows = client.query_typed_raw(query, bounds).await.map_err(read)?;
+        pin_mut!(rows);
+        while let Some(row) = within(limit, async { Ok(rows.next().await) }).await? {
+            visit(&row.map_err(read)?)?;
+        }
+        within(READ_LIMIT, async { client.batch_execute("COMMIT").await.map_err(read) }).await?;
+        Ok(last)
     };
-    let reflected: i64 = session.answer(READ_LIMIT, begun).await?;
-    // At version 0 no list shows a cancelled order yet.
-    let query = if version == 0 {
-        "SELECT id, pet_id, quantity, ship_date, complete, false FROM orders
-         WHERE status <> 'cancelled' AND version > $1 ORDER BY id"
-    } else {
-        "SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled' FROM orders
-         WHERE version > $1 ORDER BY id"
-    };
-    let rows = client.query_typed_raw(query, [(version, Type::INT8)]).await.map_err(read)?;
-    pin_mut!(rows);
-    // Limited is the time to the next row: a long list takes longer.
-    while let Some(row) = within(READ_LIMIT, async { Ok(rows.next().await) }).await? {
-        visit_row(&row.map_err(read)?, visit)?;
-    }
-    let committed = async { client.batch_execute("COMMIT").await.map_err(read) };
-    session.answer(READ_LIMIT, committed).await?;
-    Ok(reflected)
+    // The transaction of a read that failed is not for the next one.
+    let read: Result<_, StoreError> = read_rows.await;
+    let last = read.inspect_err(|error| session.end(&ErrorChain(error)))?;
+    let versions = last.versions(session.generation);
+    replica.saw(session.generation, last.change);
+    Ok(versions)
 }
 
-fn visit_row(row: &Row, visit: &mut dyn FnMut(OrderChange<'_>)) -> Result<(), StoreError> {
+fn visit_order(row: &Row, visit: &mut dyn FnMut(OrderChange<'_>)) -> Result<(), StoreError> {
     let id = value(row, 0)?;
     if value(row, 5)? {
         visit(OrderChange::Removed(id));
@@ -313,7 +337,7 @@ fn key_row(row: &Row) -> Result<(Digest, KeyRow), StoreError> {
         account: value(row, 3)?,
         plan,
         limits,
-        expires_at_ms: value(row, 7)?,
+        ends_at_ms: value(row, 7)?,
         revoked: value(row, 8)?,
         used_at_ms: value::<Option<i64>>(row, 9)?.unwrap_or(0),
         unbanned_at_ms: value::<Option<i64>>(row, 10)?.unwrap_or(0),

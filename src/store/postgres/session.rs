@@ -9,6 +9,8 @@
 use super::columns::value;
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
 use super::error::{PostgresError, read, unreachable_because, written};
+use super::journal::{Change, Last, SELECT_LAST_AND_KNOWN};
+use super::replica::Replica;
 use super::schema::{LIMITS, STORE, require_current};
 use super::statements::{BatchStatements, HeartbeatStatements};
 use crate::config::PostgresUrl;
@@ -21,7 +23,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
-use tokio_postgres::{Client, Row, Statement};
+use tokio_postgres::{Client, Statement};
 
 /// How long each attempt to connect may take, for each address.
 pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
@@ -33,17 +35,13 @@ pub const CONFIRMED_FOR: Duration = Duration::from_secs(1);
 /// How long an answer may take that waits for nobody's lock or commit.
 pub const READ_LIMIT: Duration = Duration::from_secs(2);
 
-/// Both versions. An import that is not committed yet is in neither.
-pub const SELECT_VERSIONS: &str =
-    "SELECT (SELECT coalesce(max(version), 0) FROM orders), (SELECT version FROM keys_version)";
-
 /// What a list waits for.
 pub type CheckSender = oneshot::Sender<Result<Versions, Arc<StoreError>>>;
 
 /// Five connections to one server.
 pub struct Session {
-    /// The history that it is at.
-    pub history: u64,
+    /// The generation that it is at.
+    pub generation: u64,
     /// The store's id.
     pub store_id: String,
     /// Which server it is.
@@ -65,8 +63,8 @@ pub struct Session {
     pub background: Connection,
     /// Its statements.
     pub heartbeat: HeartbeatStatements,
-    /// [`SELECT_VERSIONS`] on the background's connection.
-    pub select_versions: Statement,
+    /// [`SELECT_LAST_AND_KNOWN`] on the background's connection.
+    pub select_last_and_known: Statement,
     /// Counts requests.
     pub limits: Connection,
     /// Its statement.
@@ -82,14 +80,14 @@ pub struct Session {
     target: Target,
 }
 
-/// What is opened before it is known which history it is at.
+/// What is opened before it is known which generation it is at.
 pub struct Opened {
     /// Which server it is.
     pub server: ServerIdentity,
     /// The store's id.
     pub store_id: String,
-    /// What it holds; its history is not known yet.
-    pub versions: Versions,
+    /// Whether its journal has the last change that this server has seen.
+    pub continues: bool,
     /// When the first connection was open.
     pub at: Instant,
     connections: [Connection; 5],
@@ -116,7 +114,11 @@ pub enum OpenError {
 
 impl Opened {
     /// Opens the connections to this server, and refuses a store whose schema does not fit.
-    pub async fn open(url: &PostgresUrl, target: &Target) -> Result<Opened, OpenError> {
+    pub async fn open(
+        url: &PostgresUrl,
+        target: &Target,
+        seen: Option<&Change>,
+    ) -> Result<Opened, OpenError> {
         let writer = connect_to(url, target, "store-orders writer", CONNECT_LIMIT).await?;
         let at = Instant::now();
         let [checker, reader, background, limits] = others(url, target).await?;
@@ -131,16 +133,16 @@ impl Opened {
             other => OpenError::Store(other),
         };
         within(READ_LIMIT, require_current(&first.client, STORE)).await.map_err(unfit)?;
-        let (store_id, versions): (String, Versions) = within(READ_LIMIT, async {
+        let (store_id, continues): (String, bool) = within(READ_LIMIT, async {
             let id = first.client.query_one("SELECT store_id FROM identity", &[]).await;
-            let versions = first.client.query_one(SELECT_VERSIONS, &[]).await;
-            let (id, versions) = (id.map_err(read)?, versions.map_err(read)?);
-            Ok((id.try_get(0).map_err(read)?, versions_in(&versions, 0)?))
+            let statement = first.client.prepare(SELECT_LAST_AND_KNOWN).await.map_err(read)?;
+            let (_, continues) = last_and_known(&first.client, &statement, seen).await?;
+            Ok((value(&id.map_err(read)?, 0)?, continues))
         })
         .await?;
         within(READ_LIMIT, require_own(&limits.client, url, &store_id)).await.map_err(unfit)?;
         let (url, target) = (url.clone(), target.clone());
-        Ok(Opened { server, store_id, versions, at, connections, url, target })
+        Ok(Opened { server, store_id, continues, at, connections, url, target })
     }
 }
 
@@ -179,11 +181,11 @@ async fn require_own(client: &Client, url: &PostgresUrl, store_id: &str) -> Resu
 }
 
 impl Session {
-    /// The session at this history; lists that ask for the versions come out of the
+    /// The session at this generation; lists that ask for the versions come out of the
     /// receiver, to be answered through the checker.
     pub async fn begin(
         opened: Opened,
-        history: u64,
+        generation: u64,
         acknowledges_from: Instant,
     ) -> Result<(Arc<Session>, mpsc::UnboundedReceiver<CheckSender>), StoreError> {
         let Opened { server, store_id, connections, url, target, .. } = opened;
@@ -191,10 +193,11 @@ impl Session {
         let admission = Admission::prepare(&limits.client).await.map_err(read)?;
         let batch = BatchStatements::prepare(&writer.client).await.map_err(read)?;
         let heartbeat = HeartbeatStatements::prepare(&background.client).await.map_err(read)?;
-        let select_versions = background.client.prepare(SELECT_VERSIONS).await.map_err(read)?;
+        let select_last_and_known =
+            background.client.prepare(SELECT_LAST_AND_KNOWN).await.map_err(read)?;
         let (checks, asked) = mpsc::unbounded_channel();
         let session = Session {
-            history,
+            generation,
             store_id,
             server,
             acknowledges_from,
@@ -205,7 +208,7 @@ impl Session {
             reading: tokio::sync::Mutex::default(),
             background,
             heartbeat,
-            select_versions,
+            select_last_and_known,
             limits,
             admission,
             checks,
@@ -289,6 +292,22 @@ impl Session {
         self.why_ended.borrow().clone().unwrap_or_default()
     }
 
+    /// The versions, and that the journal still has what this server has seen: rows that were
+    /// restored under it end the session, and the next one reads everything again.
+    pub async fn versions(&self, replica: &Replica) -> Result<Versions, StoreError> {
+        let (client, statement) = (&self.background.client, &self.select_last_and_known);
+        let seen = replica.seen().map(|(_, change)| change);
+        let (last, is_known) = last_and_known(client, statement, seen.as_ref()).await?;
+        if seen.is_some() && !is_known {
+            let why = "its journal lacks a change that this server has seen";
+            self.end(&why);
+            return Err(unreachable_because(why));
+        }
+        let versions = last.versions(self.generation);
+        replica.saw(self.generation, last.change);
+        Ok(versions)
+    }
+
     /// A connection besides the five, to the same server: for what may take as long as this, and
     /// must not keep anything else waiting. Its loss does not end the session.
     pub async fn open_another(
@@ -354,7 +373,13 @@ fn is_of_connection(error: &StoreError) -> bool {
     source.downcast_ref::<PostgresError>().is_some_and(|error| error.state.is_none())
 }
 
-/// The row of [`SELECT_VERSIONS`], as of this history.
-pub fn versions_in(row: &Row, history: u64) -> Result<Versions, StoreError> {
-    Ok(Versions { history, orders: value(row, 0)?, keys: value(row, 1)? })
+/// The last change, and whether the journal has the one that was seen.
+async fn last_and_known(
+    client: &Client,
+    statement: &Statement,
+    seen: Option<&Change>,
+) -> Result<(Last, bool), StoreError> {
+    let (version, id) = seen.map(|seen| (seen.version, &*seen.id)).unzip();
+    let rows = client.query(statement, &[&version, &id]).await.map_err(read)?;
+    Ok((Last::of(&rows)?, rows.first().map_or(Ok(false), |row| value(row, 4))?))
 }

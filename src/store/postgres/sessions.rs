@@ -1,5 +1,5 @@
-//! Sessions one after the other: when one ends, the next is opened, and what it finds decides
-//! whether its versions continue those of the one before.
+//! Sessions one after the other: when one ends, the next is opened. If its journal lacks the
+//! last change that this server has seen, a new generation begins.
 
 use super::batch::{Batch, Done};
 use super::checks::answer_checks;
@@ -13,7 +13,7 @@ use super::session::{
 };
 use crate::config::PostgresUrl;
 use crate::log::ErrorChain;
-use crate::store::{StoreError, Versions};
+use crate::store::StoreError;
 use slog::{Logger, info, warn};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -51,8 +51,7 @@ pub type Current = Result<Arc<Session>, Arc<str>>;
 /// What the last session was at.
 struct Last {
     server: ServerIdentity,
-    store_id: String,
-    history: u64,
+    generation: u64,
 }
 
 impl Opener {
@@ -87,7 +86,7 @@ impl Opener {
                 sleep(RETRY_AFTER).await;
             };
             info!(self.log, "store reached again"; "server" => %session.server.address,
-                "timeline" => &session.server.timeline, "history" => session.history);
+                "timeline" => &session.server.timeline, "generation" => session.generation);
             drop(current.send_replace(Ok(Arc::clone(&session))));
         }
     }
@@ -112,20 +111,26 @@ impl Opener {
         target: &Target,
         last: &mut Option<Last>,
     ) -> Result<Arc<Session>, OpenError> {
-        let opened = Opened::open(&self.url, target).await?;
-        let found = (&opened.server, &*opened.store_id, opened.versions);
-        let (history, is_continued) = history_of(found, last.as_ref(), self.replica.seen());
+        let seen = self.replica.seen().map(|(_, change)| change);
+        let opened = Opened::open(&self.url, target, seen.as_ref()).await?;
+        let begins_generation = seen.is_some() && !opened.continues;
+        let generation =
+            last.as_ref().map_or(0, |last| last.generation) + u64::from(begins_generation);
+        let is_continued = last.as_ref().is_some_and(|last| {
+            opened.server.system == last.server.system
+                && opened.server.timeline == last.server.timeline
+        });
         let acknowledges_from = match is_continued {
             true => opened.at,
             // Another replica may count on a primary that was replaced until then.
             false => opened.at + CONFIRMED_FOR,
         };
-        let (server, store_id) = (opened.server.clone(), opened.store_id.clone());
+        let server = opened.server.clone();
         let (session, asked) =
-            within(READ_LIMIT, Session::begin(opened, history, acknowledges_from)).await?;
+            within(READ_LIMIT, Session::begin(opened, generation, acknowledges_from)).await?;
         within(CONFIRM_LIMIT, register(&session, &self.replica)).await?;
         within(CONFIRM_LIMIT, beat(&session, &self.replica)).await?;
-        *last = Some(Last { server, store_id, history });
+        *last = Some(Last { server, generation });
         let replica = Arc::clone(&self.replica);
         let checks =
             answer_checks(Arc::clone(&session), asked, Arc::clone(&replica), self.commits_checks);
@@ -133,21 +138,6 @@ impl Opener {
         tokio::spawn(keep_beating(Arc::clone(&session), replica));
         Ok(session)
     }
-}
-
-/// The number of the history that was found, and whether the server is at the timeline that
-/// was there before. Another one begins where something acknowledged may be missing.
-fn history_of(
-    (server, store_id, versions): (&ServerIdentity, &str, Versions),
-    last: Option<&Last>,
-    seen: Versions,
-) -> (u64, bool) {
-    let Some(last) = last else { return (0, false) };
-    let ServerIdentity { system, timeline, .. } = server;
-    let is_continued = *system == last.server.system && *timeline == last.server.timeline;
-    let is_behind = versions.orders < seen.orders || versions.keys < seen.keys;
-    let is_same = is_continued && store_id == last.store_id && !is_behind;
-    (last.history + u64::from(!is_same), is_continued)
 }
 
 /// The session of the moment.
@@ -174,6 +164,7 @@ async fn awaited(
 /// the batch's id, so that it is carried out once.
 pub async fn carry_out(
     sessions: &watch::Receiver<Current>,
+    replica: &Replica,
     batch: &Batch,
     deadline: Instant,
 ) -> Result<(Done, u64), StoreError> {
@@ -183,8 +174,8 @@ pub async fn carry_out(
         sleep_until(session.acknowledges_from.min(deadline).into()).await;
         let left = time_to_send(deadline, Instant::now())
             .ok_or_else(|| unreachable_because("too little time was left for the batch"))?;
-        let error = match session.answer(left, batch.carry_out(&session, left)).await {
-            Ok(done) => return Ok((done, session.history)),
+        let error = match session.answer(left, batch.carry_out(&session, replica, left)).await {
+            Ok(done) => return Ok((done, session.generation)),
             Err(error) => error,
         };
         // From now on it may have been carried out.
@@ -216,12 +207,6 @@ fn is_transient(error: &StoreError) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::postgres::connecting::Address;
-
-    fn server(system: &str, timeline: &str, port: u16) -> ServerIdentity {
-        let address = Address::Tcp(([127, 0, 0, 1], port).into());
-        ServerIdentity { address, system: system.to_string(), timeline: timeline.to_string() }
-    }
 
     /// After a promotion a batch waits until older permissions have expired; if that takes until
     /// its deadline, it must not end the new session.
@@ -232,26 +217,5 @@ mod tests {
         assert_eq!([left(0), left(499)], [None; 2]);
         assert_eq!(left(500), Some(Duration::from_millis(500)));
         assert_eq!(time_to_send(now, now + Duration::from_secs(1)), None);
-    }
-
-    #[test]
-    fn a_history_goes_on_only_where_nothing_can_be_missing() {
-        let at = |orders, keys| Versions { history: 4, orders, keys };
-        let last = Last { server: server("s", "1", 1), store_id: "a".to_string(), history: 4 };
-        let found = |server: &ServerIdentity, store: &str, versions| {
-            history_of((server, store, versions), Some(&last), at(7, 3))
-        };
-        let same = server("s", "1", 1);
-        assert_eq!(found(&same, "a", at(7, 3)), (4, true));
-        assert_eq!(found(&same, "a", at(9, 5)), (4, true));
-        // The same cluster behind another address.
-        assert_eq!(found(&server("s", "1", 2), "a", at(7, 3)), (4, true));
-        assert_eq!(found(&same, "a", at(6, 3)), (5, true), "orders went back");
-        assert_eq!(found(&same, "a", at(7, 2)), (5, true), "keys went back");
-        assert_eq!(found(&same, "b", at(7, 3)), (5, true), "another store");
-        assert_eq!(found(&server("s", "2", 1), "a", at(9, 5)), (5, false), "a promotion");
-        assert_eq!(found(&server("t", "1", 1), "a", at(9, 5)), (5, false), "another cluster");
-        let first = history_of((&same, "a", at(7, 3)), None, Versions::default());
-        assert_eq!(first, (0, false));
     }
 }

@@ -15,13 +15,20 @@ pub const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// READ COMMITTED: its snapshot is taken after the lock.
 const UPDATE: &str = "
-    UPDATE orders o
-    SET status = 'cancelled', version = v.version, cancelled_at = a.at, cancelled_by = a.key,
-        cancelled_in = $4
-    FROM unnest($1::bigint[], $2::text[], $3::text[]) a (id, key, at),
-         (SELECT coalesce(max(version), 0) + 1 AS version FROM orders) v
-    WHERE o.id = a.id AND o.status = 'pending'
-    RETURNING o.id, o.version";
+    WITH last AS (SELECT version, orders, keys FROM changes ORDER BY version DESC LIMIT 1),
+    cancelled AS (
+        UPDATE orders o
+        SET status = 'cancelled', changed_in = last.version + 1, cancelled_at = a.at,
+            cancelled_by = a.key, cancelled_in = $4
+        FROM unnest($1::bigint[], $2::text[], $3::text[]) a (id, key, at), last
+        WHERE o.id = a.id AND o.status = 'pending'
+        RETURNING o.id),
+    change AS (
+        INSERT INTO changes (version, orders, keys)
+        SELECT version + 1, version + 1, keys FROM last WHERE EXISTS (SELECT FROM cancelled)
+        RETURNING version, id)
+    SELECT cancelled.id, last.orders, change.version, change.id::text
+    FROM cancelled, last, change";
 
 const SELECT: &str = "
     SELECT id, status, cancelled_in IS NOT DISTINCT FROM $2 FROM orders WHERE id = ANY($1)";
@@ -32,7 +39,7 @@ pub struct BatchStatements {
     pub begin: Statement,
     /// Has the transaction wait for locks for no longer than this.
     pub limit_lock_waits: Statement,
-    /// Waits for every other transaction that changes orders.
+    /// Waits for every other change.
     pub lock: Statement,
     /// Cancels those that are pending: ids, keys, times, the batch's id.
     pub update: Statement,
@@ -46,7 +53,7 @@ impl BatchStatements {
     /// Prepares them on the writer's connection.
     pub async fn prepare(client: &Client) -> Result<BatchStatements, Error> {
         let settings = format!(
-            "SET lock_timeout = {}; SET statement_timeout = '10s';
+            "SET lock_timeout = {}; SET statement_timeout = '10s'; SET enable_seqscan = off;
              SET idle_in_transaction_session_timeout = '10s'",
             LOCK_WAIT.as_millis()
         );
@@ -76,7 +83,7 @@ impl HeartbeatStatements {
     /// Prepares them on the background's connection.
     pub async fn prepare(client: &Client) -> Result<HeartbeatStatements, Error> {
         // No lock is worth a late heartbeat: nobody but this server locks its row.
-        client.batch_execute("SET lock_timeout = '250ms'; SET statement_timeout = '5s'").await?;
+        client.batch_execute("SET lock_timeout = '250ms'; SET statement_timeout = '5s'; SET enable_seqscan = off").await?;
         let lock = "SELECT FROM replicas WHERE id = $1 FOR NO KEY UPDATE";
         Ok(HeartbeatStatements {
             begin: client.prepare("BEGIN").await?,

@@ -34,7 +34,8 @@ impl SqliteStore {
             if created == 0 {
                 return Err(account_exists(name));
             }
-            Ok(raise_keys_version(transaction)?)
+            raise_keys_version(transaction)?;
+            Ok(())
         })
     }
 
@@ -50,7 +51,8 @@ impl SqliteStore {
                 account_row(transaction, name)?;
                 return Err(account_exists(new_name));
             }
-            Ok(raise_keys_version(transaction)?)
+            raise_keys_version(transaction)?;
+            Ok(())
         })
     }
 
@@ -62,11 +64,12 @@ impl SqliteStore {
                 "UPDATE accounts SET closed_at = coalesce(closed_at, ?2) WHERE id = ?1",
                 params![account, utc_text(&at)],
             )?;
+            let version = raise_keys_version(transaction)?;
             let revoked = transaction.execute(
-                "UPDATE keys SET revoked_at = ?2 WHERE account = ?1 AND revoked_at IS NULL",
-                params![account, at.timestamp_millis()],
+                "UPDATE keys SET revoked_at = ?2, version = ?3
+                 WHERE account = ?1 AND revoked_at IS NULL",
+                params![account, at.timestamp_millis(), version],
             )?;
-            raise_keys_version(transaction)?;
             Ok(revoked as u64)
         })
     }
@@ -88,7 +91,13 @@ impl SqliteStore {
             if changed == 0 {
                 return Err(no_account(name));
             }
-            Ok(raise_keys_version(transaction)?)
+            let version = raise_keys_version(transaction)?;
+            transaction.execute(
+                "UPDATE keys SET version = ?2
+                 WHERE account = (SELECT id FROM accounts WHERE name = ?1)",
+                params![name, version],
+            )?;
+            Ok(())
         })
     }
 

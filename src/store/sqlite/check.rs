@@ -89,10 +89,14 @@ fn check_references(report: &mut CheckReport, connection: &Connection) {
 fn check_versions(report: &mut CheckReport, connection: &Connection) {
     let versions = rows(connection, SELECT_VERSIONS, versions_in);
     let Some(versions) = report.read("versions", versions) else { return };
-    let highest =
-        connection.query_row("SELECT coalesce(max(version), 0) FROM orders", [], |row| row.get(0));
-    let highest = report.read("orders", highest).unwrap_or(0);
-    report.check_versions(&versions, highest);
+    let highest = |table: &str| {
+        let query = format!("SELECT coalesce(max(version), 0) FROM {table}");
+        connection.query_row(&query, [], |row| row.get(0))
+    };
+    let in_orders = report.read("orders", highest("orders")).unwrap_or(0);
+    // The keys of a store of an older schema have no version.
+    let in_keys = highest("keys").unwrap_or(0);
+    report.check_versions(&versions, in_orders, in_keys);
 }
 
 fn check_identity(report: &mut CheckReport, connection: &Connection) {

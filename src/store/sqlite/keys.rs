@@ -17,9 +17,8 @@ impl SqliteStore {
         in_transaction(&mut self.writer.lock(), |transaction| {
             let account = open_account(transaction, new.account)?;
             let expires_at = new.expires_after.map(|after| later(now_ms, after));
-            let issued = insert(transaction, account, new.environment, now_ms, expires_at)?;
-            raise_keys_version(transaction)?;
-            Ok(issued)
+            let version = raise_keys_version(transaction)?;
+            Ok(insert(transaction, account, new.environment, now_ms, expires_at, version)?)
         })
     }
 
@@ -28,44 +27,39 @@ impl SqliteStore {
         in_transaction(&mut self.writer.lock(), |transaction| {
             let old = old_key(transaction, rotation.key_id)?;
             let expiry = rotated(rotation, &old, now_ms)?;
+            let version = raise_keys_version(transaction)?;
+            let OldKey { account, environment, .. } = old;
             let issued =
-                insert(transaction, old.account, old.environment, now_ms, expiry.successor)?;
+                insert(transaction, account, environment, now_ms, expiry.successor, version)?;
             transaction.execute(
-                "UPDATE keys SET expires_at = ?2, successor = ?3 WHERE id = ?1",
-                params![rotation.key_id, expiry.old, issued.id],
+                "UPDATE keys SET expires_at = ?2, successor = ?3, version = ?4 WHERE id = ?1",
+                params![rotation.key_id, expiry.old, issued.id, version],
             )?;
-            raise_keys_version(transaction)?;
             Ok(issued)
         })
     }
 
     /// Revokes a key for good. A second time changes nothing.
     pub fn revoke_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
-        in_transaction(&mut self.writer.lock(), |transaction| {
-            let changed = transaction.execute(
-                "UPDATE keys SET revoked_at = coalesce(revoked_at, ?2) WHERE id = ?1",
-                params![key_id, now_ms],
-            )?;
-            if changed == 0 {
-                return Err(no_key(key_id));
-            }
-            Ok(raise_keys_version(transaction)?)
-        })
+        let update = "UPDATE keys SET revoked_at = coalesce(revoked_at, ?2), version = ?3
+                      WHERE id = ?1";
+        self.update_key(update, key_id, now_ms)
     }
 
     /// Lifts the ban of a key, if it is banned. The moment of lifting rises each time,
     /// also if the wall clock was set back.
     pub fn unban_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
+        let update = "UPDATE keys SET unbanned_at = max(coalesce(unbanned_at, 0) + 1, ?2),
+                                      version = ?3
+                      WHERE id = ?1";
+        self.update_key(update, key_id, now_ms)
+    }
+
+    fn update_key(&self, update: &str, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
         in_transaction(&mut self.writer.lock(), |transaction| {
-            let changed = transaction.execute(
-                "UPDATE keys SET unbanned_at = max(coalesce(unbanned_at, 0) + 1, ?2)
-                 WHERE id = ?1",
-                params![key_id, now_ms],
-            )?;
-            if changed == 0 {
-                return Err(no_key(key_id));
-            }
-            Ok(raise_keys_version(transaction)?)
+            let version = raise_keys_version(transaction)?;
+            let changed = transaction.execute(update, params![key_id, now_ms, version])?;
+            if changed == 0 { Err(no_key(key_id)) } else { Ok(()) }
         })
     }
 
@@ -133,13 +127,14 @@ fn insert(
     environment: Environment,
     now_ms: i64,
     expires_at: Option<i64>,
+    version: i64,
 ) -> rusqlite::Result<IssuedKey> {
     let issued = IssuedKey { id: new_key_id(), key: ApiKey::generate(environment) };
     let digest = issued.key.digest().0;
     connection.execute(
-        "INSERT INTO keys (id, account, environment, digest, issued_at, expires_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-        params![issued.id, account, environment.as_str(), digest, now_ms, expires_at],
+        "INSERT INTO keys (id, account, environment, digest, issued_at, expires_at, version)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        params![issued.id, account, environment.as_str(), digest, now_ms, expires_at, version],
     )?;
     Ok(issued)
 }

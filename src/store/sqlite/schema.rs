@@ -8,8 +8,12 @@ use std::path::Path;
 const APPLICATION_ID: i64 = 0x7374_6f72;
 
 /// Each brings a store of the version of its position to the next.
-const MIGRATIONS: [&str; 3] =
-    [include_str!("schema_1.sql"), include_str!("schema_2.sql"), include_str!("schema_3.sql")];
+const MIGRATIONS: [&str; 4] = [
+    include_str!("schema_1.sql"),
+    include_str!("schema_2.sql"),
+    include_str!("schema_3.sql"),
+    include_str!("schema_4.sql"),
+];
 
 /// The newest version.
 const NEWEST: i64 = MIGRATIONS.len() as i64;

@@ -9,8 +9,8 @@ use super::versions::{read_versions, set_orders_version};
 use crate::keys::Digest;
 use crate::store::rules::not_cancelled;
 use crate::store::{
-    CancelOutcome, Cancellation, CancelledBatch, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS,
-    OrderChange, OrderCounts, OrdersVersion, PolledVersions, Store, StoreError, Structure,
+    CancelOutcome, Cancellation, CancelledBatch, HalfVersion, KeyRow, ListedOrder,
+    MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, Store, StoreError, Structure,
     VersionCheck, Versions,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -36,9 +36,9 @@ impl Store for SqliteStore {
 
     fn for_each_order_since(
         &self,
-        version: OrdersVersion,
+        version: HalfVersion,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<OrdersVersion, StoreError> {
+    ) -> Result<HalfVersion, StoreError> {
         let mut connection = self.scanner.lock();
         // One read transaction: the rows and the version belong together.
         let transaction = connection.transaction()?;
@@ -47,9 +47,34 @@ impl Store for SqliteStore {
         Ok(reflected)
     }
 
+    fn for_each_key_since(
+        &self,
+        version: HalfVersion,
+        visit: &mut dyn FnMut(Digest, KeyRow),
+    ) -> Result<HalfVersion, StoreError> {
+        let mut connection = self.keys.lock();
+        let transaction = connection.transaction()?;
+        let reflected = read_versions(&transaction)?.of_keys();
+        let mut statement = transaction.prepare_cached(
+            "SELECT keys.digest, keys.row, keys.id, keys.account, accounts.plan,
+                    accounts.per_minute, accounts.per_day,
+                    min(coalesce(keys.expires_at, keys.revoked_at),
+                        coalesce(keys.revoked_at, keys.expires_at)),
+                    keys.revoked_at IS NOT NULL, keys.used_at, keys.unbanned_at
+             FROM keys JOIN accounts ON accounts.id = keys.account
+             WHERE keys.version > ?1",
+        )?;
+        let mut rows = statement.query([version.number])?;
+        while let Some(row) = rows.next()? {
+            let (digest, key) = key_row(row)?;
+            visit(digest, key);
+        }
+        Ok(reflected)
+    }
+
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
         in_transaction(&mut self.writer.lock_for_server(BATCH_TIMEOUT)?, |transaction| {
-            let Versions { history, orders: before, .. } = read_versions(transaction)?;
+            let Versions { generation, orders: before, .. } = read_versions(transaction)?;
             let writes_from = Instant::now();
             let cancel = |cancellation: &Cancellation| {
                 if cancellation.deadline <= writes_from {
@@ -59,10 +84,10 @@ impl Store for SqliteStore {
             };
             let outcomes = batch.iter().map(cancel).collect::<rusqlite::Result<Vec<_>>>()?;
             if !outcomes.contains(&CancelOutcome::Cancelled) {
-                return Ok(CancelledBatch { outcomes, history, before, after: before });
+                return Ok(CancelledBatch { outcomes, generation, before, after: before });
             }
             set_orders_version(transaction, before + 1)?;
-            Ok(CancelledBatch { outcomes, history, before, after: before + 1 })
+            Ok(CancelledBatch { outcomes, generation, before, after: before + 1 })
         })
     }
 
@@ -70,17 +95,6 @@ impl Store for SqliteStore {
         let reader = self.reader.lock();
         let mut statement = reader.prepare_cached("SELECT name FROM pets WHERE id = ?1")?;
         Ok(statement.query_row([id], |row| Ok(Pet { id, name: row.get(0)? })).optional()?)
-    }
-
-    fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError> {
-        let connection = self.keys.lock();
-        let mut statement = connection.prepare_cached(
-            "SELECT keys.digest, keys.row, keys.id, keys.account, accounts.plan,
-                    accounts.per_minute, accounts.per_day, keys.expires_at,
-                    keys.revoked_at IS NOT NULL, keys.used_at, keys.unbanned_at
-             FROM keys JOIN accounts ON accounts.id = keys.account",
-        )?;
-        Ok(statement.query_map([], key_row)?.collect::<Result<_, _>>()?)
     }
 
     fn count_orders(&self) -> Result<OrderCounts, StoreError> {
@@ -177,7 +191,7 @@ fn key_row(row: &Row<'_>) -> rusqlite::Result<(Digest, KeyRow)> {
         account: row.get(3)?,
         plan,
         limits,
-        expires_at_ms: row.get(7)?,
+        ends_at_ms: row.get(7)?,
         revoked: row.get(8)?,
         used_at_ms: row.get::<_, Option<i64>>(9)?.unwrap_or(0),
         unbanned_at_ms: row.get::<_, Option<i64>>(10)?.unwrap_or(0),
@@ -220,7 +234,10 @@ mod tests {
             store
                 .for_each_order_since(Versions::default().of_orders(), &mut |_| {
                     let read = read.clone();
-                    scope.spawn(move || read.send(store.keys().unwrap().len()));
+                    scope.spawn(move || {
+                        let keys = store.for_each_key_since(HalfVersion::default(), &mut |_, _| ());
+                        read.send(keys.unwrap().number)
+                    });
                     assert_eq!(was_read.recv_timeout(Duration::from_secs(60)), Ok(0));
                 })
                 .unwrap();

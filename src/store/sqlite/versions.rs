@@ -11,7 +11,7 @@ pub const SELECT_VERSIONS: &str = "SELECT orders, keys FROM versions";
 
 /// The versions in a row of [`SELECT_VERSIONS`].
 pub fn versions_in(row: &Row<'_>) -> rusqlite::Result<Versions> {
-    Ok(Versions { history: 0, orders: row.get(0)?, keys: row.get(1)? })
+    Ok(Versions { generation: 0, orders: row.get(0)?, keys: row.get(1)? })
 }
 
 /// The versions as this connection's transaction sees them.
@@ -25,10 +25,9 @@ pub fn set_orders_version(connection: &Connection, version: i64) -> rusqlite::Re
     Ok(())
 }
 
-/// Raises the version of accounts and keys, so that servers read them again.
-pub fn raise_keys_version(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute("UPDATE versions SET keys = keys + 1", [])?;
-    Ok(())
+/// Raises the version of accounts and keys, and returns it for the keys that change.
+pub fn raise_keys_version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("UPDATE versions SET keys = keys + 1 RETURNING keys", [], |row| row.get(0))
 }
 
 /// The versions as last read, which hold until the WAL index shows a new commit.
@@ -76,10 +75,16 @@ mod tests {
         let mut without = VersionChecker::open(&path).unwrap();
         without.wal_index = WalIndex::open(&directory.path().join("nowhere"));
         for keys in 1..=3 {
-            raise_keys_version(&other).unwrap();
+            assert_eq!(raise_keys_version(&other).unwrap(), keys);
             for checker in [&mut with, &mut without] {
-                assert_eq!(checker.versions().unwrap(), Versions { history: 0, orders: 0, keys });
-                assert_eq!(checker.versions().unwrap(), Versions { history: 0, orders: 0, keys });
+                assert_eq!(
+                    checker.versions().unwrap(),
+                    Versions { generation: 0, orders: 0, keys }
+                );
+                assert_eq!(
+                    checker.versions().unwrap(),
+                    Versions { generation: 0, orders: 0, keys }
+                );
             }
             assert!(with.header.is_some() && without.header.is_none());
         }

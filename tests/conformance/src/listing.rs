@@ -1,10 +1,12 @@
 //! The list and its changes, as a server reads them.
 
 use anyhow::Context;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
+use store_orders::keys::Digest;
 use store_orders::store::{
-    OperatorStore, OrderChange, OrdersVersion, Status, Store, StoredOrder, VersionCheck, Versions,
+    HalfVersion, KeyRow, OperatorStore, OrderChange, Status, Store, StoredOrder, VersionCheck,
+    Versions,
 };
 
 /// The versions, as a list asks for them.
@@ -29,8 +31,8 @@ fn text(change: OrderChange<'_>) -> anyhow::Result<(i64, String)> {
 /// they lead to.
 pub fn changes_since(
     store: &dyn Store,
-    version: OrdersVersion,
-) -> anyhow::Result<(Vec<(i64, String)>, OrdersVersion)> {
+    version: HalfVersion,
+) -> anyhow::Result<(Vec<(i64, String)>, HalfVersion)> {
     let mut changes = Vec::new();
     let reached = store.for_each_order_since(version, &mut |change| changes.push(text(change)))?;
     let changes = changes.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
@@ -39,14 +41,31 @@ pub fn changes_since(
 }
 
 /// The ids that changed since this version; of an order that is listed no longer, negated.
-pub fn changed_ids(store: &dyn Store, version: OrdersVersion) -> anyhow::Result<Vec<i64>> {
+pub fn changed_ids(store: &dyn Store, version: HalfVersion) -> anyhow::Result<Vec<i64>> {
     let changes = changes_since(store, version)?.0;
     Ok(changes.iter().map(|(id, text)| if text.starts_with('-') { -id } else { *id }).collect())
 }
 
-/// Before the first change of the store's present history.
-pub fn beginning(store: &dyn Store) -> anyhow::Result<OrdersVersion> {
-    Ok(OrdersVersion { number: 0, ..versions(store)?.of_orders() })
+/// Before the first change of the store's present generation.
+pub fn beginning(store: &dyn Store) -> anyhow::Result<HalfVersion> {
+    Ok(HalfVersion::beginning(versions(store)?.generation))
+}
+
+/// The keys that changed since this version, and the version that they lead to.
+pub fn keys_since(
+    store: &dyn Store,
+    version: HalfVersion,
+) -> anyhow::Result<(HashMap<Digest, KeyRow>, HalfVersion)> {
+    let mut keys = HashMap::new();
+    let reached = store.for_each_key_since(version, &mut |digest, key| {
+        keys.insert(digest, key);
+    })?;
+    Ok((keys, reached))
+}
+
+/// Every key.
+pub fn keys(store: &dyn Store) -> anyhow::Result<HashMap<Digest, KeyRow>> {
+    Ok(keys_since(store, beginning(store)?)?.0)
 }
 
 /// The whole list, a line for each order.
@@ -76,7 +95,7 @@ pub fn stored_lines(commands: &dyn OperatorStore) -> anyhow::Result<Vec<String>>
 
 /// A server's list, which it keeps current by reading what changed.
 pub struct Follower {
-    version: OrdersVersion,
+    version: HalfVersion,
     list: BTreeMap<i64, String>,
 }
 

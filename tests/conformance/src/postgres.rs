@@ -4,12 +4,13 @@
 //! | Module | Its job |
 //! |---|---|
 //! | `database` | a new database, and what uses it |
-//! | `migrating`, `granting`, `checking`, `restoring`, `importing`, `replicas`, `serving` | the cases |
+//! | `migrating`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `serving` | the cases |
 
 mod checking;
 mod database;
 mod granting;
 mod importing;
+mod journal;
 mod migrating;
 mod replicas;
 mod restoring;
@@ -37,6 +38,7 @@ macro_rules! cases {
 pub fn postgres_cases() -> Vec<PostgresCase> {
     cases![
         migrating::migrate_creates_the_store_once,
+        migrating::a_store_of_an_older_schema_goes_on,
         migrating::migrations_at_once_apply_each_step_once,
         migrating::a_migration_that_fails_changes_nothing,
         migrating::a_database_of_another_program_is_refused,
@@ -62,6 +64,8 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         restoring::a_database_that_a_server_uses_is_not_restored,
         restoring::a_recovered_store_becomes_a_store_of_its_own,
         replicas::a_server_is_named_with_its_program_and_address,
+        journal::rows_that_are_restored_under_a_server_are_read_again,
+        journal::old_changes_are_removed_and_the_last_stays,
         serving::a_use_of_a_locked_key_is_left_and_the_others_are_recorded,
         serving::keys_are_read_beside_a_list,
         serving::either_side_of_a_connection_notices_that_the_other_is_gone,

@@ -56,7 +56,7 @@ pub fn tar(entries: &[Entry], time: u64) -> anyhow::Result<Vec<u8>> {
     Ok(archive.into_inner()?)
 }
 
-/// The same bytes, compressed; gzip's own time stays empty.
+/// Compressed; gzip's own time stays empty.
 pub fn gzip(content: &[u8]) -> anyhow::Result<Vec<u8>> {
     let mut packed = GzBuilder::new().write(Vec::new(), Compression::best());
     packed.write_all(content)?;
@@ -75,20 +75,17 @@ pub fn sha256(content: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use flate2::read::GzDecoder;
 
     #[test]
-    fn the_same_entries_give_the_same_bytes() {
-        let entries = || {
-            [
-                Entry::directory("bin/"),
-                Entry::program("bin/x", "#!"),
-                Entry { owner: 65_532, mode: 0o700, ..Entry::directory("data/") },
-            ]
-        };
-        let packed = gzip(&tar(&entries(), 1_700_000_000).unwrap()).unwrap();
-        assert_eq!(packed, gzip(&tar(&entries(), 1_700_000_000).unwrap()).unwrap());
-        let unpacked = tar(&entries(), 1_700_000_000).unwrap();
-        let mut archive = tar::Archive::new(&unpacked[..]);
+    fn entries_have_the_mode_the_owner_and_the_time_that_they_are_given() {
+        let entries = [
+            Entry::directory("bin/"),
+            Entry::program("bin/x", "#!"),
+            Entry { owner: 65_532, mode: 0o700, ..Entry::directory("data/") },
+        ];
+        let packed = gzip(&tar(&entries, 1_700_000_000).unwrap()).unwrap();
+        let mut archive = tar::Archive::new(GzDecoder::new(&packed[..]));
         let read: Vec<_> = archive
             .entries()
             .unwrap()

@@ -2,7 +2,7 @@
 //!
 //! `cargo xtask dist` runs this. It builds a program that needs no shared library, writes
 //! what belongs to it into `target/dist`, and makes a container image of it. Nothing is
-//! downloaded, and the same commit and toolchain give the same bytes.
+//! downloaded.
 
 mod archive;
 mod checkout;

@@ -172,19 +172,20 @@ fn slow_request(kind: usize) -> (Vec<u8>, Option<u8>) {
 async fn own_errors(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
     let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
     let large = "POST /v1/x HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n".to_string();
-    for (what, request, code) in [
-        ("a malformed path", get("/%zz"), "invalid_request"),
-        ("a long address", get(&"/a".repeat(4_500)), "uri_too_long"),
-        ("a large body", large, "request_too_large"),
+    for (what, request, code, status) in [
+        ("a malformed path", get("/%zz"), "invalid_request", 400),
+        ("a long address", get(&"/a".repeat(4_500)), "uri_too_long", 414),
+        ("a large body", large, "request_too_large", 413),
     ] {
         let mut connection = TcpStream::connect(nginx.plain).await?;
         connection.write_all(request.as_bytes()).await?;
         let answer = String::from_utf8_lossy(&until_closed(&mut connection).await).into_owned();
         let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
         let error: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
-        report.expect(error.get("code") == Some(&code.into()), || {
-            format!("{what} was answered with {answer}")
-        });
+        let is_right = error.get("code") == Some(&code.into())
+            && error.get("status") == Some(&status.into())
+            && answer.starts_with(&format!("HTTP/1.1 {status} "));
+        report.expect(is_right, || format!("{what} was answered with {answer}"));
     }
     Ok(())
 }

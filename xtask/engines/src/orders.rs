@@ -7,6 +7,8 @@ mod fresh_keys;
 mod full_disk;
 mod held_locks;
 mod idle_transaction;
+mod long_import;
+mod many_keys;
 mod mistakes;
 mod network;
 mod old_primary;
@@ -14,6 +16,7 @@ mod read_only_host;
 mod replicas_agree;
 mod revocation;
 mod same_order;
+mod same_timeline;
 mod schema_change;
 mod setup;
 mod slow_reads;
@@ -48,6 +51,14 @@ pub enum Case {
     SlowStandby,
     /// A promoted standby that lacks the last second
     LostHistory,
+    /// Two standbys promoted to one timeline, one after the other
+    Fork,
+    /// The data directory replaced by an earlier copy of itself
+    RestoredInPlace,
+    /// An import of millions that is not committed, and its roll-back
+    LongImport,
+    /// Single keys changed among a million
+    ManyKeys,
     /// Keys used as soon as they were issued, beside a flood of unknown ones
     FreshKeys,
     /// A key revoked while a server has lost the database
@@ -94,6 +105,10 @@ impl Case {
             Case::StoppedPrimary => stopped_primary::run(installed, program, report).await,
             Case::StoppedHost => stopped_host::run(installed, program, report).await,
             Case::SlowStandby => slow_standby::run(installed, program, report).await,
+            Case::Fork => same_timeline::run_fork(installed, program, report).await,
+            Case::RestoredInPlace => same_timeline::run_restored(installed, program, report).await,
+            Case::LongImport => long_import::run(installed, program, report).await,
+            Case::ManyKeys => many_keys::run(installed, program, report).await,
             Case::FreshKeys => fresh_keys::run(installed, program, report).await,
             Case::Revocation => revocation::run(installed, program, report).await,
             Case::SchemaChange => schema_change::run(installed, program, report).await,

@@ -4,7 +4,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
 
 mod every_key;
-mod families;
 mod operations;
 mod pairs;
 mod parameters;

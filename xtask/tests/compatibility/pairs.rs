@@ -23,9 +23,9 @@ const FILES: [&str; 8] = [
 const TODAY: &str = "2027-06-01";
 
 /// One pair, and what is expected of it.
-pub struct Pair {
-    pub row: String,
-    pub rule: String,
+struct Pair {
+    row: String,
+    rule: String,
     frame: String,
     old: Value,
     new: Value,
@@ -36,7 +36,7 @@ pub struct Pair {
 }
 
 /// Every pair.
-pub fn all() -> Vec<Pair> {
+fn all() -> Vec<Pair> {
     let rows = FILES.iter().flat_map(|file| serde_json::from_str::<Vec<Value>>(file).unwrap());
     rows.map(|row| read(&row)).collect()
 }

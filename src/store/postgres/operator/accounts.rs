@@ -4,6 +4,7 @@
 use super::PostgresCommands;
 use crate::store::postgres::columns::{plan_and_limits, value};
 use crate::store::postgres::error::{read, written};
+use crate::store::postgres::journal::Half;
 use crate::store::rules::{account_closed, account_exists, account_name, check_limits, no_account};
 use crate::store::{Account, StoreError};
 use chrono::{DateTime, Utc};
@@ -24,7 +25,7 @@ impl PostgresCommands {
         check_limits(plan, own)?;
         let name = account_name(name)?;
         let (per_minute, per_day) = columns_of(own);
-        self.write_keys(async |transaction| {
+        self.change(Half::Keys, async |transaction, _| {
             // Not ON CONFLICT, which uses up an id also for an account that is refused.
             let insert = "INSERT INTO accounts (name, plan, per_minute, per_day, created_at)
                           SELECT $1, $2, $3, $4, $5
@@ -40,7 +41,7 @@ impl PostgresCommands {
     /// Gives an account another name, which no other account may have.
     pub fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError> {
         let new_name = account_name(new_name)?;
-        self.write_keys(async |transaction| {
+        self.change(Half::Keys, async |transaction, _| {
             let account = account_row(transaction, name).await?.id;
             let update = "UPDATE accounts SET name = $2
                           WHERE id = $1 AND NOT EXISTS (
@@ -53,14 +54,14 @@ impl PostgresCommands {
 
     /// Closes an account for good, and revokes those of its keys that are not revoked.
     pub fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<u64, StoreError> {
-        self.write_keys(async |transaction| {
+        self.change(Half::Keys, async |transaction, version| {
             let account = account_row(transaction, name).await?.id;
             let close = "UPDATE accounts SET closed_at = coalesce(closed_at, $2) WHERE id = $1";
             transaction.execute(close, &[&account, &utc_text(&at)]).await.map_err(written)?;
-            let revoke =
-                "UPDATE keys SET revoked_at = $2 WHERE account = $1 AND revoked_at IS NULL";
+            let revoke = "UPDATE keys SET revoked_at = $2, changed_in = $3
+                          WHERE account = $1 AND revoked_at IS NULL";
             let at_ms = at.timestamp_millis();
-            transaction.execute(revoke, &[&account, &at_ms]).await.map_err(written)
+            transaction.execute(revoke, &[&account, &at_ms, &version]).await.map_err(written)
         })
     }
 
@@ -73,14 +74,17 @@ impl PostgresCommands {
     ) -> Result<(), StoreError> {
         check_limits(plan, own)?;
         let (per_minute, per_day) = columns_of(own);
-        self.write_keys(async |transaction| {
+        self.change(Half::Keys, async |transaction, version| {
+            let account = account_row(transaction, name).await?.id;
             let update = "UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4
-                          WHERE name = $1";
-            let changed = transaction
-                .execute(update, &[&name, &plan.as_str(), &per_minute, &per_day])
+                          WHERE id = $1";
+            transaction
+                .execute(update, &[&account, &plan.as_str(), &per_minute, &per_day])
                 .await
                 .map_err(written)?;
-            if changed == 0 { Err(no_account(name)) } else { Ok(()) }
+            let update = "UPDATE keys SET changed_in = $2 WHERE account = $1";
+            transaction.execute(update, &[&account, &version]).await.map_err(written)?;
+            Ok(())
         })
     }
 

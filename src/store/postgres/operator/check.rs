@@ -4,6 +4,7 @@
 use super::PostgresCommands;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::read;
+use crate::store::postgres::journal::{Last, SELECT_LAST};
 use crate::store::report::{MAX_PROBLEMS, is_date_in_utc};
 use crate::store::{CheckReport, OrderCounts, StoreError};
 use futures::TryStreamExt;
@@ -34,7 +35,7 @@ impl PostgresCommands {
                 .map_err(read)?;
             let mut report = CheckReport::default();
             read_versions(&mut report, &snapshot).await?;
-            for table in ["identity", "versions", "keys_version"] {
+            for table in ["identity", "versions"] {
                 check_one_row(&mut report, &snapshot, table).await?;
             }
             for (table, column) in DATES {
@@ -53,11 +54,16 @@ async fn read_versions(
     report: &mut CheckReport,
     snapshot: &Transaction<'_>,
 ) -> Result<(), StoreError> {
-    let query = "SELECT coalesce(max(version), 0),
-                        (SELECT coalesce(max(version), 0) FROM keys_version)
-                 FROM orders";
-    let row = snapshot.query_one(query, &[]).await.map_err(read)?;
-    (report.orders_version, report.keys_version) = (value(&row, 0)?, value(&row, 1)?);
+    let rows = snapshot.query(SELECT_LAST, &[]).await.map_err(read)?;
+    if rows.is_empty() {
+        report.problems.push("changes: the journal has no row".to_string());
+        return Ok(());
+    }
+    let highest = "SELECT (SELECT coalesce(max(changed_in), 0) FROM orders),
+                          (SELECT coalesce(max(changed_in), 0) FROM keys)";
+    let highest = snapshot.query_one(highest, &[]).await.map_err(read)?;
+    let versions = Last::of(&rows)?.versions(0);
+    report.check_versions(&[versions], value(&highest, 0)?, value(&highest, 1)?);
     Ok(())
 }
 

@@ -1,10 +1,11 @@
 //! Imports of orders and pets, for the operator's commands.
 
-use super::{PostgresCommands, lock_orders};
+use super::{PostgresCommands, lock_versions};
 use crate::store::postgres::PostgresError;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::copying::Copying;
 use crate::store::postgres::error::{read, waited, written};
+use crate::store::postgres::journal::{Half, last, note};
 use crate::store::postgres::schema::IMPORT_LOCK;
 use crate::store::postgres::waiting::with_notice;
 use crate::store::rules::imported;
@@ -52,7 +53,7 @@ impl PostgresCommands {
         // The commands have looked for the ids, so that hardly ever one is taken.
         let copied = self.import(orders.len(), async |transaction, version| {
             let orders = orders.iter().inspect(|_| progress()).map(|order| (order, version));
-            copy_orders(transaction, "orders", "version", orders).await
+            copy_orders(transaction, "orders", "changed_in", orders).await
         });
         match copied {
             Err(error) if is_taken(&error) => {}
@@ -66,7 +67,7 @@ impl PostgresCommands {
             stage_orders(transaction, orders).await?;
             let first_taken = first_taken(transaction, "orders").await?;
             let insert = "
-                INSERT INTO orders (id, pet_id, quantity, ship_date, complete, status, version)
+                INSERT INTO orders (id, pet_id, quantity, ship_date, complete, status, changed_in)
                 SELECT id, pet_id, quantity, ship_date, complete, status, $1
                 FROM staged ORDER BY position ON CONFLICT (id) DO NOTHING";
             let stored = transaction.execute(insert, &[&version]).await.map_err(written)?;
@@ -107,16 +108,20 @@ impl PostgresCommands {
     ) -> Result<T, StoreError> {
         self.write(async |transaction| {
             self.wait_for_imports(transaction).await?;
-            if orders <= LOCKED_ORDERS {
-                lock_orders(transaction, self.notice).await?;
-                let version = newest_version(transaction).await?.saturating_add(1);
-                return write(transaction, version).await;
-            }
-            let newest = newest_version(transaction).await?;
-            let version = newest.saturating_add(RESERVED_VERSIONS);
+            let is_short = orders <= LOCKED_ORDERS;
+            let version = if is_short {
+                lock_versions(transaction, self.notice).await?
+            } else {
+                last(transaction).await?.change.version.saturating_add(RESERVED_VERSIONS)
+            };
             let done = write(transaction, version).await?;
-            lock_orders(transaction, self.notice).await?;
-            require_unreached(transaction, version).await?;
+            if !is_short && lock_versions(transaction, self.notice).await? > version {
+                return Err(StoreError::Refused(
+                    "orders changed too often while these were written; nothing was imported"
+                        .to_string(),
+                ));
+            }
+            note(transaction, version, Half::Orders).await?;
             Ok(done)
         })
     }
@@ -137,24 +142,6 @@ impl PostgresCommands {
                 .ask(async |client| client.batch_execute("ANALYZE orders").await.map_err(written));
         }
     }
-}
-
-async fn newest_version(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
-    let query = "SELECT coalesce(max(version), 0) FROM orders";
-    value(&transaction.query_one(query, &[]).await.map_err(read)?, 0)
-}
-
-/// Refuses a version that other changes have reached: a server could have seen it already.
-async fn require_unreached(transaction: &Transaction<'_>, version: i64) -> Result<(), StoreError> {
-    // Changes reach it by the version below, whose orders never change again.
-    let query = "SELECT coalesce(max(version), 0) FROM orders WHERE version < $1";
-    let row = transaction.query_one(query, &[&version]).await.map_err(read)?;
-    if value::<i64>(&row, 0)? < version.saturating_sub(1) {
-        return Ok(());
-    }
-    Err(StoreError::Refused(
-        "orders changed too often while these were written; nothing was imported".to_string(),
-    ))
 }
 
 /// Copies the orders into this table, each with the number that it is given.

@@ -5,6 +5,7 @@ use super::accounts::open_account;
 use crate::keys::{ApiKey, Digest, Environment, new_key_id};
 use crate::store::postgres::columns::{parsed, value};
 use crate::store::postgres::error::{read, written};
+use crate::store::postgres::journal::Half;
 use crate::store::rules::{OldKey, later, no_key, rotated};
 use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
 use tokio_postgres::{Row, Transaction};
@@ -13,23 +14,26 @@ impl PostgresCommands {
     /// Issues a key. The store keeps its digest; only the returned value has the key
     /// itself.
     pub fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
-        self.write_keys(async |transaction| {
+        self.change(Half::Keys, async |transaction, version| {
             let account = open_account(transaction, new.account).await?;
             let expires_at = new.expires_after.map(|after| later(now_ms, after));
-            insert(transaction, account, new.environment, now_ms, expires_at).await
+            insert(transaction, account, new.environment, now_ms, expires_at, version).await
         })
     }
 
     /// Issues the successor of a key, which itself stays valid for the overlap.
     pub fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
-        self.write_keys(async |transaction| {
+        self.change(Half::Keys, async |transaction, version| {
             let old = old_key(transaction, rotation.key_id).await?;
             let expiry = rotated(rotation, &old, now_ms)?;
+            let OldKey { account, environment, .. } = old;
             let issued =
-                insert(transaction, old.account, old.environment, now_ms, expiry.successor).await?;
-            let update = "UPDATE keys SET expires_at = $2, successor = $3 WHERE id = $1";
+                insert(transaction, account, environment, now_ms, expiry.successor, version)
+                    .await?;
+            let update = "UPDATE keys SET expires_at = $2, successor = $3, changed_in = $4
+                          WHERE id = $1";
             transaction
-                .execute(update, &[&rotation.key_id, &expiry.old, &issued.id])
+                .execute(update, &[&rotation.key_id, &expiry.old, &issued.id, &version])
                 .await
                 .map_err(written)?;
             Ok(issued)
@@ -38,22 +42,26 @@ impl PostgresCommands {
 
     /// Revokes a key for good. A second time changes nothing.
     pub fn revoke_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
-        let update = "UPDATE keys SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1";
+        let update = "UPDATE keys SET revoked_at = coalesce(revoked_at, $2), changed_in = $3
+                      WHERE id = $1";
         self.update_key(update, key_id, now_ms)
     }
 
     /// Lifts the ban of a key, if it is banned. The moment of lifting rises each time,
     /// also if the wall clock was set back.
     pub fn unban_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
-        let update = "UPDATE keys SET unbanned_at = greatest(coalesce(unbanned_at, 0) + 1, $2)
+        let update = "UPDATE keys SET unbanned_at = greatest(coalesce(unbanned_at, 0) + 1, $2),
+                                      changed_in = $3
                       WHERE id = $1";
         self.update_key(update, key_id, now_ms)
     }
 
     fn update_key(&self, update: &str, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
-        self.write_keys(async |transaction| {
-            let changed =
-                transaction.execute(update, &[&key_id, &now_ms]).await.map_err(written)?;
+        self.change(Half::Keys, async |transaction, version| {
+            let changed = transaction
+                .execute(update, &[&key_id, &now_ms, &version])
+                .await
+                .map_err(written)?;
             if changed == 0 { Err(no_key(key_id)) } else { Ok(()) }
         })
     }
@@ -118,16 +126,18 @@ async fn insert(
     environment: Environment,
     now_ms: i64,
     expires_at: Option<i64>,
+    version: i64,
 ) -> Result<IssuedKey, StoreError> {
     let issued = IssuedKey { id: new_key_id(), key: ApiKey::generate(environment) };
     let digest = issued.key.digest().0;
-    let statement = "INSERT INTO keys (id, account, environment, digest, issued_at, expires_at)
-                     VALUES ($1, $2, $3, $4, $5, $6)";
-    let environment = environment.as_str();
+    let statement = "INSERT INTO keys (id, account, environment, digest, issued_at, expires_at,
+                                       changed_in)
+                     VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let (environment, digest) = (environment.as_str(), digest.as_slice());
     transaction
         .execute(
             statement,
-            &[&issued.id, &account, &environment, &digest.as_slice(), &now_ms, &expires_at],
+            &[&issued.id, &account, &environment, &digest, &now_ms, &expires_at, &version],
         )
         .await
         .map_err(written)?;

@@ -3,6 +3,7 @@
 use super::PostgresCommands;
 use crate::store::postgres::columns::{parsed, value};
 use crate::store::postgres::error::{read, written};
+use crate::store::postgres::journal::Half;
 use crate::store::rules::can_ship;
 use crate::store::{Status, StoreError, StoredOrder};
 use std::collections::{BTreeSet, HashMap};
@@ -20,7 +21,7 @@ impl PostgresCommands {
     /// cancelled. One that has shipped already is left as it is. Returns those that were
     /// marked.
     pub fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
-        self.write_orders(async |transaction| {
+        self.change(Half::Orders, async |transaction, version| {
             let query = "SELECT id, status FROM orders WHERE id = ANY($1)";
             let rows = transaction.query(query, &[&ids]).await.map_err(read)?;
             let statuses = rows
@@ -33,11 +34,10 @@ impl PostgresCommands {
                     to_ship.insert(*id);
                 }
             }
-            let update = "UPDATE orders SET status = 'shipped',
-                              version = (SELECT coalesce(max(version), 0) + 1 FROM orders)
+            let update = "UPDATE orders SET status = 'shipped', changed_in = $2
                           WHERE id = ANY($1)";
             let ids: Vec<i64> = to_ship.iter().copied().collect();
-            transaction.execute(update, &[&ids]).await.map_err(written)?;
+            transaction.execute(update, &[&ids, &version]).await.map_err(written)?;
             Ok(to_ship)
         })
     }

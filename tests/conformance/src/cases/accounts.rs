@@ -1,6 +1,7 @@
 //! Accounts and their plans.
 
 use crate::engine::Engine;
+use crate::listing::keys;
 use crate::records::{NOW_MS, now, refusal};
 use anyhow::ensure;
 use std::time::Duration;
@@ -50,7 +51,7 @@ pub fn an_account_is_renamed_and_keeps_its_keys(engine: &dyn Engine) -> anyhow::
     commands.create_account("  acme ", Plan::Pro, None, now())?;
     commands.create_account("globex", Plan::Free, None, now())?;
     let issued = commands.issue_key(&new_key("acme"), NOW_MS)?;
-    let before = (commands.account("acme", NOW_MS)?, store.keys()?.len());
+    let before = (commands.account("acme", NOW_MS)?, keys(&*store)?.len());
     let refused = refusal(commands.rename_account("acme", " globex"))?;
     ensure!(refused == "there is an account \"globex\" already", "{refused}");
     let refused = refusal(commands.rename_account("none", "other"))?;
@@ -69,7 +70,7 @@ pub fn an_account_is_renamed_and_keeps_its_keys(engine: &dyn Engine) -> anyhow::
     let renamed = commands.account(name, NOW_MS)?;
     ensure!(renamed == Account { name: name.to_string(), ..before.0 }, "{renamed:?}");
     let found = commands.key_record(&issued.key.digest())?;
-    ensure!(found.is_some_and(|key| key.account == name) && store.keys()?.len() == before.1);
+    ensure!(found.is_some_and(|key| key.account == name) && keys(&*store)?.len() == before.1);
     commands.rename_account("globex", "acme")?;
     ensure!(commands.account("acme", NOW_MS)?.id == 2);
     Ok(())
@@ -80,8 +81,8 @@ pub fn a_closed_account_has_no_key_and_gets_none(engine: &dyn Engine) -> anyhow:
     for name in ["acme", "globex"] {
         commands.create_account(name, Plan::Pro, None, now())?;
     }
-    let keys = [(); 3].map(|()| commands.issue_key(&new_key("acme"), NOW_MS));
-    let [first, ..] = keys.each_ref();
+    let issued = [(); 3].map(|()| commands.issue_key(&new_key("acme"), NOW_MS));
+    let [first, ..] = issued.each_ref();
     let first = first.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?;
     let other = commands.issue_key(&new_key("globex"), NOW_MS)?;
     commands.revoke_key(&first.id, NOW_MS - 5)?;
@@ -91,7 +92,7 @@ pub fn a_closed_account_has_no_key_and_gets_none(engine: &dyn Engine) -> anyhow:
     let account = commands.account("acme", NOW_MS)?;
     ensure!(account.closed_at.as_deref() == Some("2026-12-24T09:30:00Z"), "{account:?}");
     ensure!(account.keys == 0 && commands.account("globex", NOW_MS)?.closed_at.is_none());
-    for (digest, key) in store.keys()? {
+    for (digest, key) in keys(&*store)? {
         ensure!(key.revoked != (digest == other.key.digest()));
     }
     let record = commands.key_record(&first.key.digest())?;
@@ -124,7 +125,7 @@ pub fn plans_have_their_limits_and_enterprise_its_own(engine: &dyn Engine) -> an
     let new = NewKey { account: "acme", environment, expires_after: None };
     commands.issue_key(&new, NOW_MS)?;
     let served = || -> anyhow::Result<Vec<(Plan, PlanLimits)>> {
-        Ok(store.keys()?.into_iter().map(|(_, key)| (key.plan, key.limits)).collect())
+        Ok(keys(&*store)?.into_values().map(|key| (key.plan, key.limits)).collect())
     };
     ensure!(served()? == [(Plan::Enterprise, own)]);
     ensure!(commands.account("acme", NOW_MS)?.limits == own);

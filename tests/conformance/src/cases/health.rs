@@ -1,7 +1,7 @@
 //! A new store, and what `check` and readiness say of one.
 
 use crate::engine::Engine;
-use crate::listing::{list, versions};
+use crate::listing::{keys, list, versions};
 use crate::records::{NOW_MS, cancel, import, now};
 use anyhow::ensure;
 use std::time::Instant;
@@ -16,7 +16,7 @@ pub fn a_new_store_is_empty_ready_and_sound(engine: &dyn Engine) -> anyhow::Resu
     let is_hex = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
     ensure!(id.len() == 32 && id.chars().all(is_hex), "{id}");
     ensure!(commands.id()? == id && engine.commands()?.id()? == id);
-    ensure!(list(&*store)?.is_empty() && store.keys()?.is_empty() && store.pet(1)?.is_none());
+    ensure!(list(&*store)?.is_empty() && keys(&*store)?.is_empty() && store.pet(1)?.is_none());
     ensure!(commands.order(1)?.is_none() && commands.key_records()?.is_empty());
     ensure!(commands.accounts(NOW_MS)?.is_empty());
     ensure!(store.count_orders()? == OrderCounts::default());

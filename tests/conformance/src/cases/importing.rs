@@ -1,14 +1,21 @@
-//! Imports of orders: all or nothing, and no id twice.
+//! Imports: all or nothing, no id twice, and no cancellation that waits for one.
 
 use crate::engine::Engine;
 use crate::listing::{list, stored, versions};
-use crate::records::{cancel, import, pending, refusal, shipped};
+use crate::records::{cancel, cancellation, import, pending, refusal, shipped};
 use anyhow::ensure;
-use std::cell::Cell;
-use store_orders::store::{ImportOutcome, NewOrder, Status};
+use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
+use store_orders::store::{
+    CancelOutcome, Cancellation, ImportOutcome, NewOrder, Status, Store, StoreError,
+};
+use store_orders_api::types::Pet;
 
 /// More than any engine writes while others wait.
 const LONG: i64 = 20_000;
+
+/// How long a cancellation waits for an import to end: far longer than it takes by itself.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Result<()> {
     all_or_none(engine, 100)
@@ -113,5 +120,42 @@ pub fn imports_at_once_store_each_id_once(engine: &dyn Engine) -> anyhow::Result
     })?;
     ensure!(imported == ids.clone().count(), "{imported} were imported");
     ensure!(list(&*store)?.len() == ids.count());
+    Ok(())
+}
+
+pub fn an_order_is_cancelled_while_orders_are_imported(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    import(&*commands, [-1])?;
+    let orders: Vec<_> = (1..=LONG).map(pending).collect();
+    cancelled_during(&*store, -1, |progress| commands.import_orders(&orders, false, progress))
+}
+
+pub fn an_order_is_cancelled_while_pets_are_imported(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    import(&*commands, [-1])?;
+    let pets: Vec<_> = (1..=LONG).map(|id| Pet { id, name: "Rex".to_string() }).collect();
+    cancelled_during(&*store, -1, |progress| commands.import_pets(&pets, false, progress))
+}
+
+/// Cancels the order at the first call of the import's `progress`.
+fn cancelled_during(
+    store: &dyn Store,
+    order: i64,
+    import: impl FnOnce(&dyn Fn()) -> Result<ImportOutcome, StoreError>,
+) -> anyhow::Result<()> {
+    let deadline = Instant::now() + CANCEL_TIMEOUT;
+    let batch = [Cancellation { deadline, ..cancellation(order) }];
+    // An import may run in a runtime of its own, in which a store must not block.
+    let cancel = || std::thread::scope(|scope| scope.spawn(|| store.cancel(&batch)).join());
+    let cancelled = RefCell::new(None);
+    import(&|| {
+        cancelled.borrow_mut().get_or_insert_with(cancel);
+    })?;
+    let cancelled =
+        cancelled.into_inner().map(|joined| joined.map(|batch| batch.map(|b| b.outcomes)));
+    ensure!(
+        matches!(&cancelled, Some(Ok(Ok(outcomes))) if *outcomes == [CancelOutcome::Cancelled]),
+        "{cancelled:?}"
+    );
     Ok(())
 }

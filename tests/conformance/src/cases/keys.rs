@@ -1,13 +1,15 @@
 //! Keys: issued, rotated, revoked, unbanned, used.
 
 use crate::engine::Engine;
-use crate::listing::versions;
+use crate::listing::{keys, keys_since, versions};
 use crate::records::{NOW_MS, import, now, refusal};
 use anyhow::{Context, ensure};
+use std::collections::HashSet;
 use std::time::Duration;
 use store_orders::keys::{ApiKey, Digest, Environment};
 use store_orders::store::{
-    IssuedKey, KeyRecord, KeyRow, MIN_USE_INTERVAL_MS, NewKey, OperatorStore, Rotation, Store,
+    HalfVersion, IssuedKey, KeyRecord, KeyRow, MIN_USE_INTERVAL_MS, NewKey, OperatorStore,
+    Rotation, Store,
 };
 use store_orders_api::plans::Plan;
 
@@ -27,8 +29,7 @@ fn record(commands: &dyn OperatorStore, id: &str) -> anyhow::Result<KeyRecord> {
 }
 
 fn served(store: &dyn Store, digest: &Digest) -> anyhow::Result<KeyRow> {
-    let found = store.keys()?.into_iter().find(|(own, _)| own == digest);
-    Ok(found.context("the key is not served")?.1)
+    keys(store)?.remove(digest).context("the key is not served")
 }
 
 pub fn a_key_is_issued_and_served(engine: &dyn Engine) -> anyhow::Result<()> {
@@ -43,9 +44,9 @@ pub fn a_key_is_issued_and_served(engine: &dyn Engine) -> anyhow::Result<()> {
     let (first_row, second_row) = first_row.zip(second_row).context("a key is not served")?;
     ensure!(*first_row.id == *first.id && *second_row.id == *second.id);
     ensure!(first_row.row < second_row.row && first_row.account == second_row.account);
-    ensure!(first_row.expires_at_ms.is_none() && !first_row.revoked);
+    ensure!(first_row.ends_at_ms.is_none() && !first_row.revoked);
     ensure!(first_row.used_at_ms == 0 && first_row.unbanned_at_ms == 0);
-    ensure!(second_row.expires_at_ms == Some(NOW_MS + 60_000));
+    ensure!(second_row.ends_at_ms == Some(NOW_MS + 60_000));
     let records = commands.key_records()?;
     let expected = [(&first, None), (&second, Some(NOW_MS + 60_000))].map(|(key, expires_at)| {
         let row = if key.id == first.id { first_row.row } else { second_row.row };
@@ -80,16 +81,16 @@ pub fn a_rotated_key_overlaps_with_its_successor(engine: &dyn Engine) -> anyhow:
     let refused = refusal(rotate(&old.id, 7 * 24 + 1, NOW_MS))?;
     ensure!(refused == "a rotated key can stay valid for at most 7 days", "{refused}");
     let new = rotate(&old.id, 24, NOW_MS)?;
-    ensure!(served(&*store, &old.key.digest())?.expires_at_ms == Some(NOW_MS + 86_400_000));
-    ensure!(served(&*store, &new.key.digest())?.expires_at_ms.is_none());
+    ensure!(served(&*store, &old.key.digest())?.ends_at_ms == Some(NOW_MS + 86_400_000));
+    ensure!(served(&*store, &new.key.digest())?.ends_at_ms.is_none());
     ensure!(record(&*commands, &old.id)?.successor.as_deref() == Some(&*new.id));
     let refused = refusal(rotate(&old.id, 1, NOW_MS))?;
     ensure!(refused.ends_with(&format!("its successor is {}", new.id)), "{refused}");
 
     // A key that would end anyway ends then, and its successor lives as long as it did.
     let next = rotate(&limited.id, 24, NOW_MS + 600_000)?;
-    ensure!(served(&*store, &limited.key.digest())?.expires_at_ms == Some(NOW_MS + 3_600_000));
-    ensure!(served(&*store, &next.key.digest())?.expires_at_ms == Some(NOW_MS + 4_200_000));
+    ensure!(served(&*store, &limited.key.digest())?.ends_at_ms == Some(NOW_MS + 3_600_000));
+    ensure!(served(&*store, &next.key.digest())?.ends_at_ms == Some(NOW_MS + 4_200_000));
     let refused = refusal(rotate(&next.id, 1, NOW_MS + 4_200_000))?;
     ensure!(refused.ends_with("has expired; issue a new key instead"), "{refused}");
     commands.revoke_key(&new.id, NOW_MS)?;
@@ -105,7 +106,8 @@ pub fn a_key_is_revoked_once_and_for_good(engine: &dyn Engine) -> anyhow::Result
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let key = account_and_key(&*commands)?;
     commands.revoke_key(&key.id, NOW_MS + 5)?;
-    ensure!(served(&*store, &key.key.digest())?.revoked);
+    let row = served(&*store, &key.key.digest())?;
+    ensure!(row.revoked && row.ends_at_ms == Some(NOW_MS + 5), "{row:?}");
     commands.revoke_key(&key.id, NOW_MS + 9)?;
     ensure!(record(&*commands, &key.id)?.revoked_at == Some(NOW_MS + 5));
     ensure!(commands.account("acme", NOW_MS)?.keys == 0);
@@ -183,6 +185,43 @@ pub fn each_change_of_accounts_and_keys_is_seen_by_the_next_check(
     rises("another key")?;
     commands.close_account("acme", now())?;
     rises("the end of an account")
+}
+
+pub fn a_change_of_a_key_is_read_alone(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let first = account_and_key(&*commands)?;
+    commands.create_account("globex", Plan::Free, None, now())?;
+    let environment = Environment::Production;
+    let of_globex = NewKey { account: "globex", environment, expires_after: None };
+    let other = commands.issue_key(&of_globex, NOW_MS)?;
+    let mut known = keys_since(&*store, HalfVersion::beginning(versions(&*store)?.generation))?.1;
+    let mut changed = |expected: &[&IssuedKey]| -> anyhow::Result<()> {
+        let (changed, reached) = keys_since(&*store, known)?;
+        let digests: HashSet<_> = expected.iter().map(|key| key.key.digest()).collect();
+        ensure!(changed.keys().copied().collect::<HashSet<_>>() == digests, "{changed:?}");
+        ensure!(reached == versions(&*store)?.of_keys(), "{reached:?}");
+        known = reached;
+        Ok(())
+    };
+    changed(&[])?;
+    let second = issue(&*commands, Some(60))?;
+    changed(&[&second])?;
+    commands.unban_key(&first.id, NOW_MS)?;
+    changed(&[&first])?;
+    let rotation = Rotation { key_id: &first.id, overlap: Duration::ZERO };
+    let third = commands.rotate_key(rotation, NOW_MS)?;
+    changed(&[&first, &third])?;
+    commands.revoke_key(&third.id, NOW_MS)?;
+    changed(&[&third])?;
+    commands.set_plan("acme", Plan::Pro, None)?;
+    changed(&[&first, &second, &third])?;
+    import(&*commands, [1])?;
+    store.record_last_used(&[(1, NOW_MS)])?;
+    changed(&[])?;
+    commands.close_account("globex", now())?;
+    changed(&[&other])?;
+    ensure!(commands.check()?.problems.is_empty());
+    Ok(())
 }
 
 pub fn a_key_is_found_by_its_digest(engine: &dyn Engine) -> anyhow::Result<()> {

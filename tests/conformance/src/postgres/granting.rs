@@ -2,7 +2,7 @@
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
-use crate::listing::list;
+use crate::listing::{keys, list};
 use crate::records::{NOW_MS, cancel, import, now, refusal};
 use anyhow::{Context, ensure};
 use store_orders::keys::Environment;
@@ -15,7 +15,7 @@ use store_orders_api::types::Pet;
 const DENIED: [&str; 6] = [
     "DELETE FROM orders",
     "UPDATE orders SET pet_id = 1",
-    "INSERT INTO keys_version (version) VALUES (1)",
+    "UPDATE changes SET version = 7",
     "UPDATE keys SET revoked_at = NULL",
     "UPDATE accounts SET plan = 'business'",
     "CREATE TABLE other (id int)",
@@ -44,7 +44,7 @@ pub fn the_printed_grants_let_a_role_serve_and_no_more(
     ensure!(list(&store)?.len() == 2 && store.count_orders()?.pending == 2);
     ensure!(cancel(&store, &[1])? == [CancelOutcome::Cancelled]);
     ensure!(store.pet(7)?.is_some());
-    let (_, key) = store.keys()?.into_iter().next().context("a key")?;
+    let key = keys(&store)?.into_values().next().context("a key")?;
     store.record_last_used(&[(key.row, NOW_MS)])?;
     ensure!(commands.key_records()?.iter().all(|record| record.used_at == Some(NOW_MS)));
 

@@ -2,7 +2,7 @@
 
 use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;
-use crate::listing::list;
+use crate::listing::{changed_ids, keys, keys_since, list, versions};
 use crate::records::{cancel, import, refusal};
 use crate::wait;
 use anyhow::ensure;
@@ -43,6 +43,46 @@ fn tables(database: &Database<'_>) -> anyhow::Result<Vec<String>> {
     })
 }
 
+pub fn a_store_of_an_older_schema_goes_on(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.empty_database("")?;
+    let [first, second, ..] = MIGRATIONS else { anyhow::bail!("there are fewer") };
+    let older = Schema { migrations: &[*first, *second], ..STORE };
+    database.with(async |client| Ok(migrate(client, older, || ()).await?))?;
+    database.execute(
+        "INSERT INTO orders (id, pet_id, quantity, complete, status, version)
+             VALUES (1, 7, 1, false, 'pending', 4), (2, 7, 1, false, 'shipped', 1000000005);
+         INSERT INTO accounts (name, plan, created_at) VALUES ('acme', 'pro', '2026-12-24T09:30:00Z');
+         INSERT INTO keys (id, account, environment, digest, issued_at)
+             VALUES ('key_1', 1, 'production', decode(repeat('00', 32), 'hex'), 1);
+         UPDATE keys_version SET version = 9",
+    )?;
+    // As a server and a command of the older program write.
+    let writes = [
+        "UPDATE orders SET status = 'cancelled', version = (SELECT max(version) + 1 FROM orders),
+             cancelled_at = '2026-12-24T09:30:00Z', cancelled_by = 'key_1' WHERE id = 1",
+        "UPDATE keys_version SET version = version + 1",
+    ];
+    for write in writes {
+        database.execute(&format!("BEGIN; {write}; ROLLBACK"))?;
+    }
+    database.migrate()?;
+    for write in writes {
+        refusal(database.execute(write))?;
+    }
+    let (store, commands) = (database.serving()?, database.commands()?);
+    ensure!(commands.check()?.problems.is_empty());
+    let before = versions(&*store)?;
+    ensure!((before.orders, before.keys) == (1_000_000_005, 9), "{before:?}");
+    ensure!(list(&*store)?.len() == 2 && keys(&*store)?.len() == 1);
+    ensure!(cancel(&*store, &[1])? == [CancelOutcome::Cancelled]);
+    commands.revoke_key("key_1", 2)?;
+    let after = versions(&*store)?;
+    ensure!((after.orders, after.keys) == (1_000_000_006, 1_000_000_007), "{after:?}");
+    ensure!(changed_ids(&*store, before.of_orders())? == [-1]);
+    ensure!(keys_since(&*store, before.of_keys())?.0.len() == 1);
+    Ok(())
+}
+
 pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
     for refused in [refusal(database.commands())?, refusal(database.serving())?] {
@@ -52,6 +92,7 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
     let expected = [
         "schema 1: the tables of orders, pets, accounts and keys",
         "schema 2: accounts can be closed",
+        "schema 3: changes have a journal",
         "limits schema 1: the tables of the request counts",
     ];
     ensure!(done == expected, "{done:?}");
@@ -59,7 +100,7 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
     let done = database.migrate()?;
     let nothing = "is the newest; nothing to do";
     ensure!(
-        done == [format!("schema 2 {nothing}"), format!("limits schema 1 {nothing}")],
+        done == [format!("schema 3 {nothing}"), format!("limits schema 1 {nothing}")],
         "{done:?}"
     );
     ensure!(database.commands()?.id()? == id);
@@ -154,7 +195,7 @@ pub fn an_older_schema_is_refused_and_migrate_named(
         database.with(async |client| Ok(require_current(client, known).await?))
     };
     let refused = refusal(required(&database))?;
-    let expected = "the database has schema 2, and this program needs 3; fix: `store-orders \
+    let expected = "the database has schema 3, and this program needs 4; fix: `store-orders \
                     migrate`";
     ensure!(refused == expected, "{refused}");
     migrate_to(&database, &[SURVIVED])?;
@@ -169,7 +210,7 @@ pub fn a_migration_that_this_program_survives_disturbs_no_server(
     import(&*commands, [1, 2, 3])?;
     ensure!(list(&*store)?.len() == 3);
     let done = migrate_to(&database, &[SURVIVED])?;
-    ensure!(done == ["schema 3: a column that this program does not know"], "{done:?}");
+    ensure!(done == ["schema 4: a column that this program does not know"], "{done:?}");
     // What was prepared before, and what opens after.
     for store in [store, database.serving()?] {
         store.check_ready()?;

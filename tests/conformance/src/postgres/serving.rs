@@ -3,12 +3,13 @@
 use super::database::PostgresUnderTest;
 use super::importing::on_another_thread;
 use crate::engine::Engine;
+use crate::listing::{beginning, keys};
 use crate::records::{NOW_MS, import, now};
 use anyhow::{Context, ensure};
 use std::time::Duration;
 use store_orders::keys::Environment;
 use store_orders::store::postgres::connect;
-use store_orders::store::{NewKey, OrdersVersion, Store};
+use store_orders::store::{NewKey, Store};
 use store_orders_api::plans::Plan;
 
 pub fn a_use_of_a_locked_key_is_left_and_the_others_are_recorded(
@@ -42,10 +43,9 @@ pub fn keys_are_read_beside_a_list(server: &PostgresUnderTest) -> anyhow::Result
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     import(&*commands, [1])?;
-    let after = OrdersVersion { number: 0, ..store.poll_versions()?.versions.of_orders() };
     let mut beside = None;
-    store.for_each_order_since(after, &mut |_| {
-        beside = Some(on_another_thread(|| Ok(store.keys()?.len())));
+    store.for_each_order_since(beginning(&store)?, &mut |_| {
+        beside = Some(on_another_thread(|| Ok(keys(&store)?.len())));
     })?;
     ensure!(beside.context("no order was listed")?? == 0);
     Ok(())

@@ -7,7 +7,7 @@ use std::time::Duration;
 use store_orders::keys::Digest;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    Cancellation, CancelledBatch, KeyRow, OrderChange, OrderCounts, OrdersVersion, PolledVersions,
+    Cancellation, CancelledBatch, HalfVersion, KeyRow, OrderChange, OrderCounts, PolledVersions,
     Store, StoreError, Structure, VersionCheck, Versions,
 };
 use store_orders_api::types::Pet;
@@ -86,9 +86,9 @@ impl Store for FaultyStore {
 
     fn for_each_order_since(
         &self,
-        after: OrdersVersion,
+        after: HalfVersion,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<OrdersVersion, StoreError> {
+    ) -> Result<HalfVersion, StoreError> {
         self.store()?.for_each_order_since(after, visit)
     }
 
@@ -103,8 +103,12 @@ impl Store for FaultyStore {
         self.store()?.pet(id)
     }
 
-    fn keys(&self) -> Result<Vec<(Digest, KeyRow)>, StoreError> {
-        self.store()?.keys()
+    fn for_each_key_since(
+        &self,
+        after: HalfVersion,
+        visit: &mut dyn FnMut(Digest, KeyRow),
+    ) -> Result<HalfVersion, StoreError> {
+        self.store()?.for_each_key_since(after, visit)
     }
 
     fn count_orders(&self) -> Result<OrderCounts, StoreError> {

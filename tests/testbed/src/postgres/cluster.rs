@@ -92,16 +92,20 @@ impl Cluster {
         Ok(server)
     }
 
+    /// Starts a new standby of this name, which follows the new primary behind this port.
+    pub async fn standby(&self, name: &str, port: u16) -> anyhow::Result<Postgres> {
+        // A copy of a cluster that was never started is a valid standby.
+        self.copy("template", name)?;
+        std::fs::write(self.path().join(name).join("standby.signal"), "")?;
+        self.start(name, &[("primary_conninfo", &Cluster::upstream(port))]).await
+    }
+
     /// Starts a new primary and its synchronous standby.
     pub async fn pair(&self) -> anyhow::Result<Pair> {
         self.copy("template", "primary")?;
-        // A copy of a cluster that was never started is a valid standby.
-        self.copy("template", "standby")?;
         let primary = self.start("primary", &[]).await?;
-        std::fs::write(self.path().join("standby/standby.signal"), "")?;
         let link = Relay::to(primary.port).await?;
-        let upstream = Cluster::upstream(link.port);
-        let standby = self.start("standby", &[("primary_conninfo", &upstream)]).await?;
+        let standby = self.standby("standby", link.port).await?;
         let admin = primary.admin("postgres").await?;
         // Not on its command line, which nothing could change later.
         primary.set("synchronous_standby_names", "standby").await?;
@@ -110,7 +114,8 @@ impl Cluster {
         Ok(Pair { primary, standby, link })
     }
 
-    fn copy(&self, from: &str, to: &str) -> anyhow::Result<()> {
+    /// Copies the data directory of a server that does not run.
+    pub fn copy(&self, from: &str, to: &str) -> anyhow::Result<()> {
         let mut copy = Command::new("cp");
         if let Some((user, group)) = self.installed.account {
             copy.uid(user).gid(group);

@@ -78,7 +78,7 @@ const SEQUENCE: &str = "
     CREATE SEQUENCE drawn START 1000;
     CREATE FUNCTION draw() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
-            NEW.version = nextval('drawn');
+            NEW.changed_in = nextval('drawn');
             PERFORM pg_sleep(random() * 0.02);
             RETURN NEW;
         END $$;

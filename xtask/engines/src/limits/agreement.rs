@@ -91,9 +91,9 @@ impl Both {
                 }
             }
             3 => *self.unbanned.entry(any_key(fastrand::usize(..ACCOUNTS))).or_default() += 1,
-            4..7 => self.now += fastrand::i64(..70_000_000),
-            7 => self.now += fastrand::i64(..4_000_000_000),
-            8 => self.now += fastrand::i64(..100_000_000_000),
+            4..7 => self.now += fastrand::i64(0..70_000_000),
+            7 => self.now += fastrand::i64(0..4_000_000_000),
+            8 => self.now += fastrand::i64(0..100_000_000_000),
             9..14 => {
                 let reset = i64::try_from(self.last_reset.as_micros()).unwrap_or(0);
                 self.now += (reset + one_of(&[-1, 0, 1])).max(0);

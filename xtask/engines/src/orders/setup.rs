@@ -7,7 +7,7 @@ use testbed::postgres::{Cluster, Installed, Pair, Postgres};
 use testbed::{Key, Program, Report};
 
 /// How soon every server is ready after the last fault.
-const READY_WITHIN: Duration = Duration::from_secs(5);
+pub const READY_WITHIN: Duration = Duration::from_secs(5);
 
 /// How soon lists agree after that.
 const AGREEMENT: Duration = Duration::from_secs(2);

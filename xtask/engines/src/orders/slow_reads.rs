@@ -19,7 +19,7 @@ const VIEWS: &str = "
         AS 'BEGIN RETURN true; END';
     ALTER TABLE orders RENAME TO all_orders;
     CREATE VIEW orders AS
-        SELECT id, pet_id, quantity, ship_date, complete, version, cancelled_at, cancelled_by,
+        SELECT id, pet_id, quantity, ship_date, complete, changed_in, cancelled_at, cancelled_by,
                cancelled_in,
                CASE WHEN id >= 100 THEN status WHEN wait(id) THEN status END AS status
         FROM all_orders;
@@ -27,7 +27,7 @@ const VIEWS: &str = "
     CREATE TRIGGER cancel INSTEAD OF UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION cancel();
     ALTER TABLE keys RENAME TO all_keys;
     CREATE VIEW keys AS
-        SELECT \"row\", id, account, expires_at, revoked_at, used_at, unbanned_at,
+        SELECT \"row\", id, account, expires_at, revoked_at, used_at, unbanned_at, changed_in,
                CASE WHEN wait(\"row\") THEN digest END AS digest
         FROM all_keys";
 
@@ -37,10 +37,16 @@ const BE_SLOW: &str = "
         AS 'BEGIN PERFORM pg_sleep(0.36); RETURN true; END'";
 
 const CHANGE_ORDERS: &str = "
-    INSERT INTO all_orders (id, pet_id, quantity, complete, status, version)
-    SELECT 100, 7, 1, false, 'pending', max(version) + 1 FROM all_orders";
+    INSERT INTO changes (version, orders, keys)
+    SELECT version + 1, version + 1, keys FROM changes ORDER BY version DESC LIMIT 1;
+    INSERT INTO all_orders (id, pet_id, quantity, complete, status, changed_in)
+    SELECT 100, 7, 1, false, 'pending', max(version) FROM changes";
 
-const CHANGE_KEYS: &str = "UPDATE keys_version SET version = version + 1";
+/// All of them.
+const CHANGE_KEYS: &str = "
+    INSERT INTO changes (version, orders, keys)
+    SELECT version + 1, orders, version + 1 FROM changes ORDER BY version DESC LIMIT 1;
+    UPDATE all_keys SET changed_in = (SELECT max(version) FROM changes)";
 
 /// How long a list takes that reads a change.
 const LISTED_WITHIN: Duration = Duration::from_secs(2);

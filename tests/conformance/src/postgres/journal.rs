@@ -1,0 +1,59 @@
+//! The journal of changes: what a server reads after the store was put back under it, and
+//! which rows are removed.
+
+use super::database::PostgresUnderTest;
+use crate::engine::Engine;
+use crate::listing::{changed_ids, list, versions};
+use crate::records::{cancel, import};
+use crate::wait;
+use anyhow::ensure;
+use store_orders::store::CancelOutcome;
+use tokio_postgres::Client;
+
+pub fn rows_that_are_restored_under_a_server_are_read_again(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.serving()?, database.commands()?);
+    import(&*commands, 1..=3)?;
+    database.execute(
+        "CREATE TABLE saved_orders AS SELECT * FROM orders;
+         CREATE TABLE saved_changes AS SELECT * FROM changes",
+    )?;
+    ensure!(cancel(&*store, &[1])? == [CancelOutcome::Cancelled]);
+    let before = versions(&*store)?;
+    // As from a backup. The next change has the number of the one that is lost.
+    database.execute(
+        "BEGIN; DELETE FROM orders; INSERT INTO orders SELECT * FROM saved_orders;
+         DELETE FROM changes; INSERT INTO changes SELECT * FROM saved_changes; COMMIT",
+    )?;
+    import(&*commands, [4])?;
+    let after = wait::until(|| {
+        let after = store.poll_versions().ok()?.versions;
+        (after.generation > before.generation).then_some(after)
+    })?;
+    ensure!(after.orders == before.orders, "{after:?}");
+    ensure!(list(&*store)?.len() == 4);
+    Ok(())
+}
+
+pub fn old_changes_are_removed_and_the_last_stays(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.serving()?, database.commands()?);
+    for id in 1..=3 {
+        import(&*commands, [id])?;
+    }
+    let before = versions(&*store)?;
+    database.execute("UPDATE changes SET made_at = now() - interval '11 minutes'")?;
+    let count = async |client: &mut Client| {
+        let row = client.query_one("SELECT count(*) FROM changes", &[]).await?;
+        Ok(row.try_get::<_, i64>(0)?)
+    };
+    wait::until(|| (database.with(count).ok()? == 1).then_some(()))?;
+    ensure!(versions(&*store)? == before && store.poll_versions()?.versions == before);
+    import(&*commands, [4])?;
+    ensure!(changed_ids(&*store, before.of_orders())? == [4]);
+    Ok(())
+}

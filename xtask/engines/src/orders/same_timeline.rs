@@ -1,0 +1,138 @@
+//! A server's changes are lost, and as many others made, where nothing of PostgreSQL's own tells:
+//! two standbys are promoted to one timeline, or a copy of the data directory is put back. The
+//! server finds that the journal lacks its last change, and reads everything again.
+
+use super::setup::expect_agreement;
+use crate::replicas::{Replica, StoreUnderTest, blocking, url_of};
+use anyhow::{Context, bail};
+use reqwest::{Client, StatusCode};
+use std::time::Duration;
+use testbed::postgres::{Cluster, Installed, Postgres};
+use testbed::relay::{Fault, Relay};
+use testbed::{Key, Program, Report};
+
+const ORDERS: i64 = 20;
+
+const READY_WITHIN: Duration = Duration::from_secs(5);
+
+/// A server, and what it knows.
+struct Scene {
+    store: StoreUnderTest,
+    replica: Replica,
+    key: Key,
+    /// Revoked by those changes that are not lost.
+    leaked: Key,
+}
+
+/// The primary dies, one standby is promoted and dies, and the other one is promoted.
+pub async fn run_fork(
+    installed: &Installed,
+    program: &Program,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let cluster = Cluster::create(installed)?;
+    let primary = cluster.primary("primary", &[]).await?;
+    let first = cluster.standby("first", primary.port).await?;
+    let second = cluster.standby("second", primary.port).await?;
+    primary.set("synchronous_standby_names", "2 (*)").await?;
+    let created = StoreUnderTest::create(program, &primary.url(), ORDERS).await?;
+    let (key, leaked) = (created.key("clients").await?, created.key("leaked").await?);
+    primary.kill()?;
+    first.promote().await?;
+    let relay = Relay::to(second.port).await?;
+    relay.set(Fault::Reset);
+    let store = StoreUnderTest::at(program, &url_of([first.port, relay.port]))?;
+    let scene = Scene::open(store, key, leaked).await?;
+    let lost = scene.change_and_lose().await?;
+    first.kill()?;
+    second.promote().await?;
+    scene.expect_what_is_there(&second, &lost, &relay, report).await
+}
+
+/// The data directory is replaced by an earlier copy of itself.
+pub async fn run_restored(
+    installed: &Installed,
+    program: &Program,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let cluster = Cluster::create(installed)?;
+    let primary = cluster.primary("primary", &[]).await?;
+    let created = StoreUnderTest::create(program, &primary.url(), ORDERS).await?;
+    let (key, leaked) = (created.key("clients").await?, created.key("leaked").await?);
+    let port = primary.port;
+    primary.kill()?;
+    cluster.copy("primary", "backup")?;
+    let primary = cluster.start_at("primary", port, &[]).await?;
+    let relay = Relay::to(port).await?;
+    let store = StoreUnderTest::at(program, &Postgres::url_at(relay.port))?;
+    let scene = Scene::open(store, key, leaked).await?;
+    let lost = scene.change_and_lose().await?;
+    relay.set(Fault::Reset);
+    primary.kill()?;
+    let restored = cluster.start_at("backup", port, &[]).await?;
+    scene.expect_what_is_there(&restored, &lost, &relay, report).await
+}
+
+impl Scene {
+    async fn open(store: StoreUnderTest, key: Key, leaked: Key) -> anyhow::Result<Scene> {
+        let replica = store.replica("replica", &store.url, &[]).await?;
+        replica.ready(READY_WITHIN).await?;
+        Ok(Scene { store, replica, key, leaked })
+    }
+
+    async fn status(&self, key: &Key) -> anyhow::Result<StatusCode> {
+        // No pet has such an id: 400 comes after the key was checked.
+        let url = format!("{}/pets/x", self.replica.server.base_url());
+        Ok(Client::new().get(url).bearer_auth(&key.text).send().await?.status())
+    }
+
+    /// Three changes of orders and two of keys, which the server knows. Returns the key that was
+    /// issued.
+    async fn change_and_lose(&self) -> anyhow::Result<Key> {
+        let lost = self.store.key("lost").await?;
+        for id in 1..=3 {
+            let url = format!("{}/store/orders/{id}", self.replica.server.base_url());
+            let status = Client::new().delete(url).bearer_auth(&lost.text).send().await?.status();
+            if status != 204 {
+                bail!("a cancellation was answered {status}");
+            }
+        }
+        self.replica.list(&self.key).await?;
+        Ok(lost)
+    }
+
+    /// As many other changes are made at this primary before the server reaches it.
+    async fn expect_what_is_there(
+        &self,
+        primary: &Postgres,
+        lost: &Key,
+        relay: &Relay,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
+        let (operator, leaked) = (self.store.operator(&primary.url()), self.leaked.id.clone());
+        blocking(move || {
+            for id in ["4", "5", "6"] {
+                operator.run(&["orders", "ship", id])?;
+            }
+            operator.run(&["keys", "revoke", &leaked])?;
+            operator.run(&["keys", "unban", &leaked])
+        })
+        .await?;
+        relay.set(Fault::None);
+        let taken = self.replica.ready(READY_WITHIN).await?;
+        report.time("ready after it was reached", taken, READY_WITHIN);
+        for (key, what) in [(&self.leaked, "revoked"), (lost, "lost")] {
+            let status = self.status(key).await?;
+            report.expect(status == 401, || format!("the {what} key has {status}"));
+        }
+        let list = String::from_utf8(self.replica.list(&self.key).await?)?;
+        let listed = (1..=ORDERS).filter(|id| list.contains(&format!("{{\"id\":{id},"))).count();
+        report.expect(listed == usize::try_from(ORDERS)?, || format!("{listed} are listed"));
+        let fresh = self.store.replica("fresh", &primary.url(), &[]).await?;
+        let fresh_list = fresh.list(&self.key).await.context("a new server")?;
+        report.expect(fresh_list == list.as_bytes(), || {
+            "the list is not that of a new server".to_string()
+        });
+        expect_agreement(std::slice::from_ref(&self.replica), &self.key, report).await
+    }
+}
