@@ -3,9 +3,8 @@
 
 mod boot_instant;
 
-pub use boot_instant::Boot;
+pub use boot_instant::{Boot, BootInstant};
 
-use boot_instant::BootInstant;
 use parking_lot::Mutex;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -6,7 +6,7 @@ mod repeating;
 
 pub use known_keys::{KeyRefusal, KnownKeys};
 
-use crate::clock::{Clock, Now};
+use crate::clock::{BootInstant, Clock, Now};
 use crate::keys::{Digest, Environment, digest_of};
 use crate::store::{HalfVersion, KeyRow, Store, StoreError, Versions};
 use parking_lot::{Mutex, RwLock};
@@ -40,9 +40,9 @@ pub struct KeyCache {
     keys: RwLock<KnownKeys>,
     /// Held while rows are read, so that older ones never replace newer ones.
     reading: Arc<tokio::sync::Mutex<()>>,
-    opened: Instant,
+    opened: BootInstant,
     /// When the last successful refresh began, in milliseconds after `opened`: the
-    /// machine's own time, whatever clock a test sets.
+    /// machine's own time, whatever clock a test sets, also while it is suspended.
     refreshed_at_ms: AtomicU64,
     /// Rows of keys and when they were used, to be recorded in the store.
     uses: Mutex<Vec<(i64, i64)>>,
@@ -51,7 +51,7 @@ pub struct KeyCache {
 impl KeyCache {
     /// Reads the keys from the store. Blocks.
     pub fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<KeyCache, StoreError> {
-        let opened = Instant::now();
+        let opened = BootInstant::now();
         let none = HalfVersion::beginning(store.poll_versions()?.versions.generation);
         let keys = RwLock::new(KnownKeys::read(&*store, none, clock.now().wall_ms())?);
         let (refreshed_at_ms, uses, reading) = Default::default();
@@ -200,7 +200,7 @@ impl KeyCache {
         if self.keys.read().tidied_ago_ms(now_ms) >= TIDY_INTERVAL_MS {
             self.keys.write().tidy(now_ms);
         }
-        let as_of = polled.as_of.saturating_duration_since(self.opened);
+        let as_of = polled.as_of.since(self.opened);
         self.refreshed_at_ms.store(milliseconds(as_of), Ordering::Relaxed);
         Ok(())
     }

@@ -21,10 +21,10 @@ mod writer;
 
 pub use running_batch::RunningBatch;
 pub use snapshot::Snapshot;
-pub use writer::{CancelError, PATIENCE};
+pub use writer::CancelError;
 
 use crate::metrics::Histogram;
-use crate::store::{CancelOutcome, HalfVersion, Store, StoreError};
+use crate::store::{CancelOutcome, HalfVersion, PATIENCE, Store, StoreError};
 use chrono::{DateTime, Utc};
 use dropshot::Body;
 use http::Response;
@@ -37,6 +37,7 @@ use sizes::Sizes;
 use slog::Logger;
 use state::{Refresh, State};
 use std::sync::Arc;
+use std::time::Instant;
 use writer::Writer;
 
 /// A refresh that changes up to this many pages runs on the thread that asked for
@@ -138,14 +139,15 @@ impl OrderList {
     }
 
     /// Cancels a pending order: durable, and in no list that begins after this
-    /// returns. The row keeps which key asked, and when.
+    /// returns, not after the deadline. The row keeps which key asked, and when.
     pub async fn cancel(
         &self,
         order_id: i64,
         key_id: Arc<str>,
         at: DateTime<Utc>,
+        deadline: Instant,
     ) -> Result<CancelOutcome, CancelError> {
-        self.writer.cancel(order_id, key_id, at).await
+        self.writer.cancel(order_id, key_id, at, deadline).await
     }
 
     /// Has the list read what it lacks, though nobody asks for it. Needs a runtime around it.

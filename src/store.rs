@@ -32,6 +32,6 @@ pub use order_rows::{
     OrderCounts, Status, StoredOrder, UnknownStatus,
 };
 pub use report::{CheckReport, Structure};
-pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, is_expired};
+pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, PATIENCE, is_expired};
 pub use serving::Store;
 pub use versions::{HalfVersion, PolledVersions, VersionCheck, Versions};

@@ -9,6 +9,7 @@ use dropshot::{
     HttpError, RequestContext, ServerContext,
 };
 use std::sync::Arc;
+use std::time::Instant;
 
 /// The valid key that the request was sent with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub struct CallerKey {
     pub id: Arc<str>,
     /// The number of its account.
     pub account: i64,
+    /// When the request must have been answered.
+    pub deadline: Instant,
 }
 
 /// The caller of an operation. `None` if no middleware stands before the handler:

@@ -23,7 +23,7 @@ mod linux {
 
     /// An instant of `CLOCK_BOOTTIME`. `CLOCK_MONOTONIC`, which std reads, stops
     /// during suspend, so a client that waited by the wall clock would be refused.
-    #[derive(Clone, Copy, Debug)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub struct BootInstant(Duration);
 
     impl BootInstant {
@@ -36,7 +36,18 @@ mod linux {
 
         /// The time since this instant.
         pub fn elapsed(self) -> Duration {
-            BootInstant::now().0.saturating_sub(self.0)
+            BootInstant::now().since(self)
+        }
+
+        /// The time between an earlier instant and this one.
+        pub fn since(self, earlier: BootInstant) -> Duration {
+            self.0.saturating_sub(earlier.0)
+        }
+
+        /// An instant before this one.
+        #[cfg(test)]
+        pub fn earlier(self, by: Duration) -> BootInstant {
+            BootInstant(self.0 - by)
         }
 
         /// The boot with a clock that begins at this instant; `None` without `/proc`.
@@ -57,7 +68,7 @@ mod other {
     use std::time::{Duration, Instant};
 
     /// An instant of the clock that std has; no other process can read the same.
-    #[derive(Clone, Copy, Debug)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
     pub struct BootInstant(Instant);
 
     impl BootInstant {
@@ -69,6 +80,17 @@ mod other {
         /// The time since this instant.
         pub fn elapsed(self) -> Duration {
             self.0.elapsed()
+        }
+
+        /// The time between an earlier instant and this one.
+        pub fn since(self, earlier: BootInstant) -> Duration {
+            self.0.saturating_duration_since(earlier.0)
+        }
+
+        /// An instant before this one.
+        #[cfg(test)]
+        pub fn earlier(self, by: Duration) -> BootInstant {
+            BootInstant(self.0 - by)
         }
 
         /// Unknown.

@@ -51,7 +51,7 @@ impl StoreOrdersApi for Handlers {
         let server = context.context();
         let order_id = path.order_id.0;
         let at = DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
-        let error = match server.orders.cancel(order_id, key.id, at).await {
+        let error = match server.orders.cancel(order_id, key.id, at, key.deadline).await {
             Ok(CancelOutcome::Cancelled) => return Ok(Answer::Success(Cancelled)),
             Ok(CancelOutcome::NotFound) => CancelOrderError::NotFound(order_id),
             Ok(CancelOutcome::AlreadyShipped) => CancelOrderError::AlreadyShipped(order_id),

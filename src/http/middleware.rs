@@ -61,7 +61,8 @@ impl Middleware {
         let response = match (admit(&mut scope, context.request.headers()).await, route) {
             (ControlFlow::Break(refusal), _) => refusal,
             (ControlFlow::Continue(identity), Route::Found(operation, endpoint)) => {
-                let caller = CallerKey { id: identity.key_id, account: identity.account };
+                let (id, account) = (identity.key_id, identity.account);
+                let caller = CallerKey { id, account, deadline: scope.deadline() };
                 request.extensions_mut().insert(caller);
                 let handled = operation.call(context, endpoint, request);
                 tokio::select! {
@@ -70,7 +71,7 @@ impl Middleware {
                     handled = AssertUnwindSafe(handled).catch_unwind() => {
                         handled.unwrap_or_else(|_| scope.panicked())
                     }
-                    // A change has a deadline of its own, past which it is not made.
+                    // The writer keeps to the deadline of a change, past which it is not made.
                     () = sleep_until(scope.deadline().into()), if scope.is_read() => {
                         scope.timed_out()
                     }

@@ -9,7 +9,7 @@ use crate::context::ServerContext;
 use crate::limits::RateLimitStatus;
 use crate::log::RequestLine;
 use crate::metrics::RouteId;
-use crate::orders::PATIENCE;
+use crate::store::PATIENCE;
 use dropshot::Body;
 use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
 use http_body::Body as _;

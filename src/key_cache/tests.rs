@@ -28,7 +28,7 @@ struct Watched {
     /// Another process has locked the first key.
     is_locked: AtomicBool,
     /// When the versions were read last, and how long that takes.
-    asked: Mutex<Option<Instant>>,
+    asked: Mutex<Option<BootInstant>>,
     takes: Duration,
     _directory: TempDir,
 }
@@ -67,7 +67,7 @@ impl Store for Watched {
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
         self.failure()?;
         let polled = self.store.poll_versions();
-        *self.asked.lock() = Some(Instant::now());
+        *self.asked.lock() = Some(BootInstant::now());
         std::thread::sleep(self.takes);
         polled
     }
@@ -146,8 +146,7 @@ fn a_key_that_was_not_checked_for_a_second_is_refused() {
     let key = store.issue();
     let mut cache = open(&store);
     // Opened, and so refreshed, this much earlier.
-    let opened = cache.opened;
-    cache.opened = opened.checked_sub(STALE_AFTER + Duration::from_millis(1)).unwrap();
+    cache.opened = cache.opened.earlier(STALE_AFTER + Duration::from_millis(1));
     let cache = Arc::new(cache);
     assert_eq!(accepts(&cache, [&key]), [None]);
     store.fails.store(true, Ordering::Relaxed);
@@ -164,7 +163,7 @@ fn a_refresh_counts_from_when_it_began() {
     let store = Arc::new(Watched::new(Duration::from_millis(20)));
     let cache = Arc::new(open(&store));
     cache.refresh().unwrap();
-    let asked = store.asked.lock().unwrap().duration_since(cache.opened).as_millis();
+    let asked = store.asked.lock().unwrap().since(cache.opened).as_millis();
     assert!(u128::from(cache.refreshed_at_ms.load(Ordering::Relaxed)) <= asked);
 }
 

@@ -6,8 +6,8 @@
 //! have all queued: woken by the first of them, on a busy machine it would often take
 //! that one alone (15 % fewer cancellations beside lists).
 //!
-//! No caller waits longer than [`PATIENCE`], and a request is carried out only if the
-//! store can write before its deadline: an order whose caller was told to try again
+//! No caller waits past its deadline, and a request is carried out only if the store can
+//! write before it: an order whose caller was told to try again
 //! may be cancelled by the batch that was running then, and by no later one.
 
 use super::running_batch::RunningBatch;
@@ -31,10 +31,6 @@ const LARGEST_BATCH: usize = 1_024;
 
 /// How many may wait for the writer.
 const LONGEST_QUEUE: usize = 4 * LARGEST_BATCH;
-
-/// How long a caller waits, and how long a batch may be under way before no more
-/// requests are taken.
-pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Why there is no outcome.
 #[derive(Debug, thiserror::Error)]
@@ -97,7 +93,8 @@ struct Work {
 }
 
 impl Writer {
-    /// Starts the thread. Its callers wait no longer than `patience`.
+    /// Starts the thread. No more requests are taken while a batch is under way for longer than
+    /// `patience`.
     pub fn start(
         store: Arc<dyn Store>,
         state: Arc<Mutex<State>>,
@@ -144,9 +141,9 @@ impl Writer {
         order_id: i64,
         key_id: Arc<str>,
         at: DateTime<Utc>,
+        deadline: Instant,
     ) -> Result<CancelOutcome, CancelError> {
         self.check_running()?;
-        let deadline = Instant::now() + self.patience;
         let (sender, answer) = oneshot::channel();
         let cancellation = Cancellation { order_id, key_id, at, deadline };
         self.queue.try_send((cancellation, sender)).map_err(|error| match error {

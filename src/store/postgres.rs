@@ -5,6 +5,7 @@
 //! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
 //! | `sessions`, `session` | five connections to one server; the next ones when it is lost |
 //! | `connecting`, `link`, `tls` | a connection to the primary |
+//! | `settings` | what every connection is set to |
 //! | `statements` | the prepared statements of a session |
 //! | `batch` | a batch of cancellations |
 //! | `checks` | the check of lists |
@@ -12,7 +13,7 @@
 //! | `heartbeat`, `replica` | the commits by which a session counts; this server's row |
 //! | `limiter` | the [`Limits`](crate::limits::Limits) trait: what requests are counted by |
 //! | `limits_report` | what is counted, for the operator's commands |
-//! | `durability` | whether a failover could lose what was acknowledged |
+//! | `durability`, `sync_standbys` | whether a failover could lose what was acknowledged, and whether its standbys stream |
 //! | `operator` | the [`OperatorStore`](super::OperatorStore) trait: what the operator's commands ask |
 //! | `restore` | a store from a backup of the embedded engine |
 //! | `identity` | another id for a store that goes on from an earlier state |
@@ -50,7 +51,9 @@ pub mod schema;
 mod serving;
 mod session;
 mod sessions;
+mod settings;
 mod statements;
+mod sync_standbys;
 mod tls;
 mod waiting;
 
@@ -64,3 +67,4 @@ pub use operator::PostgresCommands;
 pub use replicas::ReplicaRow;
 pub use restore::restore;
 pub use serving::PostgresStore;
+pub use settings::COMMAND;

@@ -15,6 +15,9 @@ pub const MAX_OVERLAP: Duration = Duration::from_secs(7 * 86_400);
 /// write a minute.
 pub const MIN_USE_INTERVAL_MS: i64 = 60_000;
 
+/// How long a request waits for the store, from its arrival.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
 /// How long a command waits for servers and other commands that write.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 

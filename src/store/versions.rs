@@ -1,8 +1,8 @@
 //! How often a store has changed, and asking it for that.
 
 use super::error::StoreError;
+use crate::clock::BootInstant;
 use std::sync::Arc;
-use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// How far each half of the store is. Every change has a higher number than the ones before,
@@ -58,7 +58,7 @@ pub struct PolledVersions {
     /// The versions.
     pub versions: Versions,
     /// Every change that was acknowledged before this is in them.
-    pub as_of: Instant,
+    pub as_of: BootInstant,
 }
 
 /// The answer to a request that asks for the versions.

@@ -40,3 +40,25 @@ async fn what_waits_for_a_silent_store_is_answered_503_after_five_seconds() {
         assert_eq!(asked(&key, path).await.0.status, 200, "{path} afterwards");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancellation_whose_key_was_waited_for_is_answered_five_seconds_after_its_arrival() {
+    let mut setup = TestSetup::new();
+    setup.pending([1]);
+    let store = setup.add_faulty_store();
+    let server = setup.serve().await;
+    store.set(Fault::Silent);
+    let bearer = format!("Bearer {}", setup.key(Plan::Pro).text);
+    let sent = Instant::now();
+    let headers = [("authorization", bearer.as_str())];
+    let asked = server.send("DELETE", "/v1/store/orders/1", &headers);
+    let key_is_found = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        store.answer_checks().unwrap();
+    };
+    let (answer, ()) = tokio::join!(asked, key_is_found);
+    let took = sent.elapsed();
+    store.set(Fault::None);
+    answer.assert_error(503, "service_unavailable");
+    assert!(took < Duration::from_millis(7_000), "{took:?}");
+}

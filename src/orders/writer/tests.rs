@@ -3,8 +3,8 @@
 use super::*;
 use crate::orders::memory::ListMemory;
 use crate::orders::sizes::Sizes;
-use crate::store::NewOrder;
 use crate::store::sqlite::SqliteStore;
+use crate::store::{NewOrder, PATIENCE};
 use futures::FutureExt;
 use futures::future::join_all;
 use tempfile::TempDir;
@@ -26,7 +26,8 @@ fn writer() -> (Writer, Histogram, Arc<Mutex<State>>, TempDir) {
 }
 
 async fn cancel(writer: &Writer, id: i64) -> Result<CancelOutcome, CancelError> {
-    writer.cancel(id, Arc::from("key_test"), DateTime::UNIX_EPOCH).await
+    let deadline = Instant::now() + writer.patience;
+    writer.cancel(id, Arc::from("key_test"), DateTime::UNIX_EPOCH, deadline).await
 }
 
 #[test]

@@ -5,11 +5,12 @@
 //! same batch is sent again, and finds what it did.
 
 use super::columns::{parsed, value};
-use super::error::{read, written};
+use super::error::{read, require_one_row, written};
 use super::journal::Change;
 use super::replica::Replica;
 use super::session::Session;
-use super::statements::{BatchStatements, LOCK_WAIT};
+use super::settings::{ANSWER_TIME, LOCK_WAIT};
+use super::statements::BatchStatements;
 use crate::store::rules::not_cancelled;
 use crate::store::{CancelOutcome, Cancellation, Status, StoreError};
 use std::collections::HashMap;
@@ -17,9 +18,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders_api::types::utc_text;
 use tokio_postgres::types::ToSql;
-
-/// What a batch needs beside its waits for locks: a server that answers waits for no more.
-const ANSWER_TIME: Duration = Duration::from_millis(300);
 
 /// Cancellations that are carried out together. Of those for the same order the first owns
 /// the outcome.
@@ -84,7 +82,7 @@ impl Batch {
         let lock_wait = lock_wait(limit).map(|wait| wait.as_millis().to_string());
         let keys: Vec<&str> = self.keys.iter().map(|key| &**key).collect();
         let all: [&(dyn ToSql + Sync); 4] = [&self.orders, &keys, &self.times, &self.id];
-        let warnings = link.warnings();
+        let unconfirmed = link.unconfirmed();
         let limit_lock_waits = async {
             match &lock_wait {
                 Some(wait) => client.query(limit_lock_waits, &[wait]).await.map(drop),
@@ -100,10 +98,12 @@ impl Batch {
         );
         begun.map_err(written)?;
         limited.map_err(written)?;
-        locked.map_err(written)?;
+        // COMMIT's tag is not shown. It is ROLLBACK only where one of these was an error.
+        let locked = locked.map_err(written)?;
         let updated = updated.map_err(written)?;
         committed.map_err(written)?;
-        link.require_no_warning_since(warnings)?;
+        link.require_confirmed_since(unconfirmed)?;
+        require_one_row("versions", locked.len())?;
         let mut versions = None;
         if let Some(row) = updated.first() {
             let change = Change { version: value(row, 2)?, id: value(row, 3)? };

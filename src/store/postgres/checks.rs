@@ -28,11 +28,6 @@ struct Statements {
 
 impl Statements {
     async fn prepare(client: &Client) -> Result<Statements, Error> {
-        client
-            .batch_execute(
-                "SET lock_timeout = '1s'; SET statement_timeout = '2s'; SET enable_seqscan = off",
-            )
-            .await?;
         let lock = "SELECT FROM replicas WHERE id = $1 FOR KEY SHARE";
         Ok(Statements {
             begin: client.prepare("BEGIN").await?,
@@ -94,7 +89,7 @@ async fn check(
     let Connection { client, link, .. } = &session.checker;
     let rows = if commits {
         let id: &(dyn ToSql + Sync) = &replica.id();
-        let (of_replica, warnings) = ([id], link.warnings());
+        let (of_replica, unconfirmed) = ([id], link.unconfirmed());
         let (begun, locked, rows, committed) = tokio::join!(
             client.execute(&statements.begin, &[]),
             client.query(&statements.lock, &of_replica),
@@ -105,7 +100,7 @@ async fn check(
         locked.map_err(read)?;
         let rows = rows.map_err(read)?;
         committed.map_err(read)?;
-        link.require_no_warning_since(warnings)?;
+        link.require_confirmed_since(unconfirmed)?;
         rows
     } else {
         client.query(&statements.last, &[]).await.map_err(read)?

@@ -6,6 +6,7 @@
 
 use super::error::PostgresError;
 use super::link::{Link, drive};
+use super::settings::Role;
 use super::tls::{connector, ssl_mode};
 use crate::config::{PostgresUrl, TlsMode};
 use std::fmt;
@@ -19,27 +20,24 @@ use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-/// After how long, and how often, a silent connection is probed, and how many probes stay
-/// unanswered until it is lost: 30 s in all, on either side. Otherwise the server keeps a
-/// connection, and the locks of its transaction, whose other end is gone.
+/// After how long, and how often, a silent server is probed, and how many probes stay
+/// unanswered until it is lost: 30 s in all.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_RETRIES: u32 = 4;
 const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
 
-/// What every connection of ours is set to. `jit` made a batch wait for 130 ms. The numbers are
-/// those above.
-const SETTINGS: &str = "SET jit = off; SET synchronous_commit = on; \
-    SET default_transaction_isolation = 'read committed'; SET bytea_output = 'hex'; \
-    SET tcp_keepalives_idle = '10s'; SET tcp_keepalives_interval = '5s'; \
-    SET tcp_keepalives_count = 4; SET tcp_user_timeout = '30s'";
-
-/// Whether the server takes writes, which one it is, and which history it is at. The function for
-/// the timeline is an error on a standby.
+/// Whether the server takes writes, and which one it is; the function for the timeline is an
+/// error on a standby. Also sets what a startup option cannot: the schema of the store alone is
+/// searched, and PostgreSQL 17 has another limit.
 const WHO: &str = "SELECT pg_is_in_recovery(), current_setting('transaction_read_only'), \
     (SELECT system_identifier FROM pg_control_system()), \
     CASE WHEN pg_is_in_recovery() THEN '' \
-         ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END";
+         ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END, \
+    pg_postmaster_start_time(), \
+    set_config('search_path', coalesce(quote_ident(current_schema()), '\"\"'), false), \
+    CASE WHEN current_setting('server_version_num')::int >= 170000 \
+         THEN set_config('transaction_timeout', '0', false) END";
 
 /// An open connection to a primary.
 pub struct Connection {
@@ -47,7 +45,7 @@ pub struct Connection {
     pub client: Client,
     /// Which server it is.
     pub server: ServerIdentity,
-    /// What is known of it beside its answers.
+    /// Its signals outside its answers.
     pub link: Arc<Link>,
     driver: Driver,
 }
@@ -69,7 +67,7 @@ impl Drop for Driver {
     }
 }
 
-/// Connections with equal identities see one history.
+/// Connections with equal identities reach one running server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerIdentity {
     /// Where it is.
@@ -78,6 +76,8 @@ pub struct ServerIdentity {
     pub system: String,
     /// Rises at each promotion.
     pub timeline: String,
+    /// When it was started: two servers can be promoted to one timeline.
+    pub started: String,
 }
 
 /// Where a server is.
@@ -141,12 +141,12 @@ impl fmt::Display for Target {
 /// Connects to the first host that is a primary; each of its addresses may take this long.
 pub async fn connect(
     url: &PostgresUrl,
-    application: &str,
+    role: &Role,
     limit: Duration,
 ) -> Result<Connection, ConnectError> {
     let mut refusals = Vec::new();
     for target in targets(url, limit, &mut refusals).await {
-        match connect_to(url, &target, application, limit).await {
+        match connect_to(url, &target, role, limit).await {
             Ok(connection) => return Ok(connection),
             Err(refusal) => refusals.push(refusal.to_string()),
         }
@@ -235,17 +235,20 @@ impl From<tokio_postgres::Error> for Refusal {
 pub async fn connect_to(
     url: &PostgresUrl,
     target: &Target,
-    application: &str,
+    role: &Role,
     limit: Duration,
 ) -> Result<Connection, ConnectError> {
     let refused = |why: String| ConnectError::Refused { server: target.to_string(), why };
     let mut config = url.session();
+    // Later options win.
+    let options = config.get_options().unwrap_or_default().to_string() + &role.options();
     config
+        .options(options)
         .keepalives_idle(KEEPALIVE_IDLE)
         .keepalives_interval(KEEPALIVE_INTERVAL)
         .keepalives_retries(KEEPALIVE_RETRIES)
         .tcp_user_timeout(UNACKNOWLEDGED_LIMIT);
-    config.application_name(application).ssl_mode(ssl_mode(target.mode)).port(target.port);
+    config.application_name(role.name).ssl_mode(ssl_mode(target.mode)).port(target.port);
     let address = match (&target.host, target.address) {
         (Host::Unix(path), _) => {
             config.host_path(path);
@@ -274,12 +277,8 @@ async fn begin(
     let link = Arc::new(Link::default());
     let driver = Driver(tokio::spawn(drive(connection, Arc::clone(&link))));
     // From here on the socket is closed if the rest fails.
-    let server = ServerIdentity { address, system: String::new(), timeline: String::new() };
-    let mut connection = Connection { client, server, link, driver };
-    let client = &connection.client;
-    let (set, who) = tokio::join!(client.batch_execute(SETTINGS), client.simple_query(WHO));
-    set?;
-    let [in_recovery, read_only, system, timeline] = first_row(who?)?;
+    let [in_recovery, read_only, system, timeline, started] =
+        first_row(client.simple_query(WHO).await?)?;
     if in_recovery != "f" {
         return Err(Refusal("it is a standby".to_string()));
     }
@@ -290,9 +289,8 @@ async fn begin(
                 .to_string(),
         ));
     }
-    connection.server.system = system;
-    connection.server.timeline = timeline;
-    Ok(connection)
+    let server = ServerIdentity { address, system, timeline, started };
+    Ok(Connection { client, server, link, driver })
 }
 
 fn first_row<const N: usize>(messages: Vec<SimpleQueryMessage>) -> Result<[String; N], Refusal> {

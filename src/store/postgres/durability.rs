@@ -1,24 +1,71 @@
-//! Whether a failover could lose what the store acknowledged, told at the start.
+//! Whether a failover could lose what the store acknowledged, told at the start, and whether
+//! a commit can be confirmed at all.
 
+use super::columns::value;
+use super::error::{read, unreachable_because};
+use super::sync_standbys::SyncStandbys;
+use crate::store::StoreError;
 use slog::{Logger, warn};
 use tokio_postgres::Client;
 
-/// Warns unless a standby confirms every commit.
+/// Refuses a primary whose synchronous standbys are away, or do not confirm what other
+/// connections have committed: each commit would leave a connection there that waits for them.
+/// Without `pg_read_all_stats` a role sees neither names nor states of standbys, only how many
+/// there are.
+pub async fn require_standby(client: &Client) -> Result<(), StoreError> {
+    let query = "
+        SELECT current_setting('synchronous_standby_names'),
+               ARRAY(SELECT application_name FROM pg_stat_replication
+                     WHERE sync_state IN ('sync', 'quorum')),
+               (SELECT count(*) FROM pg_stat_replication WHERE sync_state IS NULL),
+               EXISTS (SELECT FROM pg_stat_activity
+                       WHERE wait_event = 'SyncRep'
+                         AND state_change < clock_timestamp() - interval '1 s')";
+    let row = client.query_one(query, &[]).await.map_err(read)?;
+    let Some(standbys) = SyncStandbys::parse(value(&row, 0)?) else { return Ok(()) };
+    let (streaming, hidden): (Vec<String>, i64) = (value(&row, 1)?, value(&row, 2)?);
+    let SyncStandbys { needed, .. } = standbys;
+    if streaming.len() + usize::try_from(hidden).unwrap_or(0) < needed {
+        return Err(unreachable_because(format!(
+            "{needed} of its synchronous standbys must confirm each commit, and {} stream; away: {}",
+            streaming.len(),
+            standbys.without(&streaming).join(", ")
+        )));
+    }
+    if value(&row, 3)? {
+        return Err(unreachable_because(format!(
+            "its synchronous standbys confirm no commit: {}",
+            standbys.names.join(", ")
+        )));
+    }
+    Ok(())
+}
+
+/// Warns of settings with which a failover can lose what was acknowledged.
 pub async fn warn_if_commits_can_be_lost(client: &Client, log: &Logger) {
-    let query = "SELECT current_setting('synchronous_standby_names') <> '',
+    let query = "SELECT current_setting('synchronous_standby_names'),
                         current_setting('fsync') = 'on',
                         current_setting('full_page_writes') = 'on'";
     let settings = client.query_one(query, &[]).await.and_then(|row| {
-        Ok((row.try_get::<_, bool>(0)?, row.try_get::<_, bool>(1)?, row.try_get::<_, bool>(2)?))
+        Ok((row.try_get::<_, String>(0)?, row.try_get::<_, bool>(1)?, row.try_get::<_, bool>(2)?))
     });
-    let Ok((has_standby, has_fsync, has_full_pages)) = settings else {
+    let Ok((standbys, has_fsync, has_full_pages)) = settings else {
         return warn!(log, "the store's durability is not known");
     };
-    if !has_standby {
-        warn!(log, "no synchronous standby confirms commits";
+    match SyncStandbys::parse(&standbys) {
+        None => warn!(log, "no synchronous standby confirms commits";
             "effect" => "a failover can lose acknowledged cancellations, and a primary that was \
                          replaced is not noticed",
-            "fix" => "set synchronous_standby_names on the primary");
+            "fix" => "set synchronous_standby_names on the primary"),
+        Some(found) if !found.needs_all() => {
+            warn!(log, "not every synchronous standby confirms commits";
+                "synchronous_standby_names" => standbys,
+                "effect" => "a primary that was replaced can still confirm commits with another \
+                             standby: orders can be cancelled twice",
+                "fix" => "name as many standbys as must confirm, such as ANY 2 (s1, s2), or stop \
+                          the old primary before a standby is promoted");
+        }
+        Some(_) => {}
     }
     if !has_fsync || !has_full_pages {
         warn!(log, "the database does not write commits to its disk";

@@ -124,6 +124,15 @@ pub fn unreachable_because(why: impl Into<String>) -> StoreError {
     StoreError::Engine { doing: "reached", source: Box::new(PostgresError::other(why)) }
 }
 
+/// Without its row, a table of one row locks nothing.
+pub fn require_one_row(table: &str, rows: usize) -> Result<(), StoreError> {
+    if rows == 1 {
+        return Ok(());
+    }
+    let why = format!("the table {table} has {rows} rows instead of one; see store-orders check");
+    Err(StoreError::Refused(why))
+}
+
 /// The error of a statement that waits for a lock.
 pub fn waited(error: tokio_postgres::Error) -> StoreError {
     if error.code() != Some(&SqlState::LOCK_NOT_AVAILABLE) {

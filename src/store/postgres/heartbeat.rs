@@ -2,54 +2,64 @@
 //! can confirm only while it is the primary. It locks the replica's own row, which writes to
 //! the log; never `versions`, or an import would make every list an error.
 
-use super::error::{read, unreachable_because, written};
+use super::connecting::Connection;
+use super::error::{unreachable_because, written};
 use super::journal::remove_old;
 use super::replica::Replica;
 use super::schema::{STORE, require_current};
 use super::session::{READ_LIMIT, Session};
 use super::statements::HeartbeatStatements;
+use crate::clock::BootInstant;
 use crate::store::StoreError;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::time::{MissedTickBehavior, interval};
+use std::time::Duration;
+use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_postgres::types::ToSql;
 
 /// How often a heartbeat is sent.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// How many heartbeats pass between two looks at the schema: a second.
-const SCHEMA_EVERY: u32 = 4;
+/// How often the schema is looked at, and the journal tidied.
+const TIDY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How many pass between two updates of the replica's row, each of which leaves a dead row:
+/// How many heartbeats pass between two updates of the replica's row, each of which leaves a dead row:
 /// 10 s.
 const ROW_EVERY: u32 = 40;
 
-/// Commits a write that changes nothing, and has the session count for a second more.
-pub async fn beat(session: &Session, replica: &Replica) -> Result<(), StoreError> {
-    let sent = Instant::now();
-    let (client, link) = (&session.background.client, &session.background.link);
-    let HeartbeatStatements { begin, lock, commit } = &session.heartbeat;
-    let id: &(dyn ToSql + Sync) = &replica.id();
-    let (of_replica, warnings) = ([id], link.warnings());
-    let (begun, locked, committed) = tokio::join!(
+/// Commits a write, and renews the session's lease. It changes nothing, unless the replica's row
+/// is due.
+pub async fn beat(
+    session: &Session,
+    replica: &Replica,
+    writes_row: bool,
+) -> Result<(), StoreError> {
+    let sent = BootInstant::now();
+    let Connection { client, link, .. } = &session.heartbeat;
+    let HeartbeatStatements { begin, lock, update, commit } = &session.beat;
+    let (address, list_version) = replica.shown();
+    let row: [&(dyn ToSql + Sync); 3] = [&replica.id(), &address, &list_version];
+    let (write, parameters) = if writes_row { (update, &row[..]) } else { (lock, &row[..1]) };
+    let unconfirmed = link.unconfirmed();
+    let (begun, written_row, committed) = tokio::join!(
         client.execute(begin, &[]),
-        client.query(lock, &of_replica),
+        client.query(write, parameters),
         client.execute(commit, &[]),
     );
     begun.map_err(written)?;
-    let locked = locked.map_err(written)?;
+    let written_row = written_row.map_err(written)?;
     committed.map_err(written)?;
-    if locked.is_empty() {
+    if written_row.is_empty() {
         return Err(unreachable_because("this replica's row was removed"));
     }
-    link.require_no_warning_since(warnings)?;
+    link.require_confirmed_since(unconfirmed)?;
     session.confirm(sent);
     Ok(())
 }
 
 /// Adds the replica's row, and removes those of replicas that ended long ago.
+/// Nothing else uses the heartbeat's connection yet.
 pub async fn register(session: &Session, replica: &Replica) -> Result<(), StoreError> {
-    let client = &session.background.client;
+    let client = &session.heartbeat.client;
     let (address, list_version) = replica.shown();
     let insert = "INSERT INTO replicas (id, program, address, list_version) VALUES ($1, $2, $3, $4)
                   ON CONFLICT (id) DO UPDATE SET heard_at = now()";
@@ -65,11 +75,10 @@ pub async fn register(session: &Session, replica: &Replica) -> Result<(), StoreE
     Ok(())
 }
 
-/// Removes the replica's row.
+/// Removes the replica's row, which a heartbeat may hold at the moment.
 pub async fn deregister(session: &Session, replica: &Replica) -> Result<(), StoreError> {
-    let client = &session.background.client;
     let remove = "DELETE FROM replicas WHERE id = $1";
-    client.execute(remove, &[&replica.id()]).await.map_err(written).map(drop)
+    session.checker.client.execute(remove, &[&replica.id()]).await.map_err(written).map(drop)
 }
 
 /// Sends heartbeats until the session or the server ends.
@@ -81,32 +90,34 @@ pub async fn keep_beating(session: Arc<Session>, replica: Arc<Replica>) {
         if replica.has_left() {
             return;
         }
-        // A late answer ends the session, and with it this loop.
-        let beaten = session.answer(READ_LIMIT, beat(&session, &replica)).await;
+        // A late answer ends the session, and with it this loop. Any other error is one of the
+        // lease, if it lasts.
+        let beat = beat(&session, &replica, number % ROW_EVERY == 2);
+        let _ = session.answer(READ_LIMIT, beat).await;
         if session.require_open().is_err() {
             return;
-        }
-        if beaten.is_ok() && number % SCHEMA_EVERY == 0 {
-            let looked = require_current(&session.background.client, STORE).await;
-            session.set_outdated(match looked {
-                Err(StoreError::Refused(why)) => Some(why),
-                _ => None,
-            });
-            // A failure is of no consequence: the next look removes them.
-            let _ = remove_old(&session.background.client).await;
-        }
-        if beaten.is_ok() && number % ROW_EVERY == 2 {
-            // A failure is of no consequence: the row is only shown.
-            let _ = update_row(&session, &replica).await;
         }
     }
 }
 
-async fn update_row(session: &Session, replica: &Replica) -> Result<(), StoreError> {
-    let (address, list_version) = replica.shown();
-    let update = "UPDATE replicas SET heard_at = now(), address = $2, list_version = $3
-                  WHERE id = $1";
-    let client = &session.background.client;
-    client.execute(update, &[&replica.id(), &address, &list_version]).await.map_err(read)?;
-    Ok(())
+/// Looks at the schema, and removes old rows of the journal, until the session ends.
+pub async fn tidy(session: Arc<Session>) {
+    loop {
+        let looked = session.answer(READ_LIMIT, require_current(&session.checker.client)).await;
+        if session.require_open().is_err() {
+            return;
+        }
+        session.set_outdated(match looked {
+            Err(StoreError::Refused(why)) => Some(why),
+            _ => None,
+        });
+        if let Ok(_reading) = session.reading.try_lock() {
+            // A failure is of no consequence: the next look removes them.
+            let _ = session.answer(READ_LIMIT, remove_old(&session.reader.client)).await;
+        }
+        tokio::select! {
+            () = sleep(TIDY_INTERVAL) => {}
+            () = session.ended() => return,
+        }
+    }
 }

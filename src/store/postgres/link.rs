@@ -1,4 +1,4 @@
-//! What a connection tells beside its answers: warnings, and that it has ended.
+//! Signals of a connection outside its answers: unconfirmed commits, and its end.
 
 use super::error::unreachable_because;
 use crate::store::StoreError;
@@ -9,24 +9,22 @@ use tokio::sync::Notify;
 use tokio_postgres::AsyncMessage;
 use tokio_postgres::error::Severity;
 
-/// What a connection tells beside its answers.
+/// Signals of a connection outside its answers.
 #[derive(Debug, Default)]
 pub struct Link {
-    warnings: AtomicU64,
+    unconfirmed: AtomicU64,
     closed: Notify,
 }
 
 impl Link {
-    /// How many warnings have come. One that comes during a COMMIT says that it did not
-    /// wait for the standby.
-    pub fn warnings(&self) -> u64 {
-        self.warnings.load(Ordering::SeqCst)
+    /// How many commits did not wait for the standby.
+    pub fn unconfirmed(&self) -> u64 {
+        self.unconfirmed.load(Ordering::SeqCst)
     }
 
-    /// An error if one has come since there were this many: a COMMIT meanwhile may not
-    /// have waited for the standby.
-    pub fn require_no_warning_since(&self, warnings: u64) -> Result<(), StoreError> {
-        match self.warnings() == warnings {
+    /// An error if there were fewer of them before a COMMIT.
+    pub fn require_confirmed_since(&self, unconfirmed: u64) -> Result<(), StoreError> {
+        match self.unconfirmed() == unconfirmed {
             true => Ok(()),
             false => Err(unreachable_because("a commit did not wait for the standby")),
         }
@@ -47,10 +45,32 @@ where
 {
     while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
         if let AsyncMessage::Notice(notice) = message
-            && notice.parsed_severity() == Some(Severity::Warning)
+            && is_of_cancelled_wait(notice.parsed_severity(), notice.routine())
         {
-            link.warnings.fetch_add(1, Ordering::SeqCst);
+            link.unconfirmed.fetch_add(1, Ordering::SeqCst);
         }
     }
     link.closed.notify_one();
+}
+
+/// Whether a notice says that a COMMIT no longer waits for the standby. Not every warning does:
+/// near transaction wraparound each transaction has one. The message is translated and has no
+/// SQLSTATE of its own; what does not name its routine may be anything.
+fn is_of_cancelled_wait(severity: Option<Severity>, routine: Option<&str>) -> bool {
+    severity == Some(Severity::Warning)
+        && routine.is_none_or(|routine| routine == "SyncRepWaitForLSN")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_cancelled_wait_for_the_standby_leaves_a_commit_unconfirmed() {
+        let warning = Some(Severity::Warning);
+        assert!(is_of_cancelled_wait(warning, Some("SyncRepWaitForLSN")));
+        assert!(is_of_cancelled_wait(warning, None));
+        assert!(!is_of_cancelled_wait(warning, Some("GetNewTransactionId")));
+        assert!(!is_of_cancelled_wait(Some(Severity::Notice), Some("SyncRepWaitForLSN")));
+    }
 }

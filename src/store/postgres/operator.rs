@@ -13,10 +13,12 @@ mod orders;
 
 pub(super) use import::refuse_nul;
 
+use import::count;
+
 use super::columns::value;
 use super::command::CommandConnection;
 use super::connecting::Connection;
-use super::error::{engine, read, waited, written};
+use super::error::{engine, read, require_one_row, waited, written};
 use super::journal::{Half, last, note};
 use super::schema::{STORE, require_current};
 use super::waiting::with_notice;
@@ -71,9 +73,12 @@ impl PostgresCommands {
             let transaction = client.transaction().await.map_err(written)?;
             match work(&transaction).await {
                 Ok(done) => {
-                    let warnings = link.warnings();
+                    // An error if `work` passed one over: COMMIT would take all back, and
+                    // succeed.
+                    transaction.execute("SELECT", &[]).await.map_err(written)?;
+                    let before = link.unconfirmed();
                     transaction.commit().await.map_err(uncertain)?;
-                    if link.warnings() == warnings { Ok(done) } else { Err(unconfirmed()) }
+                    if link.unconfirmed() == before { Ok(done) } else { Err(unconfirmed()) }
                 }
                 Err(error) => {
                     // The error stands whatever this says: without it the connection's end
@@ -109,7 +114,7 @@ fn uncertain(error: tokio_postgres::Error) -> StoreError {
     }
 }
 
-/// A warning came with the COMMIT: it no longer waited for the synchronous standby.
+/// The COMMIT no longer waited for the synchronous standby.
 fn unconfirmed() -> StoreError {
     StoreError::Refused(
         "the change was made, but no standby has confirmed it: a failover can lose it".to_string(),
@@ -123,13 +128,7 @@ pub(super) async fn lock_versions(
     notice: WaitNotice,
 ) -> Result<i64, StoreError> {
     let lock = transaction.execute("SELECT FROM versions FOR NO KEY UPDATE", &[]);
-    let rows = with_notice(lock, notice).await.map_err(waited)?;
-    if rows != 1 {
-        // Without its row, it makes no change wait.
-        return Err(StoreError::Refused(format!(
-            "the table versions has {rows} rows instead of one; see store-orders check"
-        )));
-    }
+    require_one_row("versions", count(with_notice(lock, notice).await.map_err(waited)?))?;
     Ok(last(transaction).await?.change.version + 1)
 }
 

@@ -10,8 +10,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_postgres::{Client, Row};
 
-/// A server that was heard since may still use the store: each is heard every 10 s.
-const HEARD_WITHIN: Duration = Duration::from_secs(30);
+/// A server that can reach the database sends a heartbeat within this time, also if it has to
+/// open another session first.
+const HEARD_WITHIN: Duration = Duration::from_secs(5);
 
 /// How often a command looks for heartbeats: there are four a second.
 const LOOKS_EVERY: Duration = Duration::from_millis(20);
@@ -60,19 +61,27 @@ impl PostgresCommands {
         });
     }
 
-    /// Refuses a store that a server may use.
+    /// Refuses a store that a server uses. A server that was killed left its row: whether it
+    /// still runs shows in its heartbeats alone, not in the database's clock, which a failover
+    /// may move.
     pub(super) fn require_unserved(&self) -> Result<(), StoreError> {
-        let heard = self.replicas()?;
-        match heard.iter().find(|replica| replica.heard_ago < HEARD_WITHIN) {
-            None => Ok(()),
-            Some(replica) => Err(StoreError::Refused(format!(
-                "the server {} ({}) uses the database; stop all servers, and try again {} s after \
-                 the last one ended",
-                replica.id,
-                replica.address,
-                HEARD_WITHIN.as_secs()
-            ))),
-        }
+        let heard = self.ask(async |client| {
+            let before = heartbeats(client).await?;
+            let until = Instant::now() + HEARD_WITHIN;
+            while !before.is_empty() && Instant::now() < until {
+                sleep(LOOKS_EVERY).await;
+                let query = "SELECT id, address FROM replicas
+                             WHERE id || ' ' || xmax::text <> ALL($1) LIMIT 1";
+                if let Some(row) = client.query_opt(query, &[&before]).await.map_err(read)? {
+                    return Ok(Some((value::<String>(&row, 0)?, value::<String>(&row, 1)?)));
+                }
+            }
+            Ok(None)
+        })?;
+        let Some((id, address)) = heard else { return Ok(()) };
+        Err(StoreError::Refused(format!(
+            "the server {id} ({address}) uses the database; stop all servers, and try again"
+        )))
     }
 
     /// The version that the last change gave to its orders.
@@ -81,13 +90,16 @@ impl PostgresCommands {
     }
 }
 
-/// Waits for a heartbeat of each server that may still run. A heartbeat locks its server's row,
-/// which shows in `xmax`.
+/// The last heartbeat of each server: it locks the server's row, which shows in `xmax`.
+async fn heartbeats(client: &Client) -> Result<Vec<String>, StoreError> {
+    let query = "SELECT id || ' ' || xmax::text FROM replicas";
+    let rows = client.query(query, &[]).await.map_err(read)?;
+    rows.iter().map(|row| value(row, 0)).collect()
+}
+
+/// Waits for a heartbeat of each server that has a row.
 async fn all_have_beaten(client: &Client) -> Result<(), StoreError> {
-    let beaten = "SELECT id || ' ' || xmax::text FROM replicas
-                  WHERE heard_at > now() - make_interval(secs => $1)";
-    let rows = client.query(beaten, &[&HEARD_WITHIN.as_secs_f64()]).await.map_err(read)?;
-    let awaited = rows.iter().map(|row| value(row, 0)).collect::<Result<Vec<String>, _>>()?;
+    let awaited = heartbeats(client).await?;
     let silent = "SELECT EXISTS (SELECT FROM replicas WHERE id || ' ' || xmax::text = ANY($1))";
     while value(&client.query_one(silent, &[&awaited]).await.map_err(read)?, 0)? {
         sleep(LOOKS_EVERY).await;

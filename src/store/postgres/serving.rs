@@ -3,12 +3,14 @@
 use super::batch::{Batch, Done};
 use super::columns::{plan_and_limits, value};
 use super::error::{read, unreachable_because, written};
-use super::heartbeat::{beat, deregister};
+use super::heartbeat::deregister;
 use super::journal::last;
 use super::limiter::PostgresLimits;
 use super::replica::Replica;
 use super::session::{OpenError, READ_LIMIT, Session, within};
 use super::sessions::{Current, Opener, carry_out, current};
+use super::settings::{COUNTER, KEYS, LONG_READ_LIMIT};
+use crate::clock::BootInstant;
 use crate::config::PostgresUrl;
 use crate::keys::Digest;
 use crate::log::ErrorChain;
@@ -28,9 +30,6 @@ use tokio_postgres::{Client, Row};
 
 /// How long a pet waits for a long list: nobody waits longer for the pet.
 const TURN_LIMIT: Duration = Duration::from_secs(5);
-
-/// How long counting every order may take, and a statement that reads keys on another connection.
-const LONG_READ_LIMIT: Duration = Duration::from_secs(30);
 
 /// No version: what a list reflects does not move by it.
 const NO_VERSION: i64 = -1;
@@ -110,7 +109,7 @@ impl Store for PostgresStore {
 
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
         let session = current(&self.sessions)?;
-        let sent = Instant::now();
+        let sent = BootInstant::now();
         let asked = session.versions(&self.replica);
         let versions = self.wait(session.answer(READ_LIMIT, asked))?;
         // A primary that was replaced answers too: what it says is as old as its last
@@ -151,15 +150,15 @@ impl Store for PostgresStore {
             visit(digest, key);
             Ok(())
         };
-        // Not on the heartbeats' connection: there may be many keys. To open a connection takes
-        // time that a revocation has to wait, so only where a list is being read.
+        // To open a connection takes time that a revocation has to wait, so only where a list is
+        // being read.
         let reached = self.wait(async {
             let own;
             let reading = session.reading.try_lock();
             let client = match &reading {
                 Ok(_) => &session.reader.client,
                 Err(_) => {
-                    own = session.open_another("store-orders keys", LONG_READ_LIMIT).await?;
+                    own = session.open_another(&KEYS).await?;
                     &own.client
                 }
             };
@@ -204,7 +203,7 @@ impl Store for PostgresStore {
                             count(*) FILTER (WHERE status = 'shipped'),
                             count(*) FILTER (WHERE status = 'cancelled') FROM orders";
         let row = self.wait(async {
-            let own = session.open_another("store-orders counter", LONG_READ_LIMIT).await?;
+            let own = session.open_another(&COUNTER).await?;
             let asked = async { own.client.query_one(query, &[]).await.map_err(read) };
             within(LONG_READ_LIMIT, asked).await
         })?;
@@ -226,8 +225,8 @@ impl Store for PostgresStore {
     }
 
     fn try_write(&self) -> Result<(), StoreError> {
-        let session = current(&self.sessions)?;
-        self.wait(session.answer(READ_LIMIT, beat(&session, &self.replica)))
+        // A heartbeat is a commit that changes no order and no key.
+        current(&self.sessions)?.require_confirmed()
     }
 
     fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
@@ -235,7 +234,7 @@ impl Store for PostgresStore {
         let (rows, times): (Vec<i64>, Vec<i64>) = uses.iter().copied().unzip();
         // A cache that was just read again may not know the last recorded use. The last of a
         // key's uses in one call wins.
-        // A locked row would keep heartbeats, and all other keys, waiting.
+        // A locked row would keep all other keys waiting.
         let update = "
             WITH use AS (SELECT k AS key, max(t) AS at
                          FROM unnest($1::bigint[], $2::bigint[]) u (k, t) GROUP BY k),
@@ -253,9 +252,12 @@ impl Store for PostgresStore {
                 (&times, Type::INT8_ARRAY),
                 (&MIN_USE_INTERVAL_MS, Type::INT8),
             ];
-            session.background.client.query_typed(update, &parameters).await.map_err(written)
+            session.reader.client.query_typed(update, &parameters).await.map_err(written)
         };
-        let left = self.wait(session.answer(READ_LIMIT, asked))?;
+        let left = self.wait(async {
+            let _reading = session.reading.lock().await;
+            session.answer(READ_LIMIT, asked).await
+        })?;
         left.iter().map(|row| Ok((value(row, 0)?, value(row, 1)?))).collect()
     }
 }

@@ -8,11 +8,14 @@
 
 use super::columns::value;
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
+use super::durability::require_standby;
 use super::error::{PostgresError, read, unreachable_because, written};
 use super::journal::{Change, Last, SELECT_LAST_AND_KNOWN};
 use super::replica::Replica;
 use super::schema::{LIMITS, STORE, require_current};
+use super::settings::{CHECKER, HEARTBEAT, LIMITER, READER, Role, WRITER};
 use super::statements::{BatchStatements, HeartbeatStatements};
+use crate::clock::BootInstant;
 use crate::config::PostgresUrl;
 use crate::limits::postgres::Admission;
 use crate::log::ErrorChain;
@@ -53,25 +56,27 @@ pub struct Session {
     pub writer: Connection,
     /// Its statements.
     pub batch: BatchStatements,
-    /// Answers the checks of lists.
+    /// Answers the checks of lists, and what keys and the schema are at. It takes statements
+    /// alone, but for those of `--confirm-lists`, which nothing else here disturbs.
     pub checker: Connection,
-    /// Pets, keys and changed orders.
-    pub reader: Connection,
-    /// Held while something is read: one reader at a time.
-    pub reading: tokio::sync::Mutex<()>,
-    /// Uses of keys, versions, heartbeats.
-    pub background: Connection,
-    /// Its statements.
-    pub heartbeat: HeartbeatStatements,
-    /// [`SELECT_LAST_AND_KNOWN`] on the background's connection.
+    /// [`SELECT_LAST_AND_KNOWN`] on it.
     pub select_last_and_known: Statement,
+    /// Pets, keys and their uses, and changed orders.
+    pub reader: Connection,
+    /// Held while the reader is used.
+    pub reading: tokio::sync::Mutex<()>,
+    /// Sends heartbeats, and nothing else: a statement of another transaction among theirs would
+    /// end sessions that work.
+    pub heartbeat: Connection,
+    /// Its statements.
+    pub beat: HeartbeatStatements,
     /// Counts requests.
     pub limits: Connection,
     /// Its statement.
     pub admission: Admission,
     checks: mpsc::UnboundedSender<CheckSender>,
     /// When the last confirmed heartbeat was sent; none before the first.
-    confirmed: Mutex<Option<Instant>>,
+    confirmed: Mutex<Option<BootInstant>>,
     /// Why it has ended; none before.
     why_ended: watch::Sender<Option<String>>,
     /// Why this program should not serve the store, since its schema changed.
@@ -119,10 +124,10 @@ impl Opened {
         target: &Target,
         seen: Option<&Change>,
     ) -> Result<Opened, OpenError> {
-        let writer = connect_to(url, target, "store-orders writer", CONNECT_LIMIT).await?;
+        let writer = connect_to(url, target, &WRITER, CONNECT_LIMIT).await?;
         let at = Instant::now();
-        let [checker, reader, background, limits] = others(url, target).await?;
-        let connections = [writer, checker, reader, background, limits];
+        let [checker, reader, heartbeat, limits] = others(url, target).await?;
+        let connections = [writer, checker, reader, heartbeat, limits];
         let [first, rest @ .., limits] = &connections;
         if rest.iter().chain([limits]).any(|other| other.server != first.server) {
             return Err(OpenError::Different);
@@ -133,6 +138,7 @@ impl Opened {
             other => OpenError::Store(other),
         };
         within(READ_LIMIT, require_current(&first.client, STORE)).await.map_err(unfit)?;
+        within(READ_LIMIT, require_standby(&first.client)).await?;
         let (store_id, continues): (String, bool) = within(READ_LIMIT, async {
             let id = first.client.query_one("SELECT store_id FROM identity", &[]).await;
             let statement = first.client.prepare(SELECT_LAST_AND_KNOWN).await.map_err(read)?;
@@ -147,15 +153,12 @@ impl Opened {
 }
 
 async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 4], ConnectError> {
-    let again = |role| connect_to(url, target, role, CONNECT_LIMIT);
     let limits = url.limits();
-    let (checker, reader, background, limits) = tokio::join!(
-        again("store-orders checker"),
-        again("store-orders reader"),
-        again("store-orders background"),
-        connect_to(&limits, target, "store-orders limits", CONNECT_LIMIT),
-    );
-    Ok([checker?, reader?, background?, limits?])
+    let again = |role: &'static Role| connect_to(url, target, role, CONNECT_LIMIT);
+    let counting = connect_to(&limits, target, &LIMITER, CONNECT_LIMIT);
+    let (checker, reader, heartbeat, limits) =
+        tokio::join!(again(&CHECKER), again(&READER), again(&HEARTBEAT), counting);
+    Ok([checker?, reader?, heartbeat?, limits?])
 }
 
 /// Refuses tables of the request counts that do not fit, or are another store's: its ids of
@@ -189,12 +192,12 @@ impl Session {
         acknowledges_from: Instant,
     ) -> Result<(Arc<Session>, mpsc::UnboundedReceiver<CheckSender>), StoreError> {
         let Opened { server, store_id, connections, url, target, .. } = opened;
-        let [writer, checker, reader, background, limits] = connections;
+        let [writer, checker, reader, heartbeat, limits] = connections;
         let admission = Admission::prepare(&limits.client).await.map_err(read)?;
         let batch = BatchStatements::prepare(&writer.client).await.map_err(read)?;
-        let heartbeat = HeartbeatStatements::prepare(&background.client).await.map_err(read)?;
+        let beat = HeartbeatStatements::prepare(&heartbeat.client).await.map_err(read)?;
         let select_last_and_known =
-            background.client.prepare(SELECT_LAST_AND_KNOWN).await.map_err(read)?;
+            checker.client.prepare(SELECT_LAST_AND_KNOWN).await.map_err(read)?;
         let (checks, asked) = mpsc::unbounded_channel();
         let session = Session {
             generation,
@@ -206,8 +209,8 @@ impl Session {
             checker,
             reader,
             reading: tokio::sync::Mutex::default(),
-            background,
             heartbeat,
+            beat,
             select_last_and_known,
             limits,
             admission,
@@ -227,13 +230,14 @@ impl Session {
         let _ = self.checks.send(sender);
     }
 
-    /// A heartbeat that was sent then was confirmed.
-    pub fn confirm(&self, sent: Instant) {
+    /// A heartbeat that was sent then was confirmed. The lease expires also while the machine is
+    /// suspended.
+    pub fn confirm(&self, sent: BootInstant) {
         *self.confirmed.lock() = Some(sent);
     }
 
     /// When the last confirmed heartbeat was sent.
-    pub fn confirmed_at(&self) -> Option<Instant> {
+    pub fn confirmed_at(&self) -> Option<BootInstant> {
         *self.confirmed.lock()
     }
 
@@ -277,7 +281,7 @@ impl Session {
             () = self.writer.link.closed() => Some("writer"),
             () = self.checker.link.closed() => Some("checker"),
             () = self.reader.link.closed() => Some("reader"),
-            () = self.background.link.closed() => Some("background"),
+            () = self.heartbeat.link.closed() => Some("heartbeat"),
             () = self.limits.link.closed() => Some("limits"),
         };
         if let Some(role) = why {
@@ -285,8 +289,8 @@ impl Session {
         }
         // What still waits for an answer has an error at once, and a task that still holds the
         // session keeps no connection open.
-        let Session { writer, checker, reader, background, limits, .. } = self;
-        for connection in [writer, checker, reader, background, limits] {
+        let Session { writer, checker, reader, heartbeat, limits, .. } = self;
+        for connection in [writer, checker, reader, heartbeat, limits] {
             connection.close();
         }
         self.why_ended.borrow().clone().unwrap_or_default()
@@ -295,7 +299,7 @@ impl Session {
     /// The versions, and that the journal still has what this server has seen: rows that were
     /// restored under it end the session, and the next one reads everything again.
     pub async fn versions(&self, replica: &Replica) -> Result<Versions, StoreError> {
-        let (client, statement) = (&self.background.client, &self.select_last_and_known);
+        let (client, statement) = (&self.checker.client, &self.select_last_and_known);
         let seen = replica.seen().map(|(_, change)| change);
         let (last, is_known) = last_and_known(client, statement, seen.as_ref()).await?;
         if seen.is_some() && !is_known {
@@ -308,24 +312,14 @@ impl Session {
         Ok(versions)
     }
 
-    /// A connection besides the five, to the same server: for what may take as long as this, and
-    /// must not keep anything else waiting. Its loss does not end the session.
-    pub async fn open_another(
-        &self,
-        application: &str,
-        limit: Duration,
-    ) -> Result<Connection, StoreError> {
-        let opened = connect_to(&self.url, &self.target, application, CONNECT_LIMIT).await;
+    /// A connection besides the five, to the same server: for what takes long, and must not keep
+    /// anything else waiting. Its loss does not end the session.
+    pub async fn open_another(&self, role: &Role) -> Result<Connection, StoreError> {
+        let opened = connect_to(&self.url, &self.target, role, CONNECT_LIMIT).await;
         let connection = opened.map_err(|error| unreachable_because(error.to_string()))?;
         if connection.server != self.server {
             return Err(unreachable_because(OpenError::Different.to_string()));
         }
-        // The server ends what nobody waits for any more.
-        let settings = format!("SET statement_timeout = {}", limit.as_millis());
-        within(READ_LIMIT, async {
-            connection.client.batch_execute(&settings).await.map_err(read)
-        })
-        .await?;
         Ok(connection)
     }
 

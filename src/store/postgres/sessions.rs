@@ -6,7 +6,7 @@ use super::checks::answer_checks;
 use super::connecting::{ConnectError, ServerIdentity, Target, targets};
 use super::durability::warn_if_commits_can_be_lost;
 use super::error::{PostgresError, unreachable_because};
-use super::heartbeat::{beat, keep_beating, register};
+use super::heartbeat::{beat, keep_beating, register, tidy};
 use super::replica::Replica;
 use super::session::{
     CONFIRMED_FOR, CONNECT_LIMIT, OpenError, Opened, READ_LIMIT, Session, within,
@@ -51,6 +51,7 @@ pub type Current = Result<Arc<Session>, Arc<str>>;
 /// What the last session was at.
 struct Last {
     server: ServerIdentity,
+    acknowledges_from: Instant,
     generation: u64,
 }
 
@@ -59,7 +60,7 @@ impl Opener {
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
         let mut last = None;
         let first = self.open(&mut last).await?;
-        warn_if_commits_can_be_lost(&first.background.client, &self.log).await;
+        warn_if_commits_can_be_lost(&first.checker.client, &self.log).await;
         let (current, receiver) = watch::channel(Ok(Arc::clone(&first)));
         tokio::spawn(self.keep(first, last, current));
         Ok(receiver)
@@ -116,28 +117,30 @@ impl Opener {
         let begins_generation = seen.is_some() && !opened.continues;
         let generation =
             last.as_ref().map_or(0, |last| last.generation) + u64::from(begins_generation);
-        let is_continued = last.as_ref().is_some_and(|last| {
-            opened.server.system == last.server.system
-                && opened.server.timeline == last.server.timeline
-        });
-        let acknowledges_from = match is_continued {
-            true => opened.at,
-            // Another replica may count on a primary that was replaced until then.
-            false => opened.at + CONFIRMED_FOR,
-        };
+        let acknowledges_from = acknowledges_from(opened.at, &opened.server, last.as_ref());
         let server = opened.server.clone();
         let (session, asked) =
             within(READ_LIMIT, Session::begin(opened, generation, acknowledges_from)).await?;
         within(CONFIRM_LIMIT, register(&session, &self.replica)).await?;
-        within(CONFIRM_LIMIT, beat(&session, &self.replica)).await?;
-        *last = Some(Last { server, generation });
+        within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
+        *last = Some(Last { server, acknowledges_from, generation });
         let replica = Arc::clone(&self.replica);
         let checks =
             answer_checks(Arc::clone(&session), asked, Arc::clone(&replica), self.commits_checks);
         tokio::spawn(checks);
         tokio::spawn(keep_beating(Arc::clone(&session), replica));
+        tokio::spawn(tidy(Arc::clone(&session)));
         Ok(session)
     }
+}
+
+/// When a session that was opened then may acknowledge. Another replica may hold a lease on a
+/// primary that was replaced until a second after the *first* session to the new one was opened,
+/// however often it is opened again meanwhile.
+fn acknowledges_from(opened: Instant, server: &ServerIdentity, last: Option<&Last>) -> Instant {
+    let Some(last) = last else { return opened + CONFIRMED_FOR };
+    let own = if last.server == *server { opened } else { opened + CONFIRMED_FOR };
+    own.max(last.acknowledges_from)
 }
 
 /// The session of the moment.
@@ -207,6 +210,32 @@ fn is_transient(error: &StoreError) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::postgres::connecting::Address;
+
+    #[test]
+    fn a_session_waits_for_a_second_after_the_first_one_to_its_server() {
+        let opened = Instant::now();
+        let later = |millis| opened + Duration::from_millis(millis);
+        let server = |timeline: &str, port| {
+            let address = Address::Tcp(([127, 0, 0, 1], port).into());
+            let [system, started] = ["s", "noon"].map(str::to_string);
+            ServerIdentity { address, system, timeline: timeline.to_string(), started }
+        };
+        let last = |server, acknowledges_from| Last { server, acknowledges_from, generation: 0 };
+        let (old, new) = (server("1", 1), server("2", 2));
+        assert_eq!(acknowledges_from(opened, &old, None), later(1_000));
+        let before = last(old.clone(), opened);
+        assert_eq!(acknowledges_from(later(300), &old, Some(&before)), later(300));
+        let first = acknowledges_from(opened, &new, Some(&before));
+        assert_eq!(first, later(1_000));
+        // It is reset within its first second, and after it.
+        let first = last(new.clone(), first);
+        assert_eq!(acknowledges_from(later(200), &new, Some(&first)), later(1_000));
+        assert_eq!(acknowledges_from(later(2_000), &new, Some(&first)), later(2_000));
+        // Another server was promoted to the same timeline behind the same address.
+        let fork = ServerIdentity { started: "one".to_string(), ..new };
+        assert_eq!(acknowledges_from(later(2_000), &fork, Some(&first)), later(3_000));
+    }
 
     /// After a promotion a batch waits until older permissions have expired; if that takes until
     /// its deadline, it must not end the new session.

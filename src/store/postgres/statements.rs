@@ -1,17 +1,12 @@
 //! The statements of a session, prepared: only those are sent without waiting for the answer
 //! to the one before.
 
-use std::time::Duration;
 use tokio_postgres::{Client, Error, Statement};
 
 const LOCK: &str = "SELECT FROM versions FOR NO KEY UPDATE";
 
 /// For this transaction alone: SET takes no parameter.
 const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
-
-/// How long a batch waits for each lock, unless it has less time left: twice, for `versions` and
-/// for the row of an order, it is less than the time that its callers wait.
-pub const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// READ COMMITTED: its snapshot is taken after the lock.
 const UPDATE: &str = "
@@ -52,12 +47,6 @@ pub struct BatchStatements {
 impl BatchStatements {
     /// Prepares them on the writer's connection.
     pub async fn prepare(client: &Client) -> Result<BatchStatements, Error> {
-        let settings = format!(
-            "SET lock_timeout = {}; SET statement_timeout = '10s'; SET enable_seqscan = off;
-             SET idle_in_transaction_session_timeout = '10s'",
-            LOCK_WAIT.as_millis()
-        );
-        client.batch_execute(&settings).await?;
         Ok(BatchStatements {
             begin: client.prepare("BEGIN").await?,
             limit_lock_waits: client.prepare(LIMIT_LOCK_WAITS).await?,
@@ -75,19 +64,22 @@ pub struct HeartbeatStatements {
     pub begin: Statement,
     /// Locks the row of a replica.
     pub lock: Statement,
+    /// Writes the row of a replica: id, address, version of its list.
+    pub update: Statement,
     /// COMMIT.
     pub commit: Statement,
 }
 
 impl HeartbeatStatements {
-    /// Prepares them on the background's connection.
+    /// Prepares them on the heartbeat's connection.
     pub async fn prepare(client: &Client) -> Result<HeartbeatStatements, Error> {
-        // No lock is worth a late heartbeat: nobody but this server locks its row.
-        client.batch_execute("SET lock_timeout = '250ms'; SET statement_timeout = '5s'; SET enable_seqscan = off").await?;
         let lock = "SELECT FROM replicas WHERE id = $1 FOR NO KEY UPDATE";
+        let update = "UPDATE replicas SET heard_at = now(), address = $2, list_version = $3
+                      WHERE id = $1 RETURNING id";
         Ok(HeartbeatStatements {
             begin: client.prepare("BEGIN").await?,
             lock: client.prepare(lock).await?,
+            update: client.prepare(update).await?,
             commit: client.prepare("COMMIT").await?,
         })
     }

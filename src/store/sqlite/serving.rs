@@ -6,6 +6,7 @@ use super::connection::{connect, in_transaction};
 use super::damage::quick_check_until;
 use super::orders::status_of;
 use super::versions::{read_versions, set_orders_version};
+use crate::clock::BootInstant;
 use crate::keys::Digest;
 use crate::store::rules::not_cancelled;
 use crate::store::{
@@ -30,7 +31,7 @@ impl Store for SqliteStore {
     }
 
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
-        let as_of = Instant::now();
+        let as_of = BootInstant::now();
         Ok(PolledVersions { versions: self.versions.lock().versions()?, as_of })
     }
 

@@ -68,6 +68,8 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         journal::old_changes_are_removed_and_the_last_stays,
         serving::a_use_of_a_locked_key_is_left_and_the_others_are_recorded,
         serving::keys_are_read_beside_a_list,
+        serving::the_settings_of_a_role_change_no_session,
+        serving::a_command_waits_for_a_server_whatever_the_clock_says,
         serving::either_side_of_a_connection_notices_that_the_other_is_gone,
     ]
 }

@@ -181,6 +181,12 @@ impl Postgres {
         Ok(())
     }
 
+    /// Shuts it down cleanly, and waits until it has ended.
+    pub fn stop(mut self) -> anyhow::Result<()> {
+        self.process.signal(Signal::INT)?;
+        self.process.wait().map(drop)
+    }
+
     /// SIGKILL, for it and its children; so another can take its port at once.
     pub fn kill(self) -> anyhow::Result<()> {
         self.kill_all()

@@ -1,5 +1,6 @@
 //! Orders, accounts and keys in PostgreSQL: each case on servers of its own.
 
+mod absent_standby;
 mod conformance_suite;
 mod ended_sessions;
 mod failover;
@@ -14,6 +15,7 @@ mod network;
 mod old_primary;
 mod read_only_host;
 mod replicas_agree;
+mod reset_session;
 mod revocation;
 mod same_order;
 mod same_timeline;
@@ -25,6 +27,7 @@ mod stopped_host;
 mod stopped_primary;
 mod suspended_command;
 mod tls;
+mod wraparound;
 
 use clap::ValueEnum;
 use testbed::postgres::Installed;
@@ -49,6 +52,14 @@ pub enum Case {
     StoppedHost,
     /// A standby that confirms nothing, and a wait for it that is cancelled
     SlowStandby,
+    /// The same for a role with hostile settings
+    HostileRole,
+    /// A session to a promoted primary that is reset within its first second
+    ResetSession,
+    /// Servers that are started while the synchronous standby is away
+    AbsentStandby,
+    /// Transaction ids near their wraparound
+    Wraparound,
     /// A promoted standby that lacks the last second
     LostHistory,
     /// Two standbys promoted to one timeline, one after the other
@@ -105,6 +116,12 @@ impl Case {
             Case::StoppedPrimary => stopped_primary::run(installed, program, report).await,
             Case::StoppedHost => stopped_host::run(installed, program, report).await,
             Case::SlowStandby => slow_standby::run(installed, program, report).await,
+            Case::HostileRole => {
+                slow_standby::run_as_hostile_role(installed, program, report).await
+            }
+            Case::ResetSession => reset_session::run(installed, program, report).await,
+            Case::AbsentStandby => absent_standby::run(installed, program, report).await,
+            Case::Wraparound => wraparound::run(installed, program, report).await,
             Case::Fork => same_timeline::run_fork(installed, program, report).await,
             Case::RestoredInPlace => same_timeline::run_restored(installed, program, report).await,
             Case::LongImport => long_import::run(installed, program, report).await,

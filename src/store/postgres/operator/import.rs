@@ -228,6 +228,6 @@ fn is_taken(error: &StoreError) -> bool {
     error.is_some_and(|error| error.state == Some(SqlState::UNIQUE_VIOLATION))
 }
 
-fn count(rows: u64) -> usize {
+pub fn count(rows: u64) -> usize {
     usize::try_from(rows).unwrap_or(usize::MAX)
 }

@@ -4,7 +4,7 @@ use crate::engine::Engine;
 use crate::listing::{keys, list, versions};
 use crate::records::{NOW_MS, cancel, import, now};
 use anyhow::ensure;
-use std::time::Instant;
+use store_orders::clock::BootInstant;
 use store_orders::keys::Environment;
 use store_orders::store::{CheckReport, NewKey, OrderCounts, Structure};
 use store_orders_api::plans::Plan;
@@ -27,7 +27,7 @@ pub fn a_new_store_is_empty_ready_and_sound(engine: &dyn Engine) -> anyhow::Resu
     ensure!(versions(&*store)?.orders == 0, "testing whether writing works is no change");
     ensure!(!matches!(store.quick_check(&|| false)?, Structure::Damaged(_)));
     let polled = store.poll_versions()?;
-    ensure!(polled.as_of <= Instant::now() && polled.versions == versions(&*store)?);
+    ensure!(polled.as_of <= BootInstant::now() && polled.versions == versions(&*store)?);
     Ok(())
 }
 

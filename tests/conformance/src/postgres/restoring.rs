@@ -122,13 +122,17 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     let file = backup(&embedded(data.path())?, directory.path())?;
     let database = server.new_store()?;
     let commands = database.commands_of_owner()?;
-    database.execute(
-        "INSERT INTO replicas (id, program, address, list_version)
-         VALUES ('f00', '1.0.0', '10.0.0.1:80', 0)",
-    )?;
+    let store = database.server_of_owner()?;
+    // As on a primary whose clock is ahead of that of the one before.
+    database.execute("UPDATE replicas SET heard_at = now() - interval '120 s'")?;
     let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
-    ensure!(refused.contains("the server f00 (10.0.0.1:80) uses the database"), "{refused}");
-    database.execute("UPDATE replicas SET heard_at = now() - interval '31 s'")?;
+    ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
+    store.leave(Duration::from_secs(5))?;
+    // A server that was killed, by a clock that is ahead.
+    database.execute(
+        "INSERT INTO replicas (id, program, address, list_version, heard_at)
+         VALUES ('f00', '1.0.0', '10.0.0.1:80', 0, now() + interval '120 s')",
+    )?;
     restore(&file, &commands, &|_, _| ())?;
     Ok(())
 }
@@ -148,11 +152,8 @@ pub fn a_recovered_store_becomes_a_store_of_its_own(
     ensure!(commands.account("globex", NOW_MS)?.id == before.1);
     ensure!(commands.account("next", NOW_MS)?.id > before.1 + ID_GAP);
     ensure!(begin_new_store(&commands)? != id);
-    database.execute(
-        "INSERT INTO replicas (id, program, address, list_version)
-         VALUES ('f00', '1.0.0', '10.0.0.1:80', 0)",
-    )?;
+    let _store = database.server_of_owner()?;
     let refused = refusal(begin_new_store(&commands))?;
-    ensure!(refused.contains("the server f00 (10.0.0.1:80) uses the database"), "{refused}");
+    ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
     Ok(())
 }

@@ -4,11 +4,11 @@ use super::database::PostgresUnderTest;
 use super::importing::on_another_thread;
 use crate::engine::Engine;
 use crate::listing::{beginning, keys};
-use crate::records::{NOW_MS, import, now};
+use crate::records::{NOW_MS, cancel, import, now};
 use anyhow::{Context, ensure};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store_orders::keys::Environment;
-use store_orders::store::postgres::connect;
+use store_orders::store::postgres::{COMMAND, connect, print_grants};
 use store_orders::store::{NewKey, Store};
 use store_orders_api::plans::Plan;
 
@@ -51,6 +51,60 @@ pub fn keys_are_read_beside_a_list(server: &PostgresUnderTest) -> anyhow::Result
     Ok(())
 }
 
+/// The settings of a role that would lose acknowledged cancellations, or end every session.
+pub fn the_settings_of_a_role_change_no_session(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let role = database.new_role()?;
+    let grants = print_grants(&database.url().parse()?, &role)?;
+    database.execute(&grants)?;
+    let hostile = [
+        ("client_min_messages", "error"),
+        ("synchronous_commit", "off"),
+        ("default_transaction_isolation", "serializable"),
+        ("default_transaction_deferrable", "on"),
+        ("statement_timeout", "'1ms'"),
+        ("lock_timeout", "'1ms'"),
+        ("idle_in_transaction_session_timeout", "'1ms'"),
+        ("idle_session_timeout", "'1ms'"),
+        ("search_path", "public, pg_catalog"),
+    ];
+    for (setting, value) in hostile {
+        database.execute(&format!("ALTER ROLE {role} SET {setting} = {value}"))?;
+    }
+    let names: Vec<&str> = hostile.iter().map(|(setting, _)| *setting).collect();
+    let settings = "SELECT string_agg(current_setting(name), '|') FROM unnest($1::text[]) name";
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let found: String = runtime.block_on(async {
+        let (url, limit) = (database.url_for(&role).parse()?, Duration::from_secs(5));
+        let connection = connect(&url, &COMMAND, limit).await?;
+        anyhow::Ok(connection.client.query_one(settings, &[&names]).await?.try_get(0)?)
+    })?;
+    ensure!(found == "warning|on|read committed|off|0|1min|20s|0|public", "{found}");
+    let store = database.server_of(&role)?;
+    import(&*database.commands()?, [1])?;
+    cancel(&store, &[1])?;
+    store.check_ready()?;
+    store.pet(1)?;
+    Ok(())
+}
+
+/// A failover can leave a database clock that is ahead of the one by which the row was written.
+pub fn a_command_waits_for_a_server_whatever_the_clock_says(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let commands = database.commands()?;
+    // A server of which no heartbeat arrives here: it may hold a lease on the old primary.
+    database.execute(
+        "INSERT INTO replicas (id, program, address, list_version, heard_at)
+         VALUES ('f00', '1.0.0', '10.0.0.1:80', 0, now() - interval '120 s')",
+    )?;
+    let began = Instant::now();
+    commands.await_servers();
+    ensure!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
+    Ok(())
+}
+
 pub fn either_side_of_a_connection_notices_that_the_other_is_gone(
     server: &PostgresUnderTest,
 ) -> anyhow::Result<()> {
@@ -61,7 +115,7 @@ pub fn either_side_of_a_connection_notices_that_the_other_is_gone(
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let found: String = runtime.block_on(async {
         let limit = Duration::from_secs(5);
-        let connection = connect(&database.url().parse()?, "a test", limit).await?;
+        let connection = connect(&database.url().parse()?, &COMMAND, limit).await?;
         anyhow::Ok(connection.client.query_one(settings, &[]).await?.try_get(0)?)
     })?;
     // As the socket of the server has them.

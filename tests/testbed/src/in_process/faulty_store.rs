@@ -55,8 +55,24 @@ impl FaultyStore {
         self.last_used.lock().await
     }
 
+    /// Answers the requests that wait for the versions.
+    pub fn answer_checks(&self) -> Result<(), StoreError> {
+        let versions = self.store.poll_versions()?.versions;
+        for sender in self.unanswered.lock().unwrap().drain(..) {
+            // The request may have ended.
+            let _ = sender.send(Ok(versions));
+        }
+        Ok(())
+    }
+
     fn is_silent(&self) -> bool {
         self.fault.load(Ordering::SeqCst) == Fault::Silent as u8
+    }
+
+    fn wait_while_silent(&self) {
+        while self.is_silent() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     fn store(&self) -> Result<&SqliteStore, StoreError> {
@@ -93,13 +109,12 @@ impl Store for FaultyStore {
     }
 
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
+        self.wait_while_silent();
         self.store()?.cancel(batch)
     }
 
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
-        while self.is_silent() {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        self.wait_while_silent();
         self.store()?.pet(id)
     }
 

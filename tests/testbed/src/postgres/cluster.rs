@@ -114,6 +114,12 @@ impl Cluster {
         Ok(Pair { primary, standby, link })
     }
 
+    /// Gives the next transaction of this data directory, whose server was shut down, this id,
+    /// which is the first of a segment of pg_xact.
+    pub fn set_next_transaction(&self, name: &str, id: u32) -> anyhow::Result<()> {
+        self.installed.run("pg_resetwal", &["-x", &id.to_string(), "-D", name], self.path())
+    }
+
     /// Copies the data directory of a server that does not run.
     pub fn copy(&self, from: &str, to: &str) -> anyhow::Result<()> {
         let mut copy = Command::new("cp");

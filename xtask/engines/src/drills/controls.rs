@@ -59,7 +59,7 @@ impl Control {
                 Lacks { networks: Networks { limits, ..Networks::default() }, ..complete }
             }
             Control::KeyCache => {
-                Lacks { networks: stale("store-orders background", FOR_EVER), ..complete }
+                Lacks { networks: stale("store-orders checker", FOR_EVER), ..complete }
             }
         }
     }

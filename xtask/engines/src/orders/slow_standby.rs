@@ -6,7 +6,7 @@ use super::setup::{OnPair, expect_agreement, replicas};
 use crate::replicas::bases;
 use crate::traffic::{LOAD, Traffic};
 use std::time::Duration;
-use testbed::postgres::{Installed, Pair};
+use testbed::postgres::{DATABASE, Installed, Pair, USER};
 use testbed::{Program, Report, Signal};
 
 const ORDERS: i64 = 4_000;
@@ -15,21 +15,52 @@ const ORDERS: i64 = 4_000;
 /// way any more.
 const UNDER_WAY: u64 = 1_000_000_000;
 
+/// Settings of a role with which a cancelled wait would not be told, or no session would last.
+const HOSTILE: [&str; 5] = [
+    "client_min_messages = error",
+    "synchronous_commit = off",
+    "default_transaction_isolation = serializable",
+    "idle_session_timeout = '300ms'",
+    "statement_timeout = '1ms'",
+];
+
 /// Runs it.
 pub async fn run(
     installed: &Installed,
     program: &Program,
     report: &mut Report,
 ) -> anyhow::Result<()> {
+    run_with(installed, program, &[], report).await
+}
+
+/// The same for a role whose own settings would lose cancellations.
+pub async fn run_as_hostile_role(
+    installed: &Installed,
+    program: &Program,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    run_with(installed, program, &HOSTILE, report).await
+}
+
+async fn run_with(
+    installed: &Installed,
+    program: &Program,
+    settings: &[&str],
+    report: &mut Report,
+) -> anyhow::Result<()> {
     let OnPair { cluster: _cluster, pair, store, key } =
         OnPair::start(installed, program, ORDERS).await?;
     let Pair { primary, standby, link: _link } = pair;
+    let admin = primary.admin("postgres").await?;
+    for setting in settings {
+        let set = format!("ALTER ROLE {USER} IN DATABASE {DATABASE} SET {setting}");
+        admin.batch_execute(&set).await?;
+    }
     let replicas = replicas(&store, 2).await?;
     let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD)?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     standby.signal_all(Signal::STOP)?;
     let suspended = traffic.now();
-    let admin = primary.admin("postgres").await?;
     let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
                   WHERE application_name LIKE 'store-orders%' AND wait_event = 'SyncRep'";
     let mut cancelled = 0;

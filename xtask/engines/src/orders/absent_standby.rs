@@ -1,0 +1,100 @@
+//! The demanded synchronous standby is away, then suspended, while servers are started again and
+//! again: they say which one it is, and leave no connections that wait for it. Also what a
+//! server says at its start of standbys of which not all have to confirm.
+
+use super::setup::{OnPair, expect_agreement, replicas};
+use crate::replicas::{StoreUnderTest, blocking};
+use std::time::{Duration, Instant};
+use testbed::postgres::{Installed, Pair, Postgres};
+use testbed::{Program, Report, Signal};
+
+/// How often a server is started.
+const STARTS: usize = 5;
+
+/// How soon a running server says what is away.
+const SAID_WITHIN: Duration = Duration::from_secs(6);
+
+/// What a server warns of.
+const WARNING: &str = "not every synchronous standby confirms commits";
+
+/// Runs it.
+pub async fn run(
+    installed: &Installed,
+    program: &Program,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let OnPair { cluster, pair, store, key } = OnPair::start(installed, program, 10).await?;
+    let Pair { primary, standby, link } = pair;
+    let mut servers = replicas(&store, 1).await?;
+    for (names, warns) in [("ANY 1 (standby, other)", true), ("standby", false)] {
+        primary.set("synchronous_standby_names", names).await?;
+        let server = store.replica(&format!("warns-{warns}"), &store.url, &[]).await?;
+        server.ready(SAID_WITHIN).await?;
+        let log = server.server.log();
+        report.expect(log.contains(WARNING) == warns, || format!("{names}: {log}"));
+        blocking(move || server.server.stop()).await?;
+    }
+
+    standby.kill()?;
+    expect_reason(&servers, "away: standby", report).await;
+    let waiting = backends_waiting(&primary).await?;
+    expect_starts(&store, "away: standby", report).await?;
+    let now = backends_waiting(&primary).await?;
+    // A session that was cut off leaves at most those that were committing then.
+    report.expect(waiting <= 4 && now == waiting, || {
+        format!("{now} connections wait for the standby, {waiting} before the starts")
+    });
+
+    let upstream = testbed::postgres::Cluster::upstream(link.port);
+    let standby = cluster.start("standby", &[("primary_conninfo", &upstream)]).await?;
+    primary.wait_for_standby().await?;
+    expect_agreement(&servers, &key, report).await?;
+    standby.signal_all(Signal::STOP)?;
+    expect_reason(&servers, "confirm no commit: standby", report).await;
+    let waiting = backends_waiting(&primary).await?;
+    expect_starts(&store, "confirm no commit: standby", report).await?;
+    let now = backends_waiting(&primary).await?;
+    report.expect(waiting <= 4 && now == waiting, || {
+        format!("{now} connections wait for the suspended standby, {waiting} before the starts")
+    });
+    standby.signal_all(Signal::CONT)?;
+    servers.push(store.replica("later", &store.url, &[]).await?);
+    expect_agreement(&servers, &key, report).await
+}
+
+/// Starts servers one after the other, which refuse with this reason.
+async fn expect_starts(
+    store: &StoreUnderTest,
+    reason: &str,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    for number in 0..STARTS {
+        let started = store.replica(&format!("start-{number}"), &store.url, &[]).await;
+        let said = started.err().map(|error| format!("{error:#}")).unwrap_or_default();
+        report.expect(said.contains(reason), || format!("start {number}: {said:?}"));
+    }
+    Ok(())
+}
+
+/// A running server is not ready, for this reason.
+async fn expect_reason(servers: &[crate::replicas::Replica], reason: &str, report: &mut Report) {
+    let began = Instant::now();
+    for server in servers {
+        loop {
+            let said = server.unready_because().await.unwrap_or_default();
+            if said.contains(reason) {
+                break;
+            }
+            if began.elapsed() > 2 * SAID_WITHIN {
+                return report.expect(false, || format!("{reason}: /readyz says {said:?}"));
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    report.time(format!("/readyz says {reason:?}"), began.elapsed(), SAID_WITHIN);
+}
+
+async fn backends_waiting(primary: &Postgres) -> anyhow::Result<i64> {
+    let query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+    Ok(primary.admin("postgres").await?.query_one(query, &[]).await?.try_get(0)?)
+}

@@ -1,0 +1,62 @@
+//! A session to a promoted primary is reset within its first second, while no request waits: the
+//! next one acknowledges nothing before that second has passed, because another server may still
+//! list from the old primary.
+
+use super::setup::{OnPair, expect_agreement, replicas};
+use anyhow::Context;
+use reqwest::Client;
+use std::time::{Duration, Instant};
+use testbed::postgres::{DATABASE, Installed, Pair};
+use testbed::{Program, Report};
+
+/// When the first session is reset.
+const RESET_AFTER: Duration = Duration::from_millis(300);
+
+/// A lease of another server may last for so long after the first session was opened.
+const WAIT: Duration = Duration::from_secs(1);
+
+/// Runs it.
+pub async fn run(
+    installed: &Installed,
+    program: &Program,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let OnPair { cluster: _cluster, pair, store, key } =
+        OnPair::start(installed, program, 10).await?;
+    let Pair { primary, standby, link: _link } = pair;
+    let replicas = replicas(&store, 1).await?;
+    primary.kill()?;
+    standby.promote().await?;
+    let (admin, ours) = (standby.admin(DATABASE).await?, "store-orders %");
+    let age = "SELECT extract(epoch FROM clock_timestamp() - min(backend_start))::float8
+               FROM pg_stat_activity WHERE application_name LIKE $1";
+    let opened = loop {
+        let asked = Instant::now();
+        let age: Option<f64> = admin.query_one(age, &[&ours]).await?.try_get(0)?;
+        if let Some(opened) = age.and_then(|age| asked.checked_sub(Duration::from_secs_f64(age))) {
+            break opened;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    };
+    tokio::time::sleep(RESET_AFTER).await;
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+               WHERE application_name LIKE $1";
+    let ended = admin.query(end, &[&ours]).await?.len();
+    report.expect(ended == 4, || format!("{ended} connections of the first session were ended"));
+    let replica = replicas.first().context("there is a replica")?;
+    let order = format!("{}/store/orders/1", replica.server.base_url());
+    let cancel = Client::new().delete(order).bearer_auth(&key.text);
+    let cancelled = async { anyhow::Ok((cancel.send().await?.status(), opened.elapsed())) };
+    // Without a session a list is answered 503.
+    let listed = async {
+        while replica.list(&key).await.is_err() && opened.elapsed() < 5 * WAIT {}
+        anyhow::Ok(opened.elapsed())
+    };
+    let ((status, cancelled), listed) = futures::try_join!(cancelled, listed)?;
+    report.expect(status == 204, || format!("the cancellation was answered {status}"));
+    for (what, after) in [("cancellation", cancelled), ("list", listed)] {
+        report.expect(after >= WAIT, || format!("a {what} was answered after {after:.2?}"));
+        report.figure(format!("first {what} {after:.2?} after the first session was opened"));
+    }
+    expect_agreement(&replicas, &key, report).await
+}
