@@ -23,10 +23,9 @@ const REMOVED_AT_A_TIME: u64 = 500;
 /// `Retry-After` where a request could not be counted.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// The settings that the statements lean on: the tables grow from nothing, and a plan made
-/// then reads them whole. A failover may forget the last counts, so none waits for the disk.
-const SETTINGS: &str = "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; \
-    SET synchronous_commit = off";
+/// The statement is planned once. A failover may forget the last counts, so none waits for the
+/// disk or a standby.
+const SETTINGS: &str = "SET plan_cache_mode = force_generic_plan; SET synchronous_commit = off";
 
 /// What admits batches on one connection.
 #[derive(Clone)]

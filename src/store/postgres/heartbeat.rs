@@ -103,7 +103,8 @@ pub async fn keep_beating(session: Arc<Session>, replica: Arc<Replica>) {
 /// Looks at the schema, and removes old rows of the journal, until the session ends.
 pub async fn tidy(session: Arc<Session>) {
     loop {
-        let looked = session.answer(READ_LIMIT, require_current(&session.checker.client)).await;
+        let looked = require_current(&session.checker.client, STORE);
+        let looked = session.answer(READ_LIMIT, looked).await;
         if session.require_open().is_err() {
             return;
         }

@@ -97,7 +97,7 @@ pub const READER: Role = Role::new("store-orders reader", [1_000, 0, 20_000], tr
 pub const HEARTBEAT: Role = Role::new("store-orders heartbeat", [250, 5_000, 10_000], false);
 
 /// Counts requests. The server ends a batch before its late answer would end the session.
-pub const LIMITER: Role = Role::new("store-orders limits", [1_000, 1_500, 10_000]);
+pub const LIMITER: Role = Role::new("store-orders limits", [1_000, 1_500, 10_000], false);
 
 /// Counts orders.
 pub const COUNTER: Role = long("store-orders counter");
