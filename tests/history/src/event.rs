@@ -38,6 +38,9 @@ pub enum What {
         account: String,
         /// How many are admitted a minute.
         per_minute: u32,
+        /// How many are admitted a day; without it more than are ever sent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        per_day: Option<u32>,
     },
     /// A fault begins.
     Fault(FaultBegun),
@@ -145,9 +148,12 @@ pub struct Answered {
     /// `Retry-After`, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
-    /// Seconds until the account's window closes, by the server's own `Date`.
+    /// Seconds until the account's minute closes, by the server's own `Date`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_in: Option<i64>,
+    /// Whether it is a 429 because the key is banned.
+    #[serde(default)]
+    pub is_banned: bool,
 }
 
 /// A fault begins.
@@ -160,6 +166,9 @@ pub struct FaultBegun {
     /// network between them and their clients is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
+    /// Whether they only delay their answers, and lose none.
+    #[serde(default)]
+    pub loses_no_answers: bool,
     /// Whether request counts may be lost, if servers notice it.
     #[serde(default)]
     pub may_lose_counts: bool,

@@ -11,14 +11,15 @@ pub mod event;
 mod figures;
 mod id_set;
 mod journal;
+mod listed;
 mod recorder;
 mod violation;
 
-pub use checker::{ANSWER_LIMIT, Checker};
-pub use clients::ids_of;
+pub use checker::{ANSWER_LIMIT, Checker, GIVES_UP_AFTER};
 pub use event::{Event, read_events};
 pub use figures::{Figures, Outage};
 pub use id_set::IdSet;
 pub use journal::{Journal, violations};
+pub use listed::ShownOrders;
 pub use recorder::{HistoryRecorder, Workload};
 pub use violation::{Operation, Rule, Violation};

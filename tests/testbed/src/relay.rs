@@ -5,9 +5,7 @@ mod tampering;
 pub use tampering::Tampering;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
-use tampering::Tampered;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -92,13 +90,12 @@ async fn relay(
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let copy = match tampering {
         Tampering::Twice => copy_to(target).await,
-        Tampering::None | Tampering::StaleVersions { .. } => None,
+        Tampering::None | Tampering::Rewritten(_) => None,
     };
-    let tampered = Arc::new(Tampered::new(tampering));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let requests = Direction { copy, is_answer: false, tampered: Arc::clone(&tampered) };
-    let answers = Direction { copy: None, is_answer: true, tampered };
+    let requests = Direction { copy, is_answer: false, tampering };
+    let answers = Direction { copy: None, is_answer: true, tampering };
     let mut watched = faults.clone();
     tokio::select! {
         () = requests.forward(from_client, to_server, faults.clone()) => {}
@@ -119,7 +116,7 @@ async fn copy_to(target: SocketAddr) -> Option<OwnedWriteHalf> {
 struct Direction {
     copy: Option<OwnedWriteHalf>,
     is_answer: bool,
-    tampered: Arc<Tampered>,
+    tampering: Tampering,
 }
 
 impl Direction {
@@ -150,9 +147,8 @@ impl Direction {
                     }
                 }
             }
-            match self.is_answer {
-                true => self.tampered.answer(bytes),
-                false => self.tampered.request(bytes),
+            if !self.is_answer {
+                self.tampering.request(bytes);
             }
             if let Some(copy) = &mut self.copy {
                 // The copy's connection may be closed by now.

@@ -1,6 +1,6 @@
 //! Three servers on PostgreSQL and Redis, clients of all kinds, and faults drawn by a seed; what
 //! the clients see is held against the rules of `tests/history` while it goes on and at the
-//! end. Controls, which lack a care on purpose, prove that the rules would notice.
+//! end. Controls, which are damaged on purpose, prove that the rules would notice.
 
 mod controls;
 mod counters;
@@ -19,7 +19,7 @@ pub use controls::Control;
 use clap::Args;
 use faults::FaultKind;
 use run::Plan;
-use site::{Installation, Lacks};
+use site::{Disabled, Installation};
 use std::fmt::Write as _;
 use std::time::Duration;
 use testbed::postgres::Installed;
@@ -70,7 +70,7 @@ impl DrillArgs {
             seed,
             lasts: Duration::from(self.lasts),
             only: self.fault,
-            lacks: Lacks::default(),
+            disabled: Disabled::default(),
             until: None,
             repeat: self.command(seed),
         };

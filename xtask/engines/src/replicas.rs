@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use reqwest::Client;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use testbed::postgres::{DATABASE, Postgres};
+use testbed::postgres::{DATABASE, Postgres, USER};
 use testbed::{DataDir, Key, Program, ServerProcess};
 
 /// The store, filled by the operator's commands.
@@ -119,10 +119,12 @@ pub fn bases(replicas: &[Replica]) -> Vec<String> {
     replicas.iter().map(|replica| replica.server.base_url().to_string()).collect()
 }
 
-/// A URL of the store that names two hosts.
-pub fn url_of(ports: [u16; 2]) -> String {
-    let [first, second] = ports;
-    Postgres::url_at(first).replace(&format!(":{first}/"), &format!(":{first},127.0.0.1:{second}/"))
+/// A URL of the store that names these hosts.
+pub fn url_of(ports: impl AsRef<[u16]>) -> String {
+    let hosts: Vec<String> =
+        ports.as_ref().iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let hosts = hosts.join(",");
+    format!("postgres://{USER}@{hosts}/{DATABASE}")
 }
 
 /// What the connections are for that each server has to the primary.

@@ -36,10 +36,10 @@ impl Orders {
             }
             let can_be = |ships| order.changes.iter().any(|one| one.ships == ships);
             if cancelled.contains(id) && !can_be(false) {
-                impossible(findings, format!("nobody cancelled order {id}"), None);
+                impossible(findings, format!("no request can have cancelled order {id}"), None);
             }
             if shipped.contains(id) && order.shipped_from == NEVER && !can_be(true) {
-                impossible(findings, format!("nobody shipped order {id}"), None);
+                impossible(findings, format!("no command can have shipped order {id}"), None);
             }
             let is_pending = pending.contains(id) && !order.is_reported;
             if let Some(gone) = order.gone.as_ref().filter(|_| is_pending) {

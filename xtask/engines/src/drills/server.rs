@@ -1,4 +1,4 @@
-//! A server process under drill, with a relay to each of its neighbours: its clients, both
+//! A server process under drill, with a relay to each of its neighbours: its clients, the
 //! nodes of PostgreSQL, and Redis.
 
 use crate::replicas::url_of;
@@ -34,34 +34,31 @@ pub struct Server {
     lives: u32,
     /// From its clients; the port stays when the server is started again.
     pub to_clients: Relay,
-    /// To both nodes of PostgreSQL.
-    pub to_store: [Relay; 2],
+    /// To the nodes of PostgreSQL.
+    pub to_store: Vec<Relay>,
     /// To Redis.
     pub to_limits: Relay,
     http: Client,
 }
 
 impl Server {
-    /// The server of this name, which is not started yet. `query` is added to the URL of the
-    /// store.
+    /// The server of this name, which is not started yet. With one port, every primary is to be
+    /// reached there.
     pub async fn new(
         name: &'static str,
         program: &Program,
         root: &Path,
-        (nodes, redis): ([u16; 2], u16),
+        (nodes, redis): (&[u16], u16),
         networks: Networks,
-        query: &str,
     ) -> anyhow::Result<Server> {
-        let [one, other] = nodes;
-        let to_store = [
-            Relay::tampering(one, networks.store).await?,
-            Relay::tampering(other, networks.store).await?,
-        ];
+        let mut to_store = Vec::new();
+        for node in nodes {
+            to_store.push(Relay::tampering(*node, networks.store).await?);
+        }
         let to_limits = Relay::tampering(redis, networks.limits).await?;
         // Led to the server when it listens.
         let to_clients = Relay::to(1).await?;
-        let [one, other] = &to_store;
-        let url = url_of([one.port, other.port]) + query;
+        let url = url_of(to_store.iter().map(|relay| relay.port).collect::<Vec<_>>());
         let (program, directory) = (program.clone(), root.join(name));
         let http = Client::builder().timeout(ADMIN_TIMEOUT).build()?;
         let (process, lives) = (None, 0);
@@ -89,6 +86,8 @@ impl Server {
         prepare(&mut command);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.args(["--limits", &limits, "--log-level", "info"]);
+        // So that nothing but 401 answers a key that was revoked.
+        command.args(["--keyless-per-minute", "1000000"]);
         let log = self.directory.join(format!("log-{}", self.lives));
         let process = block_in_place(|| ServerProcess::start(&mut command, &log))?;
         self.to_clients.retarget(process.address()?.port());
