@@ -47,10 +47,22 @@ pub async fn run(installed: &Installed, report: &mut Report) -> anyhow::Result<(
     let limiter = Limiter::open(&Postgres::url_at(relay.port), None).await?;
     exhaust(&limiter).await?;
     let admin = primary.admin(DATABASE).await?;
+    let session = "SELECT pid FROM pg_stat_activity WHERE application_name = 'store-orders limits'";
+    let before: i32 = admin.query_one(session, &[]).await?.try_get(0)?;
     admin.batch_execute("BEGIN; LOCK TABLE limits_accounts").await?;
-    limiter.expect_refusal("tables locked", report).await;
+    // One batch after the other waits.
+    let others = (1..30).map(async |number| {
+        tokio::time::sleep(number * Duration::from_millis(100)).await;
+        limiter.admit(request(EXHAUSTED, SIXTY_A_DAY)).await
+    });
+    let (_, others) =
+        tokio::join!(limiter.expect_refusal("tables locked", report), join_all(others));
+    let is_refused = |one: &Decision| matches!(one, Decision::Unavailable(_));
+    report.expect(others.iter().all(is_refused), || format!("tables locked: {others:?}"));
     admin.batch_execute("COMMIT").await?;
     expect_recovery("tables locked", &limiter, report).await?;
+    let after: i32 = admin.query_one(session, &[]).await?.try_get(0)?;
+    report.expect(before == after, || "the lock ended the session".to_string());
 
     primary.signal_all(Signal::STOP)?;
     limiter.expect_refusal("suspended", report).await;
