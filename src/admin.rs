@@ -10,10 +10,10 @@ mod prometheus;
 
 pub use connection_facts::{ConnectionFacts, Figure};
 
+use crate::blocking::run_with;
 use crate::config::{AdminListen, ListenError};
 use crate::context::ServerContext;
 use crate::log::{ErrorChain, LogBuffer};
-use crate::store_check::StoreCheck;
 use dropshot::{
     Body, ConfigDropshot, ErrorStatusCode, HandlerTaskMode, HttpError, HttpResponseOk, HttpServer,
     RequestContext, ServerBuilder,
@@ -24,11 +24,11 @@ use orders_gauge::OrdersGauge;
 use prometheus::Registries;
 use schemars::JsonSchema;
 use serde::Serialize;
-use slog::{Logger, info, warn};
-use std::net::SocketAddr;
+use slog::{Logger, info};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tokio::sync::Mutex;
 
 /// A store that takes longer is not ready.
 const STORE_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
@@ -53,8 +53,8 @@ pub trait AdminApi {
     /// Whether requests should be sent here
     ///
     /// 503 while the server stops, while its store cannot be read or written, and while
-    /// requests are refused because they cannot be counted. A damaged store is named, and is
-    /// 503 only if the operator chose so.
+    /// requests are refused because they cannot be counted. The body tells of a damaged store,
+    /// which is 503 unless the operator has it served all the same.
     #[endpoint { method = GET, path = "/readyz" }]
     async fn readyz(
         context: RequestContext<Self::Context>,
@@ -93,26 +93,24 @@ pub struct AdminContext {
     orders: OrdersGauge,
     metrics: Registries,
     is_stopping: AtomicBool,
-    store_check: StoreCheck,
-    refuses_damaged: bool,
+    /// Held while the store is checked, and while metrics are encoded: of each there is one
+    /// at a time.
+    checking: Arc<Mutex<()>>,
+    encoding: Arc<Mutex<()>>,
 }
 
 impl AdminContext {
-    /// The state of a server that listens; without a log buffer nothing is logged. With
-    /// `refuses_damaged` a damaged store is not ready.
+    /// The state of a server that listens; without a log buffer nothing is logged.
     pub fn new(
         server: Arc<ServerContext>,
         log_buffer: Option<Arc<LogBuffer>>,
-        store_check: StoreCheck,
-        refuses_damaged: bool,
         connections: ConnectionFacts,
     ) -> AdminContext {
         let orders = OrdersGauge::new(Arc::clone(&server.store));
         let log_buffer = log_buffer.as_deref();
-        let metrics =
-            Registries::new(&server, orders.clone(), &store_check, log_buffer, connections);
-        let is_stopping = AtomicBool::new(false);
-        AdminContext { server, orders, metrics, is_stopping, store_check, refuses_damaged }
+        let metrics = Registries::new(&server, orders.clone(), log_buffer, connections);
+        let (is_stopping, checking, encoding) = Default::default();
+        AdminContext { server, orders, metrics, is_stopping, checking, encoding }
     }
 
     /// From now on the server is not ready.
@@ -125,14 +123,14 @@ impl AdminContext {
         if self.is_stopping.load(Ordering::Relaxed) {
             return Err("the server is stopping".to_string());
         }
-        if let Some(damage) = self.store_check.damage().filter(|_| self.refuses_damaged) {
+        if let Some(damage) = self.server.store_check.refuses() {
             return Err(format!("the store is damaged: {damage}"));
         }
         if let Some(reason) = self.server.limits.unavailable_because() {
             return Err(format!("requests cannot be counted: {reason}"));
         }
         let server = Arc::clone(&self.server);
-        let check = tokio::task::spawn_blocking(move || {
+        let check = move || {
             let reason = |error: &dyn std::error::Error| ErrorChain(error).to_string();
             server.store.check_ready().map_err(|error| reason(&error))?;
             let stored = server.store.poll_versions().map_err(|error| reason(&error))?;
@@ -141,8 +139,12 @@ impl AdminContext {
                 return Err("the list is being read again".to_string());
             }
             server.orders.check_writes().map_err(|error| reason(&error))
-        });
-        match tokio::time::timeout(STORE_CHECK_TIMEOUT, check).await {
+        };
+        let checked = async {
+            let checking = Arc::clone(&self.checking).lock_owned().await;
+            run_with(checking, check).await
+        };
+        match tokio::time::timeout(STORE_CHECK_TIMEOUT, checked).await {
             Ok(Ok(Ok(()))) if self.server.keys.is_current() => Ok(()),
             Ok(Ok(Ok(()))) => Err("keys cannot be checked".to_string()),
             Ok(Ok(Err(reason))) => Err(reason),
@@ -168,7 +170,8 @@ impl AdminApi for Handlers {
     ) -> Result<HttpResponseOk<State>, HttpError> {
         match context.context().readiness().await {
             Ok(()) => {
-                let damaged = context.context().store_check.damage().map(str::to_string);
+                let server = &context.context().server;
+                let damaged = server.store_check.damage().map(str::to_string);
                 Ok(HttpResponseOk(State { state: "ready", damaged }))
             }
             Err(reason) => Err(HttpError {
@@ -200,7 +203,8 @@ impl AdminApi for Handlers {
         let admin = Arc::clone(context.context());
         admin.orders.refresh(ORDER_COUNT_TIMEOUT).await;
         // It counts open files and connections.
-        let text = tokio::task::spawn_blocking(move || admin.metrics.encode())
+        let encoding = Arc::clone(&admin.encoding).lock_owned().await;
+        let text = run_with(encoding, move || admin.metrics.encode())
             .await
             .map_err(|error| HttpError::for_internal_error(error.to_string()))?
             .map_err(|error| HttpError::for_internal_error(error.to_string()))?;
@@ -223,35 +227,13 @@ pub enum AdminError {
     Listen(#[from] ListenError),
 }
 
-/// Opens the listener, if the settings ask for one. If the default address is
-/// taken the server goes without: nobody chose it.
+/// Opens the listener, if the settings ask for one.
 pub fn listen(
-    wanted: AdminListen,
+    wanted: &AdminListen,
     context: &Arc<AdminContext>,
     log: &Logger,
 ) -> Result<Option<HttpServer<Arc<AdminContext>>>, AdminError> {
-    let address = match wanted {
-        AdminListen::Off => return Ok(None),
-        AdminListen::IfFree(address) | AdminListen::At(address) => address,
-    };
-    match listen_at(address, Arc::clone(context), log) {
-        Ok(listener) => {
-            info!(log, "admin listener opened"; "address" => %listener.local_addr());
-            Ok(Some(listener))
-        }
-        Err(error @ AdminError::Listen(_)) if matches!(wanted, AdminListen::IfFree(_)) => {
-            warn!(log, "admin listener not opened"; "error" => %ErrorChain(&error));
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
-}
-
-fn listen_at(
-    address: SocketAddr,
-    context: Arc<AdminContext>,
-    log: &Logger,
-) -> Result<HttpServer<Arc<AdminContext>>, AdminError> {
+    let Some(address) = wanted.resolve()? else { return Ok(None) };
     let api = admin_api_mod::api_description::<Handlers>()
         .map_err(|error| AdminError::Trait(error.to_string()))?;
     let config = ConfigDropshot {
@@ -259,8 +241,10 @@ fn listen_at(
         default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,
         ..ConfigDropshot::default()
     };
-    ServerBuilder::new(api, context, crate::log::for_dropshot(log))
+    let listener = ServerBuilder::new(api, Arc::clone(context), crate::log::for_dropshot(log))
         .config(config)
         .start()
-        .map_err(|error| ListenError::new(address, "--admin-listen", &error).into())
+        .map_err(|error| ListenError::new(address, "--admin-listen", &error))?;
+    info!(log, "admin listener opened"; "address" => %listener.local_addr());
+    Ok(Some(listener))
 }

@@ -31,6 +31,7 @@ pub use invocation::{Invocation, InvocationError, wrong_value};
 
 use crate::config::{EffectiveSettings, ServerConfig};
 use crate::store::StoreError;
+use crate::store::sqlite::BackupError;
 use clap::{Arg, CommandFactory, Parser, Subcommand};
 use options::Options;
 use printer::Printer;
@@ -54,7 +55,8 @@ Examples:
 
 Exit status: 0 success, 1 failure (standard error says why), 2 invalid command
 line; 129, 130 or 143 after SIGHUP, Ctrl-C or SIGTERM where that ends a command; 130 or
-143 after a second Ctrl-C or SIGTERM, which stops a server at once."
+143 after a second Ctrl-C or SIGTERM, half a second or more later, which stops a server at
+once."
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -198,10 +200,16 @@ const DEMO: &str = "demo";
 
 impl Cli {
     fn run(&self, effective: &EffectiveSettings, out: &mut dyn Write) -> anyhow::Result<()> {
-        self.dispatch(effective, out).map_err(|error| match error.downcast_ref() {
+        self.dispatch(effective, out).map_err(|error| {
+            let backup = error.downcast_ref().and_then(|error| match error {
+                BackupError::Store(error) => Some(error),
+                _ => None,
+            });
             // An engine's errors do not always name the store.
-            Some(StoreError::Engine { .. }) => error.context(self.options.store.name()),
-            _ => error,
+            match backup.or_else(|| error.downcast_ref()) {
+                Some(StoreError::Engine { .. }) => error.context(self.options.store.name()),
+                _ => error,
+            }
         })
     }
 
@@ -209,9 +217,7 @@ impl Cli {
         let options = &self.options;
         let printer = &mut Printer::new(&mut *out, options.json);
         match &self.command {
-            Command::Serve(settings) => {
-                Ok(serve::serve(&options.store.location()?, settings, effective)?)
-            }
+            Command::Serve(settings) => Ok(serve::serve(&options.store.location()?, settings)?),
             Command::Demo(args) => Ok(demo::demo(args, out)?),
             Command::Orders(command) => command.run(options, printer),
             Command::Pets(command) => command.run(options, printer),

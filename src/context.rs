@@ -8,8 +8,10 @@ use crate::log::RequestLog;
 use crate::metrics::Metrics;
 use crate::orders::OrderList;
 use crate::store::Store;
+use crate::store_check::StoreCheck;
 use slog::Logger;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// The state of a running server.
 pub struct ServerContext {
@@ -17,6 +19,10 @@ pub struct ServerContext {
     pub orders: Arc<OrderList>,
     /// For single rows.
     pub store: Arc<dyn Store>,
+    /// Bounds the threads that look pets up.
+    pub pet_look_ups: Arc<Semaphore>,
+    /// Whether the store is damaged.
+    pub store_check: StoreCheck,
     /// The known keys.
     pub keys: Arc<KeyCache>,
     /// The rate limiter.

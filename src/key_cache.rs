@@ -6,6 +6,7 @@ mod repeating;
 
 pub use known_keys::{KeyRefusal, KnownKeys};
 
+use crate::blocking::run_with;
 use crate::clock::{BootInstant, Clock, Now};
 use crate::keys::{Digest, Environment, digest_of};
 use crate::store::{HalfVersion, KeyRow, Store, StoreError, Versions};
@@ -113,12 +114,8 @@ impl KeyCache {
             return Ok(());
         }
         let cache = Arc::clone(self);
-        let read = move || {
-            let _reading = reading;
-            cache.read(stored)
-        };
         let failed = |source| StoreError::Engine { doing: "read", source };
-        let read = tokio::task::spawn_blocking(read).await;
+        let read = run_with(reading, move || cache.read(stored)).await;
         Ok(read.map_err(|panicked| failed(panicked.into()))??)
     }
 

@@ -20,7 +20,10 @@
 //! | [`limits`] | windows, strikes, bans, and their persistence |
 //! | [`keys`] | the form of API keys, and their digests |
 //! | [`log`] | JSON lines on standard error |
+//! | `blocking` | blocking work, each kind bounded |
 //! | [`clock`] | time, which tests move |
+
+#![deny(clippy::disallowed_methods)]
 
 #[cfg(not(unix))]
 compile_error!(
@@ -28,6 +31,7 @@ compile_error!(
 );
 
 pub mod admin;
+mod blocking;
 pub mod cli;
 pub mod clock;
 pub mod config;

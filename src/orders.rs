@@ -23,6 +23,7 @@ pub use running_batch::RunningBatch;
 pub use snapshot::Snapshot;
 pub use writer::CancelError;
 
+use crate::blocking::run_with;
 use crate::metrics::Histogram;
 use crate::store::{CancelOutcome, HalfVersion, PATIENCE, Store, StoreError};
 use chrono::{DateTime, Utc};
@@ -113,11 +114,8 @@ impl OrderList {
             return Ok(refresh.run(&self.state, &*self.store)?);
         }
         let (store, state) = (Arc::clone(&self.store), Arc::clone(&self.state));
-        let run = move || {
-            let _refreshing = refreshing;
-            refresh.run(&state, &*store)
-        };
-        tokio::task::spawn_blocking(run).await.map_err(|_| ListError::CutShort)?.map_err(Into::into)
+        let run = run_with(refreshing, move || refresh.run(&state, &*store));
+        run.await.map_err(|_| ListError::CutShort)?.map_err(Into::into)
     }
 
     /// The list as a response to this account: plain, or gzip where the client accepts
@@ -131,6 +129,11 @@ impl OrderList {
     pub fn outdated_bytes(&self) -> usize {
         let current = Arc::clone(self.state.lock().snapshot());
         self.readers.outdated_bytes(&current)
+    }
+
+    /// How many bytes of lists only connections hold: cutting lists off does not free them.
+    pub fn bytes_in_connections(&self) -> usize {
+        self.readers.bytes_in_connections()
     }
 
     /// Counts the lists that were cut off to keep that within its bound.

@@ -3,6 +3,7 @@
 mod listener;
 mod tls;
 
+pub use listener::open_connections;
 pub use tls::{ReloadableCertificate, TlsError, TlsFiles};
 
 use crate::admin::{self, AdminContext, AdminError, ConnectionFacts, Figure};
@@ -25,10 +26,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::BASE_PATH;
 use store_orders_api::document::DocumentError;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 /// How long dropshot's accept loop may take to exit.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
+
+/// Threads that look pets up at the same time. A store reads one pet after the other, so more
+/// would only wait.
+const PET_LOOK_UPS: usize = 4;
 
 /// How long the admin listener may take to close, after the other has.
 const ADMIN_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
@@ -89,7 +95,6 @@ pub struct Server {
     certificate: Option<Arc<ReloadableCertificate>>,
     background: Vec<JoinHandle<()>>,
     _key_refresh: KeyRefresh,
-    store_check: StoreCheck,
     log: Logger,
     drain_timeout: Duration,
 }
@@ -107,8 +112,9 @@ impl Server {
         let proxies = TrustedProxies::new(config.trusted_proxies.clone());
         let api = Middleware::new(router, docs, proxies).into_api()?;
         let tls = certificate.as_ref().map(ReloadableCertificate::server_config).transpose()?;
+        let address = config.listen.resolve("--listen")?;
         let dropshot = ConfigDropshot {
-            bind_address: config.listen,
+            bind_address: address,
             // The writer, not the handler, owns a cancellation, so a handler may
             // be dropped; it saves a task for each request.
             default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,
@@ -118,23 +124,15 @@ impl Server {
             .config(dropshot)
             .tls(tls.map(ConfigTls::Dynamic))
             .start()
-            .map_err(|error| ListenError::new(config.listen, "--listen", &error))?;
+            .map_err(|error| ListenError::new(address, "--listen", &error))?;
         // Before more files and sockets are opened.
         let socket = ListeningSocket::prepared(http.local_addr(), config.stalled_after, &log);
         let key_refresh = context.keys.keep_current(&log).map_err(StartError::Threads)?;
-        let store_check =
-            StoreCheck::start(Arc::clone(&context.store), &log).map_err(StartError::Threads)?;
         let reloads = certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
         let background = reloads.map(tokio::spawn).collect();
         let connections = connection_facts(http.local_addr(), certificate.as_ref());
-        let admin_context = Arc::new(AdminContext::new(
-            context,
-            log_buffer,
-            store_check.clone(),
-            config.refuse_damaged,
-            connections,
-        ));
-        let admin = admin::listen(config.admin_listen, &admin_context, &log)?;
+        let admin_context = Arc::new(AdminContext::new(context, log_buffer, connections));
+        let admin = admin::listen(&config.admin_listen, &admin_context, &log)?;
         let drain_timeout = config.drain_timeout();
         let server = Server {
             http,
@@ -144,7 +142,6 @@ impl Server {
             certificate,
             background,
             _key_refresh: key_refresh,
-            store_check,
             log,
             drain_timeout,
         };
@@ -196,7 +193,7 @@ impl Server {
     pub async fn stop(self) {
         info!(self.log, "stopping");
         self.admin_context.begin_stopping();
-        self.store_check.stop();
+        self.http.app_private().store_check.stop();
         if tokio::time::timeout(self.drain_timeout, drain(self.http, self.socket)).await.is_err() {
             warn!(self.log, "requests under way did not finish in time";
                 "seconds" => self.drain_timeout.as_secs_f64());
@@ -208,7 +205,6 @@ impl Server {
         for task in self.background {
             task.abort();
         }
-        info!(self.log, "stopped");
     }
 }
 
@@ -234,15 +230,19 @@ fn open(
 ) -> Result<ServerContext, StartError> {
     let Dependencies { store, limits, clock, log, log_buffer } = parts;
     let metrics = Metrics::new(router.operation_ids().map(ToString::to_string).collect());
+    let keys = Arc::new(KeyCache::open(Arc::clone(&store), Arc::clone(&clock))?);
+    let outdated_bytes = config.outdated_lists_bytes();
+    let orders =
+        OrderList::open(Arc::clone(&store), metrics.batches.clone(), outdated_bytes, &log)?;
+    // Reading the orders may have found damage.
+    let store_check = StoreCheck::start(Arc::clone(&store), config.serve_damaged, &log)
+        .map_err(StartError::Threads)?;
     Ok(ServerContext {
-        keys: Arc::new(KeyCache::open(Arc::clone(&store), Arc::clone(&clock))?),
-        orders: Arc::new(OrderList::open(
-            Arc::clone(&store),
-            metrics.batches.clone(),
-            config.outdated_lists_bytes(),
-            &log,
-        )?),
+        keys,
+        orders: Arc::new(orders),
         store,
+        pet_look_ups: Arc::new(Semaphore::new(PET_LOOK_UPS)),
+        store_check,
         limits,
         clock,
         environment: config.environment,

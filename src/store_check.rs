@@ -1,7 +1,8 @@
-//! The check of the store's structure, in the background after the start: a damaged page
-//! may read as fewer orders, which nobody would notice.
+//! Whether the store is damaged: what reading the orders has found, and the check of the
+//! store's structure in the background after the start. A damaged page may read as fewer
+//! orders, so a store that is known to be damaged is not served, unless the operator has it so.
 //!
-//! It is SQLite's `quick_check`, in one read on a connection of its own. In slices it
+//! The check is SQLite's `quick_check`, in one read on a connection of its own. In slices it
 //! could not tell a page that is missing from one that is read later. While the read is
 //! open the write-ahead log only grows, so it ends after ten seconds, finished or not:
 //! a million orders take about one (55 MB/s, measured).
@@ -27,12 +28,21 @@ struct Inner {
     damage: OnceLock<String>,
     damaged: Gauge,
     is_stopped: AtomicBool,
+    serves_damaged: bool,
 }
 
 impl StoreCheck {
-    /// Starts the check, whose result is logged.
-    pub fn start(store: Arc<dyn Store>, log: &Logger) -> io::Result<StoreCheck> {
-        let check = StoreCheck(Arc::default());
+    /// Starts the check, whose result is logged, unless damage is known by now.
+    pub fn start(
+        store: Arc<dyn Store>,
+        serves_damaged: bool,
+        log: &Logger,
+    ) -> io::Result<StoreCheck> {
+        let check = StoreCheck(Arc::new(Inner { serves_damaged, ..Inner::default() }));
+        if let Some(damage) = store.damage() {
+            check.0.set_damaged(damage.to_string(), log);
+            return Ok(check);
+        }
         let (inner, log) = (Arc::clone(&check.0), log.clone());
         let run = move || inner.run(&*store, &log);
         std::thread::Builder::new().name("store-check".to_string()).spawn(run)?;
@@ -47,6 +57,11 @@ impl StoreCheck {
     /// The first damage that was found, if any.
     pub fn damage(&self) -> Option<&str> {
         self.0.damage.get().map(String::as_str)
+    }
+
+    /// The damage because of which requests are refused, if any.
+    pub fn refuses(&self) -> Option<&str> {
+        self.damage().filter(|_| !self.0.serves_damaged)
     }
 
     /// 1 if the store is damaged, 0 as long as no damage was found.
@@ -66,17 +81,22 @@ impl Inner {
             Ok(Structure::Sound) => {
                 info!(log, "store checked: no damage found"; "seconds" => seconds);
             }
-            Ok(Structure::Damaged(damage)) => {
-                error!(log, "the store is damaged"; "damage" => &damage,
-                    "effect" => "orders may be missing from the list",
-                    "fix" => "stop the server, run `store-orders check`, and restore a backup");
-                self.damaged.set(1);
-                // Set once, here.
-                let _ = self.damage.set(damage);
-            }
+            Ok(Structure::Damaged(damage)) => self.set_damaged(damage, log),
             Err(_) if is_stopped() => {}
             Err(error) => warn!(log, "store not checked"; "error" => %ErrorChain(&error),
                 "seconds" => seconds, "fix" => "run `store-orders check`"),
         }
+    }
+
+    fn set_damaged(&self, damage: String, log: &Logger) {
+        let effect = match self.serves_damaged {
+            true => "orders may be missing from lists",
+            false => "requests are answered with 503; serve_damaged would serve it all the same",
+        };
+        self.damaged.set(1);
+        // Set once: the check does not start where damage is known.
+        let damage = self.damage.get_or_init(|| damage);
+        error!(log, "the store is damaged"; "damage" => damage, "effect" => effect,
+            "fix" => "stop the server, run `store-orders check`, and restore a backup");
     }
 }

@@ -1,15 +1,18 @@
 //! Running a server: TLS, the admin listener, metrics, stopping, and what happens
-//! when a disk is full, files run out or clients stop reading.
+//! when a disk is full, files run out, look-ups hang or clients stop reading.
 
 mod abandoned;
 mod admin;
 mod beside_commands;
+mod damaged;
 mod fresh_keys;
 mod full_disk;
+mod hung_lookups;
 mod metrics;
 mod one_per_store;
 mod open_files;
 mod output;
+mod panics;
 mod silent_store;
 mod slow_readers;
 mod stalled_clients;

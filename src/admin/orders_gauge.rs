@@ -3,6 +3,7 @@
 //! Counting reads every row: 0.1 s for a million, measured. So a scrape counts
 //! them only if an order has changed, and for at most a hundredth of the time.
 
+use crate::blocking::run_with;
 use crate::store::{HalfVersion, OrderCounts, Status, Store, StoreError};
 use parking_lot::Mutex;
 use prometheus_client::encoding::{EncodeMetric, MetricEncoder};
@@ -23,7 +24,7 @@ struct Inner {
     store: Arc<dyn Store>,
     latest: Mutex<Latest>,
     /// Held while counting.
-    counting: Mutex<()>,
+    counting: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -43,8 +44,9 @@ impl OrdersGauge {
 
     /// Counts the orders if they are due, and waits for that no longer than this.
     pub async fn refresh(&self, timeout: Duration) {
+        let Ok(counting) = Arc::clone(&self.0.counting).try_lock_owned() else { return };
         let inner = Arc::clone(&self.0);
-        let counting = tokio::task::spawn_blocking(move || inner.refresh());
+        let counting = run_with(counting, move || inner.refresh());
         // After a timeout the next scrape has the counts; `/readyz` reports a store
         // that fails.
         let _ = tokio::time::timeout(timeout, counting).await;
@@ -53,7 +55,6 @@ impl OrdersGauge {
 
 impl Inner {
     fn refresh(&self) -> Result<(), StoreError> {
-        let Some(_counting) = self.counting.try_lock() else { return Ok(()) };
         let (version, started, latest) =
             (self.store.poll_versions()?.versions.of_orders(), Instant::now(), *self.latest.lock());
         let pauses = latest.not_before.is_some_and(|instant| started < instant);

@@ -6,7 +6,6 @@ use super::orders_gauge::OrdersGauge;
 use super::process_metrics::ProcessMetrics;
 use crate::context::ServerContext;
 use crate::log::LogBuffer;
-use crate::store_check::StoreCheck;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
@@ -26,11 +25,10 @@ impl Registries {
     pub fn new(
         server: &ServerContext,
         orders: OrdersGauge,
-        store_check: &StoreCheck,
         log_buffer: Option<&LogBuffer>,
         connections: ConnectionFacts,
     ) -> Registries {
-        let mut own = registry(server, orders, store_check, log_buffer);
+        let mut own = registry(server, orders, log_buffer);
         if let Some(open) = connections.open {
             let help = "Connections that are open to the listener of the API";
             own.register("open_connections", help, ComputedGauge(open));
@@ -62,7 +60,6 @@ impl Registries {
 fn registry(
     server: &ServerContext,
     orders: OrdersGauge,
-    store_check: &StoreCheck,
     log_buffer: Option<&LogBuffer>,
 ) -> Registry {
     let mut registry = Registry::with_prefix("store_orders");
@@ -96,8 +93,8 @@ fn registry(
     registry.register("orders", "Orders in the store", orders);
     registry.register(
         "store_damaged",
-        "1 if the check after the start found the store damaged",
-        store_check.gauge().clone(),
+        "1 if the store was found damaged, while it was read or by the check after the start",
+        server.store_check.gauge().clone(),
     );
     registry.register(
         "commit_batch_size",
@@ -116,6 +113,12 @@ fn registry(
         "outdated_list_bytes",
         "Memory that outdated lists hold while clients read them",
         ComputedGauge(move || list.outdated_bytes() as f64),
+    );
+    let list = Arc::clone(&server.orders);
+    registry.register(
+        "connection_list_bytes",
+        "Memory of lists that only connections hold: cutting lists off does not free it",
+        ComputedGauge(move || list.bytes_in_connections() as f64),
     );
     registry.register(
         "lists_cut_off",

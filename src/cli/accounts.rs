@@ -2,7 +2,7 @@
 
 use super::listing::ListingArgs;
 use super::options::Options;
-use super::printer::Printer;
+use super::printer::{Printer, warn};
 use super::table::Column;
 use super::usage::UsageJson;
 use super::values;
@@ -149,6 +149,12 @@ fn show(
         .account(name, Utc::now().timestamp_millis())
         .with_context(|| format!("{done} {name:?}, but it cannot be shown"))?;
     let PlanLimits { per_minute, per_day } = account.limits;
+    if per_minute.min(per_day) == 0 {
+        warn(format_args!(
+            "with a limit of 0, every request of {name:?} is answered with 429; to shut an account \
+             out for good, close it"
+        ));
+    }
     let plan = account.plan.as_str();
     Ok(printer.show(
         &AccountJson::of(account),

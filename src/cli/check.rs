@@ -5,8 +5,9 @@ use super::printer::Printer;
 use crate::config::StoreLocation;
 use crate::limits::check_limits_file;
 use crate::store::postgres::PostgresCommands;
-use crate::store::{CheckReport, OperatorStore, sqlite};
+use crate::store::{CheckReport, OperatorStore, OrderCounts, sqlite};
 use serde::Serialize;
+use std::fmt::Display;
 
 /// What the store and the limits' file hold, and what is wrong with them.
 #[derive(Serialize)]
@@ -48,22 +49,27 @@ pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Res
 /// What the store holds, as text.
 pub(super) fn counts(checked: &Checked) -> String {
     let store = &checked.store;
+    let orders = shown(store.orders.as_ref().map(|orders| {
+        let OrderCounts { pending, shipped, cancelled } = orders;
+        format!("{pending} pending, {shipped} shipped, {cancelled} cancelled")
+    }));
     let mut text = format!(
-        "orders    {} pending, {} shipped, {} cancelled; version {}\n\
+        "orders    {orders}; version {}\n\
          pets      {}\n\
          accounts  {}\n\
          keys      {}; version {}",
-        store.orders.pending,
-        store.orders.shipped,
-        store.orders.cancelled,
-        store.orders_version,
-        store.pets,
-        store.accounts,
-        store.keys,
-        store.keys_version,
+        shown(store.orders_version),
+        shown(store.pets),
+        shown(store.accounts),
+        shown(store.keys),
+        shown(store.keys_version),
     );
     if let Some(accounts) = checked.counted_accounts {
         text.push_str(&format!("\nlimits    counted for {accounts} accounts"));
     }
     text
+}
+
+fn shown(count: Option<impl Display>) -> String {
+    count.map_or_else(|| "unreadable".to_string(), |count| count.to_string())
 }

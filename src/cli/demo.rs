@@ -2,14 +2,14 @@
 
 use super::serve::{HangUp, ServeError, ServedStore, run};
 use crate::clock::{Clock, SystemClock};
-use crate::config::{AdminListen, LogLevel, ServerConfig, listen_address};
+use crate::config::{AdminListen, ListenAddress, LogLevel, ServerConfig};
 use crate::keys::Environment;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{IssuedKey, NewKey, NewOrder, StoreError};
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::plans::Plan;
@@ -27,14 +27,10 @@ const STOP_WITHIN: Duration = Duration::from_secs(5);
 /// Arguments of `demo`.
 #[derive(Args, Debug)]
 pub struct DemoArgs {
-    /// Address to listen on, HOST:PORT; :8080 is every IPv4 address, port 0 a free one
-    #[arg(
-        long,
-        value_name = "HOST:PORT",
-        value_parser = listen_address,
-        default_value = "127.0.0.1:8080"
-    )]
-    pub listen: SocketAddr,
+    /// Address to listen on, HOST:PORT; by default 127.0.0.1:8080, or a free port if that is
+    /// taken
+    #[arg(long, value_name = "HOST:PORT")]
+    pub listen: Option<ListenAddress>,
 }
 
 /// Serves a temporary store, which is deleted when the server stops.
@@ -45,13 +41,13 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
         })?;
     let store = SqliteStore::open(directory.path())?;
     let issued = fill(&store)?;
-    let config = ServerConfig {
-        listen: args.listen,
+    let mut config = ServerConfig {
         log_level: LogLevel::Warning,
         admin_listen: AdminListen::Off,
         stop_within: STOP_WITHIN,
         ..ServerConfig::default()
     };
+    config.listen = args.listen.clone().unwrap_or_else(|| free(config.listen));
     let store = ServedStore::Sqlite(Arc::new(store));
     run(
         |_, _| Ok(store),
@@ -62,6 +58,14 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
             out.flush()
         },
     )
+}
+
+/// This address, or another port of the loopback if it is taken.
+fn free(address: ListenAddress) -> ListenAddress {
+    match TcpListener::bind(address.to_string()) {
+        Ok(_) => address,
+        Err(_) => ListenAddress::Ip((Ipv4Addr::LOCALHOST, 0).into()),
+    }
 }
 
 /// Imports orders and pets, creates a Pro account and issues a key for it.

@@ -2,7 +2,7 @@
 //! client.
 
 use super::printer::Printer;
-use crate::config::{AdminListen, duration};
+use crate::config::{AdminListen, ListenAddress, duration_within};
 use anyhow::Context;
 use clap::Args;
 use http::Uri;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpStream, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,12 @@ const READY: &str = "/readyz";
 /// Longer than any answer of the admin listener.
 const LONGEST_ANSWER_BYTES: u64 = 64 * 1024;
 
+/// A server on the same machine may need as much.
+const SHORTEST_TIMEOUT: Duration = Duration::from_millis(10);
+
+/// A container or a script does not wait longer.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(3_600);
+
 /// Arguments of `health`.
 #[derive(Args, Debug)]
 pub struct HealthArgs {
@@ -27,7 +33,12 @@ pub struct HealthArgs {
     #[arg(long, value_name = "URL")]
     url: Option<HealthUrl>,
     /// How long to wait for the answer
-    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "5s")]
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = duration_within(SHORTEST_TIMEOUT, LONGEST_TIMEOUT),
+        default_value = "5s"
+    )]
     timeout: Duration,
     /// Address of the server's admin listener
     #[arg(
@@ -41,11 +52,9 @@ pub struct HealthArgs {
 
 impl HealthArgs {
     pub(super) fn run(&self, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-        let url = match (&self.url, self.admin_listen) {
+        let url = match (&self.url, &self.admin_listen) {
             (Some(url), _) => url.clone(),
-            (None, AdminListen::At(address) | AdminListen::IfFree(address)) => {
-                HealthUrl::of_listener(address)
-            }
+            (None, AdminListen::At(address)) => HealthUrl::of_listener(address),
             (None, AdminListen::Off) => {
                 anyhow::bail!("the admin listener is off; name a page of the server with --url")
             }
@@ -107,13 +116,19 @@ struct HealthUrl {
 
 impl HealthUrl {
     /// The page of a listener, which is asked at the loopback if it has every address.
-    fn of_listener(address: SocketAddr) -> HealthUrl {
-        let host: IpAddr = match address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-            ip => ip,
+    fn of_listener(address: &ListenAddress) -> HealthUrl {
+        let (host, port) = match address {
+            ListenAddress::Ip(address) => {
+                let host: IpAddr = match address.ip() {
+                    IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+                    IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+                    ip => ip,
+                };
+                (host.to_string(), address.port())
+            }
+            ListenAddress::Name(host, port) => (host.clone(), *port),
         };
-        HealthUrl { host: host.to_string(), port: address.port(), path: READY.to_string() }
+        HealthUrl { host, port, path: READY.to_string() }
     }
 
     /// The status and the body of its answer.
@@ -226,8 +241,9 @@ mod tests {
             ("0.0.0.0:8081", "http://127.0.0.1:8081/readyz"),
             ("[::]:8081", "http://[::1]:8081/readyz"),
             ("192.0.2.1:9", "http://192.0.2.1:9/readyz"),
+            ("orders:9", "http://orders:9/readyz"),
         ] {
-            assert_eq!(HealthUrl::of_listener(address.parse().unwrap()).to_string(), shown);
+            assert_eq!(HealthUrl::of_listener(&address.parse().unwrap()).to_string(), shown);
         }
     }
 

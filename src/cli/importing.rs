@@ -2,7 +2,7 @@
 //! before the store is locked, so a running server waits for the inserts only.
 
 use super::options::Options;
-use super::printer::Printer;
+use super::printer::{Printer, warn};
 use crate::import::{BadRow, BadRows, ParsedRow, Problem, Record, Unknown, parse};
 use crate::store::{ImportOutcome, NewOrder, OperatorStore, StoreError};
 use anyhow::Context;
@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store_orders_api::types::{LARGEST_IN_JAVASCRIPT, Pet};
@@ -217,15 +217,12 @@ fn report<R: Record>(imported: &Imported, printer: &mut Printer<'_>) -> anyhow::
     }
     let inexact = imported.inexact_in_javascript;
     if inexact > 0 {
-        // Also where standard output is for a program. If standard error is closed, the count
-        // is in the JSON.
-        let _ = writeln!(
-            anstream::stderr(),
-            "warning: {inexact} {}{} with an id beyond 2^53-1 ({LARGEST_IN_JAVASCRIPT}): JavaScript \
-             rounds it, so that a client in it may name another record",
+        warn(format_args!(
+            "{inexact} {}{} with an id beyond 2^53-1 ({LARGEST_IN_JAVASCRIPT}): JavaScript rounds \
+             it, so that a client in it may name another record",
             R::NOUN,
             plural(inexact)
-        );
+        ));
     }
     Ok(printer.show(imported, text)?)
 }

@@ -48,7 +48,7 @@ impl Interrupts {
                 // Set once, by this thread alone.
                 let _ = watched.signal.set(signal);
                 watched.flag.store(true, Ordering::Release);
-                let second = signals.stop(HangUp::Stops, || ()).await;
+                let second = signals.stop_again(HangUp::Stops).await;
                 std::process::exit(second.exit_status().into());
             })
         };

@@ -2,10 +2,12 @@
 //! with the file's values as defaults.
 
 use super::config::ConfigCommand;
+use super::printer::warn;
+use super::serve::check_settings;
 use super::{Cli, Command, DEMO, command_line, global_options};
 use crate::config::{
     ConfigFile, EffectiveSettings, InvalidSettings, ServerConfig, all_settings, check_environment,
-    may_hold_password, why_invalid,
+    may_hold_password, unknown_variables, why_invalid,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -56,8 +58,13 @@ impl Invocation {
 
     /// Runs the command; `out` is its standard output.
     pub fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
+        if !matches!(self.cli.command, Command::Serve(_))
+            && let Some(variables) = unknown_variables()
+        {
+            warn(format_args!("unknown settings in the environment ignored: {variables}"));
+        }
         if let Some(config) = self.config_to_check() {
-            self.effective.check(config)?;
+            check_settings(&self.effective, &self.cli.options.store, config)?;
         }
         self.cli.run(&self.effective, out)
     }

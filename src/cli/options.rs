@@ -46,7 +46,7 @@ impl Options {
     /// Whether there is no store in the data directory yet.
     pub fn store_is_missing(&self) -> anyhow::Result<bool> {
         match self.store.location()? {
-            StoreLocation::Directory(directory) => Ok(!sqlite::exists(&directory)),
+            StoreLocation::Directory(directory) => Ok(!sqlite::exists(&directory)?),
             StoreLocation::Postgres(_) => Ok(false),
         }
     }
@@ -61,12 +61,6 @@ impl Options {
                 return Ok(Box::new(PostgresCommands::connect(url, say_waiting)?));
             }
         };
-        if directory.exists() && !directory.is_dir() {
-            anyhow::bail!(
-                "cannot use the data directory {}: it is a file; choose another --data-dir",
-                directory.display()
-            );
-        }
         Ok(Box::new(open(&directory, say_waiting)?))
     }
 

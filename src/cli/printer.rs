@@ -2,10 +2,18 @@
 
 use super::listing::Listing;
 use super::table::{Column, Extent, TextTable};
+use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use terminal_size::{Width, terminal_size_of};
+
+/// Warns on standard error, also where standard output is for a program. If standard error is
+/// closed, the command goes on.
+pub fn warn(text: impl Display) {
+    const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+    let _ = writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {text}");
+}
 
 /// The output of one command.
 pub struct Printer<'a> {

@@ -1,6 +1,7 @@
 //! `serve`: the server on the operator's store.
 
 mod error;
+mod preflight;
 mod process;
 mod served_limits;
 mod served_store;
@@ -8,15 +9,16 @@ mod signals;
 mod systemd;
 
 pub use error::ServeError;
+pub use preflight::check_settings;
 pub use process::run;
 pub use served_store::ServedStore;
 pub use signals::{HangUp, Signals, StopSignal};
 
-use crate::config::{EffectiveSettings, ServerConfig, StoreLocation};
+use crate::config::{ServerConfig, StoreLocation, unknown_variables};
 use crate::server::Server;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::{ServerLock, SqliteStore};
-use slog::Logger;
+use slog::{Logger, warn};
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::AsFd;
@@ -24,30 +26,27 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 /// Serves this store until a signal stops it. The data directory, if there is one, is locked.
-pub fn serve(
-    location: &StoreLocation,
-    config: &ServerConfig,
-    effective: &EffectiveSettings,
-) -> Result<(), ServeError> {
+pub fn serve(location: &StoreLocation, config: &ServerConfig) -> Result<(), ServeError> {
     let mut lock = match location {
         StoreLocation::Directory(directory) => Some(ServerLock::take(directory)?),
         StoreLocation::Postgres(_) => None,
     };
-    let mut config = config.clone();
-    if effective.is_default("admin_listen") {
-        config.admin_listen = config.admin_listen.if_free();
-    }
     let confirms = config.confirm_lists;
-    let open = |runtime: &Handle, log: &Logger| match location {
-        StoreLocation::Directory(directory) => {
-            Ok(ServedStore::Sqlite(Arc::new(SqliteStore::open(directory)?)))
+    let open = |runtime: &Handle, log: &Logger| {
+        if let Some(variables) = unknown_variables() {
+            warn!(log, "unknown settings in the environment ignored"; "variables" => variables);
         }
-        StoreLocation::Postgres(url) => {
-            let store = PostgresStore::open(runtime, (**url).clone(), confirms, log.clone())?;
-            Ok(ServedStore::Postgres(Arc::new(store)))
+        match location {
+            StoreLocation::Directory(directory) => {
+                Ok(ServedStore::Sqlite(Arc::new(SqliteStore::open(directory)?)))
+            }
+            StoreLocation::Postgres(url) => {
+                let store = PostgresStore::open(runtime, (**url).clone(), confirms, log.clone())?;
+                Ok(ServedStore::Postgres(Arc::new(store)))
+            }
         }
     };
-    run(open, config, HangUp::Reloads, |server| {
+    run(open, config.clone(), HangUp::Reloads, |server| {
         if let Some(lock) = &mut lock {
             lock.record_address(server.address())?;
         }

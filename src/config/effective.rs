@@ -2,12 +2,11 @@
 
 use super::passwords::without_passwords;
 use super::settings::{all_settings, is_list, json_value};
-use super::{AdminListen, ConfigFile, InvalidSettings, PostgresUrl, ServerConfig};
+use super::{ConfigFile, InvalidSettings, PostgresUrl, ServerConfig};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
 use serde::Serialize;
 use std::fmt;
-use std::net::SocketAddr;
 
 /// The settings of a command, in the order of their declaration.
 #[derive(Debug)]
@@ -76,54 +75,40 @@ impl EffectiveSettings {
         &self.0
     }
 
-    /// Whether the setting has its default value.
-    pub fn is_default(&self, key: &str) -> bool {
-        self.0.iter().any(|setting| setting.key == key && setting.origin == Origin::Default)
-    }
-
     /// The value of a setting, if it has one.
     fn value_of(&self, key: &str) -> Option<&serde_json::Value> {
         let found = self.0.iter().find(|setting| setting.key == key);
         found.map(|setting| &setting.value).filter(|value| !value.is_null())
     }
 
-    /// Refuses settings that are valid one by one, but not together.
+    /// What is wrong with settings that are valid one by one, but not together.
     pub fn check(&self, config: &ServerConfig) -> Result<(), InvalidSettings> {
         let in_postgres = self.value_of("store").is_some();
         let has_limits_database = self.value_of("limits_database").is_some();
-        let problem = match (&config.tls_cert, &config.tls_key, config.admin_listen) {
-            (Some(_), None, _) => Some(("tls_cert", "a certificate needs its tls_key")),
-            (None, Some(_), _) => Some(("tls_key", "a key needs its tls_cert")),
-            (_, _, AdminListen::At(admin))
-                if conflict(admin, config.listen) && !self.is_default("admin_listen") =>
-            {
-                Some(("admin_listen", "the same address as listen; choose another port"))
-            }
+        let problem = match (&config.tls_cert, &config.tls_key) {
+            (Some(_), None) => Some(("tls_cert", "a certificate needs its tls_key")),
+            (None, Some(_)) => Some(("tls_key", "a key needs its tls_cert")),
             _ if has_limits_database && !in_postgres => Some((
                 "limits_database",
                 "only servers on PostgreSQL count in a database; name the store's with store",
             )),
             _ => None,
         };
-        let problem = problem.map(|(key, why)| format!("{}: {why}", self.location_of(key)));
-        InvalidSettings::check(problem.into_iter().collect())
+        InvalidSettings::check(
+            problem.map(|(key, why)| self.problem(key, why)).into_iter().collect(),
+        )
     }
 
-    /// Where to correct a setting.
-    fn location_of(&self, key: &str) -> String {
-        match self.0.iter().find(|setting| setting.key == key).map(|setting| &setting.origin) {
-            Some(Origin::Flag(flag)) => format!("--{flag}"),
-            Some(Origin::Environment(variable)) => variable.clone(),
-            Some(Origin::File(line)) => format!("{line}: {key}"),
-            Some(Origin::Default) | None => key.to_string(),
+    /// A problem with a setting, after where the setting came from.
+    pub fn problem(&self, key: &str, why: impl fmt::Display) -> String {
+        let origin = self.0.iter().find(|setting| setting.key == key).map(|found| &found.origin);
+        match origin {
+            Some(Origin::Flag(flag)) => format!("--{flag}: {why}"),
+            Some(Origin::Environment(variable)) => format!("{variable}: {why}"),
+            Some(Origin::File(line)) => format!("{line}: {key}: {why}"),
+            Some(Origin::Default) | None => format!("{key}: {why}"),
         }
     }
-}
-
-/// Whether two listeners cannot both have these addresses.
-fn conflict(one: SocketAddr, other: SocketAddr) -> bool {
-    let unspecified = one.ip().is_unspecified() || other.ip().is_unspecified();
-    one.port() != 0 && one.port() == other.port() && (unspecified || one.ip() == other.ip())
 }
 
 impl Setting {

@@ -120,15 +120,44 @@ pub fn why_invalid(error: &clap::Error) -> String {
 
 /// The message for an unknown key, with the setting that was probably meant.
 fn unknown(known: &Command, key: &str) -> String {
-    let error = parse_flag(known, &format!("--{}", key.replace('_', "-"))).err();
-    let similar = error.as_ref().and_then(|error| match error.get(ContextKind::SuggestedArg) {
-        Some(ContextValue::String(flag)) => flag.strip_prefix("--"),
-        _ => None,
-    });
-    match known.get_arguments().find(|arg| similar.is_some() && arg.get_long() == similar) {
+    match similar(known, key) {
         Some(arg) => format!("unknown setting; did you mean {}?", arg.get_id()),
         None => "unknown setting".to_string(),
     }
+}
+
+/// The setting whose key or flag is written almost like this.
+fn similar<'c>(known: &'c Command, key: &str) -> Option<&'c Arg> {
+    let flag = key.to_lowercase().replace('_', "-");
+    let named = |flag: &str| {
+        let is_key = |arg: &Arg| arg.get_id().as_str().replace('_', "-") == flag;
+        known.get_arguments().find(|arg| arg.get_long() == Some(flag) || is_key(arg))
+    };
+    named(&flag).or_else(|| {
+        match parse_flag(known, &format!("--{flag}")).err()?.get(ContextKind::SuggestedArg) {
+            Some(ContextValue::String(flag)) => named(flag.strip_prefix("--")?),
+            _ => None,
+        }
+    })
+}
+
+/// The environment's variables that are named like settings but are none, with what was
+/// probably meant. They are no error, because Kubernetes sets some for a service of this name.
+pub fn unknown_variables() -> Option<String> {
+    let known = all_settings();
+    let unknown = |name: String| {
+        let key = name.strip_prefix("STORE_ORDERS_").filter(|key| *key != "CONFIG")?;
+        if known.get_arguments().any(|arg| arg.get_env() == Some(name.as_ref())) {
+            return None;
+        }
+        let meant = similar(&known, key).and_then(Arg::get_env);
+        let meant = meant.map(|meant| format!(" (did you mean {}?)", meant.display()));
+        Some(format!("{name}{}", meant.unwrap_or_default()))
+    };
+    let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    let mut unknown: Vec<String> = names.filter_map(unknown).collect();
+    unknown.sort();
+    (!unknown.is_empty()).then(|| unknown.join(", "))
 }
 
 /// Parses one flag, whatever the environment holds.
@@ -158,7 +187,8 @@ fn line_number(text: &str, offset: usize) -> usize {
 /// value, such as a URL with a password.
 fn key_near(text: &str, offset: usize) -> String {
     let line = text.lines().nth(line_number(text, offset) - 1).unwrap_or_default();
-    let is_key = |key: &&str| key.chars().all(|char| char.is_ascii_alphanumeric() || char == '_');
+    let is_key =
+        |key: &&str| key.chars().all(|char| char.is_ascii_alphanumeric() || "_-".contains(char));
     let key = line.split_once('=').map(|(key, _)| key.trim()).filter(is_key);
     key.map_or(String::new(), |key| format!("{key}: "))
 }
@@ -184,6 +214,22 @@ mod tests {
         begin("a.toml:5: log_level: invalid value \"true\": must be one of off, error,");
         begin("a.toml:8: trusted_proxies: invalid value \"10.0.0.0/99\"");
         assert_eq!(problems.len(), 4, "{problems:#?}");
+    }
+
+    #[test]
+    fn a_key_that_is_written_as_its_flag_or_variable_is_told_its_name() {
+        for (key, meant) in [
+            ("tls-cert", "tls_cert"),
+            ("trusted-proxy", "trusted_proxies"),
+            ("trusted-proxies", "trusted_proxies"),
+            ("STOP_WITHIN", "stop_within"),
+            ("tls-crt", "tls_cert"),
+        ] {
+            let found = problems(&format!("{key} = \"x\"\n"));
+            let expected = format!("a.toml:1: {key}: unknown setting; did you mean {meant}?");
+            assert_eq!(found, [expected]);
+        }
+        assert_eq!(problems("colour = 1\n"), ["a.toml:1: colour: unknown setting"]);
     }
 
     #[test]

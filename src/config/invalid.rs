@@ -3,11 +3,11 @@
 /// Invalid settings, each as "where: why".
 #[derive(Debug, thiserror::Error)]
 #[error("{}", listed(.0))]
-pub struct InvalidSettings(pub(super) Vec<String>);
+pub struct InvalidSettings(pub Vec<String>);
 
 impl InvalidSettings {
     /// An error if there is any problem.
-    pub(super) fn check(problems: Vec<String>) -> Result<(), InvalidSettings> {
+    pub fn check(problems: Vec<String>) -> Result<(), InvalidSettings> {
         if problems.is_empty() { Ok(()) } else { Err(InvalidSettings(problems)) }
     }
 }

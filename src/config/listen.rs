@@ -1,54 +1,83 @@
 //! Addresses to listen on: how they are written, and why one cannot be had.
 
 use std::error::Error;
+use std::fmt;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-/// Reads `HOST:PORT`. Without a host it is every IPv4 address; a name is its first IPv4
-/// address, or else its first.
-pub fn listen_address(text: &str) -> Result<SocketAddr, String> {
-    const FORM: &str = "write HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080, \
-                        or :8080 for every IPv4 address";
-    if let Ok(address) = text.parse() {
-        return Ok(address);
+/// Where to listen, as it is written: `HOST:PORT`. Without a host it is every IPv4 address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListenAddress {
+    /// An IP address.
+    Ip(SocketAddr),
+    /// A host by its name, and a port.
+    Name(String, u16),
+}
+
+impl ListenAddress {
+    /// The address, of which `option` is the flag. A name is looked up: it is its first IPv4
+    /// address, or else its first. Blocks.
+    pub fn resolve(&self, option: &str) -> Result<SocketAddr, ListenError> {
+        let (host, port) = match self {
+            ListenAddress::Ip(address) => return Ok(*address),
+            ListenAddress::Name(host, port) => (host.as_str(), *port),
+        };
+        let failed = |error: io::Error| ListenError::new(self, option, &error);
+        let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(failed)?.collect();
+        let first = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first());
+        first.copied().ok_or_else(|| failed(io::Error::other("the name has no address")))
     }
-    let host_and_port = text.rsplit_once(':').and_then(|(host, port)| {
-        let plain = port.bytes().all(|byte| byte.is_ascii_digit());
-        Some((host, port.parse::<u16>().ok().filter(|_| plain)?))
-    });
-    let Some((host, port)) = host_and_port else { return Err(format!("no port; {FORM}")) };
-    if host.is_empty() {
-        return Ok(SocketAddr::from(([0, 0, 0, 0], port)));
+}
+
+impl FromStr for ListenAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<ListenAddress, String> {
+        const FORM: &str = "write HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080, \
+                            or :8080 for every IPv4 address";
+        if let Ok(address) = text.parse() {
+            return Ok(ListenAddress::Ip(address));
+        }
+        let host_and_port = text.rsplit_once(':').and_then(|(host, port)| {
+            let plain = port.bytes().all(|byte| byte.is_ascii_digit());
+            Some((host, port.parse::<u16>().ok().filter(|_| plain)?))
+        });
+        let Some((host, port)) = host_and_port else { return Err(format!("no port; {FORM}")) };
+        if host.is_empty() {
+            return Ok(ListenAddress::Ip(SocketAddr::from(([0, 0, 0, 0], port))));
+        }
+        if host.contains([':', '[', ']', '/']) || host.contains(char::is_whitespace) {
+            return Err(format!("no host; {FORM}"));
+        }
+        Ok(ListenAddress::Name(host.to_string(), port))
     }
-    if host.contains([':', '[', ']', '/']) {
-        return Err(format!("no host; {FORM}"));
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ListenAddress::Ip(address) => address.fmt(f),
+            ListenAddress::Name(host, port) => write!(f, "{host}:{port}"),
+        }
     }
-    let addresses: Vec<SocketAddr> = (host, port)
-        .to_socket_addrs()
-        .map_err(|error| format!("{host} has no address: {error}; {FORM}"))?
-        .collect();
-    let first = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first());
-    first.copied().ok_or_else(|| format!("{host} has no address; {FORM}"))
 }
 
 /// Where the admin listener is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminListen {
     /// Nowhere.
     Off,
-    /// At this address, or the server does not start.
-    At(SocketAddr),
-    /// At this address if it is free: it is the default, not a choice.
-    IfFree(SocketAddr),
+    /// At this address.
+    At(ListenAddress),
 }
 
 impl AdminListen {
-    /// The same, except that an address in use is not an error.
-    pub fn if_free(self) -> AdminListen {
+    /// The address, if there is one. Blocks while a name is looked up.
+    pub fn resolve(&self) -> Result<Option<SocketAddr>, ListenError> {
         match self {
-            AdminListen::At(address) => AdminListen::IfFree(address),
-            other => other,
+            AdminListen::Off => Ok(None),
+            AdminListen::At(address) => address.resolve("--admin-listen").map(Some),
         }
     }
 }
@@ -59,9 +88,7 @@ impl FromStr for AdminListen {
     fn from_str(text: &str) -> Result<AdminListen, String> {
         match text {
             "off" => Ok(AdminListen::Off),
-            _ => listen_address(text)
-                .map(AdminListen::At)
-                .map_err(|error| format!("{error}; or off")),
+            _ => text.parse().map(AdminListen::At).map_err(|error| format!("{error}; or off")),
         }
     }
 }
@@ -70,14 +97,18 @@ impl FromStr for AdminListen {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {why}; fix: {fix}")]
 pub struct ListenError {
-    address: SocketAddr,
+    address: String,
     why: String,
     fix: String,
 }
 
 impl ListenError {
     /// `error` is what the attempt met, and `option` the one that names the address.
-    pub fn new(address: SocketAddr, option: &str, error: &(dyn Error + 'static)) -> ListenError {
+    pub fn new(
+        address: impl fmt::Display,
+        option: &str,
+        error: &(dyn Error + 'static),
+    ) -> ListenError {
         let other = format!("choose another address with {option}");
         let (why, fix) = match system_error(error) {
             Some(error) if error.kind() == ErrorKind::AddrInUse => (
@@ -97,7 +128,7 @@ impl ListenError {
             Some(error) => (error.to_string(), other),
             None => (error.to_string(), other),
         };
-        ListenError { address, why, fix }
+        ListenError { address: address.to_string(), why, fix }
     }
 }
 
@@ -113,21 +144,24 @@ mod tests {
 
     #[test]
     fn an_address_is_numbers_a_name_or_a_port_alone() {
+        let parse = |text: &str| text.parse::<ListenAddress>();
         for (text, address) in [
             ("127.0.0.1:80", "127.0.0.1:80"),
             ("[::1]:0", "[::1]:0"),
             (":8080", "0.0.0.0:8080"),
             ("localhost:8080", "127.0.0.1:8080"),
         ] {
-            assert_eq!(listen_address(text), Ok(address.parse().unwrap()), "{text}");
+            let resolved = parse(text).unwrap().resolve("--listen");
+            assert_eq!(resolved.unwrap(), address.parse().unwrap(), "{text}");
         }
+        assert_eq!(parse("orders.example:80").unwrap().to_string(), "orders.example:80");
         for text in ["here", "8080", "::1:8080", "localhost", "a:b:1", ":", ":70000", ":+80", "/:1"]
         {
-            let error = listen_address(text).unwrap_err();
+            let error = parse(text).unwrap_err();
             assert!(error.contains("write HOST:PORT"), "{text}: {error}");
         }
         assert_eq!("off".parse(), Ok(AdminListen::Off));
-        assert_eq!(":9".parse(), Ok(AdminListen::At("0.0.0.0:9".parse().unwrap())));
+        assert_eq!(":9".parse(), parse("0.0.0.0:9").map(AdminListen::At));
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub use tls::{PostgresTls, TlsMode};
 
 use super::url_parts::{decoded, write_user};
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
@@ -15,6 +16,7 @@ use tokio_postgres::config::{Host, SslMode};
 pub struct PostgresUrl {
     config: Config,
     tls: PostgresTls,
+    password_file: Option<PathBuf>,
     limits_database: Option<String>,
 }
 
@@ -64,6 +66,11 @@ impl PostgresUrl {
         session
     }
 
+    /// The file with the password, to be read at each connection: the password may change.
+    pub fn password_file(&self) -> Option<&Path> {
+        self.password_file.as_deref()
+    }
+
     /// How connections use TLS.
     pub fn tls(&self) -> &PostgresTls {
         &self.tls
@@ -96,6 +103,15 @@ impl PostgresUrl {
     pub fn or_password(mut self, password: &str) -> PostgresUrl {
         if self.config.get_password().is_none() {
             self.config.password(password);
+        }
+        self
+    }
+
+    /// The same, with the password in this file unless the URL has one.
+    #[must_use]
+    pub fn or_password_file(mut self, file: &Path) -> PostgresUrl {
+        if self.config.get_password().is_none() {
+            self.password_file = Some(file.to_path_buf());
         }
         self
     }
@@ -151,7 +167,7 @@ impl FromStr for PostgresUrl {
         if ![SslMode::Prefer].contains(&config.get_ssl_mode()) {
             return Err(InvalidUrl::Parameter("sslmode is given twice".to_string()));
         }
-        Ok(PostgresUrl { config, tls, limits_database: None })
+        Ok(PostgresUrl { config, tls, password_file: None, limits_database: None })
     }
 }
 
@@ -234,7 +250,7 @@ mod tests {
         assert_eq!(with.to_string(), "postgres://u@a:1,b:5432/d");
         assert!(!format!("{with:?} {:?}", with.session()).contains("secret"));
         assert_eq!(with.session().get_password(), Some(&b"secret"[..]));
-        assert_eq!(with.clone().or_password("other"), with);
+        assert_eq!(with.clone().or_password("other").or_password_file("f".as_ref()), with);
         assert_eq!(
             url("postgres://u@a/d").or_password("other").session().get_password(),
             Some(&b"other"[..])

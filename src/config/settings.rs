@@ -1,19 +1,30 @@
 //! The settings: their names, meanings, defaults and types.
 
 use super::document_settings::DocumentSettings;
-use super::listen::{AdminListen, listen_address};
+use super::listen::{AdminListen, ListenAddress};
 use super::store_settings::StoreSettings;
 use crate::keys::Environment;
 use clap::{Arg, ArgAction, Args, Command, FromArgMatches, ValueEnum};
 use ipnet::IpNet;
 use slog::Level;
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use store_orders_api::limits::KEYLESS_PER_MINUTE;
 
 /// The part of the time to stop that is left for the last counts and log lines.
 const FINAL_FLUSH_RESERVE: Duration = Duration::from_secs(1);
+
+/// The system counts this time in seconds, and 0 means without end.
+const SHORTEST_STALL: Duration = Duration::from_secs(1);
+
+/// The system's keep-alive, at half this time, takes no more than 32,767 s.
+const LONGEST_STALL: Duration = Duration::from_secs(12 * 3_600);
+
+/// The last counts and log lines need a quarter of it.
+const SHORTEST_STOP: Duration = Duration::from_millis(100);
+
+/// A server that takes longer is taken for one that hangs.
+const LONGEST_STOP: Duration = Duration::from_secs(24 * 3_600);
 
 /// The settings of the server.
 #[derive(Args, Clone, Debug)]
@@ -22,11 +33,10 @@ pub struct ServerConfig {
     #[arg(
         long,
         value_name = "HOST:PORT",
-        value_parser = listen_address,
         env = "STORE_ORDERS_LISTEN",
         default_value = "127.0.0.1:8080"
     )]
-    pub listen: SocketAddr,
+    pub listen: ListenAddress,
     /// Which keys to accept: sto_live_ in production, sto_test_ in staging
     #[arg(long, value_enum, env = "STORE_ORDERS_ENVIRONMENT", default_value = "production")]
     pub environment: Environment,
@@ -50,6 +60,7 @@ pub struct ServerConfig {
         long,
         value_name = "N",
         env = "STORE_ORDERS_KEYLESS_PER_MINUTE",
+        value_parser = at_least_one("with 0, a caller with a wrong key is told 429 and never 401"),
         default_value_t = KEYLESS_PER_MINUTE
     )]
     pub keyless_per_minute: u32,
@@ -87,27 +98,35 @@ pub struct ServerConfig {
     #[arg(
         long,
         value_name = "DURATION",
-        value_parser = duration,
+        value_parser = duration_within(SHORTEST_STALL, LONGEST_STALL),
         env = "STORE_ORDERS_STALLED_AFTER",
         default_value = "60s"
     )]
     pub stalled_after: Duration,
-    /// Answer 503 at /readyz when the check after the start finds the store damaged
+    /// Serve a store that was found damaged, in an emergency
+    ///
+    /// Lists may lack orders. Otherwise its requests and /readyz are answered with 503.
     #[arg(
         long,
         value_name = "BOOL",
-        env = "STORE_ORDERS_REFUSE_DAMAGED",
+        env = "STORE_ORDERS_SERVE_DAMAGED",
         action = ArgAction::Set,
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "true",
         default_value = "false"
     )]
-    pub refuse_damaged: bool,
+    pub serve_damaged: bool,
     /// MiB of memory that outdated lists may hold while clients read them slowly
     ///
     /// Beyond it, the oldest list of the account that holds most is cut off.
-    #[arg(long, value_name = "N", env = "STORE_ORDERS_OUTDATED_LISTS_MIB", default_value = "256")]
+    #[arg(
+        long,
+        value_name = "N",
+        env = "STORE_ORDERS_OUTDATED_LISTS_MIB",
+        value_parser = at_least_one("with 0, each cancel would cut off every list in progress"),
+        default_value = "256"
+    )]
     pub outdated_lists_mib: u32,
     /// How long the server may take to stop
     ///
@@ -116,7 +135,7 @@ pub struct ServerConfig {
     #[arg(
         long,
         value_name = "DURATION",
-        value_parser = duration,
+        value_parser = duration_within(SHORTEST_STOP, LONGEST_STOP),
         env = "STORE_ORDERS_STOP_WITHIN",
         default_value = "20s"
     )]
@@ -200,15 +219,57 @@ impl LogLevel {
     }
 }
 
-/// A duration such as `20s` or `1m 30s`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text)
-        .map_err(|error| format!("{error}; write a duration like 500ms, 20s or 2m"))
+/// A duration such as `20s` or `1m 30s`, from `shortest` to `longest`.
+pub fn duration_within(
+    shortest: Duration,
+    longest: Duration,
+) -> impl Fn(&str) -> Result<Duration, String> + Clone {
+    move |text| {
+        let duration = humantime::parse_duration(text)
+            .map_err(|error| format!("{error}; write a duration like 500ms, 20s or 2m"))?;
+        if duration < shortest || duration > longest {
+            let [shortest, longest] = [shortest, longest].map(humantime::format_duration);
+            return Err(format!("must be from {shortest} to {longest}"));
+        }
+        Ok(duration)
+    }
+}
+
+/// A number that is not 0: `why` says what 0 would do.
+fn at_least_one(why: &'static str) -> impl Fn(&str) -> Result<u32, String> + Clone {
+    move |text| match text.parse::<u32>() {
+        Ok(0) => Err(format!("must be at least 1: {why}")),
+        Ok(number) => Ok(number),
+        Err(_) => Err(format!("must be a whole number from 1 to {}", u32::MAX)),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_and_counts_have_bounds_with_reasons() {
+        let refusal = |flag: &str| {
+            let command = all_settings().no_binary_name(true).mut_args(|arg| arg.env(None::<&str>));
+            command.try_get_matches_from([flag]).map(drop).map_err(|error| error.to_string())
+        };
+        for (flag, why) in [
+            ("--stalled-after=0s", "must be from 1s to 12h"),
+            ("--stalled-after=13h", "must be from 1s to 12h"),
+            ("--stop-within=0s", "must be from 100ms to 1day"),
+            ("--stop-within=500000000000y", "must be from 100ms to 1day"),
+            ("--keyless-per-minute=0", "with 0, a caller with a wrong key"),
+            ("--keyless-per-minute=-1", "must be a whole number from 1"),
+            ("--outdated-lists-mib=0", "with 0, each cancel would cut off"),
+        ] {
+            let error = refusal(flag).unwrap_err();
+            assert!(error.contains(why), "{flag}: {error}");
+        }
+        for flag in ["--stalled-after=12h", "--stop-within=100ms", "--outdated-lists-mib=1"] {
+            assert_eq!(refusal(flag), Ok(()));
+        }
+    }
 
     #[test]
     fn every_setting_has_a_flag_a_variable_and_a_meaning() {

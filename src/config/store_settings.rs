@@ -3,6 +3,7 @@
 use super::gone_settings::GoneSettings;
 use super::invalid::InvalidSettings;
 use super::postgres_url::PostgresUrl;
+use super::url_parts::read_password;
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use std::path::{Path, PathBuf};
@@ -65,16 +66,23 @@ impl StoreSettings {
         }
     }
 
-    /// Where the store is. Reads the file with the password, if one is named.
+    /// Where the store is. The file with the password, if one is named, can be read.
     pub fn location(&self) -> Result<StoreLocation, InvalidSettings> {
         let Some(url) = self.store.clone() else {
+            if self.data_dir.exists() && !self.data_dir.is_dir() {
+                return Err(InvalidSettings(vec![format!(
+                    "cannot use the data directory {}: it is a file; choose another --data-dir",
+                    self.data_dir.display()
+                )]));
+            }
             return Ok(StoreLocation::Directory(self.data_dir.clone()));
         };
-        let password =
-            password("store_password_file", self.store_password_file.as_deref(), "PGPASSWORD")?;
-        let url = match password {
-            Some(password) => url.or_password(&password),
-            None => url,
+        let file = self.store_password_file.as_deref();
+        let password = password("store_password_file", file, "PGPASSWORD")?;
+        let url = match (file, password) {
+            (Some(file), _) => url.or_password_file(file),
+            (None, Some(password)) => url.or_password(&password),
+            (None, None) => url,
         };
         let url = url.with_limits_database(self.limits_database.clone());
         Ok(StoreLocation::Postgres(Box::new(url)))
@@ -89,12 +97,12 @@ fn password(
 ) -> Result<Option<String>, InvalidSettings> {
     let password = match file {
         None => std::env::var(variable).ok(),
-        Some(path) => Some(std::fs::read_to_string(path).map_err(|error| {
+        Some(path) => Some(read_password(path).map_err(|error| {
             let place = path.display();
             InvalidSettings(vec![format!("{setting}: {place} cannot be read: {error}")])
         })?),
     };
-    Ok(password.map(|text| text.trim_end_matches(['\r', '\n']).to_string()))
+    Ok(password)
 }
 
 /// Parses the path of a file or directory that SQLite opens. One that begins with `file:`

@@ -1,7 +1,7 @@
-//! How the parts of the URL of a store are read and shown.
+//! How the parts and the passwords of a store's URL are read and shown.
 
 use std::fmt::{self, Display};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A part with its percent-encoding undone.
 pub fn decoded(text: &str) -> String {
@@ -37,4 +37,10 @@ pub fn write_parameters<T: Display>(
 /// A file as a parameter's value.
 pub fn file_text(file: Option<&PathBuf>) -> Option<String> {
     file.map(|file| file.display().to_string())
+}
+
+/// The password in a file, which may end with a line break. Blocks.
+pub fn read_password(file: &Path) -> std::io::Result<String> {
+    let text = std::fs::read_to_string(file)?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_string())
 }

@@ -2,6 +2,7 @@
 //! passed the middleware.
 
 use super::accept_encoding::accepts_gzip;
+use crate::blocking::run_with;
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
 use crate::orders::{CancelError, ListError};
@@ -68,8 +69,11 @@ impl StoreOrdersApi for Handlers {
     ) -> Result<Answer<Found, GetPetError>, Error> {
         let Ok(path) = path.0 else { return Ok(Answer::Error(GetPetError::InvalidId)) };
         let id = path.pet_id.0;
-        let store = Arc::clone(&context.context().store);
-        match tokio::task::spawn_blocking(move || store.pet(id)).await {
+        let server = context.context();
+        // It waits until the request's deadline at most, and is never closed.
+        let permit = Arc::clone(&server.pet_look_ups).acquire_owned().await;
+        let store = Arc::clone(&server.store);
+        match run_with(permit, move || store.pet(id)).await {
             Ok(Ok(Some(pet))) => Ok(Answer::Success(Found(pet))),
             Ok(Ok(None)) => Ok(Answer::Error(GetPetError::NotFound(id))),
             Ok(Err(error)) => unavailable(&context, &error, GetPetError::Unavailable),

@@ -40,10 +40,10 @@ impl Middleware {
         catch_all(move |context, request| Arc::clone(&middleware).handle(context, request))
     }
 
-    /// One future for all the steps, which takes `context` and `request` from
-    /// dropshot and passes them on to the operation: to move them, or a future that
-    /// holds them, from one step to the next costs more than the steps do. It is
-    /// never an error.
+    /// The steps, and a 500 if one of them panics. One future for all of them, which takes
+    /// `context` and `request` from dropshot and passes them on to the operation: to move them,
+    /// or a future that holds them, from one step to the next costs more than the steps do. It
+    /// is never an error.
     async fn handle(
         self: Arc<Self>,
         context: Context,
@@ -56,29 +56,42 @@ impl Middleware {
             scope.route = RouteId::PUBLIC;
             return Ok(scope.finish_unlimited(page));
         }
-        let route = self.router.route(context.request.method(), context.request.uri().path());
-        scope.note_route(&route);
-        let response = match (admit(&mut scope, context.request.headers()).await, route) {
-            (ControlFlow::Break(refusal), _) => refusal,
-            (ControlFlow::Continue(identity), Route::Found(operation, endpoint)) => {
-                let (id, account) = (identity.key_id, identity.account);
-                let caller = CallerKey { id, account, deadline: scope.deadline() };
-                request.extensions_mut().insert(caller);
-                let handled = operation.call(context, endpoint, request);
-                tokio::select! {
-                    biased;
-                    // A panic in it becomes a 500.
-                    handled = AssertUnwindSafe(handled).catch_unwind() => {
-                        handled.unwrap_or_else(|_| scope.panicked())
-                    }
-                    // The writer keeps to the deadline of a change, past which it is not made.
-                    () = sleep_until(scope.deadline().into()), if scope.is_read() => {
-                        scope.timed_out()
+        let steps = async {
+            let route = self.router.route(context.request.method(), context.request.uri().path());
+            scope.note_route(&route);
+            match (admit(&mut scope, context.request.headers()).await, route) {
+                (ControlFlow::Break(refusal), _) => refusal,
+                (_, Route::Found(..)) if scope.server().store_check.refuses().is_some() => {
+                    scope.refusal = Some("store_damaged");
+                    error_response(&errors::service_unavailable())
+                }
+                (ControlFlow::Continue(identity), Route::Found(operation, endpoint)) => {
+                    let (id, account) = (identity.key_id, identity.account);
+                    let caller = CallerKey { id, account, deadline: scope.deadline() };
+                    request.extensions_mut().insert(caller);
+                    let handled = operation.call(context, endpoint, request);
+                    tokio::select! {
+                        biased;
+                        handled = handled => handled,
+                        // The writer keeps to the deadline of a change, past which it is not made.
+                        () = sleep_until(scope.deadline().into()), if scope.is_read() => {
+                            scope.timed_out()
+                        }
                     }
                 }
+                (_, Route::NotFound) => error_response(&errors::not_found()),
+                (_, Route::OtherMethod { allow, .. }) => method_not_allowed(&allow),
             }
-            (_, Route::NotFound) => error_response(&errors::not_found()),
-            (_, Route::OtherMethod { allow, .. }) => method_not_allowed(&allow),
+        };
+        let response = match AssertUnwindSafe(steps).catch_unwind().await {
+            Ok(response) => response,
+            Err(_) => {
+                if scope.limit_status.is_none() {
+                    // Every response has these headers.
+                    rate_limit::status_by_address(&mut scope).await;
+                }
+                scope.panicked()
+            }
         };
         Ok(scope.finish(response))
     }

@@ -110,9 +110,9 @@ impl RequestScope {
         error_response(&errors::service_unavailable())
     }
 
-    /// The response to a request whose handler panicked.
+    /// The response to a request whose handling panicked.
     pub fn panicked(&self) -> Response<Body> {
-        error!(self.server.log, "an operation panicked"; "req_id" => &self.request_id);
+        error!(self.server.log, "a request panicked"; "req_id" => &self.request_id);
         error_response(&errors::internal_error())
     }
 
@@ -176,13 +176,17 @@ impl RequestScope {
     }
 }
 
-/// A request whose client went away before its response is recorded too: what it asked
-/// for may have been done.
+/// A request without a response is recorded too: its client went away, and what it asked for
+/// may have been done; or it panicked where no response could be made any more.
 impl Drop for RequestScope {
     fn drop(&mut self) {
-        if !self.is_finished
-            && let Ok(status) = StatusCode::from_u16(CLIENT_CLOSED_REQUEST)
-        {
+        if self.is_finished {
+            return;
+        }
+        if std::thread::panicking() {
+            let response = self.panicked();
+            self.record(response.status(), None);
+        } else if let Ok(status) = StatusCode::from_u16(CLIENT_CLOSED_REQUEST) {
             self.record(status, None);
         }
     }

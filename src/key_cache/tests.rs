@@ -1,7 +1,7 @@
 //! A cache on a store that counts, fails and waits as a test says.
 
 use super::*;
-use crate::clock::{Clock, ManualClock, SystemClock};
+use crate::clock::{ManualClock, SystemClock};
 use crate::keys::ApiKey;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{

@@ -2,8 +2,6 @@
 //! the snapshot, never copied unless memory is scarce.
 
 use super::gzip::{self, Checksum};
-use super::memory::ListMemory;
-use super::page::Page;
 use super::readers::{CutOff, Reader};
 use super::snapshot::{Position, Snapshot};
 use async_stream::try_stream;
@@ -63,27 +61,19 @@ fn gzip_pieces(reader: Arc<Reader>) -> impl Stream<Item = Result<Bytes, BodyErro
     try_stream! {
         yield Bytes::from_static(gzip::HEADER);
         let mut checksum = Checksum::default();
-        let (pages, ahead, memory) = reader.snapshot().map(|list| {
-            (list.pages().len(), list.sizes().pages_ahead, list.memory().clone())
-        })?;
+        let (pages, ahead) =
+            reader.snapshot().map(|list| (list.pages().len(), list.sizes().pages_ahead))?;
         for number in 0..pages + ahead {
-            if number < pages {
-                compress(&reader.page(number)?, &memory);
+            if number < pages && reader.page(number)?.deflated().is_none() {
+                // That goes on if this response is dropped: others may wait for the page.
+                tokio::spawn(reader.deflate(number)?);
             }
             let Some(number) = number.checked_sub(ahead) else { continue };
-            let deflated = reader.page(number)?.deflate(memory.clone()).await?;
+            let deflated = reader.deflate(number)?.await?;
             checksum.add(&deflated);
-            yield deflated.blocks;
+            yield deflated.blocks.into_bytes();
         }
         yield checksum.end();
-    }
-}
-
-/// Starts to compress a page. That goes on if this response is dropped, because
-/// others may wait for the same page.
-fn compress(page: &Arc<Page>, memory: &ListMemory) {
-    if page.deflated().is_none() {
-        tokio::spawn(Arc::clone(page).deflate(memory.clone()));
     }
 }
 

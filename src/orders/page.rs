@@ -1,16 +1,17 @@
 //! A page: a run of encoded orders as they are sent.
 
 use super::gzip::Deflated;
-use super::memory::ListMemory;
+use super::memory::{Buffer, ListMemory};
+use crate::blocking::run_with;
 use bytes::Bytes;
 use std::sync::Arc;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinError;
 
 /// A run of encoded orders. Besides the bytes it costs 12 bytes an order.
 #[derive(Debug)]
 pub struct Page {
-    bytes: Bytes,
+    bytes: Buffer,
     ids: Arc<[i64]>,
     /// Where each order ends in `bytes`. Each is preceded by `[` or `,`.
     ends: Arc<[u32]>,
@@ -20,12 +21,17 @@ pub struct Page {
 
 impl Page {
     /// Orders of these ids, encoded in these bytes, where each ends here.
-    pub fn new(bytes: Bytes, ids: &[i64], ends: &[u32]) -> Page {
+    pub fn new(bytes: Buffer, ids: &[i64], ends: &[u32]) -> Page {
         Page { bytes, ids: ids.into(), ends: ends.into(), deflated: Arc::default() }
     }
 
     /// The bytes as they are sent.
     pub fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// The bytes with their count.
+    pub fn buffer(&self) -> &Buffer {
         &self.bytes
     }
 
@@ -50,14 +56,14 @@ impl Page {
     }
 
     /// The same orders with other bytes around them.
-    pub fn with_bytes(&self, bytes: Bytes) -> Arc<Page> {
+    pub fn with_bytes(&self, bytes: Buffer) -> Arc<Page> {
         let (ids, ends) = (Arc::clone(&self.ids), Arc::clone(&self.ends));
         Arc::new(Page { bytes, ids, ends, deflated: Arc::default() })
     }
 
     /// The same page with its bytes elsewhere in memory.
-    pub fn moved_to(&self, bytes: Bytes) -> Arc<Page> {
-        debug_assert_eq!(self.bytes, bytes);
+    pub fn moved_to(&self, bytes: Buffer) -> Arc<Page> {
+        debug_assert_eq!(*self.bytes, *bytes);
         let (ids, ends) = (Arc::clone(&self.ids), Arc::clone(&self.ends));
         Arc::new(Page { bytes, ids, ends, deflated: Arc::clone(&self.deflated) })
     }
@@ -68,11 +74,18 @@ impl Page {
     }
 
     /// The bytes as a gzip list sends them. The first call compresses them, which
-    /// takes milliseconds, on a blocking thread; calls meanwhile wait for it.
-    pub async fn deflate(self: Arc<Page>, memory: ListMemory) -> Result<Deflated, JoinError> {
-        let compress = || {
-            let bytes = self.bytes.clone();
-            tokio::task::spawn_blocking(move || Deflated::of(&bytes, &memory))
+    /// takes milliseconds, on a blocking thread with one of these permits; calls meanwhile
+    /// wait for it.
+    pub async fn deflate(
+        self: Arc<Page>,
+        memory: ListMemory,
+        permits: Arc<Semaphore>,
+    ) -> Result<Deflated, JoinError> {
+        let bytes = self.bytes.clone();
+        let compress = || async move {
+            // Never closed.
+            let permit = permits.acquire_owned().await;
+            run_with(permit, move || Deflated::of(&bytes, &memory)).await
         };
         self.deflated.get_or_try_init(compress).await.cloned()
     }
@@ -83,16 +96,32 @@ mod tests {
     use super::*;
     use futures::FutureExt;
     use futures::future::join_all;
+    use std::time::Duration;
+
+    fn page() -> Arc<Page> {
+        let bytes = ListMemory::default().hold(b"{},".repeat(100_000));
+        Arc::new(Page::new(bytes, &[], &[]))
+    }
+
+    #[tokio::test]
+    async fn a_page_is_compressed_once_there_is_a_permit() {
+        let (page, permits) = (page(), Arc::new(Semaphore::new(1)));
+        let taken = permits.clone().try_acquire_owned().unwrap();
+        let deflate = Arc::clone(&page).deflate(ListMemory::default(), Arc::clone(&permits));
+        let mut waiting = Box::pin(deflate);
+        tokio::time::timeout(Duration::from_millis(100), &mut waiting).await.unwrap_err();
+        drop(taken);
+        waiting.await.unwrap();
+        assert!(page.deflated().is_some());
+    }
 
     #[tokio::test]
     async fn all_who_wait_share_one_compression() {
-        let bytes = Bytes::from(b"{},".repeat(100_000));
-        let page = Arc::new(Page::new(bytes, &[], &[]));
-        let mut first = Box::pin(Arc::clone(&page).deflate(ListMemory::default()));
+        let (page, permits) = (page(), Arc::new(Semaphore::new(8)));
+        let deflate = || Arc::clone(&page).deflate(ListMemory::default(), Arc::clone(&permits));
+        let mut first = Box::pin(deflate());
         assert!(first.as_mut().now_or_never().is_none());
-        let others = tokio::spawn(join_all(
-            (0..8).map(|_| Arc::clone(&page).deflate(ListMemory::default())),
-        ));
+        let others = tokio::spawn(join_all((0..8).map(|_| deflate())));
         tokio::task::yield_now().await;
         // Whoever began it goes away.
         drop(first);

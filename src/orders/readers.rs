@@ -1,6 +1,7 @@
 //! The lists that are being sent, and what outdated ones may hold in memory. Whoever
 //! reads slowly holds a whole snapshot; after each change of the list that is one more.
 
+use super::gzip::Deflated;
 use super::memory::ListMemory;
 use super::page::Page;
 use super::snapshot::{Position, Snapshot};
@@ -11,6 +12,8 @@ use slog::{Logger, warn};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
+use tokio::sync::Semaphore;
+use tokio::task::JoinError;
 
 /// The list was cut off, because outdated lists held too much memory.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
@@ -21,10 +24,12 @@ pub struct CutOff;
 #[derive(Debug)]
 pub struct Readers {
     memory: ListMemory,
-    /// How many bytes outdated snapshots may hold.
+    /// How many bytes outdated snapshots and connections may hold.
     bound: usize,
-    /// Outdated snapshots hold half of that or more.
+    /// Outdated snapshots and connections hold half of that or more.
     is_scarce: AtomicBool,
+    /// Bounds the threads that compress pages.
+    compressions: Arc<Semaphore>,
     cut_off: Counter,
     log: Logger,
     /// By their age.
@@ -51,7 +56,10 @@ impl Readers {
     /// No list yet. Outdated snapshots may hold this many bytes.
     pub fn new(memory: ListMemory, bound: usize, log: &Logger) -> Readers {
         let (is_scarce, cut_off, under_way) = Default::default();
-        Readers { memory, bound, is_scarce, cut_off, log: log.clone(), under_way }
+        // More would only take the processors from each other.
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let compressions = Arc::new(Semaphore::new(threads));
+        Readers { memory, bound, is_scarce, compressions, cut_off, log: log.clone(), under_way }
     }
 
     /// A list that begins to be sent.
@@ -65,9 +73,14 @@ impl Readers {
         reader
     }
 
-    /// How many bytes everything but this snapshot, the current one, holds.
+    /// How many bytes all snapshots but this one, the current one, hold.
     pub fn outdated_bytes(&self, current: &Snapshot) -> usize {
-        self.memory.held().saturating_sub(current.held())
+        self.memory.held_by_snapshots().saturating_sub(current.held())
+    }
+
+    /// How many bytes only connections hold: cutting lists off does not free them.
+    pub fn bytes_in_connections(&self) -> usize {
+        self.memory.held().saturating_sub(self.memory.held_by_snapshots())
     }
 
     /// Whether memory is scarce: lists then leave in small copies.
@@ -80,22 +93,34 @@ impl Readers {
         &self.cut_off
     }
 
+    /// Whether outdated snapshots and connections hold more than they may. What connections hold
+    /// counts up to half of the bound: cutting lists off does not free it, and would only cut
+    /// all of them.
+    fn is_exceeded(&self, current: &Snapshot) -> bool {
+        let in_connections = self.bytes_in_connections().min(self.bound / 2);
+        self.outdated_bytes(current) + in_connections > self.bound
+    }
+
     /// Cuts lists off until outdated snapshots hold no more than they may: first the
     /// oldest list of the account whose outdated lists are the longest.
     pub fn enforce(&self, current: &Arc<Snapshot>) {
-        let outdated = self.outdated_bytes(current);
-        self.is_scarce.store(outdated >= self.bound / 2, Ordering::Relaxed);
-        if outdated <= self.bound {
+        let held = self.outdated_bytes(current) + self.bytes_in_connections();
+        let is_scarce = held >= self.bound / 2;
+        self.is_scarce.store(is_scarce, Ordering::Relaxed);
+        if !self.is_exceeded(current) {
             return;
         }
         let mut readers = self.outdated_readers(current);
         let mut cut = 0;
-        while self.outdated_bytes(current) > self.bound
+        while self.is_exceeded(current)
             && let Some(account) = account_that_holds_most(&readers)
             && let Some(oldest) = readers.iter().position(|(reader, _)| reader.account == account)
         {
             readers.remove(oldest).0.cut_off();
             cut += 1;
+        }
+        if cut == 0 {
+            return;
         }
         self.cut_off.inc_by(cut);
         warn!(self.log, "lists cut off: clients read them too slowly"; "lists" => cut,
@@ -140,12 +165,22 @@ impl Reader {
         if !self.all.is_scarce() {
             return Ok(turn);
         }
-        Ok(turn.map(|turn| self.all.memory.hold(turn.to_vec())))
+        Ok(turn.map(|turn| self.all.memory.hold(turn.to_vec()).into_bytes()))
     }
 
     /// A page of the list, which the caller knows to exist.
     pub fn page(&self, number: usize) -> Result<Arc<Page>, CutOff> {
         self.snapshot()?.pages().get(number).map(Arc::clone).ok_or(CutOff)
+    }
+
+    /// A page of the list, compressed as soon as a thread may.
+    pub fn deflate(
+        &self,
+        number: usize,
+    ) -> Result<impl Future<Output = Result<Deflated, JoinError>> + Send + Sync + use<>, CutOff>
+    {
+        let (memory, permits) = (self.all.memory.clone(), Arc::clone(&self.all.compressions));
+        Ok(self.page(number)?.deflate(memory, permits))
     }
 
     fn cut_off(&self) {
@@ -163,8 +198,41 @@ impl Drop for Reader {
 
 #[cfg(test)]
 mod tests {
-    use super::super::edit::tests::snapshot;
+    use super::super::edit::tests::{edited, snapshot};
     use super::*;
+    use crate::store::OrderChange;
+    use slog::Drain;
+    use std::sync::atomic::AtomicUsize;
+
+    #[test]
+    fn what_only_connections_hold_cuts_no_list_off_and_warns_of_nothing() {
+        let outdated = Arc::new(snapshot(200));
+        let (memory, bound) = (outdated.memory().clone(), 2 * outdated.length());
+        let lines = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&lines);
+        let counting = move |_: &slog::Record<'_>| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            true
+        };
+        let log = Logger::root(slog::Discard.filter(counting).fuse(), slog::o!());
+        let readers = Arc::new(Readers::new(memory.clone(), bound, &log));
+        let slow = readers.begin(Arc::clone(&outdated), 1);
+        let current = Arc::new(edited(&outdated, (0..200).step_by(2).map(OrderChange::Removed)));
+        drop(outdated);
+        readers.enforce(&current);
+        assert!(readers.is_scarce());
+        let first_turn = |_| {
+            let reader = readers.begin(Arc::clone(&current), 2);
+            reader.next_turn(&mut Position::default()).unwrap().unwrap()
+        };
+        let in_connections: Vec<Bytes> = (0..100).map(first_turn).collect();
+        assert!(memory.held() - current.held() > bound);
+        readers.enforce(&current);
+        assert!(slow.snapshot().is_ok());
+        assert_eq!((readers.cut_off().get(), lines.load(Ordering::Relaxed)), (0, 0));
+        drop((in_connections, slow));
+        assert_eq!(memory.held(), current.held());
+    }
 
     #[test]
     fn turns_are_copies_once_half_of_the_bound_is_held() {

@@ -129,10 +129,14 @@ impl Snapshot {
         let mut buffer = Vec::with_capacity(self.length);
         self.pages.iter().for_each(|page| buffer.extend_from_slice(page.bytes()));
         let joined = self.memory.hold(buffer);
-        let mut rest = joined.clone();
-        let pages = self.pages.iter();
-        let pages = pages.map(|page| page.moved_to(rest.split_to(page.bytes().len()))).collect();
-        let (joined, memory) = (Some(joined), self.memory.clone());
+        let mut end = 0;
+        let pages = self.pages.iter().map(|page| {
+            let start = end;
+            end += page.bytes().len();
+            page.moved_to(joined.part(start..end))
+        });
+        let pages = pages.collect();
+        let (joined, memory) = (Some(joined.into_bytes()), self.memory.clone());
         Some(Snapshot { pages, joined, memory, ..*self })
     }
 
@@ -162,7 +166,9 @@ mod tests {
     async fn a_joined_list_holds_its_bytes_once() {
         let list = snapshot(200);
         assert!(list.parts().count() > 1);
-        let deflated = Arc::clone(&list.pages()[0]).deflate(ListMemory::default()).await.unwrap();
+        let permits = Arc::new(tokio::sync::Semaphore::new(1));
+        let deflated =
+            Arc::clone(&list.pages()[0]).deflate(ListMemory::default(), permits).await.unwrap();
         let joined = list.joined().unwrap();
         assert_eq!(joined.parts().count(), 1);
         assert_eq!(text(&joined), text(&list));

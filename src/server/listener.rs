@@ -131,7 +131,7 @@ impl ListeningSocket {
 #[cfg(target_os = "linux")]
 mod linux {
     use filedescriptor::FileDescriptor;
-    use rustix::net::{getsockname, sockopt};
+    use rustix::net::{getpeername, getsockname, sockopt};
     use std::io;
     use std::net::SocketAddr;
     use std::os::fd::RawFd;
@@ -141,9 +141,10 @@ mod linux {
     pub fn count_open(address: SocketAddr) -> io::Result<usize> {
         let mut open = 0;
         each_socket(|socket| {
-            let is_listening = sockopt::socket_acceptconn(&socket).unwrap_or(true);
+            // A listener has no peer, whether it listens or was closed to stop.
+            let has_peer = getpeername(&socket).is_ok();
             // A listener at all addresses accepts at each of them.
-            let local = local_address(&socket).filter(|_| !is_listening);
+            let local = local_address(&socket).filter(|_| has_peer);
             open += usize::from(local.is_some_and(|local| {
                 let is_there = address.ip().is_unspecified() || local.ip() == address.ip();
                 is_there && local.port() == address.port()

@@ -3,6 +3,7 @@
 //! One TLS configuration lasts as long as the server. It resolves the certificate at
 //! each handshake, so a reload affects neither the listener nor open connections.
 
+use crate::blocking::run_with;
 use crate::config::ServerConfig;
 use crate::log::ErrorChain;
 use arc_swap::ArcSwap;
@@ -167,7 +168,7 @@ impl ReloadableCertificate {
         loop {
             tick.tick().await;
             let (certificate, log) = (Arc::clone(&self), log.clone());
-            let check = tokio::task::spawn_blocking(move || {
+            let check = run_with((), move || {
                 if certificate.has_changed() {
                     certificate.try_reload(&log);
                 }

@@ -1,18 +1,19 @@
 //! Why a store did not do what it was asked, on every engine.
 
 use std::error::Error;
+use std::io;
 use std::path::PathBuf;
 
 /// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// The data directory cannot be used.
-    #[error("cannot use the data directory {}", path.display())]
+    #[error("cannot use the data directory {}{}", path.display(), advice(source))]
     Directory {
         /// The directory.
         path: PathBuf,
         /// The system's error.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// The file is not a store of ours.
     #[error("{} is not a store of Store Orders; choose another --data-dir", path.display())]
@@ -46,4 +47,12 @@ pub enum StoreError {
         /// The engine's error.
         source: Box<dyn Error + Send + Sync>,
     },
+}
+
+/// What to do about a file that the system refuses, in brackets.
+pub fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => " (fix: run the command as the owner of its files)",
+        _ => "",
+    }
 }

@@ -68,3 +68,4 @@ pub use replicas::ReplicaRow;
 pub use restore::restore;
 pub use serving::PostgresStore;
 pub use settings::COMMAND;
+pub use tls::check_tls;

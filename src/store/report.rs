@@ -20,23 +20,23 @@ pub enum Structure {
     CheckedByEngine,
 }
 
-/// What a store holds, and what is wrong with it.
+/// What a store holds, and what is wrong with it. What could not be read is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CheckReport {
     /// By status.
-    pub orders: OrderCounts,
+    pub orders: Option<OrderCounts>,
     /// How often orders have changed.
-    pub orders_version: i64,
+    pub orders_version: Option<i64>,
     /// How often accounts and keys have changed.
-    pub keys_version: i64,
+    pub keys_version: Option<i64>,
     /// Pets.
-    pub pets: i64,
+    pub pets: Option<i64>,
     /// Accounts.
-    pub accounts: i64,
+    pub accounts: Option<i64>,
     /// Keys that were ever issued.
-    pub keys: i64,
-    /// Empty if the store is sound. What could not be counted because of them is 0.
+    pub keys: Option<i64>,
+    /// Empty if the store is sound.
     pub problems: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ impl CheckReport {
             self.problems.push(format!("versions: {} rows instead of one", rows.len()));
             return;
         };
-        (self.orders_version, self.keys_version) = (orders, keys);
+        (self.orders_version, self.keys_version) = (Some(orders), Some(keys));
         if keys < 0 {
             self.problems.push(format!("versions: keys is at {keys}, below 0"));
         }

@@ -50,6 +50,11 @@ pub trait Store: Send + Sync {
     /// other call.
     fn count_orders(&self) -> Result<OrderCounts, StoreError>;
 
+    /// The damage that reading the orders has found, if any.
+    fn damage(&self) -> Option<&str> {
+        None
+    }
+
     /// Checks the structure of the store, where that is ours to do. It reads all of it,
     /// blocks no other call, and ends with an error once `gives_up` returns true.
     fn quick_check(&self, gives_up: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError>;

@@ -51,6 +51,7 @@ use parking_lot::Mutex;
 use rusqlite::Connection;
 use server_lock::NoServer;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use versions::VersionChecker;
 use write_access::WriteAccess;
@@ -77,6 +78,8 @@ pub struct SqliteStore {
     reader: Mutex<Connection>,
     /// Reads the versions and nothing else, so that no call holds it for long.
     versions: Mutex<VersionChecker>,
+    /// What reading the orders has found.
+    damage: OnceLock<String>,
 }
 
 impl SqliteStore {
@@ -138,6 +141,7 @@ impl SqliteStore {
             keys: Mutex::new(connect(&path)?),
             reader: Mutex::new(connect(&path)?),
             versions: Mutex::new(VersionChecker::open(&path)?),
+            damage: OnceLock::new(),
             path,
         })
     }

@@ -1,7 +1,7 @@
 //! `accounts`.
 
 use super::keys::issued;
-use serde_json::json;
+use serde_json::{Value, json};
 use testbed::CliSandbox;
 
 #[test]
@@ -12,8 +12,10 @@ fn accounts_have_plans() {
         "created account \"acme\": pro, 300 requests a minute, 10000 a day\n"
     );
     let agreed = ["--plan", "enterprise", "--per-minute", "5000", "--per-day", "0", "--json"];
-    let mut created =
-        sandbox.run(&[&["accounts", "create", "globex"], &agreed[..]].concat()).json();
+    let created = sandbox.run(&[&["accounts", "create", "globex"], &agreed[..]].concat());
+    let warning = "warning: with a limit of 0, every request of \"globex\" is answered with 429";
+    assert!(created.stderr.starts_with(warning), "{}", created.stderr);
+    let mut created: Value = serde_json::from_str(&created.stdout).unwrap();
     let at = created.as_object_mut().unwrap().remove("createdAt").unwrap();
     assert!(at.as_str().unwrap().ends_with('Z') && at.as_str().unwrap().len() == 20, "{at}");
     assert_eq!(

@@ -8,7 +8,6 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
-use store_orders::store::Store;
 use store_orders::store::sqlite::{BackupError, SqliteStore, back_up, check, restore};
 use testbed::in_process::TestSetup;
 use testbed::{ChildProcess, CliSandbox, Signal, WAIT_TIMEOUT};
@@ -149,9 +148,9 @@ fn a_restored_store_has_its_own_id_and_uses_no_id_of_the_old_one() {
         sandbox.run(&[&arguments[..], &["--data-dir", directory]].concat()).done();
         let arguments = ["keys", "issue", "--account", "globex", "--data-dir", directory];
         sandbox.run(&arguments).done();
-        let row = store.keys().unwrap().iter().map(|(_, key)| key.row).max().unwrap();
+        let row = store.key_records().unwrap().iter().map(|key| key.row).max().unwrap();
         assert!(row > highest + 1_000_000, "{row}");
-        let account = store.keys().unwrap().iter().map(|(_, key)| key.account).max().unwrap();
+        let account = store.account("globex", 0).unwrap().id;
         assert!(account > 1_000_000, "{account}");
     }
 }

@@ -80,6 +80,25 @@ fn a_damaged_page_is_found() {
 }
 
 #[test]
+fn what_cannot_be_read_is_not_counted_as_none() {
+    let sandbox = stocked();
+    let file = sandbox.path("store-orders-data/store.sqlite");
+    let root: usize = {
+        let connection = rusqlite::Connection::open(&file).unwrap();
+        let query = "SELECT rootpage FROM sqlite_schema WHERE name = 'orders'";
+        connection.query_row(query, [], |row| row.get::<_, i64>(0)).unwrap() as usize
+    };
+    damage(&file, root - 1);
+    let output = sandbox.run(&["check"]);
+    assert_eq!(output.status, 1);
+    let counts =
+        "\norders    unreadable; version 1\npets      0\naccounts  1\nkeys      1; version 2\n";
+    assert!(output.stdout.ends_with(counts), "{}", output.stdout);
+    let found: Value = serde_json::from_str(&sandbox.run(&["check", "--json"]).stdout).unwrap();
+    assert_eq!((&found["orders"], &found["keys"]), (&Value::Null, &json!(1)));
+}
+
+#[test]
 fn a_version_behind_its_orders_is_found() {
     let sandbox = stocked();
     spoil(&sandbox, "UPDATE versions SET orders = 0");

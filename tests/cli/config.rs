@@ -1,7 +1,8 @@
 //! Settings: which layer overrides which, and the errors of invalid ones.
 
 use serde_json::{Value, json};
-use testbed::CliSandbox;
+use testbed::in_process::TestCertificate;
+use testbed::{CliSandbox, ServerProcess, Signal};
 
 /// What is in force for a key, and where it came from.
 fn in_force(shown: &Value, key: &str) -> (Value, String) {
@@ -118,6 +119,82 @@ fn outside_a_file_the_flag_or_the_variable_is_named() {
     // What a command does not take does not stop it.
     let create = ["accounts", "create", "acme", "--plan", "pro"];
     sandbox.run_with(&create, &senseless).done();
+}
+
+#[test]
+fn config_check_refuses_what_serve_refuses() {
+    let sandbox = CliSandbox::new();
+    for name in ["cert.pem", "key.pem"] {
+        sandbox.write(name, TestCertificate::new().pem);
+    }
+    sandbox.write("other.pem", TestCertificate::new().key);
+    let url = "postgres://u@127.0.0.1:1/d";
+    let with_root = format!("{url}?sslmode=verify-full&sslrootcert=none.pem");
+    let cases: [(&[&str], &str); 10] = [
+        (&["--tls-cert", "none.pem", "--tls-key", "key.pem"], "--tls-cert: cannot read none.pem: "),
+        (&["--tls-cert", "cert.pem", "--tls-key", "key.pem"], "--tls-cert: key.pem holds no "),
+        (
+            &["--tls-cert", "cert.pem", "--tls-key", "other.pem"],
+            "--tls-cert: cert.pem and other.pem cannot be used together: ",
+        ),
+        (&["--tls-cert", "cert.pem"], "--tls-cert: a certificate needs its tls_key"),
+        (&["--store", &with_root], "--store: none.pem: "),
+        (
+            &["--store", url, "--store-password-file", "none"],
+            "store_password_file: none cannot be read: ",
+        ),
+        (&["--data-dir", "cert.pem"], "cannot use the data directory cert.pem: it is a file"),
+        (&["--listen", "no-such-host.invalid:1"], "cannot listen on no-such-host.invalid:1: "),
+        (
+            &["--listen", "localhost:9000", "--admin-listen", "127.0.0.1:9000"],
+            "--admin-listen: the same address as listen",
+        ),
+        (&["--listen", "127.0.0.1:8081"], "admin_listen: the same address as listen"),
+    ];
+    for (flags, begin) in cases {
+        let checked = sandbox.run(&[&["config", "check"], flags].concat()).error();
+        let served = sandbox.run(&[&["serve"], flags].concat()).failed_server();
+        assert!(checked.starts_with(begin), "{checked}");
+        assert_eq!(served, checked);
+    }
+    // All at once, and nothing was started.
+    let several = ["--tls-cert", "none.pem", "--tls-key", "none.pem", "--data-dir", "cert.pem"];
+    let errors = sandbox.run(&[&["config", "check"], &several[..]].concat()).errors();
+    assert_eq!((errors.len(), errors[0].as_str()), (3, "2 invalid settings:"), "{errors:?}");
+    assert!(!sandbox.path("store-orders-data").exists());
+}
+
+#[test]
+fn a_name_to_listen_at_is_looked_up_by_servers_alone() {
+    let sandbox = CliSandbox::new();
+    let names = "listen = \"no-such-host.invalid:1\"\nadmin_listen = \"no-such-host.invalid:2\"\n";
+    sandbox.write("a.toml", names);
+    sandbox.import_pending([1]);
+    sandbox.run(&["backup", "b.sqlite", "--config", "a.toml"]).done();
+    sandbox.run(&["config", "show", "--config", "a.toml"]).done();
+    let errors = sandbox.run(&["config", "check", "a.toml"]).errors();
+    assert!(errors[1].contains("with --listen") && errors[2].contains("with --admin-listen"));
+}
+
+#[test]
+fn a_variable_that_is_no_setting_is_named() {
+    let sandbox = CliSandbox::new();
+    let environment = [
+        ("STORE_ORDERS_LISTN", "secret"),
+        ("STORE_ORDERS_COLOUR", "secret"),
+        ("STORE_ORDERS_LOG_LEVEL", "warning"),
+        ("STORE_ORDERS_CONFIG", "a.toml"),
+    ];
+    sandbox.write("a.toml", "");
+    let named = "STORE_ORDERS_COLOUR, STORE_ORDERS_LISTN (did you mean STORE_ORDERS_LISTEN?)";
+    let checked = sandbox.run_with(&["config", "check"], &environment);
+    let warning = format!("warning: unknown settings in the environment ignored: {named}\n");
+    assert_eq!((checked.status, checked.stderr), (0, warning));
+    let mut serve = sandbox.command(&["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"]);
+    let server = ServerProcess::start(serve.envs(environment), &sandbox.path("log")).unwrap();
+    server.signal(Signal::TERM).unwrap();
+    let log = server.wait().unwrap().1;
+    assert!(log.contains(named) && log.contains("\"WARN\"") && !log.contains("secret"), "{log}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The data directory: what is created in it, with which mode, and what it may be.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use testbed::CliSandbox;
 
 #[test]
@@ -24,6 +25,52 @@ fn a_command_that_needs_a_store_creates_none() {
         );
         assert!(sandbox.names("").is_empty(), "{command:?}: {:?}", sandbox.names(""));
     }
+}
+
+/// As root, commands run as another user; the owner has no right either.
+#[test]
+fn a_directory_that_this_user_may_not_use_is_not_an_empty_one() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending(1..=3);
+    sandbox.run(&["backup", "b.sqlite"]).done();
+    sandbox.write("pets.csv", "id,name\n1,Rex\n");
+    let mode = |name: &str, mode| {
+        std::fs::set_permissions(sandbox.path(name), PermissionsExt::from_mode(mode)).unwrap();
+    };
+    mode("", 0o777);
+    mode("b.sqlite", 0o644);
+    mode("store-orders-data", 0o000);
+    let refused = |arguments: &[&str]| {
+        let mut command = sandbox.command(arguments);
+        if rustix::process::geteuid().is_root() {
+            command.uid(65_534).gid(65_534);
+        }
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let fix = "(fix: run the command as the owner of its files): Permission denied (os error 13)";
+    for arguments in [
+        &["orders", "list"][..],
+        &["accounts", "create", "acme", "--plan", "pro"],
+        &["pets", "import", "pets.csv", "--dry-run"],
+        &["check"],
+        &["status"],
+        &["backup", "c.sqlite"],
+    ] {
+        let error = refused(arguments);
+        let expected = format!("error: cannot use the data directory ./store-orders-data {fix}\n");
+        assert_eq!(error, expected, "{arguments:?}");
+    }
+    for arguments in [&["restore", "b.sqlite"][..], &["serve", "--admin-listen", "off"]] {
+        let error = refused(arguments);
+        let expected = format!("cannot lock ./store-orders-data/server.lock {fix}");
+        assert!(error.contains(&expected), "{arguments:?}: {error}");
+    }
+    mode("store-orders-data", 0o700);
+    mode("b.sqlite", 0o000);
+    let error = refused(&["restore", "b.sqlite", "--data-dir", "new"]);
+    assert!(error.contains("b.sqlite") && error.contains("Permission denied"), "{error}");
 }
 
 #[test]

@@ -2,11 +2,12 @@
 
 use super::{MANY_ORDERS, data_with, rest_of_list, slow_reader};
 use crate::limits::unavailable::Unreachable;
+use futures::future::join_all;
 use std::net::TcpListener;
 use std::time::Duration;
 use store_orders::config::AdminListen;
 use store_orders_api::plans::Plan;
-use testbed::in_process::{CapturedLog, Fault, TestServer, TestSetup};
+use testbed::in_process::{Fault, TestServer, TestSetup};
 use testbed::{CliSandbox, ServerProcess, wait_until};
 
 /// The status and the body of what the admin listener answers.
@@ -111,35 +112,24 @@ fn a_chosen_port_that_is_taken_is_an_error() {
     assert!(error.ends_with("--admin-listen"), "{error}");
 }
 
-/// The address, if it becomes free within some time.
-async fn bound_by_us(address: &str) -> Option<TcpListener> {
-    for _ in 0..300 {
-        match TcpListener::bind(address) {
-            Ok(taken) => return Some(taken),
-            Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
-        }
-    }
-    None
+/// `health` would ask the program that has it.
+#[test]
+fn the_default_port_that_is_taken_is_an_error_too() {
+    // Where this fails, another program has the port.
+    let _taken = TcpListener::bind("127.0.0.1:8081");
+    let error = CliSandbox::new().run(&["serve", "--listen", "127.0.0.1:0"]).failed_server();
+    assert!(error.starts_with("cannot listen on 127.0.0.1:8081: another program"), "{error}");
+    assert!(error.ends_with("--admin-listen"), "{error}");
 }
 
-#[tokio::test]
-async fn the_default_port_may_be_taken() {
-    // By this test; or by a server of another test, which is waited for; or by a
-    // program that has nothing to do with us and stays.
-    let _taken = bound_by_us("127.0.0.1:8081").await;
+#[test]
+fn a_demo_takes_a_free_port_unless_one_is_chosen() {
+    // As above.
+    let _taken = TcpListener::bind("127.0.0.1:8080");
     let sandbox = CliSandbox::new();
-    let mut serve = sandbox.command(&["serve", "--listen", "127.0.0.1:0"]);
-    let server = ServerProcess::start(&mut serve, &sandbox.path("log")).unwrap();
-    assert_eq!(server.printed().len(), 1, "{:?}", server.printed());
-    wait_until("a warning", || async {
-        let log = server.log();
-        log.lines().any(|line| line.contains("\"WARN\"") && line.contains("127.0.0.1:8081"))
-    })
-    .await;
-
-    // But chosen, the same port is like any other.
-    let chosen = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:8081"];
-    assert_eq!(CliSandbox::new().run(&chosen).status, 1);
+    let demo = ServerProcess::start(&mut sandbox.command(&["demo"]), &sandbox.path("log")).unwrap();
+    let address = demo.address().unwrap();
+    assert!(address.ip().is_loopback() && address.port() != 8080, "{address}");
 }
 
 #[tokio::test]
@@ -154,35 +144,20 @@ async fn its_requests_are_not_counted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_damaged_store_is_named_and_refused_if_the_operator_chose_so() {
-    for (damages, refuses, status) in [(false, true, 200), (true, false, 200), (true, true, 503)] {
-        let log = CapturedLog::new();
-        let mut setup = setup().with_log(&log);
-        setup.config.refuse_damaged = refuses;
-        setup.pending(1..=3);
-        if damages {
-            let spoil = "PRAGMA ignore_check_constraints = ON; UPDATE orders SET quantity = 0";
-            let store = rusqlite::Connection::open(setup.store.path()).unwrap();
-            store.execute_batch(spoil).unwrap();
-        }
-        let server = setup.serve().await;
-        let origin = admin_origin(&server);
-        let (level, event) =
-            if damages { ("ERROR", "is damaged") } else { ("INFO", "no damage found") };
-        let logged = || async {
-            let lines = log.lines(level);
-            lines.iter().any(|line| line["msg"].as_str().unwrap().contains(event))
-        };
-        wait_until("the check ends", logged).await;
-        let gauge = format!("store_orders_store_damaged {}\n", i32::from(damages));
-        let shown = || async { ask(&origin, "/metrics").await.1.contains(&gauge) };
-        wait_until("the metrics have it", shown).await;
-        let answered = || async {
-            let (found, body) = ask(&origin, "/readyz").await;
-            found == status && body.contains("CHECK constraint failed in orders") == damages
-        };
-        wait_until("it is ready or not", answered).await;
+async fn a_store_that_hangs_is_asked_once_however_often_readiness_is() {
+    let mut setup = setup();
+    let faulty = setup.add_faulty_store();
+    let server = setup.serve().await;
+    let origin = admin_origin(&server);
+    faulty.set(Fault::Silent);
+    let probes = join_all((0..5).map(|_| ask(&origin, "/readyz"))).await;
+    let checks = faulty.readiness_checks();
+    faulty.set(Fault::None);
+    for (status, body) in probes {
+        assert!(status == 503 && body.contains("the store does not answer"), "{body}");
     }
+    assert_eq!(checks, 1);
+    wait_until("it is ready again", || async { ask(&origin, "/readyz").await.0 == 200 }).await;
 }
 
 #[tokio::test]

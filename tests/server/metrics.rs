@@ -185,7 +185,8 @@ async fn requests_are_counted_by_route_method_and_status() {
         assert_eq!(found[&format!("request_latency_seconds_bucket{{le=\"+Inf\",{route}}}")], count);
     }
     assert_eq!(counted(&found, "limited_requests_total"), []);
-    let build = format!(r#"build_info{{version="1.0.0",api_version="{API_VERSION}"}}"#);
+    let version = env!("CARGO_PKG_VERSION");
+    let build = format!(r#"build_info{{version="{version}",api_version="{API_VERSION}"}}"#);
     assert_eq!(found[&build], 1.0);
     assert_eq!(found["log_lines_dropped_total"], 0.0);
 }

@@ -48,7 +48,7 @@ async fn a_cancellation_whose_key_was_waited_for_is_answered_five_seconds_after_
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
     store.set(Fault::Silent);
-    let bearer = format!("Bearer {}", setup.key(Plan::Pro).text);
+    let bearer = format!("Bearer {}", server.setup.key(Plan::Pro).text);
     let sent = Instant::now();
     let headers = [("authorization", bearer.as_str())];
     let asked = server.send("DELETE", "/v1/store/orders/1", &headers);

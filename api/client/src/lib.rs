@@ -37,7 +37,7 @@
 //!
 //! A request that is answered with 429, 502, 503 or 504 is sent again after the time
 //! in `Retry-After`, or with increasing delays if there is none, and so is one whose
-//! connection is lost. Attempts and time are bounded: see [`RetryPolicy`].
+//! connection is lost or silent for too long. Attempts and time are bounded: see [`RetryPolicy`].
 //!
 //! ```
 //! # use store_orders_client::{Client, ConnectError};
@@ -67,8 +67,8 @@
 //! server may be silent. There is none on the whole call, because a list of many
 //! orders takes time: use `tokio::time::timeout` for that.
 //!
-//! A request that times out is not sent again, because the server is slow already.
-//! A cancellation may have been carried out nevertheless.
+//! The service answers within 5 seconds, so a request without a response for 10 is
+//! taken for lost and sent again. A cancellation may have been carried out nevertheless.
 //!
 //! # The key
 //!

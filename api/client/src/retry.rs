@@ -7,7 +7,7 @@ use std::time::Duration;
 ///
 /// A request is sent again if it is answered with 429, 502, 503 or 504: after
 /// the time in `Retry-After`, or after a time that doubles, with jitter, where
-/// there is none; and if the connection is lost. All requests of this API are
+/// there is none; and if the connection is lost, or silent for too long. All requests of this API are
 /// `GET` and `DELETE` requests, whose repetition does no harm.
 ///
 /// The last response is returned at once, as an error, if there are no attempts

@@ -92,10 +92,9 @@ fn is_idempotent(method: &Method) -> bool {
     matches!(*method, Method::GET | Method::HEAD | Method::DELETE)
 }
 
-/// No connection, or one that broke before the response. A time-out is not
-/// one: the server is slow, and a second request would not help it.
+/// No connection, or one that broke or timed out before the response.
 fn is_lost_connection(error: &reqwest::Error) -> bool {
-    error.is_connect() || (error.is_request() && !error.is_timeout())
+    error.is_connect() || error.is_request()
 }
 
 #[cfg(test)]

@@ -27,16 +27,29 @@ pub enum ServeError {
         source: std::io::Error,
     },
     /// A second signal came while the server was stopping.
-    #[error("a second signal stopped the server with requests in progress")]
-    StoppedAtOnce(StopSignal),
+    #[error("a second signal stopped the server{}", cut_off(*.connections))]
+    StoppedAtOnce {
+        /// The second signal.
+        signal: StopSignal,
+        /// How many connections still had a request in progress.
+        connections: usize,
+    },
 }
 
 impl ServeError {
     /// The status to exit with.
     pub fn exit_code(&self) -> ExitCode {
         match self {
-            ServeError::StoppedAtOnce(signal) => ExitCode::from(signal.exit_status()),
+            ServeError::StoppedAtOnce { signal, .. } => ExitCode::from(signal.exit_status()),
             _ => ExitCode::FAILURE,
         }
+    }
+}
+
+fn cut_off(connections: usize) -> String {
+    match connections {
+        0 => String::new(),
+        1 => " with requests in progress on 1 connection".to_string(),
+        several => format!(" with requests in progress on {several} connections"),
     }
 }

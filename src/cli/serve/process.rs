@@ -6,10 +6,11 @@ use super::served_limits::ServedLimits;
 use super::served_store::ServedStore;
 use super::signals::{HangUp, Signals};
 use super::systemd;
+use crate::blocking::run_with;
 use crate::clock::SystemClock;
 use crate::config::ServerConfig;
 use crate::log::{ErrorChain, LogBuffer};
-use crate::server::{Dependencies, Server};
+use crate::server::{Dependencies, Server, open_connections};
 use crate::store::StoreError;
 use crate::store::sqlite::SqliteStore;
 use sd_notify::NotifyState;
@@ -87,7 +88,10 @@ impl Process {
             let (server, mut signals) = match self.start(dependencies, announce) {
                 Ok(started) => started,
                 Err(error) => {
-                    self.finish(Instant::now() + LOG_FLUSH_TIMEOUT);
+                    let (deadline, buffer) =
+                        (Instant::now() + LOG_FLUSH_TIMEOUT, Arc::clone(&self.buffer));
+                    self.finish(deadline);
+                    buffer.flush(left(deadline));
                     return Err(error);
                 }
             };
@@ -99,19 +103,29 @@ impl Process {
             systemd::notify(&self.log, NotifyState::Stopping);
             let deadline = Instant::now() + self.config.stop_within;
             let (log, buffer) = (self.log.clone(), Arc::clone(&self.buffer));
+            let address = server.address();
             let stopping = async {
                 server.stop().await;
                 // A panic in it was logged by the hook.
-                let _ = tokio::task::spawn_blocking(move || self.finish(deadline)).await;
+                let _ = run_with((), move || self.finish(deadline)).await;
             };
-            tokio::select! {
-                () = stopping => Ok(()),
-                signal = signals.stop(HangUp::Reloads, || ()) => {
-                    warn!(log, "second stop signal: requests in progress are cut off");
-                    buffer.flush(LOG_FLUSH_TIMEOUT);
-                    Err(ServeError::StoppedAtOnce(signal))
-                }
+            let second = tokio::select! {
+                () = stopping => None,
+                signal = signals.stop_again(HangUp::Reloads) => Some(signal),
+            };
+            if let Some(signal) = second {
+                buffer.flush(LOG_FLUSH_TIMEOUT);
+                let connections = open_connections(address).unwrap_or(0);
+                return Err(ServeError::StoppedAtOnce { signal, connections });
             }
+            info!(log, "stopped");
+            let flushing = tokio::task::spawn_blocking(move || buffer.flush(left(deadline)));
+            // A signal ends the wait for a log that nothing reads.
+            tokio::select! {
+                _ = flushing => {}
+                _ = signals.stop_again(HangUp::Reloads) => {}
+            }
+            Ok(())
         })
     }
 
@@ -130,14 +144,14 @@ impl Process {
         Ok((server, signals))
     }
 
-    /// Writes the last counts, the store's write-ahead log and log lines, until the
-    /// deadline at most. Blocks.
+    /// Writes the last counts and the store's write-ahead log, and leaves time for the log
+    /// before the deadline. Blocks.
     fn finish(self, deadline: Instant) {
-        let left = || deadline.saturating_duration_since(Instant::now());
-        if !self.limits.finish(left().saturating_sub(LOG_FLUSH_RESERVE)) {
+        let left = || left(deadline).saturating_sub(LOG_FLUSH_RESERVE);
+        if !self.limits.finish(left()) {
             error!(self.log, "last request counts not saved in time");
         }
-        let timeout = left().saturating_sub(LOG_FLUSH_RESERVE).min(CHECKPOINT_TIMEOUT);
+        let timeout = left().min(CHECKPOINT_TIMEOUT);
         if let ServedStore::Postgres(store) = &self.store
             && let Err(error) = store.leave(timeout)
         {
@@ -149,8 +163,11 @@ impl Process {
             warn!(self.log, "write-ahead log not emptied"; "error" => error,
                 "effect" => "store.sqlite is whole only together with store.sqlite-wal");
         }
-        self.buffer.flush(left());
     }
+}
+
+fn left(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
 }
 
 /// Empties the store's write-ahead log, so that `store.sqlite` alone has everything. The
@@ -180,7 +197,7 @@ fn reload(server: &Server, log: &Logger) {
         return;
     };
     let (certificate, log) = (Arc::clone(certificate), log.clone());
-    tokio::task::spawn_blocking(move || certificate.reload(&log));
+    run_with((), move || certificate.reload(&log));
 }
 
 /// From now on every file of this process is created for its owner alone.

@@ -1,6 +1,11 @@
 //! Signals: SIGTERM and Ctrl-C stop a server, SIGHUP reloads its certificate.
 
+use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// A stop signal that follows the first within this time is part of it: `timeout`, shells and
+/// supervisors signal a process, and then its group.
+const REPEATED_WITHIN: Duration = Duration::from_millis(500);
 
 /// The signals that a server handles.
 pub struct Signals {
@@ -61,6 +66,17 @@ impl Signals {
                     HangUp::Reloads => reload(),
                     HangUp::Stops => return StopSignal::HangUp,
                 },
+            }
+        }
+    }
+
+    /// Waits for another signal to stop, after the first one.
+    pub async fn stop_again(&mut self, hang_up: HangUp) -> StopSignal {
+        let first = Instant::now();
+        loop {
+            let signal = self.stop(hang_up, || ()).await;
+            if first.elapsed() > REPEATED_WITHIN {
+                return signal;
             }
         }
     }

@@ -8,10 +8,10 @@ use super::error::PostgresError;
 use super::link::{Link, drive};
 use super::settings::Role;
 use super::tls::{connector, ssl_mode};
-use crate::config::{PostgresUrl, TlsMode};
+use crate::config::{PostgresUrl, TlsMode, read_password};
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -262,10 +262,23 @@ pub async fn connect_to(
             return Err(refused(format!("{name} has no address")));
         }
     };
-    match timeout(limit, begin(config, target.tls.clone(), address)).await {
+    let connecting = async {
+        if let Some(file) = url.password_file() {
+            config.password(password_in(file).await?);
+        }
+        begin(config, target.tls.clone(), address).await
+    };
+    match timeout(limit, connecting).await {
         Ok(begun) => begun.map_err(|refusal| refused(refusal.0)),
         Err(_) => Err(refused(format!("no answer within {} ms", limit.as_millis()))),
     }
+}
+
+async fn password_in(file: &Path) -> Result<String, Refusal> {
+    let path = file.to_path_buf();
+    let read = tokio::task::spawn_blocking(move || read_password(&path)).await;
+    read.unwrap_or_else(|panicked| Err(panicked.into()))
+        .map_err(|error| Refusal(format!("{} cannot be read: {error}", file.display())))
 }
 
 async fn begin(
@@ -305,3 +318,6 @@ fn first_row<const N: usize>(messages: Vec<SimpleQueryMessage>) -> Result<[Strin
     }
     Ok(columns)
 }
+
+#[cfg(test)]
+mod tests;

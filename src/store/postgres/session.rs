@@ -85,14 +85,14 @@ pub struct Session {
     target: Target,
 }
 
-/// What is opened before it is known which generation it is at.
+/// What is opened, before it has its statements.
 pub struct Opened {
     /// Which server it is.
     pub server: ServerIdentity,
     /// The store's id.
     pub store_id: String,
-    /// Whether its journal has the last change that this server has seen.
-    pub continues: bool,
+    /// The one before, if its journal has the last change that this server has seen.
+    pub generation: u64,
     /// When the first connection was open.
     pub at: Instant,
     connections: [Connection; 5],
@@ -122,7 +122,7 @@ impl Opened {
     pub async fn open(
         url: &PostgresUrl,
         target: &Target,
-        seen: Option<&Change>,
+        replica: &Replica,
     ) -> Result<Opened, OpenError> {
         let writer = connect_to(url, target, &WRITER, CONNECT_LIMIT).await?;
         let at = Instant::now();
@@ -139,16 +139,19 @@ impl Opened {
         };
         within(READ_LIMIT, require_current(&first.client, STORE)).await.map_err(unfit)?;
         within(READ_LIMIT, require_standby(&first.client)).await?;
-        let (store_id, continues): (String, bool) = within(READ_LIMIT, async {
+        let (store_id, generation): (String, u64) = within(READ_LIMIT, async {
             let id = first.client.query_one("SELECT store_id FROM identity", &[]).await;
             let statement = first.client.prepare(SELECT_LAST_AND_KNOWN).await.map_err(read)?;
-            let (_, continues) = last_and_known(&first.client, &statement, seen).await?;
-            Ok((value(&id.map_err(read)?, 0)?, continues))
+            let seen = replica.seen();
+            let (last, is_known) = last_and_known(&first.client, &statement, &seen).await?;
+            let generation = seen.map_or(0, |(before, _)| before + u64::from(!is_known));
+            replica.saw(generation, last.change);
+            Ok((value(&id.map_err(read)?, 0)?, generation))
         })
         .await?;
         within(READ_LIMIT, require_own(&limits.client, url, &store_id)).await.map_err(unfit)?;
         let (url, target) = (url.clone(), target.clone());
-        Ok(Opened { server, store_id, continues, at, connections, url, target })
+        Ok(Opened { server, store_id, generation, at, connections, url, target })
     }
 }
 
@@ -184,14 +187,13 @@ async fn require_own(client: &Client, url: &PostgresUrl, store_id: &str) -> Resu
 }
 
 impl Session {
-    /// The session at this generation; lists that ask for the versions come out of the
+    /// The session; lists that ask for the versions come out of the
     /// receiver, to be answered through the checker.
     pub async fn begin(
         opened: Opened,
-        generation: u64,
         acknowledges_from: Instant,
     ) -> Result<(Arc<Session>, mpsc::UnboundedReceiver<CheckSender>), StoreError> {
-        let Opened { server, store_id, connections, url, target, .. } = opened;
+        let Opened { server, store_id, generation, connections, url, target, .. } = opened;
         let [writer, checker, reader, heartbeat, limits] = connections;
         let admission = Admission::prepare(&limits.client).await.map_err(read)?;
         let batch = BatchStatements::prepare(&writer.client).await.map_err(read)?;
@@ -300,9 +302,8 @@ impl Session {
     /// restored under it end the session, and the next one reads everything again.
     pub async fn versions(&self, replica: &Replica) -> Result<Versions, StoreError> {
         let (client, statement) = (&self.checker.client, &self.select_last_and_known);
-        let seen = replica.seen().map(|(_, change)| change);
-        let (last, is_known) = last_and_known(client, statement, seen.as_ref()).await?;
-        if seen.is_some() && !is_known {
+        let (last, is_known) = last_and_known(client, statement, &replica.seen()).await?;
+        if !is_known {
             let why = "its journal lacks a change that this server has seen";
             self.end(&why);
             return Err(unreachable_because(why));
@@ -371,9 +372,9 @@ fn is_of_connection(error: &StoreError) -> bool {
 async fn last_and_known(
     client: &Client,
     statement: &Statement,
-    seen: Option<&Change>,
+    seen: &Option<(u64, Change)>,
 ) -> Result<(Last, bool), StoreError> {
-    let (version, id) = seen.map(|seen| (seen.version, &*seen.id)).unzip();
+    let (version, id) = seen.as_ref().map(|(_, seen)| (seen.version, &*seen.id)).unzip();
     let rows = client.query(statement, &[&version, &id]).await.map_err(read)?;
     Ok((Last::of(&rows)?, rows.first().map_or(Ok(false), |row| value(row, 4))?))
 }

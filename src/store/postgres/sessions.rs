@@ -52,7 +52,6 @@ pub type Current = Result<Arc<Session>, Arc<str>>;
 struct Last {
     server: ServerIdentity,
     acknowledges_from: Instant,
-    generation: u64,
 }
 
 impl Opener {
@@ -112,18 +111,14 @@ impl Opener {
         target: &Target,
         last: &mut Option<Last>,
     ) -> Result<Arc<Session>, OpenError> {
-        let seen = self.replica.seen().map(|(_, change)| change);
-        let opened = Opened::open(&self.url, target, seen.as_ref()).await?;
-        let begins_generation = seen.is_some() && !opened.continues;
-        let generation =
-            last.as_ref().map_or(0, |last| last.generation) + u64::from(begins_generation);
+        let opened = Opened::open(&self.url, target, &self.replica).await?;
         let acknowledges_from = acknowledges_from(opened.at, &opened.server, last.as_ref());
         let server = opened.server.clone();
         let (session, asked) =
-            within(READ_LIMIT, Session::begin(opened, generation, acknowledges_from)).await?;
+            within(READ_LIMIT, Session::begin(opened, acknowledges_from)).await?;
         within(CONFIRM_LIMIT, register(&session, &self.replica)).await?;
         within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
-        *last = Some(Last { server, acknowledges_from, generation });
+        *last = Some(Last { server, acknowledges_from });
         let replica = Arc::clone(&self.replica);
         let checks =
             answer_checks(Arc::clone(&session), asked, Arc::clone(&replica), self.commits_checks);
@@ -221,7 +216,7 @@ mod tests {
             let [system, started] = ["s", "noon"].map(str::to_string);
             ServerIdentity { address, system, timeline: timeline.to_string(), started }
         };
-        let last = |server, acknowledges_from| Last { server, acknowledges_from, generation: 0 };
+        let last = |server, acknowledges_from| Last { server, acknowledges_from };
         let (old, new) = (server("1", 1), server("2", 2));
         assert_eq!(acknowledges_from(opened, &old, None), later(1_000));
         let before = last(old.clone(), opened);

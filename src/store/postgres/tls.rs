@@ -1,6 +1,6 @@
 //! TLS to PostgreSQL, as libpq's `sslmode` and certificates ask for it.
 
-use crate::config::{PostgresTls, TlsMode};
+use crate::config::{PostgresTls, PostgresUrl, TlsMode};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -41,6 +41,12 @@ pub fn ssl_mode(mode: TlsMode) -> SslMode {
         TlsMode::Prefer => SslMode::Prefer,
         TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => SslMode::Require,
     }
+}
+
+/// Whether TLS can be set up for every host of a store.
+pub fn check_tls(url: &PostgresUrl) -> Result<(), TlsSetupError> {
+    let tls = url.tls();
+    url.hosts().try_for_each(|(host, _)| connector(tls, tls.mode_for(host)).map(drop))
 }
 
 /// How TLS is begun in this mode.

@@ -9,7 +9,7 @@ use super::schema;
 use super::server_lock::{LockError, ServerLock};
 use crate::store::{CheckReport, StoreError};
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -36,8 +36,12 @@ pub enum BackupError {
         /// The file in the way.
         path: PathBuf,
     },
-    /// The source is damaged.
-    #[error("{} is not sound: {problem}", path.display())]
+    /// The source is damaged, or cut short.
+    #[error(
+        "{} is not sound: {problem}; fix: copy the file again if it is itself a copy, or restore \
+         an earlier backup",
+        path.display()
+    )]
     Unsound {
         /// The file that was to be copied.
         path: PathBuf,
@@ -56,7 +60,17 @@ pub enum BackupError {
     /// A server is using the store.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// The store or the copy cannot be read or written.
+    /// The source cannot be read, or its copy not written.
+    #[error("cannot copy {} to {}", source_path.display(), target.display())]
+    Copy {
+        /// The file that was to be copied.
+        source_path: PathBuf,
+        /// Where to.
+        target: PathBuf,
+        /// What the engine says.
+        source: StoreError,
+    },
+    /// The store refuses.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The system refused a file.
@@ -69,6 +83,28 @@ pub enum BackupError {
     },
 }
 
+impl BackupError {
+    /// Why this file was not copied.
+    fn of_copying(file: &Path, target: &Path, error: StoreError) -> BackupError {
+        let StoreError::Engine { source, .. } = &error else {
+            return match error {
+                StoreError::NotAStore { path } => BackupError::NotABackup { path },
+                error => BackupError::Store(error),
+            };
+        };
+        let code = source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
+        let path = file.to_path_buf();
+        match code {
+            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+                BackupError::Unsound { path, problem: source.to_string() }
+            }
+            _ => {
+                BackupError::Copy { source_path: path, target: target.to_path_buf(), source: error }
+            }
+        }
+    }
+}
+
 /// Copies the store of this directory as of one moment, while servers and commands go on,
 /// to a file that only its owner can read. Returns its length in bytes. Once `interrupted`
 /// is set, what was copied is removed.
@@ -79,14 +115,15 @@ pub fn back_up(
     interrupted: &AtomicBool,
 ) -> Result<u64, BackupError> {
     let path = existing_store(directory)?;
-    let store = open_existing(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let failed = |error| BackupError::of_copying(&path, file, error);
+    let store = open_existing(&path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
     let copy = StagedCopy::create(file, file)?;
     // Looked at where the copy is longest under way.
     let filled = copy.fill_until(&store, progress, interrupted);
     if interrupted.load(Ordering::Acquire) {
         return Err(BackupError::Interrupted);
     }
-    let connection = filled?;
+    let connection = filled.map_err(failed)?;
     if let Some(problem) = quick_check(&connection) {
         return Err(BackupError::Unsound { path, problem });
     }
@@ -104,25 +141,22 @@ pub fn restore(
     directory: &Path,
     progress: CopyProgress<'_>,
 ) -> Result<CheckReport, BackupError> {
-    let backup =
-        open_existing(file, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(|error| match error {
-            StoreError::NotAStore { path } => BackupError::NotABackup { path },
-            error => error.into(),
-        })?;
-    let _lock = ServerLock::take(directory)?;
     let path = directory.join(FILE_NAME);
+    let failed = |error| BackupError::of_copying(file, &path, error);
+    let backup = open_existing(file, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
+    let _lock = ServerLock::take(directory)?;
     // SQLite would apply what an old store left behind to the new one.
     for ending in ["-wal", "-journal"] {
         refuse_existing(&directory.join(format!("{FILE_NAME}{ending}")))?;
     }
     let copy = StagedCopy::create(&path, file)?;
-    let mut connection = copy.fill(&backup, progress)?;
+    let mut connection = copy.fill(&backup, progress).map_err(failed)?;
     let report = examine(&connection);
     if let Some(problem) = report.problems.first() {
         return Err(BackupError::Unsound { path: file.to_path_buf(), problem: problem.clone() });
     }
-    schema::apply_missing(&mut connection)?;
-    begin_new_store(&mut connection)?;
+    schema::apply_missing(&mut connection).map_err(failed)?;
+    begin_new_store(&mut connection).map_err(failed)?;
     copy.publish(connection)?;
     Ok(report)
 }

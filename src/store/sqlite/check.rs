@@ -3,7 +3,7 @@
 
 use super::connection::{connect_with, doing};
 use super::damage::problems_in;
-use super::directory::existing_store;
+use super::directory::{existing_store, is_readable};
 use super::schema;
 use super::serving::count_orders;
 use super::versions::{SELECT_VERSIONS, versions_in};
@@ -29,7 +29,9 @@ pub fn check(directory: &Path) -> Result<CheckReport, StoreError> {
 /// A connection to an existing store. Unlike a server's it neither creates nor migrates
 /// one.
 pub fn open_existing(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
-    if !path.exists() {
+    let is_there = is_readable(path)
+        .map_err(|error| StoreError::Engine { doing: "opened", source: error.into() })?;
+    if !is_there {
         return Err(StoreError::Refused(format!("there is no store at {}", path.display())));
     }
     let open = || {
@@ -59,7 +61,7 @@ pub fn examine(connection: &Connection) -> CheckReport {
     check_versions(&mut report, connection);
     check_identity(&mut report, connection);
     check_dates(&mut report, connection);
-    report.orders = report.read("orders", count_orders(connection)).unwrap_or_default();
+    report.orders = report.read("orders", count_orders(connection));
     report.pets = count(&mut report, connection, "pets");
     report.accounts = count(&mut report, connection, "accounts");
     report.keys = count(&mut report, connection, "keys");
@@ -136,9 +138,9 @@ fn check_dates(report: &mut CheckReport, connection: &Connection) {
     }
 }
 
-fn count(report: &mut CheckReport, connection: &Connection, table: &str) -> i64 {
+fn count(report: &mut CheckReport, connection: &Connection, table: &str) -> Option<i64> {
     let query = format!("SELECT count(*) FROM {table}");
-    report.read(table, connection.query_row(&query, [], |row| row.get(0))).unwrap_or(0)
+    report.read(table, connection.query_row(&query, [], |row| row.get(0)))
 }
 
 fn rows<T>(

@@ -1,6 +1,8 @@
 //! The data directory: the store's file in it, and the mode and owner of what is created.
 
 use crate::store::StoreError;
+use rustix::fs::Access;
+use rustix::io::Errno;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
@@ -14,15 +16,26 @@ pub fn create(directory: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(directory)
 }
 
-/// Whether there is a store in this directory.
-pub fn exists(directory: &Path) -> bool {
-    directory.join(FILE_NAME).exists()
+/// Whether there is a store in this directory; an error if this user may not read it.
+pub fn exists(directory: &Path) -> Result<bool, StoreError> {
+    is_readable(&directory.join(FILE_NAME))
+        .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })
+}
+
+/// Whether there is a file; an error if this user may not read it. It is not opened: to close
+/// it would release the locks that SQLite has on it (fcntl(2), "Advisory record locking").
+pub fn is_readable(file: &Path) -> io::Result<bool> {
+    match rustix::fs::access(file, Access::READ_OK) {
+        Ok(()) => Ok(true),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The store's file in this directory, which must be there.
 pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     let path = directory.join(FILE_NAME);
-    if path.exists() {
+    if exists(directory)? {
         return Ok(path);
     }
     Err(StoreError::Refused(format!(
@@ -44,6 +57,9 @@ pub fn store_file(directory: &Path) -> Result<PathBuf, StoreError> {
     }
     match private_file(&path, directory) {
         Ok(_) => Ok(path),
+        Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
+            Err(StoreError::Directory { path: directory.to_path_buf(), source })
+        }
         Err(error) => Err(StoreError::Engine { doing: "opened", source: error.into() }),
     }
 }

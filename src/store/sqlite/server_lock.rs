@@ -3,6 +3,7 @@
 
 use super::directory::{create, existing_store, private_file};
 use crate::store::StoreError;
+use crate::store::error::advice;
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::net::SocketAddr;
@@ -39,7 +40,7 @@ pub enum LockError {
         holder: String,
     },
     /// The file cannot be created or locked.
-    #[error("cannot lock {}", path.display())]
+    #[error("cannot lock {}{}", path.display(), advice(source))]
     Io {
         /// The file.
         path: PathBuf,

@@ -45,6 +45,11 @@ impl Store for SqliteStore {
         let transaction = connection.transaction()?;
         let reflected = read_versions(&transaction)?.of_orders();
         for_each_row_since(&transaction, version.number, visit)?;
+        if version.number == 0
+            && let Some(damage) = missing_rows(&transaction)?
+        {
+            let _ = self.damage.set(damage);
+        }
         Ok(reflected)
     }
 
@@ -101,6 +106,10 @@ impl Store for SqliteStore {
     fn count_orders(&self) -> Result<OrderCounts, StoreError> {
         // Its own connection: a list must not wait for this.
         Ok(count_orders(&connect(&self.path)?)?)
+    }
+
+    fn damage(&self) -> Option<&str> {
+        self.damage.get().map(String::as_str)
     }
 
     fn quick_check(&self, gives_up: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError> {
@@ -163,6 +172,18 @@ fn for_each_row_since(
         }));
     }
     Ok(())
+}
+
+/// Whether the table of orders has as many rows as its index. A torn page may read as one with
+/// fewer rows, without an error. Both are counted from the headers of their pages: 0.1 s for a
+/// million orders.
+fn missing_rows(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let count = "SELECT (SELECT count(*) FROM orders NOT INDEXED),
+                        (SELECT count(*) FROM orders INDEXED BY orders_by_version)";
+    let (rows, indexed): (i64, i64) =
+        connection.query_row(count, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let differ = || format!("the table of orders has {rows} rows, and its index {indexed}");
+    Ok((rows != indexed).then(differ))
 }
 
 fn cancel_one(

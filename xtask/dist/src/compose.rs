@@ -51,7 +51,12 @@ fn check_service(service: &Service, program: &Program) -> anyhow::Result<()> {
         }
     }
     if service.command == [DEFAULT_COMMAND] {
-        let settings = service.settings.iter().map(|(name, value)| (name, value));
+        // Where the secrets are only in a container.
+        let secret = tempfile::NamedTempFile::new()?;
+        let settings = service.settings.iter().map(|(name, value)| {
+            let is_secret = value.starts_with("/run/secrets/");
+            (name, if is_secret { secret.path().as_os_str() } else { value.as_ref() })
+        });
         output(program.command().args(["config", "check"]).envs(settings))?;
         if service.health != ["CMD", image::PROGRAM, "health"] {
             bail!("the health check is {:?}", service.health);

@@ -204,13 +204,22 @@ async fn the_number_of_attempts_is_bounded() {
     }
 }
 
-#[tokio::test]
-async fn a_request_is_not_sent_again_to_a_silent_server() {
-    let server = ScriptedServer::start(vec![Reply::silence(); 5]).await;
-    let client = builder(&server).read_timeout(Duration::from_millis(100)).build().unwrap();
-    let error = client.list_orders().await.unwrap_err();
+/// Also what a client of hyper may get where a connection is closed as soon as it is open.
+#[tokio::test(start_paused = true)]
+async fn a_request_that_gets_no_response_is_sent_again_after_ten_seconds() {
+    let server = ScriptedServer::start([Reply::silence(), Reply::json(204, "")]).await;
+    let began = tokio::time::Instant::now();
+    assert_eq!(client(&server).cancel_order(1).await.unwrap().attempts(), 2);
+    let seconds = began.elapsed().as_secs_f64();
+    assert!((10.0..11.0).contains(&seconds), "{seconds}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_stays_silent_is_a_time_out() {
+    let server = ScriptedServer::start(vec![Reply::silence(); 20]).await;
+    let error = client(&server).cancel_order(1).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error:?}");
-    assert_eq!(server.requests().len(), 1);
+    assert_eq!((server.requests().len(), error.attempts()), (5, 5));
 }
 
 #[tokio::test]

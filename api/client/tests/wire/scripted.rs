@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -139,6 +138,9 @@ async fn answer(mut socket: TcpStream, reply: &Reply, seen: &Mutex<Vec<String>>)
         End::Close => {}
         // With a linger time of zero, closing a socket resets it.
         End::Reset => socket.set_zero_linger().unwrap(),
-        End::Silence => tokio::time::sleep(Duration::from_secs(3600)).await,
+        End::Silence => drop(tokio::spawn(async move {
+            let _open = socket;
+            std::future::pending::<()>().await;
+        })),
     }
 }

@@ -41,10 +41,10 @@ impl PostgresCommands {
             for (table, column) in DATES {
                 check_dates(&mut report, &snapshot, table, column).await?;
             }
-            report.orders = count_orders(&snapshot).await?;
-            report.pets = count(&snapshot, "pets").await?;
-            report.accounts = count(&snapshot, "accounts").await?;
-            report.keys = count(&snapshot, "keys").await?;
+            report.orders = Some(count_orders(&snapshot).await?);
+            report.pets = Some(count(&snapshot, "pets").await?);
+            report.accounts = Some(count(&snapshot, "accounts").await?);
+            report.keys = Some(count(&snapshot, "keys").await?);
             Ok(report)
         })
     }

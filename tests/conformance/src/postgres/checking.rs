@@ -31,7 +31,7 @@ pub fn check_finds_what_is_wrong(server: &PostgresUnderTest) -> anyhow::Result<(
         ensure!(problems.contains(expected), "{expected} is not in:\n{problems}");
     }
     ensure!(report.problems.len() == 24, "20 of 30 ship dates are shown:\n{problems}");
-    ensure!((report.orders.pending, report.orders.cancelled) == (29, 1));
+    ensure!(report.orders.is_some_and(|orders| (orders.pending, orders.cancelled) == (29, 1)));
     database.execute("UPDATE orders SET changed_in = 999 WHERE id = 1")?;
     let problems = commands.check()?.problems.join("\n");
     ensure!(problems.contains("orders is at 2, behind an order that changed at 999"), "{problems}");

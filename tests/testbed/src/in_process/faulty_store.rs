@@ -2,7 +2,7 @@
 //! does.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 use store_orders::keys::Digest;
 use store_orders::store::sqlite::SqliteStore;
@@ -31,6 +31,7 @@ pub struct FaultyStore {
     store: Arc<SqliteStore>,
     fault: AtomicU8,
     last_used: Mutex<()>,
+    readiness_checks: AtomicUsize,
     /// Requests that are given no answer.
     unanswered: std::sync::Mutex<Vec<Unanswered>>,
 }
@@ -41,8 +42,8 @@ impl FaultyStore {
     /// Begins without a fault.
     pub fn new(store: &Arc<SqliteStore>) -> Arc<FaultyStore> {
         let store = Arc::clone(store);
-        let (fault, last_used, unanswered) = Default::default();
-        Arc::new(FaultyStore { store, fault, last_used, unanswered })
+        let (fault, last_used, readiness_checks, unanswered) = Default::default();
+        Arc::new(FaultyStore { store, fault, last_used, readiness_checks, unanswered })
     }
 
     /// Switches the fault for all calls from now on.
@@ -53,6 +54,11 @@ impl FaultyStore {
     /// Until the guard is dropped, recording when a key was last used blocks.
     pub async fn block_last_used(&self) -> MutexGuard<'_, ()> {
         self.last_used.lock().await
+    }
+
+    /// How often it was asked whether it is ready.
+    pub fn readiness_checks(&self) -> usize {
+        self.readiness_checks.load(Ordering::SeqCst)
     }
 
     /// Answers the requests that wait for the versions.
@@ -130,8 +136,18 @@ impl Store for FaultyStore {
         self.store()?.count_orders()
     }
 
+    fn damage(&self) -> Option<&str> {
+        self.store.damage()
+    }
+
     fn quick_check(&self, gives_up: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError> {
         self.store()?.quick_check(gives_up)
+    }
+
+    fn check_ready(&self) -> Result<(), StoreError> {
+        self.readiness_checks.fetch_add(1, Ordering::SeqCst);
+        self.wait_while_silent();
+        self.store()?.check_ready()
     }
 
     fn try_write(&self) -> Result<(), StoreError> {

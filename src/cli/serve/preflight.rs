@@ -1,0 +1,52 @@
+//! Whether a server can use its settings, the files that they name and the names of its
+//! addresses. `serve` asks this before it opens anything, and `config check` does nothing else.
+
+use crate::config::{
+    EffectiveSettings, InvalidSettings, ServerConfig, StoreLocation, StoreSettings,
+};
+use crate::log::ErrorChain;
+use crate::server::{ReloadableCertificate, TlsFiles};
+use crate::store::postgres;
+use std::net::SocketAddr;
+
+/// All that is wrong with the settings of a server. Blocks while names are looked up.
+pub fn check_settings(
+    effective: &EffectiveSettings,
+    store: &StoreSettings,
+    config: &ServerConfig,
+) -> Result<(), InvalidSettings> {
+    effective.check(config)?;
+    let mut problems = Vec::new();
+    match store.location() {
+        Ok(StoreLocation::Directory(_)) => {}
+        Ok(StoreLocation::Postgres(url)) => {
+            if let Err(error) = postgres::check_tls(&url) {
+                problems.push(effective.problem("store", ErrorChain(&error)));
+            }
+        }
+        Err(InvalidSettings(found)) => problems.extend(found),
+    }
+    if let Some(files) = TlsFiles::of(config)
+        && let Err(error) = ReloadableCertificate::open(files)
+    {
+        problems.push(effective.problem("tls_cert", ErrorChain(&error)));
+    }
+    match (config.listen.resolve("--listen"), config.admin_listen.resolve()) {
+        (Ok(listen), Ok(Some(admin))) if conflict(listen, admin) => {
+            let why = "the same address as listen; choose another port";
+            problems.push(effective.problem("admin_listen", why));
+        }
+        (listen, admin) => {
+            problems.extend(
+                [listen.err(), admin.err()].into_iter().flatten().map(|error| error.to_string()),
+            );
+        }
+    }
+    InvalidSettings::check(problems)
+}
+
+/// Whether two listeners cannot both have these addresses.
+fn conflict(one: SocketAddr, other: SocketAddr) -> bool {
+    let unspecified = one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() != 0 && one.port() == other.port() && (unspecified || one.ip() == other.ip())
+}

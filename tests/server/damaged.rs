@@ -1,0 +1,116 @@
+//! A store that is known to be damaged is not served, unless the operator chose so.
+
+use super::admin::ask;
+use rusqlite::Connection;
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use testbed::{DataDir, Key, ServerProcess, wait_until};
+
+const ORDERS: i64 = 1_000;
+
+/// A store and a key for it.
+fn data() -> (DataDir, Key) {
+    let data = DataDir::temporary().unwrap();
+    data.import_pending(1..=ORDERS).unwrap();
+    let key = data.issue_key("acme", "business").unwrap();
+    (data, key)
+}
+
+/// Of the last page of orders nothing but the first order is found, as after a torn write of
+/// the page's header. SQLite reads the table without an error.
+fn tear_page(data: &DataDir) {
+    let path = data.path().join("store.sqlite");
+    let page_at = |page: u32| u64::from(page - 1) * 4096;
+    let root: u32 = {
+        let query = "SELECT rootpage FROM sqlite_schema WHERE name = 'orders'";
+        Connection::open(&path).unwrap().query_row(query, [], |row| row.get(0)).unwrap()
+    };
+    let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    // https://sqlite.org/fileformat2.html, 1.6: kind, number of cells, rightmost child.
+    let mut header = [0; 12];
+    file.read_exact_at(&mut header, page_at(root)).unwrap();
+    assert_eq!(header[0], 5, "the root is no leaf");
+    let last = u32::from_be_bytes(header[8..].try_into().unwrap());
+    file.write_all_at(&1_u16.to_be_bytes(), page_at(last) + 3).unwrap();
+}
+
+/// Only the check after the start finds this.
+fn break_constraint(data: &DataDir) {
+    let store = Connection::open(data.path().join("store.sqlite")).unwrap();
+    store
+        .execute_batch("PRAGMA ignore_check_constraints = ON; UPDATE orders SET quantity = 0")
+        .unwrap();
+}
+
+fn serve(data: &DataDir, flags: &[&str]) -> ServerProcess {
+    data.serve(&[&["--admin-listen", "127.0.0.1:0"], flags].concat()).unwrap()
+}
+
+/// The status of a request, and its body.
+async fn send(server: &ServerProcess, key: &Key, method: &str, path: &str) -> (u16, String) {
+    let method = method.parse().unwrap();
+    let request = reqwest::Client::new().request(method, format!("{}{path}", server.base_url()));
+    let answer = request.bearer_auth(&key.text).send().await.unwrap();
+    (answer.status().as_u16(), answer.text().await.unwrap())
+}
+
+async fn expect_refused(server: &ServerProcess, key: &Key, damage: &str) {
+    for (method, path) in
+        [("GET", "/store/orders"), ("DELETE", "/store/orders/1"), ("GET", "/pets/1")]
+    {
+        let (status, body) = send(server, key, method, path).await;
+        assert!(status == 503 && body.contains("service_unavailable"), "{method} {path}: {body}");
+    }
+    let admin = server.printed_after("operators on ").unwrap();
+    let (status, body) = ask(admin, "/readyz").await;
+    assert!(status == 503 && body.contains(damage), "{body}");
+    assert!(ask(admin, "/metrics").await.1.contains("store_orders_store_damaged 1\n"));
+    let log = server.log();
+    let error = log.lines().find(|line| line.contains("\"the store is damaged\"")).unwrap();
+    assert!(error.contains(damage) && error.contains("restore a backup"), "{error}");
+}
+
+async fn expect_served(server: &ServerProcess, key: &Key, damage: &str) -> usize {
+    let admin = server.printed_after("operators on ").unwrap();
+    wait_until("the damage is named", || async {
+        let (status, body) = ask(admin, "/readyz").await;
+        assert_eq!(status, 200, "{body}");
+        body.contains(damage)
+    })
+    .await;
+    let (status, body) = send(server, key, "GET", "/store/orders").await;
+    assert_eq!(status, 200, "{body}");
+    serde_json::from_str::<Vec<serde_json::Value>>(&body).unwrap().len()
+}
+
+#[tokio::test]
+async fn a_list_that_lacks_orders_is_never_sent() {
+    let (data, key) = data();
+    tear_page(&data);
+    let damage = "the table of orders has";
+    let server = serve(&data, &[]);
+    // This is the first request: the check after the start may not have ended.
+    let (status, body) = send(&server, &key, "GET", "/store/orders").await;
+    assert_eq!(status, 503, "{} bytes", body.len());
+    expect_refused(&server, &key, damage).await;
+    drop(server);
+    let server = serve(&data, &["--serve-damaged"]);
+    assert!(expect_served(&server, &key, damage).await < ORDERS as usize);
+}
+
+#[tokio::test]
+async fn a_store_is_refused_once_the_check_has_found_it_damaged() {
+    let (data, key) = data();
+    let server = serve(&data, &[]);
+    wait_until("the check ends", || async { server.log().contains("no damage found") }).await;
+    assert_eq!(send(&server, &key, "GET", "/store/orders").await.0, 200);
+    drop(server);
+    break_constraint(&data);
+    let damage = "CHECK constraint failed in orders";
+    let server = serve(&data, &[]);
+    wait_until("the check ends", || async { server.log().contains(damage) }).await;
+    expect_refused(&server, &key, damage).await;
+    drop(server);
+    let server = serve(&data, &["--serve-damaged"]);
+    assert_eq!(expect_served(&server, &key, damage).await, ORDERS as usize);
+}

@@ -1,0 +1,83 @@
+//! Look-ups of pets that hang, far more of them than the server has threads.
+
+use super::admin::ask;
+use futures::future::join_all;
+use reqwest::Client;
+use rusqlite::Connection;
+use std::time::Duration;
+use testbed::{DataDir, Signal, WAIT_TIMEOUT};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+
+const LOOK_UPS: usize = 10_000;
+
+/// How many are sent at once, each on a connection of its own.
+const WAVE: usize = 250;
+
+/// A name that SQLite computes without end: the look-up keeps the connection that reads pets.
+const HANG: &str = "
+    INSERT INTO pets VALUES (7, 'Rex');
+    ALTER TABLE pets RENAME TO named_pets;
+    CREATE VIEW pets AS
+        SELECT id, (WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number)
+                    SELECT max(n) FROM number) AS name
+        FROM named_pets";
+
+/// How many look-ups the server has begun whose client went away.
+async fn abandoned(admin: &str) -> usize {
+    let scraped = tokio::time::timeout(WAIT_TIMEOUT, ask(admin, "/metrics"));
+    let (_, metrics) = scraped.await.unwrap();
+    let name = "store_orders_requests_total{route=\"getPet\",method=\"GET\",status=\"499\"} ";
+    let line = metrics.lines().find_map(|line| line.strip_prefix(name));
+    line.map_or(0, |count| count.parse().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hung_look_ups_harm_nothing_else_and_the_server_stops_in_time() {
+    let data = DataDir::temporary().unwrap();
+    data.import_pending(1..=1_000).unwrap();
+    let key = data.issue_enterprise_key("acme", 1_000_000, 1_000_000).unwrap();
+    let store = Connection::open(data.path().join("store.sqlite")).unwrap();
+    store.execute_batch(HANG).unwrap();
+    drop(store);
+    let flags = ["--admin-listen", "127.0.0.1:0", "--stop-within", "5s"];
+    let server = data.serve(&flags).unwrap();
+    let admin = server.printed_after("operators on ").unwrap().to_string();
+    let address = server.address().unwrap();
+
+    // Each client goes away before the answer, which leaves the look-up to the server; some are
+    // gone before the server has read the request.
+    let bearer = format!("Authorization: Bearer {}", key.text);
+    let request = format!("GET /v1/pets/7 HTTP/1.1\r\nHost: a\r\n{bearer}\r\n\r\n");
+    while abandoned(&admin).await < LOOK_UPS {
+        let clients = (0..WAVE).map(|_| async {
+            let mut client = TcpStream::connect(address).await.unwrap();
+            client.write_all(request.as_bytes()).await.unwrap();
+            client
+        });
+        let clients = join_all(clients).await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        drop(clients);
+    }
+
+    let http = Client::builder().timeout(Duration::from_secs(30)).build().unwrap();
+    let base = server.base_url();
+    let list = async |key: &str| {
+        let list = http.get(format!("{base}/store/orders")).bearer_auth(key);
+        let gzip = list.header("accept-encoding", "gzip").send().await.unwrap();
+        (gzip.status().as_u16(), gzip.bytes().await.unwrap().len() > 1_000)
+    };
+    assert_eq!(list(&key.text).await, (200, true));
+    let cancel = http.delete(format!("{base}/store/orders/1")).bearer_auth(&key.text);
+    assert_eq!(cancel.send().await.unwrap().status(), 204);
+    let fresh = data.issue_another_key("acme").unwrap();
+    assert_eq!(list(&fresh.text).await, (200, true), "with a key that has to be read");
+    assert_eq!(ask(&admin, "/readyz").await.0, 200);
+    let waits = http.get(format!("{base}/pets/7")).bearer_auth(&key.text);
+    assert_eq!(waits.send().await.unwrap().status(), 503);
+
+    server.signal(Signal::TERM).unwrap();
+    let (ended, log) = server.exited().await;
+    assert_eq!(ended.code(), Some(0));
+    assert!(!log.contains("last request counts not saved"), "the counts are written");
+}

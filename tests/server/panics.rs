@@ -1,0 +1,71 @@
+//! Panics outside the handlers.
+
+use super::admin::{admin_origin, ask, setup};
+use async_trait::async_trait;
+use prometheus_client::metrics::counter::Counter;
+use std::net::IpAddr;
+use std::sync::Arc;
+use store_orders::clock::Now;
+use store_orders::keys::{ApiKey, Environment};
+use store_orders::limits::{Decision, KeyedRequest, Limits};
+use testbed::in_process::{CapturedLog, Fault, TestServer};
+use testbed::wait_until;
+
+/// Limits that panic, also when the headers of an error ask for them.
+#[derive(Default)]
+struct Panicking(Counter);
+
+#[async_trait]
+impl Limits for Panicking {
+    async fn admit(&self, _: KeyedRequest, _: Now) -> Decision {
+        panic!("a test lets the limits panic")
+    }
+
+    async fn admit_keyless(&self, _: IpAddr, _: Now) -> Decision {
+        panic!("a test lets the limits panic")
+    }
+
+    fn bans(&self) -> &Counter {
+        &self.0
+    }
+}
+
+async fn expect_recorded(server: &TestServer, log: &CapturedLog) {
+    let origin = admin_origin(server);
+    wait_until("the request is counted", || async {
+        let metrics = ask(&origin, "/metrics").await.1;
+        metrics.contains(r#"{route="listOrders",method="GET",status="500"} 1"#)
+    })
+    .await;
+    let requests: Vec<_> =
+        log.lines("INFO").into_iter().filter(|line| line["status"] == 500).collect();
+    assert_eq!(requests.len(), 1, "{}", log.text());
+    let errors = log.lines("ERROR");
+    assert!(errors.iter().any(|line| line["req_id"] == requests[0]["req_id"]), "{errors:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_while_a_key_is_checked_is_a_500() {
+    let log = CapturedLog::new();
+    let mut setup = setup().with_log(&log);
+    let store = setup.add_faulty_store();
+    let server = setup.serve().await;
+    let unknown = ApiKey::generate(Environment::Production).expose().to_string();
+    store.set(Fault::Panics);
+    let bearer = format!("Bearer {unknown}");
+    let answer =
+        server.send("GET", "/v1/store/orders", &[("authorization", bearer.as_str())]).await;
+    store.set(Fault::None);
+    answer.assert_error(500, "internal_error");
+    expect_recorded(&server, &log).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_panic_that_leaves_no_answer_is_recorded_as_a_500() {
+    let log = CapturedLog::new();
+    let setup = setup().with_log(&log).with_limits(Arc::new(Panicking::default()));
+    let server = setup.serve().await;
+    let url = format!("http://{}/v1/store/orders", server.untapped_address());
+    assert!(reqwest::get(url).await.is_err());
+    expect_recorded(&server, &log).await;
+}
