@@ -1,6 +1,7 @@
 //! What a connection tells the server of its password.
 
 use super::*;
+use crate::store::postgres::settings::COMMAND;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -31,12 +32,12 @@ async fn the_file_with_the_password_is_read_at_each_connection() {
     let url = url.or_password_file(file.path());
     for password in ["first", "second"] {
         std::fs::write(file.path(), format!("{password}\n")).unwrap();
-        let connecting = connect(&url, "test", LIMIT);
+        let connecting = connect(&url, &COMMAND, LIMIT);
         let (refused, found) = tokio::join!(connecting, password_of_next(&listener));
         assert_eq!((refused.is_err(), found.as_str()), (true, password));
     }
     let path = file.path().display().to_string();
     drop(file);
-    let error = connect(&url, "test", LIMIT).await.err().unwrap().to_string();
+    let error = connect(&url, &COMMAND, LIMIT).await.err().unwrap().to_string();
     assert!(error.contains(&format!("{path} cannot be read")), "{error}");
 }
