@@ -6,7 +6,7 @@ use super::connecting::Connection;
 use super::error::{unreachable_because, written};
 use super::journal::remove_old;
 use super::replica::Replica;
-use super::schema::require_current;
+use super::schema::{STORE, require_current};
 use super::session::{READ_LIMIT, Session};
 use super::statements::HeartbeatStatements;
 use crate::clock::BootInstant;
@@ -103,7 +103,8 @@ pub async fn keep_beating(session: Arc<Session>, replica: Arc<Replica>) {
 /// Looks at the schema, and removes old rows of the journal, until the session ends.
 pub async fn tidy(session: Arc<Session>) {
     loop {
-        let looked = session.answer(READ_LIMIT, require_current(&session.checker.client)).await;
+        let looked = require_current(&session.checker.client, STORE);
+        let looked = session.answer(READ_LIMIT, looked).await;
         if session.require_open().is_err() {
             return;
         }

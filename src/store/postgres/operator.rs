@@ -20,7 +20,7 @@ use super::command::CommandConnection;
 use super::connecting::Connection;
 use super::error::{engine, read, require_one_row, waited, written};
 use super::journal::{Half, last, note};
-use super::schema::require_current;
+use super::schema::{STORE, require_current};
 use super::waiting::with_notice;
 use crate::config::PostgresUrl;
 use crate::keys::Digest;
@@ -49,7 +49,7 @@ impl PostgresCommands {
     /// called when a method has long waited to write.
     pub fn connect(url: &PostgresUrl, notice: WaitNotice) -> Result<PostgresCommands, StoreError> {
         let CommandConnection { runtime, connection } = CommandConnection::open(url)?;
-        runtime.block_on(require_current(&connection.client))?;
+        runtime.block_on(require_current(&connection.client, STORE))?;
         Ok(PostgresCommands { runtime, connection: Mutex::new(connection), notice })
     }
 

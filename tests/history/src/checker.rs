@@ -61,6 +61,9 @@ impl Checker {
             }
             What::Fault(fault) => {
                 self.recovery.fault(&fault.name, findings);
+                if fault.may_lose_counts {
+                    self.windows.doubt();
+                }
                 self.faults.begin(at, fault);
             }
             What::Undone => {
@@ -68,13 +71,9 @@ impl Checker {
                 self.recovery.undone(at);
             }
             What::Ready { server } => self.recovery.ready(at, server, findings),
-            What::Compared { digests } => self.recovery.compared(at, &digests, findings),
-            What::CountsLost => {
-                self.windows.forget();
-                if !self.faults.may_lose_counts() {
-                    let text = "no fault was there that can lose them".to_string();
-                    findings.add(Violation::new(Rule::CountsLost, text, &[]));
-                }
+            What::Compared { digests } => {
+                self.windows.trust(at);
+                self.recovery.compared(at, &digests, findings);
             }
             What::Stall { nanos } => findings.stall(at.saturating_sub(nanos), at),
             What::Ends(table) => {

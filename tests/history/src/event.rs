@@ -57,8 +57,6 @@ pub enum What {
         /// The digest of each body, by server.
         digests: BTreeMap<String, String>,
     },
-    /// Servers noticed that request counts were lost.
-    CountsLost,
     /// The machine stood still until now.
     Stall {
         /// For so many nanoseconds.
@@ -169,7 +167,7 @@ pub struct FaultBegun {
     /// Whether they only delay their answers, and lose none.
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// Whether request counts may be lost, if servers notice it.
+    /// Whether the request counts of its last second may be lost, until the lists are compared.
     #[serde(default)]
     pub may_lose_counts: bool,
 }

@@ -35,8 +35,6 @@ pub enum Rule {
     AdmittedTooMany,
     /// No 429 before the limit can have been reached, and no ban before enough of them.
     RefusedTooEarly,
-    /// Request counts are lost only where the engines can lose them.
-    CountsLost,
     /// After a fault every replica is ready again within 5 s.
     NotReady,
     /// A replica that is ready carries out each kind of request within 5 s.
@@ -52,7 +50,7 @@ pub enum Rule {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Rule; 19] = [
+    pub const ALL: [Rule; 18] = [
         Rule::CancelledTwice,
         Rule::CancellationLost,
         Rule::ListedAfter204,
@@ -66,7 +64,6 @@ impl Rule {
         Rule::ValidKeyRefused,
         Rule::AdmittedTooMany,
         Rule::RefusedTooEarly,
-        Rule::CountsLost,
         Rule::NotReady,
         Rule::NotServing,
         Rule::ListsDiffer,
@@ -90,7 +87,6 @@ impl Rule {
             Rule::ValidKeyRefused => "a valid key is refused",
             Rule::AdmittedTooMany => "a window admits more than the limit",
             Rule::RefusedTooEarly => "a window refuses before the limit is reached",
-            Rule::CountsLost => "request counts are lost",
             Rule::NotReady => "a replica is not ready in time after a fault",
             Rule::NotServing => "a replica is ready and does not serve",
             Rule::ListsDiffer => "replicas' lists differ after a fault",

@@ -48,7 +48,7 @@ impl StoreUnderTest {
     /// Starts a replica of this name on the store as it is reached at this URL.
     pub async fn replica(&self, name: &str, url: &str, flags: &[&str]) -> anyhow::Result<Replica> {
         let data = DataDir::beside(&self.program, &self.directory.path().join(name), url);
-        let mut all = vec!["--limits", "local", "--log-level", "warning"];
+        let mut all = vec!["--log-level", "warning"];
         all.extend(["--admin-listen", "127.0.0.1:0"]);
         all.extend(flags);
         let all: Vec<String> = all.into_iter().map(ToString::to_string).collect();
@@ -128,10 +128,10 @@ pub fn url_of(ports: impl AsRef<[u16]>) -> String {
 }
 
 /// What the connections are for that each server has to the primary.
-pub const ROLES: [&str; 4] = ["writer", "checker", "reader", "heartbeat"];
+pub const ROLES: [&str; 5] = ["writer", "checker", "reader", "heartbeat", "limits"];
 
 /// The connections that as many servers have to this primary, by what each is for, if for so
-/// long they are not four each.
+/// long they are not one of each.
 pub async fn wrong_connections(
     primary: &Postgres,
     servers: usize,

@@ -36,11 +36,6 @@ impl Faults {
         }
     }
 
-    /// Whether the last one can lose request counts.
-    pub fn may_lose_counts(&self) -> bool {
-        self.past.last().is_some_and(|(_, fault)| fault.may_lose_counts)
-    }
-
     /// What excuses an answer of this server in the interval: the faults between it and its
     /// clients; `None` if there is none.
     pub fn excuse(&self, server: &String, interval: Interval) -> Option<Excuse> {

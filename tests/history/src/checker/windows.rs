@@ -30,6 +30,8 @@ pub struct Windows {
     accounts: HashMap<String, Account>,
     /// The account of each key.
     keys: HashMap<String, String>,
+    /// Admissions of requests that were sent before then may not be in the counts.
+    trusted_from: u64,
 }
 
 #[derive(Default)]
@@ -67,8 +69,17 @@ impl Windows {
         (account.per_minute, account.per_day) = (per_minute, per_day);
     }
 
-    /// The counts were lost: windows begin again, and bans have ended.
-    pub fn forget(&mut self) {
+    /// From now on counts may be lost. What was refused must have been counted all the same.
+    pub fn doubt(&mut self) {
+        self.trusted_from = u64::MAX;
+    }
+
+    /// From now on no counts are lost: windows begin again, and bans may have ended.
+    pub fn trust(&mut self, at: u64) {
+        if self.trusted_from < u64::MAX {
+            return;
+        }
+        self.trusted_from = at;
         for account in self.accounts.values_mut() {
             account.windows.clear();
             (account.admitted, account.banned) = (0, None);
@@ -95,6 +106,7 @@ impl Windows {
         status: Option<Answered>,
         findings: &mut Findings,
     ) {
+        let is_trusted = operation.begun >= self.trusted_from;
         let Some(account) = self.account_of(operation) else { return };
         let is_admitted = status.is_some_and(|status| !matches!(status.status, 401 | 429 | 503));
         let is_uncounted = status.is_some_and(|status| matches!(status.status, 401 | 429));
@@ -116,10 +128,10 @@ impl Windows {
             let around = |at: u64| i64::try_from(at).unwrap_or(i64::MAX) + left * SECOND;
             (around(operation.begun) - ROUNDING, around(operation.ended()) + ROUNDING)
         });
-        if is_admitted {
+        if is_admitted && is_trusted {
             account.admitted_at_all(operation, findings);
         }
-        if let (true, Some(closes)) = (is_admitted, closes) {
+        if let (true, Some(closes)) = (is_admitted && is_trusted, closes) {
             account.admitted(operation, closes, findings);
         }
         let waits = retry_after.unwrap_or_default();

@@ -7,9 +7,6 @@ pub enum Tampering {
     /// Nothing.
     #[default]
     None,
-    /// Whatever is sent to the server arrives twice: on a second connection too, whose answers
-    /// are dropped.
-    Twice,
     /// Texts that clients send, such as statements to prepare, are replaced by others that are
     /// not longer.
     Rewritten(&'static [(&'static str, &'static str)]),

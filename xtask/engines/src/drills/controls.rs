@@ -6,7 +6,6 @@
 
 use super::faults::FaultKind;
 use super::run::{self, Plan};
-use super::server::Networks;
 use super::site::{Disabled, Installation};
 use clap::ValueEnum;
 use history::Rule;
@@ -29,8 +28,8 @@ pub enum Control {
     AsynchronousStandby,
     /// Lists share a check that was sent before they arrived
     LateSharing,
-    /// A batch of admissions is sent twice: it counts twice
-    SentTwice,
+    /// Admissions that count twice in the minute
+    CountedTwice,
     /// A key cache that does not expire: revoked keys are accepted
     KeyCache,
 }
@@ -49,10 +48,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 impl Control {
     fn disabled(self) -> Disabled {
         let whole = Disabled::default();
-        let rewritten = |texts| {
-            let store = Tampering::Rewritten(texts);
-            Disabled { networks: Networks { store, ..Networks::default() }, ..whole }
-        };
+        let rewritten = |texts| Disabled { tampering: Tampering::Rewritten(texts), ..whole };
         match self {
             Control::Sequence => Disabled {
                 order_of_changes: true,
@@ -79,10 +75,7 @@ impl Control {
             )]),
             Control::AsynchronousStandby => Disabled { synchronous_standby: true, ..whole },
             Control::LateSharing => rewritten(&[(CHECK, LATE_CHECK)]),
-            Control::SentTwice => {
-                let limits = Tampering::Twice;
-                Disabled { networks: Networks { limits, ..Networks::default() }, ..whole }
-            }
+            Control::CountedTwice => rewritten(&[("minute_used + given", "minute_used+given*2")]),
             // In the poll for changes of keys, there is none after the first.
             Control::KeyCache => rewritten(&[("keys,\n           EXISTS", "0*orders+1,EXISTS")]),
         }
@@ -106,7 +99,7 @@ impl Control {
             | Control::AsynchronousStandby
             | Control::LateSharing => Rule::ListedAfter204,
             Control::NoJournal => Rule::ListsDiffer,
-            Control::SentTwice => Rule::RefusedTooEarly,
+            Control::CountedTwice => Rule::RefusedTooEarly,
             Control::KeyCache => Rule::RevokedKeyAccepted,
         }
     }

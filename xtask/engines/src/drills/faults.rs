@@ -50,24 +50,6 @@ pub enum FaultKind {
     CommandsCut,
     /// Connections of the operator's commands end when a COMMIT is answered
     CommandsCutAtCommit,
-    /// kill -9 of Redis, which is started again
-    RedisKill,
-    /// Redis is suspended (SIGSTOP)
-    RedisPause,
-    /// kill -9 of Redis, and its replica is promoted
-    RedisPromote,
-    /// Redis is emptied: servers must notice
-    RedisEmptied,
-    /// The network between Redis and its replica is silent
-    RedisLinkCut,
-    /// The network to Redis is silent
-    RedisCut,
-    /// The network to Redis delivers late
-    RedisDelay,
-    /// Requests arrive at Redis, answers do not
-    RedisHalfOpen,
-    /// Connections to Redis are reset
-    RedisReset,
 }
 
 impl FaultKind {
@@ -76,9 +58,10 @@ impl FaultKind {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
     }
 
-    /// Whether request counts may be lost, which servers must notice.
+    /// Whether the request counts of the last second may be lost.
     pub fn may_lose_counts(self) -> bool {
-        matches!(self, FaultKind::RedisPromote | FaultKind::RedisEmptied)
+        use FaultKind::{PrimaryKill, PromoteCut, PromoteKilled, PromotePaused};
+        matches!(self, PrimaryKill | PromoteKilled | PromotePaused | PromoteCut)
     }
 
     /// How often it is drawn, relative to the others.
@@ -121,7 +104,7 @@ impl FaultKind {
         match self {
             // Until it is started again.
             FaultKind::ServerKill | FaultKind::PrimaryKill | FaultKind::StandbyKill => (0, 1_000),
-            FaultKind::RedisKill | FaultKind::RedisPromote | FaultKind::RollingRestart => (0, 300),
+            FaultKind::RollingRestart => (0, 300),
             // Until the old primary goes on.
             FaultKind::PromotePaused => (0, 700),
             FaultKind::PromoteKilled => (0, 300),

@@ -5,17 +5,11 @@ use super::server::Server;
 use super::site::Site;
 use super::workload::Workload;
 use anyhow::Context;
-use history::Journal;
 use history::event::{FaultBegun, What};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use testbed::Signal;
 use testbed::relay::{self, Relay};
-use tokio::task::block_in_place;
 use tokio::time::sleep;
-
-/// How long an emptied Redis, or a promoted one, may take to be noticed, if counts were lost:
-/// servers send an empty batch every half second.
-const NOTICED_WITHIN: Duration = Duration::from_secs(3);
 
 /// How long servers do not reach the old primary after a promotion.
 const LOST_FOR: Duration = Duration::from_millis(800);
@@ -35,8 +29,6 @@ pub enum Repair {
     None,
     /// The primary of PostgreSQL, which was promoted, is to get a standby of its own.
     Standby,
-    /// A node of Redis is to follow the one that was promoted.
-    Replica,
 }
 
 impl Drawn {
@@ -46,8 +38,7 @@ impl Drawn {
         names.join(" and ")
     }
 
-    /// Whether request counts may be lost, which servers must notice.
-    pub fn may_lose_counts(&self) -> bool {
+    fn may_lose_counts(&self) -> bool {
         self.faults.iter().any(|fault| fault.kind.may_lose_counts())
     }
 
@@ -73,7 +64,6 @@ impl Drawn {
                 FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
                     Repair::Standby
                 }
-                FaultKind::RedisPromote => Repair::Replica,
                 _ => repair,
             };
         }
@@ -116,19 +106,6 @@ impl Fault {
             FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
                 self.promote(site).await?;
             }
-            FaultKind::RedisKill => block_in_place(|| site.counters.restart())?,
-            FaultKind::RedisPause => site.counters.primary()?.signal(Signal::STOP)?,
-            FaultKind::RedisPromote => {
-                let before = lost(site).await?;
-                site.counters.promote().await?;
-                site.lead_to_counters()?;
-                note_loss(site, before, &workload.journal).await?;
-            }
-            FaultKind::RedisEmptied => {
-                let before = lost(site).await?;
-                site.counters.empty().await?;
-                note_loss(site, before, &workload.journal).await?;
-            }
             _ => self.set_networks(site, self.network_fault()),
         }
         Ok(())
@@ -155,11 +132,7 @@ impl Fault {
                     self.cut_off_others(site, site.databases.third_number(), relay::Fault::None);
                 }
             }
-            FaultKind::RedisPause => site.counters.primary()?.signal(Signal::CONT)?,
-            FaultKind::RollingRestart
-            | FaultKind::RedisKill
-            | FaultKind::RedisPromote
-            | FaultKind::RedisEmptied => {}
+            FaultKind::RollingRestart => {}
             _ => self.set_networks(site, relay::Fault::None),
         }
         Ok(())
@@ -232,13 +205,11 @@ impl Fault {
     fn network_fault(&self) -> relay::Fault {
         use relay::Fault::{CutAtCommit, Delay, NoAnswers, Reset, Silent};
         match self.kind {
-            FaultKind::ClientsDelay | FaultKind::RedisDelay => Delay(self.delay),
+            FaultKind::ClientsDelay => Delay(self.delay),
             FaultKind::StoreDelay => Delay(self.delay / 4),
-            FaultKind::ClientsHalfOpen | FaultKind::StoreHalfOpen | FaultKind::RedisHalfOpen => {
-                NoAnswers
-            }
+            FaultKind::ClientsHalfOpen | FaultKind::StoreHalfOpen => NoAnswers,
             FaultKind::StoreCutAtCommit | FaultKind::CommandsCutAtCommit => CutAtCommit,
-            FaultKind::ClientsReset | FaultKind::StoreReset | FaultKind::RedisReset => Reset,
+            FaultKind::ClientsReset | FaultKind::StoreReset => Reset,
             _ => Silent,
         }
     }
@@ -251,14 +222,8 @@ impl Fault {
             FaultKind::CommandsCut | FaultKind::CommandsCutAtCommit => {
                 return site.to_commands.iter().for_each(|relay| relay.set(fault));
             }
-            FaultKind::RedisLinkCut => return site.counters.link.set(fault),
             ClientsReset | ClientsDelay | ClientsHalfOpen => |server| vec![&server.to_clients],
-            FaultKind::StoreCut
-            | FaultKind::StoreDelay
-            | FaultKind::StoreHalfOpen
-            | FaultKind::StoreReset
-            | FaultKind::StoreCutAtCommit => |server| server.to_store.iter().collect(),
-            _ => |server| vec![&server.to_limits],
+            _ => |server| server.to_store.iter().collect(),
         };
         let is_of_clients = matches!(self.kind, ClientsReset | ClientsDelay | ClientsHalfOpen);
         let number = self.number(site);
@@ -269,26 +234,4 @@ impl Fault {
             .filter(|(other, _)| *other == number || (self.strikes_all && !is_of_clients));
         struck.flat_map(|(_, server)| relays(server)).for_each(|relay| relay.set(fault));
     }
-}
-
-/// How often each server noticed lost counts.
-async fn lost(site: &Site) -> anyhow::Result<Vec<u64>> {
-    let mut lost = Vec::new();
-    for server in &site.servers {
-        lost.push(server.counts_lost().await?);
-    }
-    Ok(lost)
-}
-
-/// Waits for as long as servers may take, and notes whether they noticed a loss.
-async fn note_loss(site: &Site, before: Vec<u64>, journal: &Journal) -> anyhow::Result<()> {
-    let began = Instant::now();
-    while began.elapsed() < NOTICED_WITHIN {
-        sleep(Duration::from_millis(100)).await;
-        if lost(site).await? != before {
-            journal.note(What::CountsLost);
-            break;
-        }
-    }
-    Ok(())
 }

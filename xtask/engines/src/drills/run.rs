@@ -162,13 +162,7 @@ async fn fail(site: &mut Site, plan: &Plan, workload: &Workload) -> anyhow::Resu
         }
         workload.pool.set_calm(drawn.is_calm);
         sleep(drawn.after).await;
-        let resting = match drawn.may_lose_counts() {
-            // Nothing is counted while it is not known whether counts were lost.
-            true => Some(workload.pool.rest().await),
-            false => None,
-        };
         let repair = drawn.inject(site, workload).await?;
-        drop(resting);
         let recovered = recover(&site.servers, workload);
         if repair == Repair::Standby {
             // The primary that was replaced may go on meanwhile.
@@ -176,9 +170,6 @@ async fn fail(site: &mut Site, plan: &Plan, workload: &Workload) -> anyhow::Resu
             site.databases.kill_third()?;
         } else {
             recovered.await;
-        }
-        if repair == Repair::Replica {
-            site.counters.follow().await?;
         }
     }
     sleep(WORKS).await;

@@ -1,9 +1,8 @@
-//! All that a drill starts: three nodes of PostgreSQL, two of Redis, three servers, the relays
+//! All that a drill starts: three nodes of PostgreSQL, three servers, the relays
 //! between them, and the operator's commands.
 
-use super::counters::Counters;
 use super::databases::{Databases, Standby};
-use super::server::{Networks, Server};
+use super::server::Server;
 use crate::replicas::url_of;
 use anyhow::Context;
 use std::fs::Permissions;
@@ -13,8 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use testbed::postgres::{DATABASE, Installed, USER};
-use testbed::redis::InstalledRedis;
-use testbed::relay::{self, Relay};
+use testbed::relay::{self, Relay, Tampering};
 use testbed::{DataDir, Preload, Program};
 use tokio::task::block_in_place;
 use tokio_postgres::config::TargetSessionAttrs;
@@ -29,8 +27,6 @@ pub const GIVEN_UP_AFTER: Duration = Duration::from_secs(20);
 pub struct Installation {
     /// PostgreSQL.
     pub postgres: Installed,
-    /// Redis.
-    pub redis: InstalledRedis,
     /// The server.
     pub program: Program,
 }
@@ -39,7 +35,7 @@ pub struct Installation {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disabled {
     /// What relays do to what they carry.
-    pub networks: Networks,
+    pub tampering: Tampering,
     /// No commit waits for the standby.
     pub synchronous_standby: bool,
     /// Changes are numbered by a sequence, and committed in another order.
@@ -52,8 +48,6 @@ pub struct Disabled {
 pub struct Site {
     /// PostgreSQL.
     pub databases: Databases,
-    /// Redis.
-    pub counters: Counters,
     /// The servers.
     pub servers: Vec<Server>,
     /// The operator's commands.
@@ -110,7 +104,6 @@ impl Site {
         if disabled.synchronous_standby {
             databases.link.set(relay::Fault::Delay(STANDBY_LATE));
         }
-        let counters = Counters::start(&installation.redis, root.path()).await?;
         let mut to_commands = Vec::new();
         for port in databases.ports() {
             to_commands.push(Relay::to(port).await?);
@@ -133,12 +126,11 @@ impl Site {
             if disabled.addresses {
                 ports = ports.get(..1).unwrap_or_default();
             }
-            let engines = (ports, counters.primary()?.port());
-            let (program, networks) = (&installation.program, disabled.networks);
-            servers.push(Server::new(name, program, root.path(), engines, networks).await?);
+            let (program, tampering) = (&installation.program, disabled.tampering);
+            servers.push(Server::new(name, program, root.path(), ports, tampering).await?);
             clocks.push(Preload::wall_clock()?);
         }
-        Ok(Site { databases, counters, servers, operator, to_commands, clocks, root })
+        Ok(Site { databases, servers, operator, to_commands, clocks, root })
     }
 
     /// Starts this server, again if it finds no primary in time, as a supervisor does.
@@ -208,13 +200,6 @@ impl Site {
         Ok(())
     }
 
-    /// Leads all servers to the Redis that is the primary.
-    pub fn lead_to_counters(&self) -> anyhow::Result<()> {
-        let port = self.counters.primary()?.port();
-        self.servers.iter().for_each(|server| server.to_limits.retarget(port));
-        Ok(())
-    }
-
     /// Where everything is.
     pub fn root(&self) -> PathBuf {
         self.root.path().to_path_buf()
@@ -223,7 +208,6 @@ impl Site {
     /// Leaves data and logs where they are.
     pub fn keep(&mut self) {
         self.databases.keep();
-        self.counters.keep();
         self.root.disable_cleanup(true);
     }
 }
