@@ -13,8 +13,6 @@ mod orders;
 
 pub(super) use import::refuse_nul;
 
-use import::count;
-
 use super::columns::value;
 use super::command::CommandConnection;
 use super::connecting::Connection;
@@ -127,8 +125,9 @@ pub(super) async fn lock_versions(
     transaction: &Transaction<'_>,
     notice: WaitNotice,
 ) -> Result<i64, StoreError> {
-    let lock = transaction.execute("SELECT FROM versions FOR NO KEY UPDATE", &[]);
-    require_one_row("versions", count(with_notice(lock, notice).await.map_err(waited)?))?;
+    let lock = transaction.query("SELECT FROM versions FOR NO KEY UPDATE", &[]);
+    let locked = with_notice(lock, notice).await.map_err(waited)?;
+    require_one_row("versions", locked.len())?;
     Ok(last(transaction).await?.change.version + 1)
 }
 

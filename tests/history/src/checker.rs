@@ -10,6 +10,7 @@ mod recovery;
 mod table;
 mod windows;
 
+use crate::answer_times::{ANSWER_LIMIT, GIVES_UP_AFTER};
 use crate::event::{Answer, Answered, Asked, Event, Request, What};
 use crate::violation::{Operation, Rule, Violation};
 use faults::Faults;
@@ -21,13 +22,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use windows::Windows;
-
-/// A request is answered within this, whatever fails: the server's own 5 s, and the time to
-/// say so.
-pub const ANSWER_LIMIT: Duration = Duration::from_millis(5_500);
-
-/// After this a client gives up: longer than any answer may take.
-pub const GIVES_UP_AFTER: Duration = Duration::from_secs(6);
 
 /// Holds events against the rules.
 #[derive(Default)]

@@ -5,6 +5,7 @@
 //! [`Journal`] records and checks at once. [`HistoryRecorder`] lists and cancels the same
 //! orders with many clients while a server on its embedded store is killed and restarted.
 
+mod answer_times;
 mod checker;
 mod clients;
 pub mod event;
@@ -15,7 +16,8 @@ mod listed;
 mod recorder;
 mod violation;
 
-pub use checker::{ANSWER_LIMIT, Checker, GIVES_UP_AFTER};
+pub use answer_times::{ANSWER_LIMIT, GIVES_UP_AFTER};
+pub use checker::Checker;
 pub use event::{Event, read_events};
 pub use figures::{Figures, Outage};
 pub use id_set::IdSet;

@@ -2,7 +2,7 @@
 
 use super::faults::Faults;
 use super::findings::{Findings, Interval};
-use crate::checker::ANSWER_LIMIT;
+use crate::answer_times::ANSWER_LIMIT;
 use crate::event::Request;
 use crate::violation::{Operation, Rule, Violation};
 use crate::{IdSet, event};
