@@ -103,12 +103,11 @@ pub enum CancelOutcome {
 pub struct CancelledBatch {
     /// One for each request, in their order.
     pub outcomes: Vec<CancelOutcome>,
-    /// The generation that both versions belong to.
+    /// The generation of the store.
     pub generation: u64,
-    /// The version of the orders before the transaction.
-    pub before: i64,
-    /// The version of the orders after it.
-    pub after: i64,
+    /// The versions of the orders before and after the transaction; `None` if it cancelled none,
+    /// or did so in an earlier attempt.
+    pub versions: Option<(i64, i64)>,
 }
 
 /// The number of orders in each status.

@@ -90,10 +90,11 @@ impl Store for SqliteStore {
             };
             let outcomes = batch.iter().map(cancel).collect::<rusqlite::Result<Vec<_>>>()?;
             if !outcomes.contains(&CancelOutcome::Cancelled) {
-                return Ok(CancelledBatch { outcomes, generation, before, after: before });
+                return Ok(CancelledBatch { outcomes, generation, versions: None });
             }
             set_orders_version(transaction, before + 1)?;
-            Ok(CancelledBatch { outcomes, generation, before, after: before + 1 })
+            let versions = Some((before, before + 1));
+            Ok(CancelledBatch { outcomes, generation, versions })
         })
     }
 
@@ -300,7 +301,7 @@ mod tests {
         };
         let batch = store.cancel(&[cancellation]).unwrap();
         let (after, changed) = changes(version);
-        assert_eq!((batch.before, batch.after), (version.number, after.number));
+        assert_eq!(batch.versions, Some((version.number, after.number)));
         assert_eq!(changed, [(1, false)]);
         assert_eq!(changes(Versions::default().of_orders()).1, [(2, true)]);
     }
