@@ -1,7 +1,7 @@
 //! What a running server asks of the store.
 
 use super::batch::{Batch, Done};
-use super::columns::{plan_and_limits, value};
+use super::columns::{order_counts, plan_and_limits, value};
 use super::error::{read, unreachable_because, written};
 use super::heartbeat::deregister;
 use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
@@ -13,6 +13,7 @@ use crate::clock::BootInstant;
 use crate::config::PostgresUrl;
 use crate::keys::Digest;
 use crate::log::ErrorChain;
+use crate::store::order_rows::COUNT_ORDERS;
 use crate::store::{
     Cancellation, CancelledBatch, HalfVersion, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS,
     OrderChange, OrderCounts, PolledVersions, Store, StoreError, Structure, VersionCheck, Versions,
@@ -193,16 +194,12 @@ impl Store for PostgresStore {
 
     fn count_orders(&self) -> Result<OrderCounts, StoreError> {
         let session = current(&self.sessions)?;
-        let query = "SELECT count(*) FILTER (WHERE status = 'pending'),
-                            count(*) FILTER (WHERE status = 'shipped'),
-                            count(*) FILTER (WHERE status = 'cancelled') FROM orders";
         let row = self.wait(async {
             let own = session.open_another(&COUNTER).await?;
-            let asked = async { own.client.query_one(query, &[]).await.map_err(read) };
+            let asked = async { own.client.query_one(COUNT_ORDERS, &[]).await.map_err(read) };
             within(LONG_READ_LIMIT, asked).await
         })?;
-        let count = |column| value(&row, column);
-        Ok(OrderCounts { pending: count(0)?, shipped: count(1)?, cancelled: count(2)? })
+        order_counts(&row)
     }
 
     fn quick_check(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError> {

@@ -114,7 +114,7 @@ pub fn a_statement_that_fails_ends_no_session(server: &PostgresUnderTest) -> any
     }
     database.execute(
         "ALTER TABLE pets RENAME TO kept_pets;
-         CREATE VIEW pets AS SELECT kept_pets.* FROM kept_pets RIGHT JOIN pg_sleep(60) ON true",
+         CREATE VIEW pets AS SELECT 1::bigint AS id, 'Rex' AS name FROM pg_sleep(60)",
     )?;
     ensure!(store.pet(1).is_err(), "a pet was found, which takes a minute");
     ensure!(database.session_backends()? == backends, "a slow pet: the session was lost");
