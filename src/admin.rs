@@ -53,9 +53,8 @@ pub trait AdminApi {
     /// Whether requests should be sent here
     ///
     /// 503 while the server stops, while its store cannot be read or written, and while
-    /// requests are refused because they cannot be counted. If they are counted without the
-    /// other servers, the body says why. So does it of a damaged store, which is 503 unless the
-    /// operator has it served all the same.
+    /// requests are refused because they cannot be counted. The body tells of a damaged store,
+    /// which is 503 unless the operator has it served all the same.
     #[endpoint { method = GET, path = "/readyz" }]
     async fn readyz(
         context: RequestContext<Self::Context>,
@@ -86,9 +85,6 @@ pub struct State {
     /// The damage to the store that was found, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     damaged: Option<String>,
-    /// Why this server counts requests alone, if it does.
-    #[serde(skip_serializing_if = "Option::is_none", rename = "countsAlone")]
-    counts_alone: Option<String>,
 }
 
 /// The state of the admin listener.
@@ -166,7 +162,7 @@ impl AdminApi for Handlers {
     async fn livez(
         _: RequestContext<Arc<AdminContext>>,
     ) -> Result<HttpResponseOk<State>, HttpError> {
-        Ok(HttpResponseOk(State { state: "live", damaged: None, counts_alone: None }))
+        Ok(HttpResponseOk(State { state: "live", damaged: None }))
     }
 
     async fn readyz(
@@ -176,8 +172,7 @@ impl AdminApi for Handlers {
             Ok(()) => {
                 let server = &context.context().server;
                 let damaged = server.store_check.damage().map(str::to_string);
-                let counts_alone = server.limits.alone_because();
-                Ok(HttpResponseOk(State { state: "ready", damaged, counts_alone }))
+                Ok(HttpResponseOk(State { state: "ready", damaged }))
             }
             Err(reason) => Err(HttpError {
                 status_code: ErrorStatusCode::SERVICE_UNAVAILABLE,

@@ -35,7 +35,6 @@ use crate::store::sqlite::BackupError;
 use clap::{Arg, CommandFactory, Parser, Subcommand};
 use options::Options;
 use printer::Printer;
-use serve::CountsPlace;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -218,14 +217,7 @@ impl Cli {
         let options = &self.options;
         let printer = &mut Printer::new(&mut *out, options.json);
         match &self.command {
-            Command::Serve(settings) => {
-                let store = &options.store;
-                let counts = match store.limits_redis()? {
-                    Some(url) => CountsPlace::Redis(url),
-                    None => CountsPlace::Directory(store.data_dir.clone()),
-                };
-                Ok(serve::serve(&store.location()?, counts, settings)?)
-            }
+            Command::Serve(settings) => Ok(serve::serve(&options.store.location()?, settings)?),
             Command::Demo(args) => Ok(demo::demo(args, out)?),
             Command::Orders(command) => command.run(options, printer),
             Command::Pets(command) => command.run(options, printer),

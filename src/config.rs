@@ -9,11 +9,11 @@ mod default_file;
 mod document_settings;
 mod effective;
 mod file;
+mod gone_settings;
 mod invalid;
 mod listen;
 mod passwords;
 mod postgres_url;
-mod redis_url;
 mod settings;
 mod store_settings;
 mod url_parts;
@@ -26,9 +26,6 @@ pub use invalid::InvalidSettings;
 pub use listen::{AdminListen, ListenAddress, ListenError};
 pub use passwords::without_passwords;
 pub use postgres_url::{InvalidUrl, PostgresTls, PostgresUrl, TlsMode};
-pub use redis_url::{InvalidRedisUrl, RedisNode, RedisPlace, RedisTls, RedisUrl};
-pub use settings::{
-    LimitsLost, LogLevel, ServerConfig, all_settings, duration_within, may_hold_password,
-};
-pub use store_settings::{LimitsPlace, StoreLocation, StoreSettings, path_parser};
+pub use settings::{LogLevel, ServerConfig, all_settings, duration_within, may_hold_password};
+pub use store_settings::{StoreLocation, StoreSettings, path_parser};
 pub use url_parts::read_password;

@@ -5,7 +5,7 @@
 mod addresses;
 mod in_memory;
 mod persistence;
-pub mod redis;
+pub mod postgres;
 mod report;
 mod sharded_map;
 mod snapshot;
@@ -13,7 +13,6 @@ mod strikes;
 mod timestamp;
 mod window;
 
-pub use self::redis::RedisLimits;
 pub use addresses::MAX_ADDRESSES;
 pub use in_memory::InMemoryLimits;
 pub use persistence::{LimitsFile, LimitsFileReport, LimitsPersister, check as check_limits_file};
@@ -25,7 +24,7 @@ use prometheus_client::metrics::counter::Counter;
 use slog::{Logger, warn};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 use store_orders_api::limits::{DAY_SECONDS, MINUTE_SECONDS};
 use store_orders_api::plans::PlanLimits;
 
@@ -129,19 +128,20 @@ impl Decision {
     }
 }
 
-/// The rate limiter: in memory for one server, in Redis for several.
+/// The rate limiter: in memory for one server, in PostgreSQL for several.
 #[async_trait]
 pub trait Limits: Send + Sync {
     /// In one atomic step, counts a request with a valid key in both windows of its
     /// account, or rejects it and counts a strike.
     async fn admit(&self, request: KeyedRequest, now: Now) -> Decision;
 
-    /// The same; a ban that begins is logged, with this id of the key.
+    /// The same by this deadline; a ban that begins is logged, with this id of the key.
     async fn admit_logged(
         &self,
         request: KeyedRequest,
         key_id: &Arc<str>,
         now: Now,
+        _deadline: Instant,
         log: &Logger,
     ) -> Decision {
         let decision = self.admit(request, now).await;
@@ -157,34 +157,14 @@ pub trait Limits: Send + Sync {
     /// Counts the bans that have begun since the start.
     fn bans(&self) -> &Counter;
 
-    /// Counts how often counts that several servers share were found lost.
-    fn times_lost(&self) -> Counter {
-        Counter::default()
-    }
-
-    /// Counts the requests that were decided without the counts that several servers share.
-    fn decided_alone(&self) -> Counter {
-        Counter::default()
-    }
-
-    /// Whether counts that several servers share can be reached; `None` if there are none.
-    fn are_reachable(&self) -> Option<bool> {
-        None
-    }
-
     /// Why requests are refused because they cannot be counted at the moment, if so.
     fn unavailable_because(&self) -> Option<String> {
-        None
-    }
-
-    /// Why this server counts requests alone at the moment, if so.
-    fn alone_because(&self) -> Option<String> {
         None
     }
 }
 
 /// Logs that this request began a ban.
-fn log_ban(
+pub(crate) fn log_ban(
     log: &Logger,
     request: &KeyedRequest,
     key_id: Option<&str>,

@@ -230,13 +230,14 @@ fn open(
 ) -> Result<ServerContext, StartError> {
     let Dependencies { store, limits, clock, log, log_buffer } = parts;
     let metrics = Metrics::new(router.operation_ids().map(ToString::to_string).collect());
-    let keys = Arc::new(KeyCache::open(Arc::clone(&store), Arc::clone(&clock))?);
     let outdated_bytes = config.outdated_lists_bytes();
     let orders =
         OrderList::open(Arc::clone(&store), metrics.batches.clone(), outdated_bytes, &log)?;
     // Reading the orders may have found damage.
     let store_check = StoreCheck::start(Arc::clone(&store), config.serve_damaged, &log)
         .map_err(StartError::Threads)?;
+    // Last: a key is refused if the keys were read more than a second ago.
+    let keys = Arc::new(KeyCache::open(Arc::clone(&store), Arc::clone(&clock))?);
     Ok(ServerContext {
         keys,
         orders: Arc::new(orders),

@@ -127,25 +127,6 @@ fn registry(
     );
     registry.register("bans", "Bans of keys that have begun", server.limits.bans().clone());
     registry.register(
-        "limit_counts_lost",
-        "Times that windows, strikes and bans shared by several servers were found lost",
-        server.limits.times_lost(),
-    );
-    if server.limits.are_reachable().is_some() {
-        let limits = Arc::clone(&server.limits);
-        let is_reachable = move || limits.are_reachable().unwrap_or_default();
-        registry.register(
-            "limits_reachable",
-            "1 if the counts that several servers share can be reached",
-            ComputedGauge(move || f64::from(is_reachable())),
-        );
-    }
-    registry.register(
-        "limits_decided_alone",
-        "Requests decided by this server alone while the shared counts could not be reached",
-        server.limits.decided_alone(),
-    );
-    registry.register(
         "log_lines_dropped",
         "Lines that could not be written to the log",
         log_buffer.map(|buffer| buffer.dropped_lines().clone()).unwrap_or_default(),

@@ -172,8 +172,8 @@ fn show_usage(
     let limits = options.open_limits_report(store, &clock)?;
     let account = store.account(name, clock.now().wall_ms())?;
     let now = clock.now();
-    let in_redis = options.store.limits_redis()?.is_some();
-    let usage = UsageJson::of(limits.usage(account.id, now)?, account.limits, now, in_redis);
+    let is_shared = options.store.store.is_some();
+    let usage = UsageJson::of(limits.usage(account.id, now)?, account.limits, now, is_shared);
     let closed = match &account.closed_at {
         Some(at) => format!("closedAt   {at}\n"),
         None => String::new(),

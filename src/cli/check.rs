@@ -21,20 +21,19 @@ pub(super) struct Checked {
 
 /// Shows the counts and all problems; any problem makes the command fail.
 pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-    let (name, store) = match options.store.location()? {
+    let (name, store, counted) = match options.store.location()? {
         StoreLocation::Directory(directory) => {
-            (directory.display().to_string(), sqlite::check(&directory)?)
+            let counted = check_limits_file(&directory);
+            (directory.display().to_string(), sqlite::check(&directory)?, counted)
         }
         StoreLocation::Postgres(url) => {
-            (url.to_string(), PostgresCommands::connect(&url, say_waiting)?.check()?)
+            (url.to_string(), PostgresCommands::connect(&url, say_waiting)?.check()?, Ok(None))
         }
     };
     let mut checked = Checked { store, counted_accounts: None };
-    if options.store.counts_in_directory() {
-        match check_limits_file(&options.store.data_dir) {
-            Ok(accounts) => checked.counted_accounts = accounts,
-            Err(problem) => checked.store.problems.push(problem),
-        }
+    match counted {
+        Ok(accounts) => checked.counted_accounts = accounts,
+        Err(problem) => checked.store.problems.push(problem),
     }
     let problems = &checked.store.problems;
     if problems.is_empty() {

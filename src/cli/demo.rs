@@ -1,6 +1,6 @@
 //! `demo`: the whole service in one command, with sample data.
 
-use super::serve::{CountsPlace, HangUp, ServeError, ServedStore, run};
+use super::serve::{HangUp, ServeError, ServedStore, run};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{AdminListen, ListenAddress, LogLevel, ServerConfig};
 use crate::keys::Environment;
@@ -51,7 +51,6 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
     let store = ServedStore::Sqlite(Arc::new(store));
     run(
         |_, _| Ok(store),
-        CountsPlace::Directory(directory.path().to_path_buf()),
         config,
         HangUp::Stops,
         |server| {

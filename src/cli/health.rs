@@ -100,13 +100,8 @@ fn reason(status: u16, body: &str) -> String {
         return message.unwrap_or_else(|| format!("HTTP status {status}"));
     };
     let mut text = state.to_string();
-    for (name, what) in [
-        ("damaged", "the store is damaged"),
-        ("countsAlone", "requests are counted by this server alone"),
-    ] {
-        if let Some(why) = field(name) {
-            text.push_str(&format!(", but {what}: {why}"));
-        }
+    if let Some(damage) = field("damaged") {
+        text.push_str(&format!(", but the store is damaged: {damage}"));
     }
     text
 }

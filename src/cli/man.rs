@@ -113,14 +113,9 @@ fn environment(command: &Command) -> Vec<(String, String)> {
         Some((variable.into_owned(), format!("{help}. --{flag} overrides it.")))
     });
     let mut variables: Vec<_> = of_options.collect();
-    for (id, variable, place) in [
-        ("store_password_file", "PGPASSWORD", "the store in PostgreSQL"),
-        ("limits_password_file", "REDISCLI_AUTH", "the Redis that counts requests"),
-    ] {
-        if shown(command).any(|arg| arg.get_id() == id) {
-            let text = format!("Password for {place}. A file that is named overrides it.");
-            variables.push((variable.to_string(), text));
-        }
+    if shown(command).any(|arg| arg.get_id() == "store_password_file") {
+        let text = "Password for the store in PostgreSQL. A file that is named overrides it.";
+        variables.push(("PGPASSWORD".to_string(), text.to_string()));
     }
     variables
 }

@@ -2,9 +2,8 @@
 
 use crate::clock::{Clock, SystemClock};
 use crate::config::{StoreLocation, StoreSettings};
-use crate::limits::redis::RedisLimitsReport;
 use crate::limits::{LimitsFileReport, LimitsReport};
-use crate::store::postgres::PostgresCommands;
+use crate::store::postgres::{PostgresCommands, PostgresLimitsReport};
 use crate::store::sqlite::{self, SqliteStore};
 use crate::store::{OperatorStore, StoreError, WaitNotice};
 use clap::Args;
@@ -72,11 +71,12 @@ impl Options {
         store: &dyn OperatorStore,
         clock: &SystemClock,
     ) -> anyhow::Result<Box<dyn LimitsReport>> {
-        if let Some(url) = self.store.limits_redis()? {
-            return Ok(Box::new(RedisLimitsReport::open(&url, &store.id()?)?));
-        }
-        let directory = &self.store.data_dir;
-        Ok(Box::new(LimitsFileReport::open(directory, &store.id()?, clock.boot())?))
+        Ok(match self.store.location()? {
+            StoreLocation::Postgres(url) => Box::new(PostgresLimitsReport::open(&url)?),
+            StoreLocation::Directory(directory) => {
+                Box::new(LimitsFileReport::open(&directory, &store.id()?, clock.boot())?)
+            }
+        })
     }
 }
 

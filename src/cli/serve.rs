@@ -11,7 +11,6 @@ mod systemd;
 pub use error::ServeError;
 pub use preflight::check_settings;
 pub use process::run;
-pub use served_limits::CountsPlace;
 pub use served_store::ServedStore;
 pub use signals::{HangUp, Signals, StopSignal};
 
@@ -26,19 +25,12 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 
-/// Serves this store until a signal stops it. The data directory is locked if it holds the
-/// store or this server's counts of requests; otherwise there is none.
-pub fn serve(
-    location: &StoreLocation,
-    counts: CountsPlace,
-    config: &ServerConfig,
-) -> Result<(), ServeError> {
-    let directory = match (location, &counts) {
-        (StoreLocation::Directory(directory), _) => Some(directory),
-        (StoreLocation::Postgres(_), CountsPlace::Directory(directory)) => Some(directory),
-        (StoreLocation::Postgres(_), CountsPlace::Redis(_)) => None,
+/// Serves this store until a signal stops it. The data directory, if there is one, is locked.
+pub fn serve(location: &StoreLocation, config: &ServerConfig) -> Result<(), ServeError> {
+    let mut lock = match location {
+        StoreLocation::Directory(directory) => Some(ServerLock::take(directory)?),
+        StoreLocation::Postgres(_) => None,
     };
-    let mut lock = directory.map(|directory| ServerLock::take(directory)).transpose()?;
     let confirms = config.confirm_lists;
     let open = |runtime: &Handle, log: &Logger| {
         if let Some(variables) = unknown_variables() {
@@ -54,7 +46,7 @@ pub fn serve(
             }
         }
     };
-    run(open, counts, config.clone(), HangUp::Reloads, |server| {
+    run(open, config.clone(), HangUp::Reloads, |server| {
         if let Some(lock) = &mut lock {
             lock.record_address(server.address())?;
         }

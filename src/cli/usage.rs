@@ -16,9 +16,9 @@ pub struct UsageJson {
     /// Seconds since the last count was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     age_seconds: Option<u64>,
-    /// Whether servers count in Redis, and keep nothing back.
+    /// Whether servers count in PostgreSQL, and keep nothing back.
     #[serde(skip)]
-    in_redis: bool,
+    is_shared: bool,
 }
 
 #[derive(Serialize)]
@@ -33,7 +33,7 @@ struct WindowJson {
 
 impl UsageJson {
     /// What is used under these limits.
-    pub fn of(usage: AccountUsage, limits: PlanLimits, now: Now, in_redis: bool) -> UsageJson {
+    pub fn of(usage: AccountUsage, limits: PlanLimits, now: Now, is_shared: bool) -> UsageJson {
         let window = |window, limit| {
             let open = usage.of(window);
             WindowJson {
@@ -46,7 +46,7 @@ impl UsageJson {
             minute: window(Window::Minute, limits.per_minute),
             day: window(Window::Day, limits.per_day),
             age_seconds: usage.age.map(|age| age.as_secs()),
-            in_redis,
+            is_shared,
         }
     }
 }
@@ -56,9 +56,9 @@ impl fmt::Display for UsageJson {
         writeln!(f, "minute     {}", self.minute)?;
         writeln!(f, "day        {}", self.day)?;
         match self.age_seconds {
-            _ if self.in_redis => f.write_str(
-                "counted    in Redis, which servers tell of each request before its answer",
-            ),
+            _ if self.is_shared => {
+                f.write_str("counted    in PostgreSQL, each request before its answer")
+            }
             Some(age) => write!(
                 f,
                 "written    {age} s ago; a running server writes new counts within half a second"

@@ -2,7 +2,7 @@
 
 use super::passwords::without_passwords;
 use super::settings::{all_settings, is_list, json_value};
-use super::{ConfigFile, InvalidSettings, LimitsPlace, PostgresUrl, ServerConfig};
+use super::{ConfigFile, InvalidSettings, PostgresUrl, ServerConfig};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches};
 use serde::Serialize;
@@ -65,18 +65,14 @@ impl EffectiveSettings {
             matches = subcommand;
         }
         let known = all_settings();
-        let settings = known.get_arguments().filter_map(|arg| Setting::of(arg, matches, file));
+        let shown = known.get_arguments().filter(|arg| !arg.is_hide_set());
+        let settings = shown.filter_map(|arg| Setting::of(arg, matches, file));
         EffectiveSettings(settings.collect())
     }
 
     /// All of them.
     pub fn settings(&self) -> &[Setting] {
         &self.0
-    }
-
-    /// Whether the setting has its default value.
-    fn is_default(&self, key: &str) -> bool {
-        self.0.iter().any(|setting| setting.key == key && setting.origin == Origin::Default)
     }
 
     /// The value of a setting, if it has one.
@@ -88,19 +84,13 @@ impl EffectiveSettings {
     /// What is wrong with settings that are valid one by one, but not together.
     pub fn check(&self, config: &ServerConfig) -> Result<(), InvalidSettings> {
         let in_postgres = self.value_of("store").is_some();
-        let limits = self.value_of("limits").and_then(|value| value.as_str());
+        let has_limits_database = self.value_of("limits_database").is_some();
         let problem = match (&config.tls_cert, &config.tls_key) {
             (Some(_), None) => Some(("tls_cert", "a certificate needs its tls_key")),
             (None, Some(_)) => Some(("tls_key", "a key needs its tls_cert")),
-            _ if in_postgres && limits.is_none() => Some((
-                "limits",
-                "name the Redis in which replicas that share a store count requests together; \
-                 local lets each grant every account its whole plan",
-            )),
-            _ if in_postgres && limits == Some("local") && self.is_default("data_dir") => Some((
-                "data_dir",
-                "with a store in PostgreSQL and local limits, name the directory where this \
-                 replica keeps its counts",
+            _ if has_limits_database && !in_postgres => Some((
+                "limits_database",
+                "only servers on PostgreSQL count in a database; name the store's with store",
             )),
             _ => None,
         };
@@ -150,10 +140,6 @@ fn texts_of(key: &str, matches: &ArgMatches) -> Option<Vec<String>> {
         "store" => {
             let url = matches.try_get_one::<PostgresUrl>(key).ok()?;
             Some(url.map(|url| format!("{url:#}")).into_iter().collect())
-        }
-        "limits" => {
-            let place = matches.try_get_one::<LimitsPlace>(key).ok()?;
-            Some(place.map(|place| format!("{place:#}")).into_iter().collect())
         }
         _ => {
             let raw = matches.try_get_raw(key).ok()?.into_iter().flatten();

@@ -17,6 +17,7 @@ pub struct PostgresUrl {
     config: Config,
     tls: PostgresTls,
     password_file: Option<PathBuf>,
+    limits_database: Option<String>,
 }
 
 /// Why a text is not the address of a store. It repeats nothing that may be of a password.
@@ -73,6 +74,28 @@ impl PostgresUrl {
     /// How connections use TLS.
     pub fn tls(&self) -> &PostgresTls {
         &self.tls
+    }
+
+    /// The same, with the request counts in this database of its cluster.
+    #[must_use]
+    pub fn with_limits_database(mut self, database: Option<String>) -> PostgresUrl {
+        self.limits_database = database;
+        self
+    }
+
+    /// The name of the database of the request counts, if they have one of their own.
+    pub fn limits_database(&self) -> Option<&str> {
+        self.limits_database.as_deref()
+    }
+
+    /// Where requests are counted.
+    #[must_use]
+    pub fn limits(&self) -> PostgresUrl {
+        let mut limits = self.clone();
+        if let Some(database) = &self.limits_database {
+            limits.config.dbname(database);
+        }
+        limits
     }
 
     /// The same, with this password unless the URL has one.
@@ -144,7 +167,7 @@ impl FromStr for PostgresUrl {
         if ![SslMode::Prefer].contains(&config.get_ssl_mode()) {
             return Err(InvalidUrl::Parameter("sslmode is given twice".to_string()));
         }
-        Ok(PostgresUrl { config, tls, password_file: None })
+        Ok(PostgresUrl { config, tls, password_file: None, limits_database: None })
     }
 }
 

@@ -55,12 +55,6 @@ pub struct ServerConfig {
         default_value = "false"
     )]
     pub confirm_lists: bool,
-    /// What a server does with requests while the Redis that counts them is lost
-    ///
-    /// It refuses them with 503; or, with local, each replica grants every account its whole
-    /// plan until Redis is back, and gives no strikes.
-    #[arg(long, value_enum, env = "STORE_ORDERS_LIMITS_LOST", default_value = "refuse")]
-    pub limits_lost: LimitsLost,
     /// Requests a minute from one address without a valid key
     #[arg(
         long,
@@ -195,15 +189,6 @@ impl ServerConfig {
     pub fn drain_timeout(&self) -> Duration {
         self.stop_within - FINAL_FLUSH_RESERVE.min(self.stop_within / 4)
     }
-}
-
-/// What a server does with requests while the Redis that counts them is lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum LimitsLost {
-    /// It refuses them.
-    Refuse,
-    /// It counts them alone.
-    Local,
 }
 
 /// Which lines are logged.

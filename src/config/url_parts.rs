@@ -1,5 +1,4 @@
-//! What the URLs of PostgreSQL and Redis have in common: how their parts and
-//! passwords are read and shown.
+//! How the parts and the passwords of a store's URL are read and shown.
 
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};

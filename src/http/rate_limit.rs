@@ -19,7 +19,9 @@ pub async fn by_account(
     let request = KeyedRequest { account, key, limits, unbanned_at_ms };
     let server = scope.server();
     let limiter = &server.limits;
-    let decision = limiter.admit_logged(request, &identity.key_id, scope.now, &server.log).await;
+    let decision = limiter
+        .admit_logged(request, &identity.key_id, scope.now, scope.deadline(), &server.log)
+        .await;
     scope.refusal = match decision {
         Decision::Admitted(_) => None,
         Decision::Limited(..) => Some("rate_limited"),

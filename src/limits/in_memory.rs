@@ -14,6 +14,7 @@ use prometheus_client::metrics::counter::Counter;
 use slog::Logger;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Counts in memory; no decision waits for I/O.
 #[derive(Debug)]
@@ -113,6 +114,7 @@ impl Limits for InMemoryLimits {
         request: KeyedRequest,
         key_id: &Arc<str>,
         now: Now,
+        _: Instant,
         log: &Logger,
     ) -> Decision {
         let decision = self.decide(request, Timestamp::from(now.monotonic));

@@ -3,7 +3,7 @@
 //! | File | Its job |
 //! |---|---|
 //! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
-//! | `sessions`, `session` | four connections to one server; the next ones when it is lost |
+//! | `sessions`, `session` | five connections to one server; the next ones when it is lost |
 //! | `connecting`, `link`, `tls` | a connection to the primary |
 //! | `settings` | what every connection is set to |
 //! | `statements` | the prepared statements of a session |
@@ -11,6 +11,8 @@
 //! | `checks` | the check of lists |
 //! | `journal` | the changes, by number: what a server lacks, and whether the store goes on |
 //! | `heartbeat`, `replica` | the commits by which a session counts; this server's row |
+//! | `limiter` | the [`Limits`](crate::limits::Limits) trait: what requests are counted by |
+//! | `limits_report` | what is counted, for the operator's commands |
 //! | `durability`, `sync_standbys` | whether a failover could lose what was acknowledged, and whether its standbys stream |
 //! | `operator` | the [`OperatorStore`](super::OperatorStore) trait: what the operator's commands ask |
 //! | `restore` | a store from a backup of the embedded engine |
@@ -37,6 +39,8 @@ mod grants;
 mod heartbeat;
 mod identity;
 mod journal;
+mod limiter;
+mod limits_report;
 mod link;
 mod migrating;
 pub mod operator;
@@ -56,6 +60,8 @@ mod waiting;
 pub use connecting::{ConnectError, Connection, connect};
 pub use error::PostgresError;
 pub use identity::begin_new_store;
+pub use limiter::PostgresLimits;
+pub use limits_report::PostgresLimitsReport;
 pub use migrating::{migrate, print_grants};
 pub use operator::PostgresCommands;
 pub use replicas::ReplicaRow;

@@ -77,17 +77,17 @@ fn settings_that_cannot_be_used_name_file_line_and_key() {
     sandbox.write("half.toml", "log_level = \"info\"\ntls_cert = \"cert.pem\"\n");
     sandbox.write("twice.toml", "listen = \"0.0.0.0:9000\"\nadmin_listen = \"127.0.0.1:9000\"\n");
     let store = "store = \"postgres://u@127.0.0.1:1/d\"\n";
-    sandbox.write("shared.toml", store);
-    sandbox.write("alone.toml", format!("{store}limits = \"local\"\n"));
-    sandbox.write("redis.toml", "limits = \"redis+sentinel://a:secret@b\"\n");
+    sandbox.write("gone.toml", format!("{store}limits = \"a://b:secret@c\"\n"));
+    sandbox.write("lost.toml", "limits_lost = \"refuse\"\n");
+    sandbox.write("counts.toml", "limits_database = \"counts\"\n");
     let cases = [
         ("unknown.toml", "unknown.toml:3: liste: unknown setting; did you mean listen?"),
         ("network.toml", "network.toml:3: trusted_proxies: invalid value \"10.0.0.0/99\": "),
         ("half.toml", "half.toml:2: tls_cert: a certificate needs its tls_key"),
         ("twice.toml", "twice.toml:2: admin_listen: the same address as listen"),
-        ("shared.toml", "limits: name the Redis in which replicas that share a store"),
-        ("alone.toml", "data_dir: with a store in PostgreSQL and local limits, name the"),
-        ("redis.toml", "redis.toml:1: limits: invalid value \"***\": write"),
+        ("gone.toml", "gone.toml:2: limits: invalid value \"***\": this setting is gone"),
+        ("lost.toml", "lost.toml:1: limits_lost: invalid value \"refuse\": this setting is gone"),
+        ("counts.toml", "counts.toml:1: limits_database: only servers on PostgreSQL count"),
         ("none.toml", "none.toml: cannot be read: No such file"),
     ];
     for (file, begin) in cases {
@@ -98,10 +98,8 @@ fn settings_that_cannot_be_used_name_file_line_and_key() {
         }
     }
     assert!(!sandbox.path("store-orders-data").exists(), "nothing was started");
-    sandbox.write("redis.toml", format!("{store}limits = \"redis://:secret@127.0.0.1\"\n"));
-    sandbox.run(&["config", "check", "redis.toml"]).done();
-    let shown = sandbox.run(&["config", "show", "--config", "redis.toml"]).done();
-    assert!(shown.contains("redis://:***@127.0.0.1") && !shown.contains("secret"), "{shown}");
+    sandbox.write("shared.toml", format!("{store}limits_database = \"counts\"\n"));
+    sandbox.run(&["config", "check", "shared.toml"]).done();
     sandbox.write("sound.toml", "listen = \"127.0.0.1:0\"\n");
     let output = sandbox.run(&["config", "check", "sound.toml", "--json"]).json();
     assert_eq!(output, json!({ "file": "sound.toml", "usable": true }));
@@ -130,7 +128,6 @@ fn config_check_refuses_what_serve_refuses() {
         sandbox.write(name, TestCertificate::new().pem);
     }
     sandbox.write("other.pem", TestCertificate::new().key);
-    let postgres = ["--limits", "redis://127.0.0.1:1", "--store"];
     let url = "postgres://u@127.0.0.1:1/d";
     let with_root = format!("{url}?sslmode=verify-full&sslrootcert=none.pem");
     let cases: [(&[&str], &str); 10] = [
@@ -141,9 +138,9 @@ fn config_check_refuses_what_serve_refuses() {
             "--tls-cert: cert.pem and other.pem cannot be used together: ",
         ),
         (&["--tls-cert", "cert.pem"], "--tls-cert: a certificate needs its tls_key"),
-        (&[&postgres[..], &[&with_root]].concat(), "--store: none.pem: "),
+        (&["--store", &with_root], "--store: none.pem: "),
         (
-            &[&postgres[..], &[url, "--store-password-file", "none"]].concat(),
+            &["--store", url, "--store-password-file", "none"],
             "store_password_file: none cannot be read: ",
         ),
         (&["--data-dir", "cert.pem"], "cannot use the data directory cert.pem: it is a file"),
@@ -213,21 +210,22 @@ fn the_default_file_can_be_used_as_it_is() {
 const PASSWORD: &str = "ZmFsc2NoZXMgUGFzc3dvcnQ";
 
 #[test]
-fn a_store_in_postgres_needs_limits_and_a_place_for_its_counts() {
+fn a_store_in_postgres_needs_no_other_setting_and_settings_that_are_gone_are_refused() {
     let sandbox = CliSandbox::new();
     let url = "postgres://store@127.0.0.1:1/orders";
     let check = |more: &[&str]| {
         let all = [&["config", "check", "--store", url], more].concat();
         sandbox.run(&all)
     };
-    let error = check(&[]).error();
-    assert!(error.contains("limits: name the Redis in which replicas that share"), "{error}");
-    check(&["--limits", "redis://127.0.0.1:1"]).done();
-    let error = check(&["--limits", "local"]).error();
-    assert!(error.contains("data_dir: ") && error.contains("name the directory"), "{error}");
-    check(&["--limits", "local", "--data-dir", "counts"]).done();
-    let serve = ["serve", "--store", url, "--listen", "127.0.0.1:0"];
-    assert!(sandbox.run(&serve).failed_server().contains("limits: "));
+    check(&[]).done();
+    check(&["--limits-database", "counts"]).done();
+    for gone in ["--limits", "--limits-lost", "--limits-password-file"] {
+        let said = check(&[gone, "local"]).usage();
+        assert!(said.contains(gone) && said.contains("this setting is gone"), "{said}");
+    }
+    let gone = [("STORE_ORDERS_LIMITS", "local")];
+    let said = sandbox.run_with(&["config", "check"], &gone).error();
+    assert!(said.starts_with("STORE_ORDERS_LIMITS: ") && said.contains("is gone"), "{said}");
     // Nobody listens there.
     let error = sandbox.run(&["orders", "list", "--store", url]).error();
     assert!(error.contains("127.0.0.1:1") && error.contains("refused"), "{error}");
@@ -240,7 +238,7 @@ fn no_command_shows_the_password_of_a_store() {
     let shown = |text: String, mark: &str| {
         assert!(!text.contains(PASSWORD) && text.contains(mark), "{text}");
     };
-    let settings = ["--store", &url, "--limits", "local", "--data-dir", "counts"];
+    let settings = ["--store", &url, "--limits-database", "counts"];
     let show = [&["config", "show"], &settings[..]].concat();
     shown(sandbox.run(&show).done(), "postgres://store:***@127.0.0.1:1/orders");
     shown(sandbox.run(&[&show[..], &["--json"]].concat()).done(), "store:***@");
@@ -270,7 +268,6 @@ fn a_password_with_any_character_is_shown_nowhere() {
         ("--store", "postgres://u:pa ss-secret@h/d", "postgres://u:***@h:5432/d"),
         ("--store", "postgres://u:pa?ss-secret@h/d", "postgres://u:***@h:5432/d"),
         ("--store", "postgres://h/d?user=u&password=it's-secret", "postgres://u:***@h:5432/d"),
-        ("--limits", "redis://:it's-secret@h", "redis://:***@h:6379"),
     ] {
         hidden(&sandbox.run(&["config", "show", flag, url]).done(), shown);
         hidden(&sandbox.run(&["config", "show", "--json", flag, url]).done(), shown);
@@ -280,8 +277,7 @@ fn a_password_with_any_character_is_shown_nowhere() {
         ("--store", "postgres://u:it's-secret@h:x/d"),
         ("--store", "postgres://u:se@cret-secret@h/d"),
         ("--store", "postgres://h/d?sslpassword=it's-secret"),
-        ("--limits", "redis://:pa?ss-secret@h"),
-        ("--limits", "redis+sentinel://u:12/secret@h"),
+        ("--limits", "a://:pa?ss-secret@h"),
     ] {
         hidden(&sandbox.run(&["config", "show", flag, url]).usage(), "invalid value '***'");
         let variable = format!("STORE_ORDERS_{}", flag[2..].to_uppercase());

@@ -91,7 +91,7 @@ fn a_demo_has_the_options_that_it_obeys() {
     let options: Vec<_> = help.split_whitespace().filter(|word| word.starts_with("--")).collect();
     assert_eq!(options, ["--listen", "--help", "--version"], "{help}");
     for arguments in
-        [&["demo", "--data-dir", "x"][..], &["--json", "demo"], &["demo", "--limits=local"]]
+        [&["demo", "--data-dir", "x"][..], &["--json", "demo"], &["demo", "--limits-database=x"]]
     {
         let error = sandbox.run(arguments).usage();
         assert!(error.contains("demo takes no --"), "{error}");

@@ -15,13 +15,12 @@ use testbed::in_process::TestSetup;
 pub struct Unreachable {
     addresses: InMemoryLimits,
     resets_in: Duration,
-    is_alone: bool,
 }
 
 impl Unreachable {
-    /// For this long; the server says that it counts alone, or that it refuses requests.
-    pub fn new(resets_in: Duration, is_alone: bool) -> Arc<Unreachable> {
-        Arc::new(Unreachable { addresses: InMemoryLimits::new(5), resets_in, is_alone })
+    /// For this long.
+    pub fn new(resets_in: Duration) -> Arc<Unreachable> {
+        Arc::new(Unreachable { addresses: InMemoryLimits::new(5), resets_in })
     }
 }
 
@@ -40,22 +39,14 @@ impl Limits for Unreachable {
         self.addresses.bans()
     }
 
-    fn are_reachable(&self) -> Option<bool> {
-        Some(false)
-    }
-
     fn unavailable_because(&self) -> Option<String> {
-        (!self.is_alone).then(|| "no answer".to_string())
-    }
-
-    fn alone_because(&self) -> Option<String> {
-        self.is_alone.then(|| "no answer".to_string())
+        Some("no answer".to_string())
     }
 }
 
 #[tokio::test]
 async fn a_request_that_cannot_be_counted_is_refused() {
-    let limits = Unreachable::new(Duration::from_millis(1_200), false);
+    let limits = Unreachable::new(Duration::from_millis(1_200));
     let setup = TestSetup::new().with_limits(limits);
     let key = setup.key(Plan::Pro);
     let server = setup.serve().await;

@@ -2,7 +2,6 @@
 //! by a caller.
 
 use super::admin::{admin_origin, ask, setup};
-use crate::limits::unavailable::Unreachable;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -52,8 +51,7 @@ async fn a_scrape_takes_the_format_that_it_accepts() {
 /// What alerts and the dashboard ask for exists, and the README has each alert.
 #[tokio::test]
 async fn alerts_and_the_dashboard_name_metrics_that_exist() {
-    let redis = Unreachable::new(Duration::from_secs(1), true);
-    let setup = setup().with_certificate(TestCertificate::new()).with_limits(redis);
+    let setup = setup().with_certificate(TestCertificate::new());
     setup.pending(1..=1);
     let server = setup.serve().await;
     // Requests are a sample once there was one.

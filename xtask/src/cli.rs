@@ -105,7 +105,7 @@ enum Command {
         arguments: Vec<OsString>,
     },
 
-    /// Try the server on real PostgreSQL and Redis servers; `engines --help` says how.
+    /// Try the server on real PostgreSQL servers; `engines --help` says how.
     #[command(disable_help_flag = true)]
     Engines {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]

@@ -1,7 +1,6 @@
 //! Why a server did not start or did not stop cleanly.
 
 use super::signals::StopSignal;
-use crate::limits::redis::ConnectError;
 use crate::server::StartError;
 use crate::store::StoreError;
 use crate::store::sqlite::LockError;
@@ -16,9 +15,6 @@ pub enum ServeError {
     /// Another server has the store.
     #[error(transparent)]
     Lock(#[from] LockError),
-    /// The Redis that counts requests cannot be used.
-    #[error(transparent)]
-    Limits(#[from] ConnectError),
     /// The server could not be started.
     #[error(transparent)]
     Start(#[from] StartError),

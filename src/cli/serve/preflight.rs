@@ -26,9 +26,6 @@ pub fn check_settings(
         }
         Err(InvalidSettings(found)) => problems.extend(found),
     }
-    if let Err(InvalidSettings(found)) = store.limits_redis() {
-        problems.extend(found);
-    }
     if let Some(files) = TlsFiles::of(config)
         && let Err(error) = ReloadableCertificate::open(files)
     {

@@ -2,7 +2,7 @@
 //! within the deadline.
 
 use super::error::ServeError;
-use super::served_limits::{CountsPlace, ServedLimits};
+use super::served_limits::ServedLimits;
 use super::served_store::ServedStore;
 use super::signals::{HangUp, Signals};
 use super::systemd;
@@ -30,11 +30,10 @@ const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 /// long enough for the checkpoint of a slow disk, which is a few writes.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Runs a server until a signal stops it, on the store that `open` opens, counting in
-/// `counts`; `announce` prints where it listens.
+/// Runs a server until a signal stops it, on the store that `open` opens; `announce` prints where
+/// it listens.
 pub fn run(
     open: impl FnOnce(&Handle, &Logger) -> Result<ServedStore, StoreError>,
-    counts: CountsPlace,
     config: ServerConfig,
     hang_up: HangUp,
     announce: impl FnOnce(&Server) -> std::io::Result<()>,
@@ -50,9 +49,8 @@ pub fn run(
         .build()
         .map_err(system("cannot start the runtime"))?;
     let clock = Arc::new(SystemClock::start());
-    let around = (runtime.handle(), &log);
-    let opened = open(around.0, around.1).map_err(ServeError::from).and_then(|store| {
-        let limits = ServedLimits::open(counts, store.id()?, &config, Arc::clone(&clock), around)?;
+    let opened = open(runtime.handle(), &log).map_err(ServeError::from).and_then(|store| {
+        let limits = ServedLimits::open(&store, &config, Arc::clone(&clock), &log)?;
         Ok((store, limits))
     });
     if opened.is_err() {
@@ -121,7 +119,7 @@ impl Process {
                 return Err(ServeError::StoppedAtOnce { signal, connections });
             }
             info!(log, "stopped");
-            let flushing = tokio::task::spawn_blocking(move || buffer.flush(left(deadline)));
+            let flushing = run_with((), move || buffer.flush(left(deadline)));
             // A signal ends the wait for a log that nothing reads.
             tokio::select! {
                 _ = flushing => {}

@@ -1,23 +1,14 @@
 //! The limits that a server applies, and what carries them over a restart.
 
 use super::error::ServeError;
+use super::served_store::ServedStore;
 use crate::clock::SystemClock;
-use crate::config::{RedisUrl, ServerConfig};
-use crate::limits::{InMemoryLimits, Limits, LimitsFile, LimitsPersister, RedisLimits};
+use crate::config::ServerConfig;
+use crate::limits::{InMemoryLimits, Limits, LimitsFile, LimitsPersister};
 use slog::Logger;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
-
-/// Where a server counts requests.
-#[derive(Clone, Debug)]
-pub enum CountsPlace {
-    /// In its memory, and in a file in this directory.
-    Directory(PathBuf),
-    /// In this Redis, with other servers.
-    Redis(RedisUrl),
-}
 
 /// The limits of a server, and the thread that writes them to their file, if they have one.
 pub struct ServedLimits {
@@ -27,26 +18,26 @@ pub struct ServedLimits {
 }
 
 impl ServedLimits {
-    /// Opens them for the store with this id. Blocks.
+    /// Opens them for this store: in its database with other servers, or in memory and in a file
+    /// of its directory. Blocks.
     pub fn open(
-        place: CountsPlace,
-        store_id: String,
+        store: &ServedStore,
         config: &ServerConfig,
         clock: Arc<SystemClock>,
-        (runtime, log): (&Handle, &Logger),
+        log: &Logger,
     ) -> Result<ServedLimits, ServeError> {
         let keyless = config.keyless_per_minute;
-        match place {
-            CountsPlace::Redis(url) => {
-                let opening =
-                    RedisLimits::open(url, config.limits_lost, &store_id, keyless, log.clone());
-                let limits = Arc::new(runtime.block_on(opening)?);
+        match store {
+            ServedStore::Postgres(store) => {
+                let limits = Arc::new(store.limits(keyless, log.clone()));
                 Ok(ServedLimits { limits, persister: None })
             }
-            CountsPlace::Directory(directory) => {
+            ServedStore::Sqlite(store) => {
+                let directory = store.path().parent().unwrap_or(Path::new("."));
+                let store_id = store.id()?;
                 let limits = Arc::new(InMemoryLimits::new(keyless));
                 let counting = Arc::clone(&limits);
-                let file = LimitsFile::open(&directory, store_id, counting, clock, log.clone());
+                let file = LimitsFile::open(directory, store_id, counting, clock, log.clone());
                 let persister = LimitsPersister::start(file).map_err(|source| {
                     ServeError::System { doing: "cannot start the limits file", source }
                 })?;

@@ -1,8 +1,8 @@
 //! The store that a server serves, and what belongs to its engine.
 
+use crate::store::Store;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
-use crate::store::{Store, StoreError};
 use std::sync::Arc;
 
 /// A store, opened for a server.
@@ -20,14 +20,6 @@ impl ServedStore {
         match self {
             ServedStore::Sqlite(store) => Arc::clone(store) as Arc<dyn Store>,
             ServedStore::Postgres(store) => Arc::clone(store) as Arc<dyn Store>,
-        }
-    }
-
-    /// The store's id.
-    pub fn id(&self) -> Result<String, StoreError> {
-        match self {
-            ServedStore::Sqlite(store) => store.id(),
-            ServedStore::Postgres(store) => store.id(),
         }
     }
 

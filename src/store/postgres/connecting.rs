@@ -10,12 +10,14 @@ use super::settings::{
     KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES, Role, UNACKNOWLEDGED_LIMIT,
 };
 use super::tls::{connector, ssl_mode};
+use crate::blocking::run_with;
 use crate::config::{PostgresUrl, TlsMode, read_password};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::Host;
@@ -33,6 +35,10 @@ const WHO: &str = "SELECT pg_is_in_recovery(), current_setting('transaction_read
     set_config('search_path', coalesce(quote_ident(current_schema()), '\"\"'), false), \
     CASE WHEN current_setting('server_version_num')::int >= 170000 \
          THEN set_config('transaction_timeout', '0', false) END";
+
+/// How many passwords are read at once: as many as a session has connections. A file system that
+/// hangs holds no more threads.
+static PASSWORD_READS: Semaphore = Semaphore::const_new(4);
 
 /// An open connection to a primary.
 pub struct Connection {
@@ -271,7 +277,8 @@ pub async fn connect_to(
 
 async fn password_in(file: &Path) -> Result<String, Refusal> {
     let path = file.to_path_buf();
-    let read = tokio::task::spawn_blocking(move || read_password(&path)).await;
+    let permit = PASSWORD_READS.acquire().await.map_err(|closed| Refusal(closed.to_string()))?;
+    let read = run_with(permit, move || read_password(&path)).await;
     read.unwrap_or_else(|panicked| Err(panicked.into()))
         .map_err(|error| Refusal(format!("{} cannot be read: {error}", file.display())))
 }

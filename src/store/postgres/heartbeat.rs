@@ -6,7 +6,7 @@ use super::connecting::Connection;
 use super::error::{unreachable_because, written};
 use super::journal::remove_old;
 use super::replica::Replica;
-use super::schema::require_current;
+use super::schema::{STORE, require_current};
 use super::session::Session;
 use super::settings::READ_LIMIT;
 use super::statements::HeartbeatStatements;
@@ -105,7 +105,8 @@ pub async fn keep_beating(session: Arc<Session>, replica: Arc<Replica>) {
 pub async fn tidy(session: Arc<Session>) {
     let mut floor = 0;
     loop {
-        let looked = session.answer(READ_LIMIT, require_current(&session.checker.client)).await;
+        let looked = require_current(&session.checker.client, STORE);
+        let looked = session.answer(READ_LIMIT, looked).await;
         if session.require_open().is_err() {
             return;
         }

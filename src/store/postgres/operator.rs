@@ -13,14 +13,12 @@ mod orders;
 
 pub(super) use import::refuse_nul;
 
-use import::count;
-
 use super::columns::value;
 use super::command::CommandConnection;
 use super::connecting::Connection;
 use super::error::{engine, read, require_one_row, waited, written};
 use super::journal::{Half, last, note};
-use super::schema::require_current;
+use super::schema::{STORE, require_current};
 use super::waiting::with_notice;
 use crate::config::PostgresUrl;
 use crate::keys::Digest;
@@ -49,7 +47,7 @@ impl PostgresCommands {
     /// called when a method has long waited to write.
     pub fn connect(url: &PostgresUrl, notice: WaitNotice) -> Result<PostgresCommands, StoreError> {
         let CommandConnection { runtime, connection } = CommandConnection::open(url)?;
-        runtime.block_on(require_current(&connection.client))?;
+        runtime.block_on(require_current(&connection.client, STORE))?;
         Ok(PostgresCommands { runtime, connection: Mutex::new(connection), notice })
     }
 
@@ -127,8 +125,9 @@ pub(super) async fn lock_versions(
     transaction: &Transaction<'_>,
     notice: WaitNotice,
 ) -> Result<i64, StoreError> {
-    let lock = transaction.execute("SELECT FROM versions FOR NO KEY UPDATE", &[]);
-    require_one_row("versions", count(with_notice(lock, notice).await.map_err(waited)?))?;
+    let lock = transaction.query("SELECT FROM versions FOR NO KEY UPDATE", &[]);
+    let locked = with_notice(lock, notice).await.map_err(waited)?;
+    require_one_row("versions", locked.len())?;
     Ok(last(transaction).await?.change.version + 1)
 }
 

@@ -20,7 +20,33 @@ pub struct Migration {
     pub oldest_program: &'static str,
 }
 
-/// Each brings a database of the version of its position to the next.
+/// Tables that are migrated together.
+#[derive(Clone, Copy, Debug)]
+pub struct Schema<'a> {
+    /// What messages call it.
+    pub name: &'static str,
+    /// The table with its version.
+    pub version_table: &'static str,
+    /// Each brings a database of the version of its position to the next.
+    pub migrations: &'a [Migration],
+}
+
+/// The request counts, in the store's database or in one of their own.
+pub const LIMITS: Schema<'static> = Schema {
+    name: "limits schema",
+    version_table: "limits_schema",
+    migrations: &[Migration {
+        what: "the tables of the request counts",
+        sql: crate::limits::postgres::SCHEMA_1,
+        oldest_program: "1.0.0",
+    }],
+};
+
+/// The store.
+pub const STORE: Schema<'static> =
+    Schema { name: "schema", version_table: "store_orders_schema", migrations: MIGRATIONS };
+
+/// Those of the store.
 pub const MIGRATIONS: &[Migration] = &[
     Migration {
         what: "the tables of orders, pets, accounts and keys",
@@ -53,37 +79,30 @@ struct Found {
 }
 
 /// The version of this program.
-pub fn this_program() -> Version {
+fn this_program() -> Version {
     parse_program(env!("CARGO_PKG_VERSION")).unwrap_or_else(|_| Version::new(0, 0, 0))
 }
 
 /// Applies the missing migrations, and returns a line for each thing that was done.
-pub async fn migrate(client: &mut Client, notice: WaitNotice) -> Result<Vec<String>, StoreError> {
-    migrate_with(client, MIGRATIONS, notice).await
-}
-
-/// The same with these migrations, of which a test has more than the program.
-pub async fn migrate_with(
+pub async fn migrate(
     client: &mut Client,
-    migrations: &[Migration],
+    schema: Schema<'_>,
     notice: WaitNotice,
 ) -> Result<Vec<String>, StoreError> {
     let lock = client.execute("SELECT pg_advisory_lock($1)", &[&SCHEMA_LOCK]);
     with_notice(lock, notice).await.map_err(waited)?;
-    let migrated = apply_missing(client, migrations).await;
+    let migrated = apply_missing(client, schema).await;
     let unlock = client.execute("SELECT pg_advisory_unlock($1)", &[&SCHEMA_LOCK]).await;
     let done = migrated?;
     unlock.map_err(engine("migrated"))?;
     Ok(done)
 }
 
-async fn apply_missing(
-    client: &mut Client,
-    migrations: &[Migration],
-) -> Result<Vec<String>, StoreError> {
-    let found = match found(client).await? {
+async fn apply_missing(client: &mut Client, schema: Schema<'_>) -> Result<Vec<String>, StoreError> {
+    let Schema { name, version_table, migrations } = schema;
+    let found = match found(client, version_table).await? {
         Some(found) if i64::from(found.version) > newest(migrations) => {
-            return Err(newer(&found, migrations));
+            return Err(newer(&found, schema));
         }
         Some(found) => found.version,
         None => {
@@ -93,16 +112,21 @@ async fn apply_missing(
     };
     let mut done = Vec::new();
     for (migration, version) in migrations.iter().zip(1..).skip(usize_of(found)) {
-        apply(client, migration, version).await?;
-        done.push(format!("schema {version}: {}", migration.what));
+        apply(client, version_table, migration, version).await?;
+        done.push(format!("{name} {version}: {}", migration.what));
     }
     if done.is_empty() {
-        done.push(format!("schema {found} is the newest; nothing to do"));
+        done.push(format!("{name} {found} is the newest; nothing to do"));
     }
     Ok(done)
 }
 
-async fn apply(client: &mut Client, migration: &Migration, version: i32) -> Result<(), StoreError> {
+async fn apply(
+    client: &mut Client,
+    version_table: &str,
+    migration: &Migration,
+    version: i32,
+) -> Result<(), StoreError> {
     let failed = |error: tokio_postgres::Error| match error.code() {
         Some(&SqlState::INSUFFICIENT_PRIVILEGE) => {
             let error = PostgresError::from(error);
@@ -115,59 +139,61 @@ async fn apply(client: &mut Client, migration: &Migration, version: i32) -> Resu
     };
     let transaction = client.transaction().await.map_err(failed)?;
     transaction.batch_execute(migration.sql).await.map_err(failed)?;
-    let row = "INSERT INTO store_orders_schema (version, oldest_program) VALUES ($1, $2)
-               ON CONFLICT (only_row) DO UPDATE
-               SET version = excluded.version, oldest_program = excluded.oldest_program";
-    transaction.execute(row, &[&version, &migration.oldest_program]).await.map_err(failed)?;
+    let row = format!(
+        "INSERT INTO {version_table} (version, oldest_program) VALUES ($1, $2)
+         ON CONFLICT (only_row) DO UPDATE
+         SET version = excluded.version, oldest_program = excluded.oldest_program"
+    );
+    transaction.execute(&row, &[&version, &migration.oldest_program]).await.map_err(failed)?;
     transaction.commit().await.map_err(failed)
 }
 
 /// Refuses a database that this program cannot use: one without a store, with an older
 /// schema, or with one that asks for a newer program. A newer schema that does not is used.
-pub async fn require_current(client: &impl GenericClient) -> Result<(), StoreError> {
-    require_current_with(client, MIGRATIONS, &this_program()).await
-}
-
-/// The same for a program of this version with these migrations.
-pub async fn require_current_with(
+pub async fn require_current(
     client: &impl GenericClient,
-    migrations: &[Migration],
-    program: &Version,
+    schema: Schema<'_>,
 ) -> Result<(), StoreError> {
-    let Some(found) = found(client).await? else {
-        return Err(refused(
+    let (Schema { name, version_table, migrations }, program) = (schema, this_program());
+    let Some(found) = found(client, version_table).await? else {
+        return Err(refused(if version_table == STORE.version_table {
             "the database has no store; `store-orders migrate` creates one, and \
-             `store-orders restore` fills it from a backup",
-        ));
+             `store-orders restore` fills it from a backup"
+        } else {
+            "the database has no tables for the request counts; fix: `store-orders migrate`, with \
+             the --limits-database of the servers"
+        }));
     };
     if i64::from(found.version) < newest(migrations) {
         return Err(refused(format!(
-            "the database has schema {}, and this program needs {}; fix: `store-orders migrate`",
+            "the database has {name} {}, and this program needs {}; fix: `store-orders migrate`",
             found.version,
             newest(migrations)
         )));
     }
     // What cannot be read as a version was written by a program that is newer still.
     match parse_program(&found.oldest_program) {
-        Ok(oldest) if oldest <= *program => Ok(()),
+        Ok(oldest) if oldest <= program => Ok(()),
         _ => Err(refused(format!(
-            "the database has schema {}, which needs store-orders {} or newer; this is {program}",
+            "the database has {name} {}, which needs store-orders {} or newer; this is \
+             {program}",
             found.version, found.oldest_program
         ))),
     }
 }
 
-/// What the database says of its schema; none if it has no store.
-async fn found(client: &impl GenericClient) -> Result<Option<Found>, StoreError> {
-    let exists = "SELECT to_regclass(quote_ident(current_schema()) || '.store_orders_schema')
-                  IS NOT NULL";
-    if !client.query_one(exists, &[]).await.and_then(|row| row.try_get(0)).map_err(read)? {
+/// What the database says of its schema; none if it does not have these tables.
+async fn found(
+    client: &impl GenericClient,
+    version_table: &str,
+) -> Result<Option<Found>, StoreError> {
+    let exists = "SELECT to_regclass(quote_ident(current_schema()) || '.' || $1) IS NOT NULL";
+    let exists = client.query_one(exists, &[&version_table]).await;
+    if !exists.and_then(|row| row.try_get(0)).map_err(read)? {
         return Ok(None);
     }
-    let row = client
-        .query_opt("SELECT version, oldest_program FROM store_orders_schema", &[])
-        .await
-        .map_err(read)?;
+    let query = format!("SELECT version, oldest_program FROM {version_table}");
+    let row = client.query_opt(&query, &[]).await.map_err(read)?;
     row.map(|row| Ok(Found { version: row.try_get(0)?, oldest_program: row.try_get(1)? }))
         .transpose()
         .map_err(read)
@@ -183,6 +209,8 @@ async fn require_usable(client: &impl GenericClient) -> Result<(), StoreError> {
                      WHERE relnamespace = (SELECT oid FROM pg_namespace
                                            WHERE nspname = current_schema())
                        AND relkind IN ('r', 'p', 'v', 'm', 'f')
+                       AND to_regclass(quote_ident(current_schema()) || '.store_orders_schema')
+                           IS NULL
                        AND NOT EXISTS (SELECT FROM pg_depend
                                        WHERE objid = c.oid AND deptype = 'e')
                      ORDER BY relname LIMIT 1)",
@@ -226,9 +254,9 @@ fn usize_of(version: i32) -> usize {
     usize::try_from(version).unwrap_or(0)
 }
 
-fn newer(found: &Found, migrations: &[Migration]) -> StoreError {
+fn newer(found: &Found, Schema { name, migrations, .. }: Schema<'_>) -> StoreError {
     refused(format!(
-        "the database has schema {}, and this program knows up to {}; use a newer store-orders \
+        "the database has {name} {}, and this program knows up to {}; use a newer store-orders \
          to migrate it",
         found.version,
         newest(migrations)

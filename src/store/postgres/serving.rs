@@ -5,6 +5,7 @@ use super::columns::{order_counts, plan_and_limits, value};
 use super::error::{read, unreachable_because, written};
 use super::heartbeat::deregister;
 use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
+use super::limiter::PostgresLimits;
 use super::replica::Replica;
 use super::session::{OpenError, Session, is_of_connection, within};
 use super::sessions::{Current, Opener, carry_out, current};
@@ -60,6 +61,12 @@ impl PostgresStore {
             other => unreachable_because(other.to_string()),
         })?;
         Ok(PostgresStore { runtime: runtime.clone(), sessions, replica })
+    }
+
+    /// What counts requests; an address may send this many a minute without a valid key.
+    pub fn limits(&self, keyless_per_minute: u32, log: Logger) -> PostgresLimits {
+        let _in_runtime = self.runtime.enter();
+        PostgresLimits::start(self.sessions.clone(), keyless_per_minute, log)
     }
 
     /// The store's id: 128 random bits in hex.

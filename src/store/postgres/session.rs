@@ -1,5 +1,5 @@
-//! A session: four connections to one server, each with a fixed role. The loss of any, an
-//! answer that is late, or a difference among them ends all four, and nothing that was
+//! A session: five connections to one server, each with a fixed role. The loss of any, an
+//! answer that is late, or a difference among them ends all five, and nothing that was
 //! answered through an ended session is applied.
 //!
 //! A primary that was replaced still answers reads. So a session counts only until a second
@@ -9,14 +9,15 @@
 use super::columns::value;
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
 use super::durability::require_standby;
-use super::error::{PostgresError, read, unreachable_because};
+use super::error::{PostgresError, read, unreachable_because, written};
 use super::journal::{Change, Last, SELECT_LAST_AND_KNOWN, last_and_known};
 use super::replica::Replica;
-use super::schema::require_current;
-use super::settings::{CHECKER, HEARTBEAT, READ_LIMIT, READER, Role, WRITER};
+use super::schema::{LIMITS, STORE, require_current};
+use super::settings::{CHECKER, HEARTBEAT, LIMITER, READ_LIMIT, READER, Role, WRITER};
 use super::statements::{BatchStatements, HeartbeatStatements};
 use crate::clock::BootInstant;
 use crate::config::PostgresUrl;
+use crate::limits::postgres::Admission;
 use crate::log::ErrorChain;
 use crate::store::{StoreError, Versions};
 use parking_lot::Mutex;
@@ -25,7 +26,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
-use tokio_postgres::Statement;
+use tokio_postgres::{Client, Statement};
 
 /// How long each attempt to connect may take, for each address.
 pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
@@ -37,7 +38,7 @@ pub const CONFIRMED_FOR: Duration = Duration::from_secs(1);
 /// What a list waits for.
 pub type CheckSender = oneshot::Sender<Result<Versions, Arc<StoreError>>>;
 
-/// Four connections to one server.
+/// Five connections to one server.
 pub struct Session {
     /// The generation that it is at.
     pub generation: u64,
@@ -68,6 +69,10 @@ pub struct Session {
     pub heartbeat: Connection,
     /// Its statements.
     pub beat: HeartbeatStatements,
+    /// Counts requests.
+    pub limits: Connection,
+    /// Its statement.
+    pub admission: Admission,
     checks: mpsc::UnboundedSender<CheckSender>,
     /// When the last confirmed heartbeat was sent; none before the first.
     confirmed: Mutex<Option<BootInstant>>,
@@ -91,7 +96,7 @@ pub struct Opened {
     pub last: Change,
     /// When the first connection was open.
     pub at: Instant,
-    connections: [Connection; 4],
+    connections: [Connection; 5],
     url: PostgresUrl,
     target: Target,
 }
@@ -122,19 +127,20 @@ impl Opened {
     ) -> Result<Opened, OpenError> {
         let writer = connect_to(url, target, &WRITER, CONNECT_LIMIT).await?;
         let at = Instant::now();
-        let [checker, reader, heartbeat] = others(url, target).await?;
-        let connections = [writer, checker, reader, heartbeat];
-        let [first, rest @ ..] = &connections;
-        if rest.iter().any(|other| other.server != first.server) {
+        let [checker, reader, heartbeat, limits] = others(url, target).await?;
+        let connections = [writer, checker, reader, heartbeat, limits];
+        let [first, rest @ .., limits] = &connections;
+        if rest.iter().chain([limits]).any(|other| other.server != first.server) {
             return Err(OpenError::Different);
         }
         let server = first.server.clone();
-        within(READ_LIMIT, require_current(&first.client)).await.map_err(|error| match error {
+        let unfit = |error| match error {
             StoreError::Refused(_) => OpenError::Schema(error),
             other => OpenError::Store(other),
-        })?;
+        };
+        within(READ_LIMIT, require_current(&first.client, STORE)).await.map_err(unfit)?;
         within(READ_LIMIT, require_standby(&first.client)).await?;
-        let (store_id, generation, last) = within(READ_LIMIT, async {
+        let (store_id, generation, last): (String, _, _) = within(READ_LIMIT, async {
             let id = first.client.query_one("SELECT store_id FROM identity", &[]).await;
             let seen = replica.seen();
             let (last, is_known) =
@@ -143,16 +149,41 @@ impl Opened {
             Ok((value(&id.map_err(read)?, 0)?, generation, last.change))
         })
         .await?;
+        within(READ_LIMIT, require_own(&limits.client, url, &store_id)).await.map_err(unfit)?;
         let (url, target) = (url.clone(), target.clone());
         Ok(Opened { server, store_id, generation, last, at, connections, url, target })
     }
 }
 
-async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 3], ConnectError> {
+async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 4], ConnectError> {
+    let limits = url.limits();
     let again = |role: &'static Role| connect_to(url, target, role, CONNECT_LIMIT);
-    let (checker, reader, heartbeat) =
-        tokio::join!(again(&CHECKER), again(&READER), again(&HEARTBEAT));
-    Ok([checker?, reader?, heartbeat?])
+    let counting = connect_to(&limits, target, &LIMITER, CONNECT_LIMIT);
+    let (checker, reader, heartbeat, limits) =
+        tokio::join!(again(&CHECKER), again(&READER), again(&HEARTBEAT), counting);
+    Ok([checker?, reader?, heartbeat?, limits?])
+}
+
+/// Refuses tables of the request counts that do not fit, or are another store's: its ids of
+/// accounts and keys mean others.
+async fn require_own(client: &Client, url: &PostgresUrl, store_id: &str) -> Result<(), StoreError> {
+    require_current(client, LIMITS).await?;
+    let Some(database) = url.limits_database() else { return Ok(()) };
+    let claim = "UPDATE limits_schema SET store_id = $1 WHERE store_id IS NULL";
+    let found = "SELECT store_id FROM limits_schema";
+    let owner = async || client.query_one(found, &[]).await.and_then(|row| row.try_get(0));
+    let mut owner_id: Option<String> = owner().await.map_err(read)?;
+    if owner_id.is_none() {
+        client.execute(claim, &[&store_id]).await.map_err(written)?;
+        owner_id = owner().await.map_err(read)?;
+    }
+    if owner_id.as_deref() == Some(store_id) {
+        return Ok(());
+    }
+    Err(StoreError::Refused(format!(
+        "the database {database:?} has the request counts of another store; fix: name another \
+         --limits-database, or drop this one if that store is gone, and run `store-orders migrate`"
+    )))
 }
 
 impl Session {
@@ -163,7 +194,8 @@ impl Session {
         acknowledges_from: Instant,
     ) -> Result<(Arc<Session>, mpsc::UnboundedReceiver<CheckSender>), StoreError> {
         let Opened { server, store_id, generation, connections, url, target, .. } = opened;
-        let [writer, checker, reader, heartbeat] = connections;
+        let [writer, checker, reader, heartbeat, limits] = connections;
+        let admission = Admission::prepare(&limits.client).await.map_err(read)?;
         let batch = BatchStatements::prepare(&writer.client).await.map_err(read)?;
         let beat = HeartbeatStatements::prepare(&heartbeat.client).await.map_err(read)?;
         let select_last_and_known =
@@ -183,6 +215,8 @@ impl Session {
             heartbeat,
             beat,
             select_last_and_known,
+            limits,
+            admission,
             checks,
             confirmed: Mutex::default(),
             why_ended: watch::Sender::default(),
@@ -242,7 +276,7 @@ impl Session {
         let _ = self.why_ended.subscribe().wait_for(Option::is_some).await;
     }
 
-    /// Waits until the session has been ended, or a connection of it, closes all four, and
+    /// Waits until the session has been ended, or a connection of it, closes all five, and
     /// says why.
     pub async fn closed(&self) -> String {
         let why = tokio::select! {
@@ -251,13 +285,15 @@ impl Session {
             () = self.checker.link.closed() => Some("checker"),
             () = self.reader.link.closed() => Some("reader"),
             () = self.heartbeat.link.closed() => Some("heartbeat"),
+            () = self.limits.link.closed() => Some("limits"),
         };
         if let Some(role) = why {
             self.end(&format_args!("the {role}'s connection was closed"));
         }
         // What still waits for an answer has an error at once, and a task that still holds the
         // session keeps no connection open.
-        for connection in [&self.writer, &self.checker, &self.reader, &self.heartbeat] {
+        let Session { writer, checker, reader, heartbeat, limits, .. } = self;
+        for connection in [writer, checker, reader, heartbeat, limits] {
             connection.close();
         }
         self.why_ended.borrow().clone().unwrap_or_default()
@@ -292,7 +328,7 @@ impl Session {
         self.require_open()
     }
 
-    /// A connection besides the four, to the same server: for what takes long, and must not keep
+    /// A connection besides the five, to the same server: for what takes long, and must not keep
     /// anything else waiting. Its loss does not end the session.
     pub async fn open_another(&self, role: &Role) -> Result<Connection, StoreError> {
         let opened = connect_to(&self.url, &self.target, role, CONNECT_LIMIT).await;

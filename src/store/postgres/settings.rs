@@ -119,6 +119,10 @@ pub const READER: Role = Role::new("store-orders reader", [1_000, 1_500, 20_000]
 /// Sends heartbeats. No lock is worth a late one: only this server locks its row.
 pub const HEARTBEAT: Role = Role::new("store-orders heartbeat", [250, 5_000, 10_000], false);
 
+/// Counts requests. The server ends two batches and a removal that wait one behind the other,
+/// before a late answer would end the session: after 2 s.
+pub const LIMITER: Role = Role::new("store-orders limits", [500, 650, 10_000], false);
+
 /// Counts orders.
 pub const COUNTER: Role = long("store-orders counter");
 

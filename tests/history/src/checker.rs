@@ -10,6 +10,7 @@ mod recovery;
 mod table;
 mod windows;
 
+use crate::answer_times::{ANSWER_LIMIT, GIVES_UP_AFTER};
 use crate::event::{Answer, Answered, Asked, Event, Request, What};
 use crate::violation::{Operation, Rule, Violation};
 use faults::Faults;
@@ -21,10 +22,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use windows::Windows;
-
-/// A request is answered within this, whatever fails: the server's own 5 s, and the time to
-/// say so.
-pub const ANSWER_LIMIT: Duration = Duration::from_millis(5_500);
 
 /// Holds events against the rules.
 #[derive(Default)]
@@ -52,12 +49,15 @@ impl Checker {
             }
             What::Asks(asked) => self.asked(at, asked),
             What::Gets { op, answer } => self.answered(at, op, answer),
-            What::Key { key, account, per_minute } => {
-                self.windows.key(&key, &account, per_minute);
+            What::Key { key, account, per_minute, per_day } => {
+                self.windows.key(&key, &account, per_minute, per_day);
                 self.keys.add(key, at);
             }
             What::Fault(fault) => {
                 self.recovery.fault(&fault.name, findings);
+                if fault.may_lose_counts {
+                    self.windows.doubt();
+                }
                 self.faults.begin(at, fault);
             }
             What::Undone => {
@@ -65,13 +65,9 @@ impl Checker {
                 self.recovery.undone(at);
             }
             What::Ready { server } => self.recovery.ready(at, server, findings),
-            What::Compared { digests } => self.recovery.compared(at, &digests, findings),
-            What::CountsLost => {
-                self.windows.forget();
-                if !self.faults.may_lose_counts() {
-                    let text = "no fault was there that can lose them".to_string();
-                    findings.add(Violation::new(Rule::CountsLost, text, &[]));
-                }
+            What::Compared { digests } => {
+                self.windows.trust(at);
+                self.recovery.compared(at, &digests, findings);
             }
             What::Stall { nanos } => findings.stall(at.saturating_sub(nanos), at),
             What::Ends(table) => {
@@ -120,18 +116,25 @@ impl Checker {
         if let Some(Answered { status, .. }) = status {
             let has_limit = self.windows.has_limit(&operation);
             self.keys.answered(&operation, status, has_limit, findings);
+            self.recovery.answered(&operation, status, findings);
         }
         match (&operation.asked.request, answer) {
-            (Request::List, Answer::List(ids)) => self.orders.listed(&operation, ids, findings),
+            (Request::List, Answer::List(ids)) => {
+                self.orders.listed(&operation, ids, &self.faults, findings);
+            }
             (Request::List, Answer::Malformed(text)) => {
                 findings.add(Violation::new(Rule::IncompleteList, text, &[&operation]));
             }
+            (
+                Request::Cancel(id),
+                Answer::Lost(_) | Answer::Status(Answered { status: 503, .. }),
+            ) => self.orders.is_untold(*id, &operation),
             (Request::Cancel(id), Answer::Status(Answered { status, .. })) => {
                 self.orders.cancel_answered(*id, status, &operation, findings);
             }
             (Request::List, Answer::Status(Answered { status: 401 | 429 | 503, .. }))
             | (Request::Pet, Answer::Status(Answered { status: 200 | 401 | 429 | 503, .. }))
-            | (Request::List | Request::Pet | Request::Cancel(_), Answer::Lost(_)) => {}
+            | (Request::List | Request::Pet, Answer::Lost(_)) => {}
             (Request::Import(first, last), Answer::Done) => self.orders.imported(*first, *last, at),
             (Request::Ship(ids), Answer::Done) => self.orders.shipped(ids, &operation, findings),
             (Request::Revoke(key), Answer::Done) => self.keys.revoked(key, &operation),
@@ -160,18 +163,20 @@ impl Checker {
             }
         }
         let excused = self.faults.excuse(server, interval);
+        let gave_up = u128::from(interval.length()) >= GIVES_UP_AFTER.as_nanos();
         match answer {
             // However long it waited: hyper's client can wait for ever where a connection is
             // closed as soon as it is open (api/UPSTREAM.md).
-            Answer::Lost(_) if excused.is_some() => {}
-            Answer::Lost(why) => {
+            Answer::Lost(_) if excused.is_some_and(|excuse| excuse.loses_answers) => {}
+            Answer::Lost(why) if !gave_up => {
                 let text = format!("{server} was running and reachable: {why}");
                 findings.add(Violation::new(Rule::NoAnswer, text, &[operation]));
             }
             _ => {
                 let text = format!("more than {ANSWER_LIMIT:?} without a fault");
                 let violation = Violation::new(Rule::LateAnswer, text, &[operation]);
-                let limit = ANSWER_LIMIT.saturating_add(excused.unwrap_or_default());
+                let later = excused.map_or(Duration::ZERO, |excuse| excuse.lasted);
+                let limit = ANSWER_LIMIT.saturating_add(later);
                 findings.add_if_longer(interval, limit, violation);
             }
         }

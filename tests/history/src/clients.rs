@@ -1,9 +1,8 @@
 //! The clients of one life of the server.
 
 use crate::event::{Answer, Answered, Request};
-use crate::{IdSet, Journal};
+use crate::{GIVES_UP_AFTER, Journal};
 use reqwest::{Client, RequestBuilder};
-use serde::Deserialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -16,8 +15,6 @@ const LOOK_BACK_STEP: usize = 10;
 /// The names of the server and of the key in the recording.
 pub const SERVER: &str = "server";
 pub const KEY: &str = "key";
-/// An answer that takes longer never comes.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What the clients of one life of the server share.
 pub struct Clients {
@@ -82,7 +79,7 @@ impl Clients {
     async fn list(&self, client: &Client, name: &str) -> bool {
         let op = self.asks(name, Request::List);
         let answer = match self.sent(client.get(&self.orders_url)).await {
-            Ok((200, body)) => ids_of(&body).map_or_else(Answer::Malformed, Answer::List),
+            Ok((200, body)) => self.journal.orders.list(&body),
             Ok((status, _)) => Answer::Status(Answered { status, ..Answered::default() }),
             Err(error) => Answer::Lost(format!("{error:?}")),
         };
@@ -120,33 +117,5 @@ impl Clients {
 
 /// A client that sends each request once, on as many connections as it needs.
 pub fn client(gzip: bool) -> reqwest::Result<Client> {
-    Client::builder().gzip(gzip).retry(reqwest::retry::never()).timeout(REQUEST_TIMEOUT).build()
-}
-
-#[derive(Deserialize)]
-struct ListedId {
-    id: usize,
-}
-
-/// The ids of a list's body, which must be in ascending order, or what is wrong with it.
-pub fn ids_of(body: &[u8]) -> Result<IdSet, String> {
-    let orders: Vec<ListedId> =
-        serde_json::from_slice(body).map_err(|error| format!("a list is no list: {error}"))?;
-    if !orders.is_sorted_by(|one, next| one.id < next.id) {
-        return Err("a list is not in ascending order of ids".to_string());
-    }
-    Ok(orders.into_iter().map(|order| order.id).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ids_of;
-
-    #[test]
-    fn only_an_ascending_array_is_a_list() {
-        assert_eq!(ids_of(br#"[{"id":3,"petId":1},{"id":70}]"#).unwrap().iter().count(), 2);
-        assert_eq!(ids_of(b"[]").unwrap().iter().count(), 0);
-        assert!(ids_of(br#"[{"id":3},{"id":3}]"#).is_err());
-        assert!(ids_of(br#"[{"id":3},"#).is_err());
-    }
+    Client::builder().gzip(gzip).retry(reqwest::retry::never()).timeout(GIVES_UP_AFTER).build()
 }

@@ -38,6 +38,9 @@ pub enum What {
         account: String,
         /// How many are admitted a minute.
         per_minute: u32,
+        /// How many are admitted a day; without it more than are ever sent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        per_day: Option<u32>,
     },
     /// A fault begins.
     Fault(FaultBegun),
@@ -49,13 +52,11 @@ pub enum What {
         /// Which.
         server: String,
     },
-    /// The lists of all servers, while nobody changes an order.
+    /// The lists of all servers, while no client changes an order.
     Compared {
         /// The digest of each body, by server.
         digests: BTreeMap<String, String>,
     },
-    /// Servers noticed that request counts were lost.
-    CountsLost,
     /// The machine stood still until now.
     Stall {
         /// For so many nanoseconds.
@@ -145,9 +146,12 @@ pub struct Answered {
     /// `Retry-After`, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
-    /// Seconds until the account's window closes, by the server's own `Date`.
+    /// Seconds until the account's minute closes, by the server's own `Date`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes_in: Option<i64>,
+    /// Whether it is a 429 because the key is banned.
+    #[serde(default)]
+    pub is_banned: bool,
 }
 
 /// A fault begins.
@@ -160,7 +164,10 @@ pub struct FaultBegun {
     /// network between them and their clients is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<String>,
-    /// Whether request counts may be lost, if servers notice it.
+    /// Whether they only delay their answers, and lose none.
+    #[serde(default)]
+    pub loses_no_answers: bool,
+    /// Whether the request counts of its last second may be lost, until the lists are compared.
     #[serde(default)]
     pub may_lose_counts: bool,
 }

@@ -23,8 +23,6 @@ pub struct Figures {
     /// The last success of each kind of request, at each server.
     succeeded: BTreeMap<(Kind, String), u64>,
     fault: Option<(String, u64)>,
-    /// Whether clients rested while the fault lasted.
-    rested: bool,
 }
 
 /// The longest times without a success at one server since the fault began: what it lasted
@@ -75,11 +73,9 @@ impl Figures {
             What::Fault(fault) => {
                 *self.faults.entry(fault.name.clone()).or_default() += 1;
                 self.fault = Some((fault.name.clone(), event.at));
-                self.rested = fault.may_lose_counts;
             }
             // Clients that change or count something rest until then.
             What::Compared { .. } => self.rest(event.at),
-            What::Undone if self.rested => self.rest(event.at),
             What::Stall { nanos } => self.stalled += Duration::from_nanos(*nanos),
             _ => {}
         }

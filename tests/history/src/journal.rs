@@ -3,6 +3,7 @@
 use crate::checker::Checker;
 use crate::event::{Answer, Asked, Event, Request, What};
 use crate::figures::Figures;
+use crate::listed::ShownOrders;
 use crate::violation::Violation;
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -12,6 +13,8 @@ use testbed::Canary;
 
 /// A recording that goes on.
 pub struct Journal {
+    /// What lists have shown of orders.
+    pub orders: ShownOrders,
     clock: Instant,
     state: Mutex<State>,
 }
@@ -30,7 +33,8 @@ impl Journal {
     /// A recording that begins now, and is written to this file too.
     pub fn new(file: Option<File>) -> Journal {
         let file = file.map(BufWriter::new);
-        Journal { clock: Instant::now(), state: Mutex::new(State { file, ..State::default() }) }
+        let state = Mutex::new(State { file, ..State::default() });
+        Journal { orders: ShownOrders::default(), clock: Instant::now(), state }
     }
 
     /// Nanoseconds since the recording began.

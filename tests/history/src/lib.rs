@@ -5,20 +5,23 @@
 //! [`Journal`] records and checks at once. [`HistoryRecorder`] lists and cancels the same
 //! orders with many clients while a server on its embedded store is killed and restarted.
 
+mod answer_times;
 mod checker;
 mod clients;
 pub mod event;
 mod figures;
 mod id_set;
 mod journal;
+mod listed;
 mod recorder;
 mod violation;
 
-pub use checker::{ANSWER_LIMIT, Checker};
-pub use clients::ids_of;
+pub use answer_times::{ANSWER_LIMIT, GIVES_UP_AFTER};
+pub use checker::Checker;
 pub use event::{Event, read_events};
 pub use figures::{Figures, Outage};
 pub use id_set::IdSet;
 pub use journal::{Journal, violations};
+pub use listed::ShownOrders;
 pub use recorder::{HistoryRecorder, Workload};
 pub use violation::{Operation, Rule, Violation};

@@ -3,9 +3,8 @@
 //! restarted on the same data directory.
 
 use crate::clients::{Clients, KEY, SERVER, client};
-use crate::event::{Beginning, FaultBegun, FinalTable, What};
+use crate::event::{Beginning, FaultBegun, What};
 use crate::{IdSet, Journal};
-use serde::Deserialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
@@ -61,7 +60,7 @@ impl HistoryRecorder<'_> {
         let pending = all.filter(|id| !shipped.contains(*id)).collect();
         journal.note(What::Begins(Beginning { pending, shipped, ..Beginning::default() }));
         let (name, account) = (KEY.to_string(), KEY.to_string());
-        journal.note(What::Key { key: name, account, per_minute: u32::MAX });
+        journal.note(What::Key { key: name, account, per_minute: u32::MAX, per_day: None });
         let recorder = HistoryRecorder { data, serve, key: key.clone(), workload, journal };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         for life in 0..workload.lives {
@@ -71,7 +70,7 @@ impl HistoryRecorder<'_> {
         let clients = recorder.clients(&server, workload.lives)?;
         runtime.block_on(clients.look_back());
         server.stop()?;
-        recorder.journal.note(What::Ends(final_table(data)?));
+        recorder.journal.note(What::Ends(recorder.journal.orders.table(data)?));
         Ok(recorder.journal)
     }
 
@@ -119,7 +118,7 @@ impl HistoryRecorder<'_> {
             // Earlier in one life and later in the next.
             clients.reach(clients.attempts * (life + 1) / (lives + 1)).await;
             let (name, servers) = ("kill -9".to_string(), vec![SERVER.to_string()]);
-            let fault = FaultBegun { name, servers, may_lose_counts: false };
+            let fault = FaultBegun { name, servers, ..FaultBegun::default() };
             self.journal.note(What::Fault(fault));
             server.kill()?;
             cancellers.join_all().await;
@@ -154,18 +153,4 @@ fn operate(data: &DataDir, over: &AtomicBool) -> anyhow::Result<()> {
         data.run(&["orders", "show", "1"])?;
     }
     Ok(())
-}
-
-#[derive(Deserialize)]
-struct TableRow {
-    id: usize,
-    status: String,
-}
-
-fn final_table(data: &DataDir) -> anyhow::Result<FinalTable> {
-    let rows: Vec<TableRow> = serde_json::from_value(data.run_json(&["orders", "list"])?)?;
-    let of = |status: &str| -> IdSet {
-        rows.iter().filter(|row| row.status == status).map(|row| row.id).collect()
-    };
-    Ok(FinalTable { pending: of("pending"), shipped: of("shipped"), cancelled: of("cancelled") })
 }

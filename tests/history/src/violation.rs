@@ -18,7 +18,7 @@ pub enum Rule {
     CameBack,
     /// Lists of one client never go back in time.
     WentBack,
-    /// A list is complete, never cut without an error.
+    /// A list is complete, never cut without an error, and no field of an order has changed.
     IncompleteList,
     /// Every 503 comes within its deadline, as does every other answer.
     LateAnswer,
@@ -26,20 +26,20 @@ pub enum Rule {
     NoAnswer,
     /// Every 503 has `Retry-After`.
     NoRetryAfter,
-    /// No 2xx with a key revoked more than one second before.
+    /// Nothing but 401 and 503 with a key revoked more than one second before.
     RevokedKeyAccepted,
     /// No 401 with a key that has been valid for a second, and no 429 if its account has no
     /// limit that can be reached.
     ValidKeyRefused,
-    /// Admitted per window within the limit.
+    /// Admitted per minute and per day within the limits, and not at all with a banned key.
     AdmittedTooMany,
-    /// Nobody gets 429 before the limit can have been reached.
+    /// No 429 before the limit can have been reached, and no ban before enough of them.
     RefusedTooEarly,
-    /// Request counts are lost only where the engines can lose them.
-    CountsLost,
     /// After a fault every replica is ready again within 5 s.
     NotReady,
-    /// After that all replicas' lists are byte-equal within 2 s.
+    /// A replica that is ready carries out each kind of request within 5 s.
+    NotServing,
+    /// After a fault, once they are compared, all replicas' lists are byte-equal within 2 s.
     ListsDiffer,
     /// An answer says what can be true: 404, 409 and 204 where they are due, no unknown
     /// order, no undocumented status, no body that is not what it must be.
@@ -64,8 +64,8 @@ impl Rule {
         Rule::ValidKeyRefused,
         Rule::AdmittedTooMany,
         Rule::RefusedTooEarly,
-        Rule::CountsLost,
         Rule::NotReady,
+        Rule::NotServing,
         Rule::ListsDiffer,
         Rule::ImpossibleAnswer,
         Rule::ImpossibleTable,
@@ -87,8 +87,8 @@ impl Rule {
             Rule::ValidKeyRefused => "a valid key is refused",
             Rule::AdmittedTooMany => "a window admits more than the limit",
             Rule::RefusedTooEarly => "a window refuses before the limit is reached",
-            Rule::CountsLost => "request counts are lost",
             Rule::NotReady => "a replica is not ready in time after a fault",
+            Rule::NotServing => "a replica is ready and does not serve",
             Rule::ListsDiffer => "replicas' lists differ after a fault",
             Rule::ImpossibleAnswer => "an answer cannot be true",
             Rule::ImpossibleTable => "the final table cannot be true",

@@ -4,6 +4,7 @@
 //! `recordings/RULE.jsonl`, or `RULE--VARIANT.jsonl`, breaks that rule.
 
 use anyhow::Context;
+use history::event::{Answer, Answered, Asked, Request, What};
 use history::{Event, Rule, Violation, read_events, violations};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -64,6 +65,27 @@ fn a_violation_shows_the_operations_that_contradict_each_other() {
         1.011000 s lister-1 lists at b with key_1; 1.020000 s 200, 5 orders (op 2)";
     let texts: Vec<String> = found.iter().map(Violation::to_string).collect();
     assert_eq!(texts, [expected]);
+}
+
+/// Late answers that a stall explains hide none that comes after them.
+#[test]
+fn a_late_answer_is_found_after_a_thousand_excused_ones() {
+    const SECOND: u64 = 1_000_000_000;
+    let late = |op, from: u64| {
+        let (client, server) = (format!("lister-{op}"), Some("a".to_string()));
+        let asked = Asked { op, client, server, key: None, request: Request::Pet };
+        let answer = Answer::Status(Answered { status: 200, ..Answered::default() });
+        let asks = Event { at: from, what: What::Asks(asked) };
+        [asks, Event { at: from + 7 * SECOND, what: What::Gets { op, answer } }]
+    };
+    let stall = Event { at: 8 * SECOND, what: What::Stall { nanos: 8 * SECOND } };
+    let mut recording: Vec<Event> = (0..1_000).flat_map(|op| late(op, op)).collect();
+    recording.push(stall);
+    recording.sort_by_key(|event| event.at);
+    assert!(violations(recording.clone()).is_empty());
+    recording.extend(late(1_000, 9 * SECOND));
+    let rules: Vec<Rule> = violations(recording).iter().map(|found| found.rule).collect();
+    assert_eq!(rules, [Rule::LateAnswer]);
 }
 
 /// A recording is written as it is read.

@@ -10,7 +10,6 @@
 //!
 //! - With the feature `postgres`: database servers, certificates for them, and a relay before
 //!   them that fails.
-//! - With the feature `redis`: servers that count.
 //!
 //! Without those features nothing here needs the library, so `xtask` runs while the
 //! server does not compile.
@@ -66,11 +65,9 @@ pub mod contract;
 pub mod in_process;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-#[cfg(feature = "redis")]
-pub mod redis;
 #[cfg(feature = "postgres")]
 pub mod relay;
-#[cfg(any(feature = "postgres", feature = "redis"))]
+#[cfg(feature = "postgres")]
 mod unprivileged;
 #[cfg(feature = "in-process")]
 mod wait;

@@ -5,9 +5,7 @@ mod tampering;
 pub use tampering::Tampering;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
-use tampering::Tampered;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
@@ -90,15 +88,10 @@ async fn relay(
     let Ok(server) = TcpStream::connect(target).await else { return };
     // Either fails only on a socket that is closed already.
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
-    let copy = match tampering {
-        Tampering::Twice => copy_to(target).await,
-        Tampering::None | Tampering::StaleVersions { .. } => None,
-    };
-    let tampered = Arc::new(Tampered::new(tampering));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let requests = Direction { copy, is_answer: false, tampered: Arc::clone(&tampered) };
-    let answers = Direction { copy: None, is_answer: true, tampered };
+    let requests = Direction { is_answer: false, tampering };
+    let answers = Direction { is_answer: true, tampering };
     let mut watched = faults.clone();
     tokio::select! {
         () = requests.forward(from_client, to_server, faults.clone()) => {}
@@ -108,24 +101,16 @@ async fn relay(
     }
 }
 
-/// A connection of which nobody reads the answers.
-async fn copy_to(target: SocketAddr) -> Option<OwnedWriteHalf> {
-    let (mut answers, requests) = TcpStream::connect(target).await.ok()?.into_split();
-    tokio::spawn(async move { tokio::io::copy(&mut answers, &mut tokio::io::sink()).await });
-    Some(requests)
-}
-
 /// One direction of a connection.
 struct Direction {
-    copy: Option<OwnedWriteHalf>,
     is_answer: bool,
-    tampered: Arc<Tampered>,
+    tampering: Tampering,
 }
 
 impl Direction {
     /// Delivers it until it ends.
     async fn forward(
-        mut self,
+        self,
         mut from: OwnedReadHalf,
         mut to: OwnedWriteHalf,
         mut faults: watch::Receiver<Fault>,
@@ -150,13 +135,8 @@ impl Direction {
                     }
                 }
             }
-            match self.is_answer {
-                true => self.tampered.answer(bytes),
-                false => self.tampered.request(bytes),
-            }
-            if let Some(copy) = &mut self.copy {
-                // The copy's connection may be closed by now.
-                let _ = copy.write_all(bytes).await;
+            if !self.is_answer {
+                self.tampering.request(bytes);
             }
             if to.write_all(bytes).await.is_err() {
                 return;

@@ -17,11 +17,11 @@ mod load;
 mod logging;
 mod machine;
 mod postgres;
-mod redis;
 mod rejections;
 mod rounds;
 mod server;
 mod setup;
+mod shared_limits;
 mod spread;
 mod startup;
 mod streaming;
@@ -45,9 +45,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Compare the server with what it is built on.
 ///
 /// Builds and starts the release server, drives it over loopback and compares it
-/// with bare dropshot, nginx, SQLite, PostgreSQL and Redis in the same run. Speed is reported,
-/// never asserted. Needs nginx, sqlite3, PostgreSQL, Redis and a C
-/// compiler.
+/// with bare dropshot, nginx, SQLite and PostgreSQL in the same run. Speed is reported,
+/// never asserted. Needs nginx, sqlite3, PostgreSQL and a C compiler.
 #[derive(Debug, Parser)]
 #[command(
     name = "bench",
@@ -119,8 +118,8 @@ enum Part {
     Startup,
     /// The store in PostgreSQL
     Postgres,
-    /// Requests counted in Redis
-    Redis,
+    /// Requests counted in PostgreSQL
+    SharedLimits,
     /// Whether what clients saw is true
     Consistency,
 }
@@ -219,8 +218,7 @@ impl Part {
             Part::Startup if is_missing("sqlite3") => {
                 bail!("sqlite3 is missing: apt-get install sqlite3")
             }
-            Part::Postgres => postgres::check_tools().and_then(|()| redis::check_tools()),
-            Part::Redis => redis::check_tools(),
+            Part::Postgres | Part::SharedLimits => postgres::check_tools(),
             _ => Ok(()),
         }
     }
@@ -240,7 +238,7 @@ impl Part {
             Part::Logging => logging::measure(setup),
             Part::Startup => startup::measure(setup),
             Part::Postgres => postgres::measure(setup),
-            Part::Redis => redis::measure(setup),
+            Part::SharedLimits => shared_limits::measure(setup),
             Part::Consistency => {
                 let (row, found) = consistency::measure(setup)?;
                 violations.extend(found);

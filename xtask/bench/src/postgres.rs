@@ -6,7 +6,6 @@ use crate::keys;
 use crate::lists::LIST;
 use crate::load::{self, Load, Work, request};
 use crate::machine::Side;
-use crate::redis;
 use crate::rounds::{Sample, Turn, asking, go};
 use crate::server::MeasuredServer;
 use crate::setup::{BenchSetup, order};
@@ -195,14 +194,12 @@ impl Bench {
         let lines: String = (1..=100).map(|id| order(id) + "\n").collect();
         store.data.run_with_input(&["orders", "import", "-"], lines.as_bytes())?;
         let embedded = setup.store(100)?;
-        let counts = redis::start()?;
         let servers = [
             embedded.serve()?,
             store.serve(&[])?,
             store.beside(setup)?.serve(&["--confirm-lists=true"])?,
-            store.beside(setup)?.serve_counting_in(&counts.url(), &[])?,
         ];
-        let [of_embedded, own, confirmed, counted] = &servers;
+        let [of_embedded, own, confirmed] = &servers;
         let plain = |key: &str| Work::Same(request("GET", LIST, Some(key), false));
         let (of_sqlite, of_postgres) = (plain(&embedded.key), plain(&store.key));
         let flood = keys::unknown();
@@ -210,24 +207,15 @@ impl Bench {
             asking(setup, of_embedded, CLIENTS, &of_sqlite, 200),
             asking(setup, own, CLIENTS, &of_postgres, 200),
             asking(setup, confirmed, CLIENTS, &of_postgres, 200),
-            asking(setup, counted, CLIENTS, &of_postgres, 200),
             asking(setup, of_embedded, CLIENTS, &flood, 401),
             asking(setup, own, CLIENTS, &flood, 401),
         ];
-        let [sqlite, postgres, confirmed, counted, sqlite_401, postgres_401] =
-            go(setup.rounds, turns)?;
+        let [sqlite, postgres, confirmed, sqlite_401, postgres_401] = go(setup.rounds, turns)?;
         let rate = || Figure::Rate("req/s");
         let name = "list of 100, 64 clients, PostgreSQL";
-        let half = Target::AtLeast(0.5);
+        let counted = Target::AtLeast(0.6);
         Ok(vec![
-            Row::compare(name, rate(), &postgres, ("SQLite", &sqlite), half),
-            Row::compare(
-                format!("{name} and Redis"),
-                rate(),
-                &counted,
-                ("SQLite and memory", &sqlite),
-                Target::AtLeast(0.3),
-            ),
+            Row::compare(name, rate(), &postgres, ("SQLite and memory", &sqlite), counted),
             Row::compare(
                 format!("{name}, each check a commit"),
                 rate(),
@@ -255,12 +243,7 @@ impl Bench {
 
 impl Store {
     fn serve(&self, flags: &[&str]) -> anyhow::Result<MeasuredServer> {
-        self.serve_counting_in("local", flags)
-    }
-
-    fn serve_counting_in(&self, limits: &str, flags: &[&str]) -> anyhow::Result<MeasuredServer> {
-        let flags = [&["--limits", limits], flags].concat();
-        MeasuredServer::serve(&self.data, &flags, None)
+        MeasuredServer::serve(&self.data, flags, None)
     }
 
     /// The same store for another replica.

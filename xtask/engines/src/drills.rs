@@ -1,9 +1,8 @@
-//! Three servers on PostgreSQL and Redis, clients of all kinds, and faults drawn by a seed; what
+//! Three servers on PostgreSQL, clients of all kinds, and faults drawn by a seed; what
 //! the clients see is held against the rules of `tests/history` while it goes on and at the
-//! end. Controls, which lack a care on purpose, prove that the rules would notice.
+//! end. Controls, which are damaged on purpose, prove that the rules would notice.
 
 mod controls;
-mod counters;
 mod databases;
 mod faults;
 mod inject;
@@ -19,11 +18,10 @@ pub use controls::Control;
 use clap::Args;
 use faults::FaultKind;
 use run::Plan;
-use site::{Installation, Lacks};
+use site::{Disabled, Installation};
 use std::fmt::Write as _;
 use std::time::Duration;
 use testbed::postgres::Installed;
-use testbed::redis::InstalledRedis;
 use testbed::{Program, Report};
 
 /// Which faults, and for how long.
@@ -70,7 +68,7 @@ impl DrillArgs {
             seed,
             lasts: Duration::from(self.lasts),
             only: self.fault,
-            lacks: Lacks::default(),
+            disabled: Disabled::default(),
             until: None,
             repeat: self.command(seed),
         };
@@ -81,6 +79,5 @@ impl DrillArgs {
 /// What the drills need.
 pub fn find(program: &Program) -> anyhow::Result<Installation> {
     testbed::check_compiler()?;
-    let (postgres, redis) = (Installed::find()?, InstalledRedis::find()?);
-    Ok(Installation { postgres, redis, program: program.clone() })
+    Ok(Installation { postgres: Installed::find()?, program: program.clone() })
 }

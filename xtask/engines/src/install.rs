@@ -5,8 +5,8 @@ use rustix::process::geteuid;
 use std::io::Write;
 use std::process::Command;
 
-/// The packages that every command here needs.
-const PACKAGES: [&str; 2] = ["postgresql", "redis-server"];
+/// The package that every command here needs.
+const PACKAGES: [&str; 1] = ["postgresql"];
 
 /// Installs what is missing with apt-get.
 pub fn install(out: &mut dyn Write) -> anyhow::Result<()> {
@@ -26,7 +26,7 @@ pub fn install(out: &mut dyn Write) -> anyhow::Result<()> {
             .args(&arguments)
             .env("DEBIAN_FRONTEND", "noninteractive")
             .status()
-            .context("apt-get is missing; install PostgreSQL 15 and Redis 6.2 or later")?;
+            .context("apt-get is missing; install PostgreSQL 15 or later")?;
         if !status.success() {
             bail!("apt-get {} failed", arguments.join(" "));
         }

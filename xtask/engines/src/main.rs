@@ -1,5 +1,4 @@
-//! Whether several servers on one real database, and on one real Redis, hold what the
-//! service promises, whatever fails.
+//! Whether several servers on one real database hold what the service promises, whatever fails.
 //!
 //! `cargo xtask engines` runs this. It starts database servers from the system's packages as
 //! unprivileged children on free ports of the loopback, and ends them by their ids.
@@ -20,7 +19,6 @@ use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use testbed::postgres::Installed;
-use testbed::redis::InstalledRedis;
 use testbed::{Program, Report, exit_code, until_conclusive};
 use tokio::runtime::Runtime;
 
@@ -34,11 +32,11 @@ Examples:
   cargo xtask engines --install              install what is missing, on Debian or Ubuntu
   cargo xtask engines orders                 all cases
   cargo xtask engines orders failover        one
-  cargo xtask engines limits                 request counts in Redis, all cases
+  cargo xtask engines limits                 request counts, all cases
   cargo xtask engines drills --seed 7        faults drawn by a seed, for a minute
   cargo xtask engines drills --for 10m --fault promote-paused
   cargo xtask engines judge history.jsonl    what a kept history breaks
-  cargo xtask engines controls               what lacks a care must be noticed
+  cargo xtask engines controls               damaged set-ups must be noticed
 
 Exit status: 0 everything held, 1 something did not, 2 a case could not run, 3 the machine
 stood still for too long for the run to prove anything"
@@ -55,9 +53,9 @@ struct Cli {
 enum Command {
     /// Orders, accounts and keys in PostgreSQL
     Orders(CasesArgs<orders::Case>),
-    /// Windows, strikes and bans in Redis
+    /// Windows, strikes and bans in PostgreSQL
     Limits(LimitsArgs),
-    /// Three servers on both, under faults drawn by a seed
+    /// Three servers, under faults drawn by a seed
     Drills(DrillArgs),
     /// Judge a history that a drill recorded
     Judge {
@@ -65,7 +63,7 @@ enum Command {
         #[arg(value_name = "FILE")]
         history: PathBuf,
     },
-    /// Stores and networks that lack a care: the rules of the drills must notice
+    /// Damaged stores and networks: the rules of the drills must notice
     Controls(CasesArgs<Control>),
 }
 
@@ -122,22 +120,14 @@ fn try_orders(arguments: &CasesArgs<orders::Case>, out: &mut dyn Write) -> anyho
 }
 
 fn try_limits(arguments: &LimitsArgs, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let mut engines = vec![InstalledRedis::find()?];
-    match InstalledRedis::find_valkey()? {
-        Some(valkey) => engines.push(valkey),
-        None => writeln!(out, "valkey-server is not on PATH: tried on Redis only")?,
-    }
+    let installed = Installed::find()?;
     let program = build()?;
-    let mut worst = 0;
-    for installed in engines {
-        writeln!(out, "{}", installed.version)?;
-        let run = async |case: limits::Case, report: &mut Report| {
-            fastrand::seed(arguments.seed);
-            case.run(&installed, &program, report).await
-        };
-        worst = worst.max(try_cases(&arguments.cases, run, out)?);
-    }
-    Ok(worst)
+    writeln!(out, "{}", installed.version)?;
+    let run = async |case: limits::Case, report: &mut Report| {
+        fastrand::seed(arguments.seed);
+        case.run(&installed, &program, report).await
+    };
+    try_cases(&arguments.cases, run, out)
 }
 
 fn try_drills(arguments: &DrillArgs, out: &mut dyn Write) -> anyhow::Result<u8> {

@@ -4,7 +4,7 @@ use anyhow::{Context, bail};
 use reqwest::Client;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use testbed::postgres::{DATABASE, Postgres};
+use testbed::postgres::{DATABASE, Postgres, USER};
 use testbed::{DataDir, Key, Program, ServerProcess};
 
 /// The store, filled by the operator's commands.
@@ -48,7 +48,7 @@ impl StoreUnderTest {
     /// Starts a replica of this name on the store as it is reached at this URL.
     pub async fn replica(&self, name: &str, url: &str, flags: &[&str]) -> anyhow::Result<Replica> {
         let data = DataDir::beside(&self.program, &self.directory.path().join(name), url);
-        let mut all = vec!["--limits", "local", "--log-level", "warning"];
+        let mut all = vec!["--log-level", "warning"];
         all.extend(["--admin-listen", "127.0.0.1:0"]);
         all.extend(flags);
         let all: Vec<String> = all.into_iter().map(ToString::to_string).collect();
@@ -119,17 +119,19 @@ pub fn bases(replicas: &[Replica]) -> Vec<String> {
     replicas.iter().map(|replica| replica.server.base_url().to_string()).collect()
 }
 
-/// A URL of the store that names two hosts.
-pub fn url_of(ports: [u16; 2]) -> String {
-    let [first, second] = ports;
-    Postgres::url_at(first).replace(&format!(":{first}/"), &format!(":{first},127.0.0.1:{second}/"))
+/// A URL of the store that names these hosts.
+pub fn url_of(ports: impl AsRef<[u16]>) -> String {
+    let hosts: Vec<String> =
+        ports.as_ref().iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let hosts = hosts.join(",");
+    format!("postgres://{USER}@{hosts}/{DATABASE}")
 }
 
 /// What the connections are for that each server has to the primary.
-pub const ROLES: [&str; 4] = ["writer", "checker", "reader", "heartbeat"];
+pub const ROLES: [&str; 5] = ["writer", "checker", "reader", "heartbeat", "limits"];
 
 /// The connections that as many servers have to this primary, by what each is for, if for so
-/// long they are not four each.
+/// long they are not one of each.
 pub async fn wrong_connections(
     primary: &Postgres,
     servers: usize,

@@ -2,21 +2,20 @@
 
 use crate::replicas::{StoreUnderTest, blocking};
 use anyhow::Context;
-use history::event::{Answer, Answered, Beginning, FinalTable, Request, What};
-use history::{ANSWER_LIMIT, Journal, ids_of};
+use history::event::{Answer, Answered, Beginning, Request, What};
+use history::{ANSWER_LIMIT, GIVES_UP_AFTER, Journal, ShownOrders};
 use reqwest::{Client, RequestBuilder};
-use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
-use testbed::{Canary, DataDir, Key, Report};
+use testbed::{Canary, Key, Report};
 use tokio::task::JoinSet;
 
 /// How long each client rests between two requests.
 const REST: Duration = Duration::from_millis(10);
 
-/// Longer than any answer may take.
-const CLIENT_TIMEOUT: Duration = Duration::from_secs(60);
+/// In the body of a 429 to a key that is banned.
+const BANNED: &[u8] = br#""key_banned""#;
 
 /// How many clients there are of each kind.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +85,7 @@ impl Traffic {
         key: &Key,
         load: Load,
     ) -> anyhow::Result<Traffic> {
-        let http = Client::builder().retry(reqwest::retry::never()).timeout(CLIENT_TIMEOUT);
+        let http = Client::builder().retry(reqwest::retry::never()).timeout(GIVES_UP_AFTER);
         let shared = Arc::new(Shared {
             bases,
             key: key.clone(),
@@ -150,29 +149,31 @@ impl Shared {
 
     async fn send(&self, client: &str, base: &str, what: Request, request: RequestBuilder) {
         let journal = &self.recording.journal;
-        let is_list = what == Request::List;
+        let lists = (what == Request::List).then_some(&journal.orders);
         let op = journal.asks(client, Some(base), Some(&self.key.id), what);
-        let answer = answer_to(request.bearer_auth(&self.key.text), is_list).await;
+        let answer = answer_to(request.bearer_auth(&self.key.text), lists).await;
         journal.gets(op, answer);
     }
 }
 
-/// Sends a request; what the recording says of its answer.
-pub async fn answer_to(request: RequestBuilder, is_list: bool) -> Answer {
+/// Sends a request; what the recording says of its answer. The body of a list is held against
+/// the orders that were shown before.
+pub async fn answer_to(request: RequestBuilder, lists: Option<&ShownOrders>) -> Answer {
     let answered = async {
         let answer = request.send().await?;
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
         reqwest::Result::Ok((status, headers, answer.bytes().await?))
     };
-    match answered.await {
-        Ok((200, _, body)) if is_list => ids_of(&body).map_or_else(Answer::Malformed, Answer::List),
-        Ok((status, headers, _)) => {
+    match (answered.await, lists) {
+        (Ok((200, _, body)), Some(lists)) => lists.list(&body),
+        (Ok((status, headers, body)), _) => {
             let header = |name| headers.get(name)?.to_str().ok();
             let retry_after = header("retry-after").and_then(|text| text.parse().ok());
             let closes_in = closes_in(header("x-ratelimit-reset"), header("date"));
-            Answer::Status(Answered { status, retry_after, closes_in })
+            let is_banned = body.windows(BANNED.len()).any(|part| part == BANNED);
+            Answer::Status(Answered { status, retry_after, closes_in, is_banned })
         }
-        Err(error) => Answer::Lost(format!("{:#}", anyhow::Error::from(error))),
+        (Err(error), _) => Answer::Lost(format!("{:#}", anyhow::Error::from(error))),
     }
 }
 
@@ -210,8 +211,9 @@ impl Seen {
         url: &str,
         report: &mut Report,
     ) -> anyhow::Result<()> {
-        let (operator, journal) = (store.operator(url), &self.0.journal);
-        journal.note(What::Ends(blocking(move || table_of(&operator)).await?));
+        let (operator, journal) = (store.operator(url), Arc::clone(&self.0.journal));
+        let reads = Arc::clone(&journal);
+        journal.note(What::Ends(blocking(move || reads.orders.table(&operator)).await?));
         for violation in journal.violations() {
             report.expect(false, || violation.to_string());
         }
@@ -227,20 +229,4 @@ impl Seen {
         report.time("slowest answer", figures.slowest, ANSWER_LIMIT);
         Ok(())
     }
-}
-
-/// The orders of the store by status.
-pub fn table_of(operator: &DataDir) -> anyhow::Result<FinalTable> {
-    let mut table = FinalTable::default();
-    let rows = operator.run_json(&["orders", "list"])?;
-    for row in rows.as_array().context("no list of orders")? {
-        let id = row.get("id").and_then(Value::as_u64).context("an order without an id")?;
-        let of = match row.get("status").and_then(Value::as_str) {
-            Some("pending") => &mut table.pending,
-            Some("shipped") => &mut table.shipped,
-            _ => &mut table.cancelled,
-        };
-        of.add(usize::try_from(id)?);
-    }
-    Ok(table)
 }

@@ -7,7 +7,7 @@ use crate::records::{cancel, import, refusal};
 use crate::wait;
 use anyhow::ensure;
 use store_orders::store::postgres::schema::{
-    MIGRATIONS, Migration, migrate_with, require_current_with, this_program,
+    MIGRATIONS, Migration, STORE, Schema, migrate, require_current,
 };
 use store_orders::store::{CancelOutcome, Store, StoreError};
 
@@ -30,7 +30,8 @@ fn with(more: &[Migration]) -> Vec<Migration> {
 }
 
 fn migrate_to(database: &Database<'_>, more: &[Migration]) -> anyhow::Result<Vec<String>> {
-    database.with(async |client| Ok(migrate_with(client, &with(more), || ()).await?))
+    let schema = Schema { migrations: &with(more), ..STORE };
+    database.with(async |client| Ok(migrate(client, schema, || ()).await?))
 }
 
 fn tables(database: &Database<'_>) -> anyhow::Result<Vec<String>> {
@@ -45,7 +46,8 @@ fn tables(database: &Database<'_>) -> anyhow::Result<Vec<String>> {
 pub fn a_store_of_an_older_schema_goes_on(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
     let [first, second, ..] = MIGRATIONS else { anyhow::bail!("there are fewer") };
-    database.with(async |client| Ok(migrate_with(client, &[*first, *second], || ()).await?))?;
+    let older = Schema { migrations: &[*first, *second], ..STORE };
+    database.with(async |client| Ok(migrate(client, older, || ()).await?))?;
     database.execute(
         "INSERT INTO orders (id, pet_id, quantity, complete, status, version)
              VALUES (1, 7, 1, false, 'pending', 4), (2, 7, 1, false, 'shipped', 1000000005);
@@ -91,11 +93,16 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
         "schema 1: the tables of orders, pets, accounts and keys",
         "schema 2: accounts can be closed",
         "schema 3: changes have a journal",
+        "limits schema 1: the tables of the request counts",
     ];
     ensure!(done == expected, "{done:?}");
     let id = database.commands()?.id()?;
     let done = database.migrate()?;
-    ensure!(done == ["schema 3 is the newest; nothing to do"], "{done:?}");
+    let nothing = "is the newest; nothing to do";
+    ensure!(
+        done == [format!("schema 3 {nothing}"), format!("limits schema 1 {nothing}")],
+        "{done:?}"
+    );
     ensure!(database.commands()?.id()? == id);
     ensure!(server.new_store()?.commands()?.id()? != id, "two stores have one id");
     Ok(())
@@ -152,9 +159,8 @@ pub fn a_role_that_may_not_create_tables_is_told_what_to_do(
     let role = database.new_role()?;
     // As it is in every new database since PostgreSQL 15.
     database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")?;
-    let refused = refusal(
-        database.as_role(&role, async |client| Ok(migrate_with(client, MIGRATIONS, || ()).await?)),
-    )?;
+    let refused =
+        refusal(database.as_role(&role, async |client| Ok(migrate(client, STORE, || ()).await?)))?;
     ensure!(refused.contains("GRANT USAGE, CREATE ON SCHEMA"), "{refused}");
     ensure!(tables(&database)?.is_empty() && !refused.contains('\n'), "{refused}");
     Ok(())
@@ -184,9 +190,9 @@ pub fn an_older_schema_is_refused_and_migrate_named(
 ) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let known = with(&[SURVIVED]);
+    let known = Schema { migrations: &known, ..STORE };
     let required = |database: &Database<'_>| {
-        database
-            .with(async |client| Ok(require_current_with(client, &known, &this_program()).await?))
+        database.with(async |client| Ok(require_current(client, known).await?))
     };
     let refused = refusal(required(&database))?;
     let expected = "the database has schema 3, and this program needs 4; fix: `store-orders \

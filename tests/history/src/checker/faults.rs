@@ -14,6 +14,15 @@ pub struct Faults {
     past: Vec<(Interval, FaultBegun)>,
 }
 
+/// What a fault excuses.
+#[derive(Clone, Copy, Debug)]
+pub struct Excuse {
+    /// How much later an answer may come.
+    pub lasted: Duration,
+    /// Whether it may not come at all.
+    pub loses_answers: bool,
+}
+
 impl Faults {
     /// A fault begins.
     pub fn begin(&mut self, at: u64, fault: FaultBegun) {
@@ -27,23 +36,34 @@ impl Faults {
         }
     }
 
-    /// Whether the last one can lose request counts.
-    pub fn may_lose_counts(&self) -> bool {
-        self.past.last().is_some_and(|(_, fault)| fault.may_lose_counts)
+    /// What excuses an answer of this server in the interval: the faults between it and its
+    /// clients; `None` if there is none.
+    pub fn excuse(&self, server: &String, interval: Interval) -> Option<Excuse> {
+        let of_server = self.since(interval).filter(|(_, fault)| fault.servers.contains(server));
+        let excuses = of_server.map(|(lasted, fault)| Excuse {
+            lasted: Duration::from_nanos(lasted.overlap(interval)),
+            loses_answers: !fault.loses_no_answers,
+        });
+        excuses.reduce(|one, other| Excuse {
+            lasted: one.lasted.saturating_add(other.lasted),
+            loses_answers: one.loses_answers || other.loses_answers,
+        })
     }
 
-    /// How long in the interval faults between this server and its clients last; `None` if
-    /// there is none.
-    pub fn excuse(&self, server: &String, interval: Interval) -> Option<Duration> {
-        let with_grace = |fault: &Interval| Interval {
-            from: fault.from.saturating_sub(GRACE_NANOS),
-            to: fault.to.saturating_add(GRACE_NANOS),
-        };
-        let since = |(fault, _): &&(Interval, FaultBegun)| with_grace(fault).to >= interval.from;
-        let recent = self.past.iter().rev().take_while(since);
-        let overlapping = recent
-            .filter(|(fault, begun)| fault.from <= interval.to && begun.servers.contains(server));
-        let overlaps = overlapping.map(|(fault, _)| with_grace(fault).overlap(interval));
-        overlaps.reduce(|one, other| one.saturating_add(other)).map(Duration::from_nanos)
+    /// How much of the interval, in nanoseconds, was without a fault of any kind.
+    pub fn without(&self, interval: Interval) -> u64 {
+        let faults: u64 = self.since(interval).map(|(lasted, _)| lasted.overlap(interval)).sum();
+        interval.length().saturating_sub(faults)
+    }
+
+    /// The faults that touch the interval.
+    fn since(&self, interval: Interval) -> impl Iterator<Item = (Interval, &FaultBegun)> {
+        let faults = self.past.iter().rev();
+        let faults = faults.map(move |(fault, begun)| {
+            let from = fault.from.saturating_sub(GRACE_NANOS);
+            (Interval { from, to: fault.to.saturating_add(GRACE_NANOS) }, begun)
+        });
+        let recent = faults.take_while(move |(fault, _)| fault.to >= interval.from);
+        recent.filter(move |(fault, _)| fault.from <= interval.to)
     }
 }

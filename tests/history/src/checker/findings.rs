@@ -8,7 +8,7 @@ use std::time::Duration;
 /// How many violations of a rule are kept.
 const KEPT: usize = 3;
 
-/// How many exceeded bounds are kept of a rule: a stall exceeds many at once.
+/// How many exceeded bounds are kept of a rule until those that stalls explain are removed.
 const KEPT_LATE: usize = 1_000;
 
 /// How long a server answers from what it last read of the store, in nanoseconds.
@@ -29,14 +29,37 @@ impl Interval {
     pub fn overlap(self, other: Interval) -> u64 {
         self.to.min(other.to).saturating_sub(self.from.max(other.from))
     }
+
+    /// How long it lasts together with these.
+    pub fn overlaps<'a>(self, others: impl IntoIterator<Item = &'a Interval>) -> u64 {
+        others.into_iter().map(|other| other.overlap(self)).sum()
+    }
+
+    /// How long it is.
+    pub fn length(self) -> u64 {
+        self.to.saturating_sub(self.from)
+    }
 }
 
 /// What was found.
 #[derive(Default)]
 pub struct Findings {
     found: BTreeMap<Rule, (usize, Vec<Violation>)>,
-    late: BTreeMap<Rule, Vec<(Interval, u64, Violation)>>,
+    late: BTreeMap<Rule, Vec<Late>>,
     stalls: Vec<Interval>,
+}
+
+/// A bound in time that was exceeded, unless stalls explain it.
+struct Late {
+    interval: Interval,
+    bound: u64,
+    violation: Violation,
+}
+
+impl Late {
+    fn is_unexplained(&self, stalls: &[Interval]) -> bool {
+        self.interval.length() > self.bound + self.interval.overlaps(stalls)
+    }
 }
 
 impl Findings {
@@ -52,9 +75,15 @@ impl Findings {
     /// A violation if the interval, without the machine's stalls in it, is longer.
     pub fn add_if_longer(&mut self, interval: Interval, bound: Duration, violation: Violation) {
         let bound = u64::try_from(bound.as_nanos()).unwrap_or(u64::MAX);
+        if interval.length() <= bound {
+            return;
+        }
         let late = self.late.entry(violation.rule).or_default();
-        if interval.to.saturating_sub(interval.from) > bound && late.len() < KEPT_LATE {
-            late.push((interval, bound, violation));
+        if late.len() >= KEPT_LATE {
+            late.retain(|one| one.is_unexplained(&self.stalls));
+        }
+        if late.len() < KEPT_LATE {
+            late.push(Late { interval, bound, violation });
         }
     }
 
@@ -70,6 +99,11 @@ impl Findings {
     /// The machine stood still.
     pub fn stall(&mut self, from: u64, to: u64) {
         self.stalls.push(Interval { from, to });
+    }
+
+    /// How long the machine stood still in the interval, as far as is known.
+    pub fn stalled(&self, interval: Interval) -> u64 {
+        interval.overlaps(&self.stalls)
     }
 
     /// How many violations are no matter of time.
@@ -88,13 +122,10 @@ impl Findings {
             }
         }
         for late in self.late.values() {
-            let is_longer = |(interval, bound, _): &&(Interval, u64, Violation)| {
-                let stalled: u64 = self.stalls.iter().map(|stall| stall.overlap(*interval)).sum();
-                interval.to - interval.from > bound + stalled
-            };
-            for (interval, _, violation) in late.iter().filter(is_longer).take(KEPT) {
+            let unexplained = late.iter().filter(|one| one.is_unexplained(&self.stalls));
+            for Late { interval, violation, .. } in unexplained.take(KEPT) {
                 let mut violation = violation.clone();
-                let took = Duration::from_nanos(interval.to - interval.from);
+                let took = Duration::from_nanos(interval.length());
                 violation.text.push_str(&format!(" ({took:.3?})"));
                 violation.is_of_time = true;
                 all.push(violation);

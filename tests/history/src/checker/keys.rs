@@ -61,7 +61,8 @@ impl Keys {
     ) {
         let name = operation.asked.key.as_ref();
         let Some(key) = name.and_then(|name| self.keys.get(name)) else { return };
-        if let (200..300, Some(revoked)) = (status, &key.revoked) {
+        let is_accepted = !matches!(status, 401 | 503);
+        if let Some(revoked) = key.revoked.as_ref().filter(|_| is_accepted) {
             let text = "more than a second later".to_string();
             let because = [revoked, operation];
             findings.add_if_longer(

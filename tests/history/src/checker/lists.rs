@@ -1,5 +1,6 @@
 //! A list against what is known of the orders.
 
+use super::faults::Faults;
 use super::findings::Findings;
 use super::orders::Orders;
 use crate::IdSet;
@@ -9,11 +10,18 @@ use std::sync::Arc;
 
 impl Orders {
     /// A list was answered.
-    pub fn listed(&mut self, list: &Arc<Operation>, ids: IdSet, findings: &mut Findings) {
+    pub fn listed(
+        &mut self,
+        list: &Arc<Operation>,
+        ids: IdSet,
+        faults: &Faults,
+        findings: &mut Findings,
+    ) {
         for id in ids.missing_from(&self.known) {
-            let text = format!("a list shows order {id}, which nobody imported");
+            let text = format!("a list shows order {id}, which was never imported");
             findings.add(Violation::new(Rule::ImpossibleAnswer, text, &[list]));
         }
+        self.resolve(list.begun, &ids, faults, findings);
         let seen = self.imports_seen(list, &ids);
         self.check_shown(list, &ids, findings);
         let missing: Vec<usize> = self.live.missing_from(&ids).collect();
@@ -29,7 +37,7 @@ impl Orders {
                 let before = self.last_lists.get(&list.asked.client);
                 let before = before.filter(|(_, ids)| ids.contains(id)).map(|(list, _)| list);
                 let because: Vec<&Arc<Operation>> = before.into_iter().chain([list]).collect();
-                let text = format!("nobody had cancelled order {id}");
+                let text = format!("no request can have cancelled order {id}");
                 findings.add(Violation::new(Rule::IncompleteList, text, &because));
             }
         }

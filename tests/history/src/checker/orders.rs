@@ -1,11 +1,18 @@
 //! Orders: what is known of each, and what answers about it can be true.
 
-use super::findings::Findings;
+use super::faults::Faults;
+use super::findings::{Findings, Interval};
+use crate::answer_times::ANSWER_LIMIT;
 use crate::event::Request;
 use crate::violation::{Operation, Rule, Violation};
 use crate::{IdSet, event};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long after its request began a cancellation can be carried out, faults and stalls not
+/// counted: its deadline, and a second for the times of events.
+const CARRIED_OUT_WITHIN: Duration = ANSWER_LIMIT.saturating_add(Duration::from_secs(1));
 
 pub const NEVER: u64 = u64::MAX;
 
@@ -21,6 +28,8 @@ pub struct Orders {
     pub(super) gone: IdSet,
     /// Imports that are not known to have happened.
     pub(super) imports: Vec<(usize, usize)>,
+    /// Cancels whose outcome no answer told, with their orders.
+    untold: Vec<(usize, Arc<Operation>)>,
     /// The last list of each client.
     pub(super) last_lists: HashMap<String, (Arc<Operation>, IdSet)>,
 }
@@ -40,7 +49,7 @@ pub struct Order {
     pub shipped: Option<Arc<Operation>>,
     /// What first proved that lists no longer show it.
     pub gone: Option<Arc<Operation>>,
-    /// Whether it was found that nobody can have removed it.
+    /// Whether it was found that no request can have removed it.
     pub is_reported: bool,
 }
 
@@ -118,6 +127,7 @@ impl Orders {
             }
             Request::Import(first, last) => {
                 (*first..=*last).for_each(|id| self.add(id, NEVER));
+                self.imports.retain(|one| *one != (*first, *last));
                 self.imports.push((*first, *last));
             }
             Request::List | Request::Pet | Request::Revoke(_) => {}
@@ -156,6 +166,39 @@ impl Orders {
         }
     }
 
+    /// The outcome of this cancel will never be told.
+    pub fn is_untold(&mut self, id: usize, by: &Arc<Operation>) {
+        if self.known.contains(id) {
+            self.untold.push((id, Arc::clone(by)));
+        }
+    }
+
+    /// A list that began then shows these: cancels of them whose deadline had passed by then
+    /// were not carried out, and never will be.
+    pub(super) fn resolve(
+        &mut self,
+        begun: u64,
+        shown: &IdSet,
+        faults: &Faults,
+        findings: &mut Findings,
+    ) {
+        let has_passed = |by: &Operation| {
+            let since = Interval { from: by.begun, to: begun };
+            let worked = faults.without(since).saturating_sub(findings.stalled(since));
+            u128::from(worked) > CARRIED_OUT_WITHIN.as_nanos()
+        };
+        let (passed, untold) = std::mem::take(&mut self.untold)
+            .into_iter()
+            .partition(|(_, by): &(usize, Arc<Operation>)| has_passed(by));
+        self.untold = untold;
+        for (id, by) in passed {
+            let is_gone = self.orders.get(id).is_none_or(|order| order.gone.is_some());
+            if shown.contains(id) && !is_gone {
+                self.did_not_change(id, &by, findings);
+            }
+        }
+    }
+
     /// Lists that begin after this no longer show the order.
     pub(super) fn is_gone(&mut self, id: usize, by: &Arc<Operation>) {
         let Some(order) = self.orders.get_mut(id) else { return };
@@ -181,7 +224,7 @@ impl Orders {
         let known = self.orders.get_mut(id).filter(|_| self.known.contains(id));
         match (status, known) {
             (204 | 409, None) => impossible("an unknown order is not answered 404", &[by]),
-            (404 | 401 | 429 | 503, None) | (503, _) => {}
+            (404 | 401 | 429, None) => {}
             (204, Some(order)) => {
                 if order.shipped_from < by.begun {
                     let because: Vec<&Arc<Operation>> = order.shipped.iter().chain([by]).collect();
@@ -239,7 +282,7 @@ impl Orders {
         }
         order.is_reported = true;
         let (rule, text) = match gone.asked.request {
-            event::Request::List => (Rule::IncompleteList, "nobody had cancelled order"),
+            event::Request::List => (Rule::IncompleteList, "no request can have cancelled order"),
             _ => (Rule::ImpossibleAnswer, "a pending order is answered 404: order"),
         };
         let because = [gone, by];

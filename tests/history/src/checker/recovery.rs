@@ -1,14 +1,19 @@
-//! What follows each fault: every server is ready again, and then all lists agree.
+//! What follows each fault: every server is ready again and serves, and all lists agree.
 
 use super::findings::{Findings, Interval};
-use crate::violation::{Rule, Violation};
+use crate::event::Request;
+use crate::violation::{Operation, Rule, Violation};
 use std::collections::BTreeMap;
+use std::mem::{Discriminant, discriminant};
 use std::time::Duration;
 
 /// How soon after a fault every server is ready.
 const READY_WITHIN: Duration = Duration::from_secs(5);
 
-/// How soon after that all lists agree.
+/// How soon after that it carries out each kind of request.
+const SERVES_WITHIN: Duration = Duration::from_secs(5);
+
+/// How soon all lists agree, from the first comparison after that.
 const AGREEMENT_WITHIN: Duration = Duration::from_secs(2);
 
 /// What is known since the last fault was undone.
@@ -18,8 +23,19 @@ pub struct Recovery {
     fault: String,
     undone: Option<u64>,
     ready: BTreeMap<String, u64>,
-    agreed: Option<u64>,
+    services: Vec<Service>,
+    compared: Option<u64>,
+    agreed: bool,
     last: String,
+}
+
+/// What is known of a server that is ready and one kind of request.
+struct Service {
+    server: String,
+    kind: Discriminant<Request>,
+    /// From the first 503 to the last, before it carried one out.
+    refused: Interval,
+    is_served: bool,
 }
 
 impl Recovery {
@@ -36,8 +52,9 @@ impl Recovery {
 
     /// The fault was undone.
     pub fn undone(&mut self, at: u64) {
-        (self.undone, self.agreed) = (Some(at), None);
+        (self.undone, self.compared, self.agreed) = (Some(at), None, false);
         self.ready.clear();
+        self.services.clear();
         self.last.clear();
     }
 
@@ -47,8 +64,46 @@ impl Recovery {
         let Some(undone) = self.undone else { return };
         let text = format!("{server} after {}", self.fault);
         let violation = Violation::new(Rule::NotReady, text, &[]);
-        findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
+        // Once all lists agreed, it was ready in time.
+        if !self.agreed {
+            findings.add_if_longer(Interval { from: undone, to: at }, READY_WITHIN, violation);
+        }
+        self.services.retain(|one| one.server != server);
         self.ready.insert(server, at);
+    }
+
+    /// A server answered a request with this status.
+    pub fn answered(&mut self, by: &Operation, status: u16, findings: &mut Findings) {
+        let Some(server) = by.asked.server.as_ref().filter(|_| self.undone.is_some()) else {
+            return;
+        };
+        if self.ready.get(server).is_none_or(|ready| by.begun < *ready) {
+            return;
+        }
+        let is_served = match status {
+            503 => false,
+            200..300 | 404 | 409 => true,
+            // Refused before the request was looked at.
+            _ => return,
+        };
+        let kind = discriminant(&by.asked.request);
+        let is_of = |one: &&mut Service| one.server == *server && one.kind == kind;
+        let Some(service) = self.services.iter_mut().find(is_of) else {
+            let refused = Interval { from: by.begun, to: by.ended() };
+            self.services.push(Service { server: server.clone(), kind, refused, is_served });
+            return;
+        };
+        if !service.is_served {
+            (service.refused.to, service.is_served) = (by.ended(), is_served);
+            if is_served {
+                let refused = service.refused;
+                findings.add_if_longer(refused, SERVES_WITHIN, self.not_serving(server));
+            }
+        }
+    }
+
+    fn not_serving(&self, server: &str) -> Violation {
+        Violation::new(Rule::NotServing, format!("{server} after {}", self.fault), &[])
     }
 
     /// The lists of all servers were compared.
@@ -61,14 +116,14 @@ impl Recovery {
         let first = digests.values().next();
         let is_equal = digests.values().all(|digest| Some(digest) == first);
         self.last = format!("{digests:?}");
-        if !is_equal || digests.len() < self.servers.len() || self.agreed.is_some() {
+        let from = *self.compared.get_or_insert(at);
+        if !is_equal || digests.len() < self.servers.len() || self.agreed {
             return;
         }
-        self.agreed = Some(at);
-        let Some(all_ready) = self.ready.values().max() else { return };
+        self.agreed = true;
         let text = format!("after {}", self.fault);
         let violation = Violation::new(Rule::ListsDiffer, text, &[]);
-        findings.add_if_longer(Interval { from: *all_ready, to: at }, AGREEMENT_WITHIN, violation);
+        findings.add_if_longer(Interval { from, to: at }, AGREEMENT_WITHIN, violation);
     }
 
     /// Nothing more follows the last fault.
@@ -80,7 +135,10 @@ impl Recovery {
             let text = format!("{server} after {}: not at all", self.fault);
             findings.add(Violation::new(Rule::NotReady, text, &[]));
         }
-        if self.agreed.is_none() && !self.servers.is_empty() {
+        for Service { server, refused, .. } in self.services.iter().filter(|one| !one.is_served) {
+            findings.add_if_longer(*refused, SERVES_WITHIN, self.not_serving(server));
+        }
+        if !self.agreed && !self.servers.is_empty() {
             let text = format!("after {}, to the end: {}", self.fault, self.last);
             findings.add(Violation::new(Rule::ListsDiffer, text, &[]));
         }

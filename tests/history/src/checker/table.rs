@@ -12,7 +12,7 @@ impl Orders {
         let FinalTable { pending, shipped, cancelled } = table;
         for ids in [pending, shipped, cancelled] {
             for id in ids.missing_from(&self.known) {
-                impossible(findings, format!("order {id}, which nobody imported"), None);
+                impossible(findings, format!("order {id}, which was never imported"), None);
             }
         }
         for id in self.known.iter() {
@@ -36,10 +36,10 @@ impl Orders {
             }
             let can_be = |ships| order.changes.iter().any(|one| one.ships == ships);
             if cancelled.contains(id) && !can_be(false) {
-                impossible(findings, format!("nobody cancelled order {id}"), None);
+                impossible(findings, format!("no request can have cancelled order {id}"), None);
             }
             if shipped.contains(id) && order.shipped_from == NEVER && !can_be(true) {
-                impossible(findings, format!("nobody shipped order {id}"), None);
+                impossible(findings, format!("no command can have shipped order {id}"), None);
             }
             let is_pending = pending.contains(id) && !order.is_reported;
             if let Some(gone) = order.gone.as_ref().filter(|_| is_pending) {

@@ -1,8 +1,8 @@
-//! Request windows of accounts with a limit that can be reached: none admits more, and none
-//! refuses before.
+//! Request windows of accounts with a limit that can be reached, and bans of their keys: no
+//! window admits more, none refuses before, and a banned key is not admitted.
 //!
-//! A window is known by when it closes, as answers say: with two seconds of rounding, and the
-//! time between request and answer.
+//! A minute is known by when it closes, as answers say: with two seconds of rounding, and the
+//! time between request and answer. A recording is shorter than a day.
 
 use super::findings::{Findings, Interval};
 use crate::event::Answered;
@@ -18,6 +18,9 @@ const WINDOW: i64 = 60 * SECOND;
 /// `X-RateLimit-Reset` is rounded up to a second, and `Date` is a second old at most.
 const ROUNDING: i64 = 2 * SECOND;
 
+/// A refusal that tells to wait for longer is not of a minute's window.
+const LONGEST_MINUTE_SECONDS: u64 = 62;
+
 /// Limits above this are never reached; requests under them are not remembered.
 const UNREACHED: u32 = 100_000;
 
@@ -27,14 +30,24 @@ pub struct Windows {
     accounts: HashMap<String, Account>,
     /// The account of each key.
     keys: HashMap<String, String>,
+    /// Admissions of requests that were sent before then may not be in the counts.
+    trusted_from: u64,
 }
 
 #[derive(Default)]
 struct Account {
     per_minute: u32,
+    per_day: Option<u32>,
+    /// Requests that were counted in the day's window, and those that may have been.
+    admitted: usize,
+    may_be_admitted: usize,
     windows: VecDeque<Window>,
     /// Requests of the last minutes that were counted, or may have been.
     counted: VecDeque<Counted>,
+    /// Requests of the last minutes that were refused, or may have been.
+    refused: VecDeque<Counted>,
+    /// The last ban, and when it ends at the earliest. An account has one key here.
+    banned: Option<(Arc<Operation>, i64)>,
 }
 
 struct Window {
@@ -50,15 +63,26 @@ struct Counted {
 
 impl Windows {
     /// A key, and the limit of its account.
-    pub fn key(&mut self, key: &str, account: &str, per_minute: u32) {
+    pub fn key(&mut self, key: &str, account: &str, per_minute: u32, per_day: Option<u32>) {
         self.keys.insert(key.to_string(), account.to_string());
-        self.accounts.entry(account.to_string()).or_default().per_minute = per_minute;
+        let account = self.accounts.entry(account.to_string()).or_default();
+        (account.per_minute, account.per_day) = (per_minute, per_day);
     }
 
-    /// The counts were lost: windows begin anew.
-    pub fn forget(&mut self) {
+    /// From now on counts may be lost. What was refused must have been counted all the same.
+    pub fn doubt(&mut self) {
+        self.trusted_from = u64::MAX;
+    }
+
+    /// From now on no counts are lost: windows begin again, and bans may have ended.
+    pub fn trust(&mut self, at: u64) {
+        if self.trusted_from < u64::MAX {
+            return;
+        }
+        self.trusted_from = at;
         for account in self.accounts.values_mut() {
             account.windows.clear();
+            (account.admitted, account.banned) = (0, None);
         }
     }
 
@@ -67,9 +91,12 @@ impl Windows {
         let Some(account) = self.account_of(operation) else { return };
         let from = operation.begun;
         let oldest = from.saturating_sub((3 * WINDOW).unsigned_abs());
-        while account.counted.pop_front_if(|one| one.interval.to < oldest).is_some() {}
         let interval = Interval { from, to: u64::MAX };
-        account.counted.push_back(Counted { op: operation.asked.op, interval });
+        for requests in [&mut account.counted, &mut account.refused] {
+            while requests.pop_front_if(|one| one.interval.to < oldest).is_some() {}
+            requests.push_back(Counted { op: operation.asked.op, interval });
+        }
+        account.may_be_admitted += 1;
     }
 
     /// It was answered; `None` if it has no status.
@@ -79,26 +106,40 @@ impl Windows {
         status: Option<Answered>,
         findings: &mut Findings,
     ) {
+        let is_trusted = operation.begun >= self.trusted_from;
         let Some(account) = self.account_of(operation) else { return };
         let is_admitted = status.is_some_and(|status| !matches!(status.status, 401 | 429 | 503));
         let is_uncounted = status.is_some_and(|status| matches!(status.status, 401 | 429));
+        let op = operation.asked.op;
         if is_uncounted {
-            account.counted.retain(|one| one.op != operation.asked.op);
+            account.counted.retain(|one| one.op != op);
+            account.may_be_admitted -= 1;
         }
-        let own = account.counted.iter_mut().rev().find(|one| one.op == operation.asked.op);
-        if let Some(own) = own {
-            own.interval.to = operation.ended();
+        if is_admitted {
+            account.refused.retain(|one| one.op != op);
         }
-        let Some(Answered { status, closes_in, .. }) = status else { return };
+        for requests in [&mut account.counted, &mut account.refused] {
+            if let Some(own) = requests.iter_mut().rev().find(|one| one.op == op) {
+                own.interval.to = operation.ended();
+            }
+        }
+        let Some(Answered { status, retry_after, closes_in, is_banned }) = status else { return };
         let closes = closes_in.map(|left| {
             let around = |at: u64| i64::try_from(at).unwrap_or(i64::MAX) + left * SECOND;
             (around(operation.begun) - ROUNDING, around(operation.ended()) + ROUNDING)
         });
-        if let (true, Some(closes)) = (is_admitted, closes) {
+        if is_admitted && is_trusted {
+            account.admitted_at_all(operation, findings);
+        }
+        if let (true, Some(closes)) = (is_admitted && is_trusted, closes) {
             account.admitted(operation, closes, findings);
         }
-        if status == 429 {
-            account.refused(operation, closes, findings);
+        let waits = retry_after.unwrap_or_default();
+        match status {
+            429 if is_banned => account.banned(operation, waits, findings),
+            429 if waits > LONGEST_MINUTE_SECONDS => account.refused_for_a_day(operation, findings),
+            429 => account.refused(operation, closes, findings),
+            _ => {}
         }
     }
 
@@ -115,6 +156,50 @@ impl Windows {
 }
 
 impl Account {
+    fn admitted_at_all(&mut self, operation: &Arc<Operation>, findings: &mut Findings) {
+        let ended = i64::try_from(operation.ended()).unwrap_or(i64::MAX);
+        if let Some((ban, until)) = &self.banned
+            && ban.ended() < operation.begun
+            && ended < *until
+        {
+            let text = "a banned key is admitted".to_string();
+            findings.add(Violation::new(Rule::AdmittedTooMany, text, &[ban, operation]));
+        }
+        self.admitted += 1;
+        if let Some(limit) = self.per_day.filter(|limit| self.admitted > *limit as usize) {
+            let text = format!("{} requests in a day, the limit is {limit}", self.admitted);
+            findings.add(Violation::new(Rule::AdmittedTooMany, text, &[operation]));
+        }
+    }
+
+    /// As many as the limit must have been counted in the day.
+    fn refused_for_a_day(&self, operation: &Arc<Operation>, findings: &mut Findings) {
+        let counted = self.may_be_admitted;
+        if self.per_day.is_none_or(|limit| counted < limit as usize) {
+            let text = format!("{counted} requests in a day at most, below the limit");
+            findings.add(Violation::new(Rule::RefusedTooEarly, text, &[operation]));
+        }
+    }
+
+    /// A request is refused because of a ban. One begins with as many refusals in a minute, the
+    /// first aside, as the account may send requests in it.
+    fn banned(&mut self, operation: &Arc<Operation>, seconds: u64, findings: &mut Findings) {
+        let begun = i64::try_from(operation.begun).unwrap_or(i64::MAX);
+        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+        let until = begun.saturating_add(seconds.saturating_mul(SECOND)).saturating_sub(ROUNDING);
+        let is_known = self.banned.as_ref().is_some_and(|(_, known)| begun < known + 2 * ROUNDING);
+        if is_known {
+            return;
+        }
+        let since = u64::try_from(begun - WINDOW - ROUNDING).unwrap_or(0);
+        let refused = self.refused.iter().filter(|one| one.interval.to >= since).count();
+        if refused <= self.per_minute as usize {
+            let text = format!("a ban after {refused} refusals, the limit is {}", self.per_minute);
+            findings.add(Violation::new(Rule::RefusedTooEarly, text, &[operation]));
+        }
+        self.banned = Some((Arc::clone(operation), until));
+    }
+
     fn admitted(
         &mut self,
         operation: &Arc<Operation>,

@@ -57,11 +57,13 @@ impl Cluster {
         self.directory.disable_cleanup(true);
     }
 
-    /// Replaces this data directory, whose server does not run, by a copy of a running
-    /// primary's that follows it when it is started.
+    /// Replaces this data directory, if it is there, by a copy of a running primary's that
+    /// follows it when it is started. No server may run on it.
     pub fn rebuild(&self, name: &str, primary: &Postgres) -> anyhow::Result<()> {
         let directory = self.path().join(name);
-        std::fs::remove_dir_all(&directory)?;
+        if directory.exists() {
+            std::fs::remove_dir_all(&directory)?;
+        }
         let port = primary.port.to_string();
         let arguments =
             ["-D", name, "-h", "127.0.0.1", "-p", &port, "-U", USER, "-c", "fast", "-X", "stream"];

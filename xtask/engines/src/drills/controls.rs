@@ -1,75 +1,92 @@
-//! Controls: a store, a network or servers that lack a care which the drills claim to check. If
-//! the rules notice nothing, the drills prove nothing.
+//! Controls: a store, a network or servers that are damaged so that they break a promise which
+//! the drills claim to check. If the rules notice nothing, the drills prove nothing.
 //!
-//! All are made from outside, so that the program under drill is the one that is released: by
-//! the database's own means, or by relays that falsify what they carry.
+//! All are damaged from outside, so that the program under drill is the one that is released: by
+//! the database's own means, or by relays that rewrite the statements which servers prepare.
 
 use super::faults::FaultKind;
 use super::run::{self, Plan};
-use super::server::Networks;
-use super::site::{Installation, Lacks};
+use super::site::{Disabled, Installation};
 use clap::ValueEnum;
 use history::Rule;
 use std::time::Duration;
 use testbed::Report;
 use testbed::relay::Tampering;
 
-/// A care that is lacking.
+/// What is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Control {
-    /// Versions from a sequence: servers miss what others cancelled
+    /// Changes numbered by a sequence: servers miss what others cancelled
     Sequence,
-    /// Timelines that are not compared: a replaced primary is believed for too long
-    Timelines,
+    /// No journal: after a failover that lost changes servers keep what they had
+    NoJournal,
+    /// No wait after a failover: another server still lists from the replaced primary
+    NoWait,
+    /// Another user of the heartbeat's connection commits its write: a replaced primary confirms
+    SharedHeartbeat,
     /// An asynchronous standby is promoted: acknowledged cancellations are missing
     AsynchronousStandby,
     /// Lists share a check that was sent before they arrived
     LateSharing,
-    /// A batch of admissions is sent twice: it counts twice
-    SentTwice,
+    /// Admissions that count twice in the minute
+    CountedTwice,
     /// A key cache that does not expire: revoked keys are accepted
     KeyCache,
 }
 
-/// How much earlier a check was sent than the list arrived that shares it.
-const SHARED_LATE: Duration = Duration::from_millis(300);
+/// The check of lists.
+const CHECK: &str =
+    "SELECT version, id::text, orders, keys FROM changes ORDER BY version DESC LIMIT 1";
+
+/// The change before the last one.
+const LATE_CHECK: &str =
+    "SELECT version,id::text,orders,keys FROM changes ORDER BY 1 DESC LIMIT 1 OFFSET 1";
 
 /// For how long the rule may not be broken.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// More than any run lasts.
-const FOR_EVER: Duration = Duration::from_secs(86_400);
-
 impl Control {
-    fn lacks(self) -> Lacks {
-        let stale = |application, age| Networks {
-            store: Tampering::StaleVersions { application, age },
-            ..Networks::default()
-        };
-        let complete = Lacks::default();
+    fn disabled(self) -> Disabled {
+        let whole = Disabled::default();
+        let rewritten = |texts| Disabled { tampering: Tampering::Rewritten(texts), ..whole };
         match self {
-            Control::Sequence => Lacks { sequence_of_commits: true, ..complete },
-            Control::Timelines => Lacks { timelines: true, ..complete },
-            Control::AsynchronousStandby => Lacks { synchronous_standby: true, ..complete },
-            Control::LateSharing => {
-                Lacks { networks: stale("store-orders checker", SHARED_LATE), ..complete }
-            }
-            Control::SentTwice => {
-                let limits = Tampering::Twice;
-                Lacks { networks: Networks { limits, ..Networks::default() }, ..complete }
-            }
-            Control::KeyCache => {
-                Lacks { networks: stale("store-orders checker", FOR_EVER), ..complete }
-            }
+            Control::Sequence => Disabled {
+                order_of_changes: true,
+                ..rewritten(&[("FROM versions FOR NO KEY UPDATE", "FROM versions")])
+            },
+            Control::NoJournal => Disabled {
+                synchronous_standby: true,
+                ..rewritten(&[(
+                    "version = $1 AND id = $2::text::uuid",
+                    "version<>$1 OR id<>$2::text::uuid",
+                )])
+            },
+            // To servers, every primary is the one before.
+            Control::NoWait => Disabled {
+                addresses: true,
+                ..rewritten(&[
+                    ("pg_walfile_name(pg_current_wal_lsn())", "'000000010000000000000001'"),
+                    ("pg_postmaster_start_time()", "'epoch'::timestamptz"),
+                ])
+            },
+            Control::SharedHeartbeat => rewritten(&[(
+                "FROM replicas WHERE id = $1 FOR NO KEY UPDATE",
+                "FROM replicas WHERE id = $1",
+            )]),
+            Control::AsynchronousStandby => Disabled { synchronous_standby: true, ..whole },
+            Control::LateSharing => rewritten(&[(CHECK, LATE_CHECK)]),
+            Control::CountedTwice => rewritten(&[("minute_used + given", "minute_used+given*2")]),
+            // In the poll for changes of keys, there is none after the first.
+            Control::KeyCache => rewritten(&[("keys,\n           EXISTS", "0*orders+1,EXISTS")]),
         }
     }
 
-    /// The fault that shows what is lacking, or one that hides nothing.
+    /// The fault that brings the damage to light, or one that hides nothing.
     fn fault(self) -> FaultKind {
         match self {
-            Control::Timelines => FaultKind::PromoteCut,
-            Control::AsynchronousStandby => FaultKind::PromoteKilled,
-            _ => FaultKind::RedisDelay,
+            Control::NoWait | Control::SharedHeartbeat => FaultKind::PromoteCut,
+            Control::AsynchronousStandby | Control::NoJournal => FaultKind::PromoteKilled,
+            _ => FaultKind::ServerClock,
         }
     }
 
@@ -77,10 +94,12 @@ impl Control {
     fn rule(self) -> Rule {
         match self {
             Control::Sequence
-            | Control::Timelines
+            | Control::NoWait
+            | Control::SharedHeartbeat
             | Control::AsynchronousStandby
             | Control::LateSharing => Rule::ListedAfter204,
-            Control::SentTwice => Rule::RefusedTooEarly,
+            Control::NoJournal => Rule::ListsDiffer,
+            Control::CountedTwice => Rule::RefusedTooEarly,
             Control::KeyCache => Rule::RevokedKeyAccepted,
         }
     }
@@ -96,7 +115,7 @@ impl Control {
             seed,
             lasts: LONGEST,
             only: Some(self.fault()),
-            lacks: self.lacks(),
+            disabled: self.disabled(),
             until: Some(self.rule()),
             repeat: "cargo xtask engines controls".to_string(),
         };

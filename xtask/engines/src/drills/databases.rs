@@ -1,14 +1,18 @@
-//! PostgreSQL under drill: two nodes, of which one is the primary and the other its synchronous
-//! standby. After a promotion the old primary is rebuilt, so that the next one can come.
+//! PostgreSQL under drill: a primary, its synchronous standby, and room for a third node, which
+//! becomes the standby of one that was promoted while the replaced primary may still run.
 
 use anyhow::Context;
 use std::path::Path;
+use testbed::free_address;
 use testbed::postgres::{Cluster, DATABASE, Installed, Postgres};
 use testbed::relay::Relay;
 use tokio::task::block_in_place;
 
-/// The names of the nodes, which are those of their directories.
-const NODES: [&str; 2] = ["primary", "standby"];
+/// How many nodes there are.
+pub const NODES: usize = 3;
+
+/// Their names, which are those of their directories.
+const NAMES: [&str; NODES] = ["primary", "standby", "third"];
 
 /// Whether commits wait for the standby.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,71 +23,92 @@ pub enum Standby {
     Asynchronous,
 }
 
-/// Both nodes.
+/// All nodes.
 pub struct Databases {
     cluster: Cluster,
     /// `None` while one does not run.
-    nodes: [Option<Postgres>; 2],
-    ports: [u16; 2],
-    /// Which node is the primary.
+    nodes: [Option<Postgres>; NODES],
+    ports: [u16; NODES],
+    /// Which node is the primary, and which its standby.
     primary: usize,
+    standby: usize,
     /// The network from the standby to the primary.
     pub link: Relay,
-    standby: Standby,
+    mode: Standby,
 }
 
 impl Databases {
-    /// Starts both below this directory.
+    /// Starts a primary and its standby below this directory.
     pub async fn start(
         installed: &Installed,
         directory: &Path,
-        standby: Standby,
+        mode: Standby,
     ) -> anyhow::Result<Databases> {
         let cluster = block_in_place(|| Cluster::create_in(installed, directory))?;
         let pair = cluster.pair().await?;
-        let ports = [pair.primary.port, pair.standby.port];
-        let nodes = [Some(pair.primary), Some(pair.standby)];
-        let databases = Databases { cluster, nodes, ports, primary: 0, link: pair.link, standby };
-        if standby == Standby::Asynchronous {
+        let ports = [pair.primary.port, pair.standby.port, free_address()?.port()];
+        let nodes = [Some(pair.primary), Some(pair.standby), None];
+        let link = pair.link;
+        let databases = Databases { cluster, nodes, ports, primary: 0, standby: 1, link, mode };
+        if mode == Standby::Asynchronous {
             databases.primary()?.set("synchronous_standby_names", "").await?;
         }
         Ok(databases)
     }
 
     /// Where the nodes listen.
-    pub fn ports(&self) -> [u16; 2] {
+    pub fn ports(&self) -> [u16; NODES] {
         self.ports
     }
 
     /// The primary.
     pub fn primary(&self) -> anyhow::Result<&Postgres> {
-        let [one, other] = &self.nodes;
-        let node = if self.primary == 0 { one } else { other };
-        node.as_ref().context("the primary does not run")
+        self.node(self.primary)
     }
 
     /// The standby.
     pub fn standby(&self) -> anyhow::Result<&Postgres> {
-        let [one, other] = &self.nodes;
-        let node = if self.primary == 0 { other } else { one };
-        node.as_ref().context("the standby does not run")
+        self.node(self.standby)
     }
 
-    /// The number of the node that is not the primary.
-    pub fn standby_number(&self) -> usize {
-        1 - self.primary
+    /// Where the primary listens.
+    pub fn primary_port(&self) -> u16 {
+        self.ports.get(self.primary).copied().unwrap_or_default()
+    }
+
+    /// The number of the primary.
+    pub fn primary_number(&self) -> usize {
+        self.primary
+    }
+
+    /// The node that is neither: after a promotion the primary that was replaced.
+    pub fn third(&self) -> anyhow::Result<&Postgres> {
+        self.node(self.third_number())
+    }
+
+    /// Its number.
+    pub fn third_number(&self) -> usize {
+        NODES - self.primary - self.standby
+    }
+
+    fn node(&self, number: usize) -> anyhow::Result<&Postgres> {
+        let node = self.nodes.get(number).and_then(Option::as_ref);
+        node.with_context(|| format!("node {number} of PostgreSQL does not run"))
     }
 
     /// SIGKILL for the primary.
     pub fn kill_primary(&mut self) -> anyhow::Result<()> {
-        let node = self.nodes.get_mut(self.primary).and_then(Option::take);
-        node.context("the primary does not run")?.kill()
+        self.kill(self.primary)
     }
 
     /// SIGKILL for the standby.
     pub fn kill_standby(&mut self) -> anyhow::Result<()> {
-        let node = self.nodes.get_mut(1 - self.primary).and_then(Option::take);
-        node.context("the standby does not run")?.kill()
+        self.kill(self.standby)
+    }
+
+    /// SIGKILL for a node, if it runs.
+    fn kill(&mut self, number: usize) -> anyhow::Result<()> {
+        self.nodes.get_mut(number).and_then(Option::take).map_or(Ok(()), Postgres::kill)
     }
 
     /// Starts the primary again, where it was, and waits until it can confirm commits.
@@ -94,48 +119,50 @@ impl Databases {
 
     /// Starts the standby again, where it was.
     pub async fn restart_standby(&mut self) -> anyhow::Result<()> {
-        self.start_node(1 - self.primary, true).await?;
+        self.start_node(self.standby, true).await?;
         self.wait_for_standby().await
     }
 
-    /// Promotes the standby. The node that was the primary may go on.
+    /// Promotes the standby. The node that was the primary may go on, as the third.
     pub async fn promote(&mut self) -> anyhow::Result<()> {
         self.standby()?.promote().await?;
-        self.primary = 1 - self.primary;
+        (self.primary, self.standby) = (self.standby, self.third_number());
         Ok(())
     }
 
-    /// Makes the node that is not the primary follow it, from the beginning.
-    pub async fn rebuild_standby(&mut self) -> anyhow::Result<()> {
-        let old = 1 - self.primary;
-        if let Some(node) = self.nodes.get_mut(old).and_then(Option::take) {
-            node.kill()?;
-        }
-        let port = *self.ports.get(self.primary).context("two nodes")?;
-        self.link.retarget(port);
-        let name = *NODES.get(old).context("two nodes")?;
+    /// Gives the primary, which was promoted, a standby of its own.
+    pub async fn give_standby(&mut self) -> anyhow::Result<()> {
+        let standby = self.standby;
+        self.kill(standby)?;
+        self.link.retarget(self.primary_port());
+        let name = *NAMES.get(standby).context("a node")?;
         block_in_place(|| self.cluster.rebuild(name, self.primary()?))?;
-        self.start_node(old, true).await?;
-        if self.standby == Standby::Synchronous {
+        self.start_node(standby, true).await?;
+        if self.mode == Standby::Synchronous {
             self.primary()?.set("synchronous_standby_names", "standby").await?;
         }
         self.wait_for_standby().await
     }
 
+    /// SIGKILL for the primary that was replaced, if it still runs.
+    pub fn kill_third(&mut self) -> anyhow::Result<()> {
+        self.kill(self.third_number())
+    }
+
     async fn wait_for_standby(&self) -> anyhow::Result<()> {
-        match self.standby {
+        match self.mode {
             Standby::Synchronous => self.primary()?.wait_for_standby().await,
             Standby::Asynchronous => Ok(()),
         }
     }
 
     async fn start_node(&mut self, node: usize, follows: bool) -> anyhow::Result<()> {
-        let (name, port) = NODES.get(node).zip(self.ports.get(node)).context("two nodes")?;
+        let (name, port) = NAMES.get(node).zip(self.ports.get(node)).context("a node")?;
         let upstream = Cluster::upstream(self.link.port);
         let settings = [("primary_conninfo", upstream.as_str())];
         let settings = if follows { &settings[..] } else { &[] };
         let started = self.cluster.start_at(name, *port, settings).await?;
-        *self.nodes.get_mut(node).context("two nodes")? = Some(started);
+        *self.nodes.get_mut(node).context("a node")? = Some(started);
         Ok(())
     }
 

@@ -1,20 +1,15 @@
-//! Carries a fault out, and undoes it.
+//! Carries faults out, and undoes them.
 
-use super::faults::{Fault, FaultKind};
+use super::faults::{Drawn, Fault, FaultKind};
 use super::server::Server;
 use super::site::Site;
+use super::workload::Workload;
 use anyhow::Context;
-use history::Journal;
 use history::event::{FaultBegun, What};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use testbed::Signal;
 use testbed::relay::{self, Relay};
-use tokio::task::block_in_place;
 use tokio::time::sleep;
-
-/// How long an emptied Redis, or a promoted one, may take to be noticed, if counts were lost:
-/// servers send an empty batch every half second.
-const NOTICED_WITHIN: Duration = Duration::from_secs(3);
 
 /// How long servers do not reach the old primary after a promotion.
 const LOST_FOR: Duration = Duration::from_millis(800);
@@ -22,244 +17,221 @@ const LOST_FOR: Duration = Duration::from_millis(800);
 /// How far a server's wall clock is moved, in seconds.
 const CLOCK_STEP: i64 = 100_000;
 
+/// How late the store answers a server that is told to stop, so that requests are under way, and
+/// how long before that no client chooses it any more.
+const STORE_DELAY: Duration = Duration::from_millis(150);
+const OUT_BEFORE: Duration = Duration::from_millis(200);
+
 /// What is left to do after a fault, once everything is whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repair {
     /// Nothing.
     None,
-    /// A node of PostgreSQL is to follow the one that was promoted.
+    /// The primary of PostgreSQL, which was promoted, is to get a standby of its own.
     Standby,
-    /// A node of Redis is to follow the one that was promoted.
-    Replica,
 }
 
-impl Fault {
+impl Drawn {
+    /// Its name in the recording.
+    fn name(&self) -> String {
+        let names: Vec<String> = self.faults.iter().map(|fault| fault.kind.name()).collect();
+        names.join(" and ")
+    }
+
+    fn may_lose_counts(&self) -> bool {
+        self.faults.iter().any(|fault| fault.kind.may_lose_counts())
+    }
+
     /// Carries it out and undoes it; what is left to do.
-    pub async fn inject(&self, site: &mut Site, journal: &Journal) -> anyhow::Result<Repair> {
-        let number = self.server % site.servers.len();
-        journal.note(What::Fault(self.begun(site, number)));
-        let repair = self.strike(site, number, journal).await.with_context(|| self.kind.name())?;
+    pub async fn inject(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<Repair> {
+        let journal = &workload.journal;
+        let of_servers = self.faults.iter().filter_map(|fault| fault.struck(site));
+        let (servers, are_kept): (Vec<_>, Vec<_>) = of_servers.unzip();
+        journal.note(What::Fault(FaultBegun {
+            name: self.name(),
+            servers,
+            loses_no_answers: are_kept.into_iter().all(|is_kept| is_kept),
+            may_lose_counts: self.may_lose_counts(),
+        }));
+        let mut repair = Repair::None;
+        for fault in &self.faults {
+            fault.begin(site, workload).await.with_context(|| fault.kind.name())?;
+            sleep(fault.lasts).await;
+        }
+        for fault in self.faults.iter().rev() {
+            fault.undo(site).await.with_context(|| fault.kind.name())?;
+            repair = match fault.kind {
+                FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
+                    Repair::Standby
+                }
+                _ => repair,
+            };
+        }
         journal.note(What::Undone);
         Ok(repair)
     }
+}
 
-    fn begun(&self, site: &Site, number: usize) -> FaultBegun {
-        use FaultKind::{
-            ClientsDelay, ClientsHalfOpen, ClientsReset, RollingRestart, ServerKill, ServerPause,
-        };
-        let struck = site.servers.get(number).into_iter();
-        let servers: Vec<&Server> = match self.kind {
-            ServerKill | ServerPause | ClientsReset | ClientsDelay | ClientsHalfOpen => {
-                struck.collect()
-            }
-            RollingRestart => site.servers.iter().collect(),
-            _ => Vec::new(),
-        };
-        FaultBegun {
-            name: self.kind.name(),
-            servers: servers.into_iter().map(|server| server.name.to_string()).collect(),
-            may_lose_counts: self.kind.may_lose_counts(),
-        }
+impl Fault {
+    fn number(&self, site: &Site) -> usize {
+        self.server % site.servers.len()
     }
 
-    async fn strike(
-        &self,
-        site: &mut Site,
-        number: usize,
-        journal: &Journal,
-    ) -> anyhow::Result<Repair> {
-        let lasts = self.lasts;
+    /// The server whose answers may be late until it is undone, and whether none of them may be
+    /// lost.
+    fn struck(&self, site: &Site) -> Option<(String, bool)> {
+        let is_kept = match self.kind {
+            FaultKind::ServerKill | FaultKind::ClientsReset => false,
+            FaultKind::ServerPause | FaultKind::ClientsDelay | FaultKind::ClientsHalfOpen => true,
+            _ => return None,
+        };
+        Some((site.servers.get(self.number(site))?.name.to_string(), is_kept))
+    }
+
+    async fn begin(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<()> {
+        let number = self.number(site);
         match self.kind {
-            FaultKind::ServerKill => {
-                site.servers.get_mut(number).context("a server")?.kill()?;
-                sleep(lasts).await;
-                site.start_server(number).await?;
-            }
-            FaultKind::ServerPause => {
-                let server = site.servers.get(number).context("a server")?;
-                server.signal(Signal::STOP)?;
-                sleep(lasts).await;
-                server.signal(Signal::CONT)?;
-            }
-            FaultKind::RollingRestart => {
-                for number in 0..site.servers.len() {
-                    site.servers.get_mut(number).context("a server")?.stop()?;
-                    site.start_server(number).await?;
-                    site.ready(site.servers.get(number).context("a server")?).await?;
-                    sleep(lasts).await;
-                }
-            }
+            FaultKind::ServerKill => site.server_mut(number)?.kill()?,
+            FaultKind::ServerPause => site.server(number)?.signal(Signal::STOP)?,
+            FaultKind::RollingRestart => self.restart_all(site, workload).await?,
             FaultKind::ServerClock => {
-                let clock = site.clocks.get(number).context("a clock")?;
-                clock.set(if self.strikes_all { CLOCK_STEP } else { -CLOCK_STEP })?;
-                sleep(lasts).await;
-                clock.set(0)?;
+                let step = if self.strikes_all { CLOCK_STEP } else { -CLOCK_STEP };
+                site.clock(number)?.set(step)?;
             }
-            FaultKind::PrimaryKill => {
-                site.databases.kill_primary()?;
-                sleep(lasts).await;
-                site.databases.restart_primary().await?;
-            }
-            FaultKind::PrimaryPause => {
-                site.databases.primary()?.signal_all(Signal::STOP)?;
-                sleep(lasts).await;
-                site.databases.primary()?.signal_all(Signal::CONT)?;
-            }
-            FaultKind::StandbyKill => {
-                site.databases.kill_standby()?;
-                sleep(lasts).await;
-                site.databases.restart_standby().await?;
-            }
-            FaultKind::StandbyPause => {
-                site.databases.standby()?.signal_all(Signal::STOP)?;
-                sleep(lasts).await;
-                site.databases.standby()?.signal_all(Signal::CONT)?;
-            }
-            FaultKind::StandbyCut => {
-                disturb([&site.databases.link], relay::Fault::Silent, lasts).await;
-            }
+            FaultKind::PrimaryKill => site.databases.kill_primary()?,
+            FaultKind::PrimaryPause => site.databases.primary()?.signal_all(Signal::STOP)?,
+            FaultKind::StandbyKill => site.databases.kill_standby()?,
+            FaultKind::StandbyPause => site.databases.standby()?.signal_all(Signal::STOP)?,
+            FaultKind::StandbyCut => site.databases.link.set(relay::Fault::Silent),
             FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
                 self.promote(site).await?;
-                return Ok(Repair::Standby);
             }
-            FaultKind::RedisKill => {
-                block_in_place(|| site.counters.restart())?;
-            }
-            FaultKind::RedisPause => {
-                site.counters.primary()?.signal(Signal::STOP)?;
-                sleep(lasts).await;
-                site.counters.primary()?.signal(Signal::CONT)?;
-            }
-            FaultKind::RedisPromote => {
-                let before = lost(site).await?;
-                site.counters.promote().await?;
-                site.lead_to_counters()?;
-                note_loss(site, before, journal).await?;
-                return Ok(Repair::Replica);
-            }
-            FaultKind::RedisEmptied => {
-                let before = lost(site).await?;
-                site.counters.empty().await?;
-                note_loss(site, before, journal).await?;
-            }
-            FaultKind::CommandsCut => {
-                disturb(&site.to_commands, relay::Fault::Silent, lasts).await;
-            }
-            FaultKind::CommandsCutAtCommit => {
-                disturb(&site.to_commands, relay::Fault::CutAtCommit, lasts).await;
-            }
-            FaultKind::RedisLinkCut => {
-                disturb([&site.counters.link], relay::Fault::Silent, lasts).await;
-            }
-            _ => self.disturb_networks(site, number).await,
-        }
-        Ok(Repair::None)
-    }
-
-    async fn promote(&self, site: &mut Site) -> anyhow::Result<()> {
-        let old = 1 - site.databases.standby_number();
-        let databases = &mut site.databases;
-        match self.kind {
-            FaultKind::PromotePaused => {
-                databases.primary()?.signal_all(Signal::STOP)?;
-                databases.promote().await?;
-                sleep(self.lasts).await;
-                // It is not the standby: it believes that it is the primary.
-                databases.standby()?.signal_all(Signal::CONT)?;
-            }
-            FaultKind::PromoteCut => {
-                databases.link.set(relay::Fault::Silent);
-                self.cut_off_others(site, old, relay::Fault::Reset);
-                sleep(self.lasts).await;
-                site.databases.promote().await?;
-                site.databases.link.set(relay::Fault::None);
-                site.databases.link.retarget(1);
-            }
-            _ => {
-                databases.kill_primary()?;
-                sleep(self.lasts).await;
-                databases.promote().await?;
-            }
-        }
-        if self.strikes_all || self.kind == FaultKind::PromoteCut {
-            self.cut_off_others(site, old, relay::Fault::Reset);
-            sleep(LOST_FOR).await;
-            self.cut_off_others(site, old, relay::Fault::None);
+            _ => self.set_networks(site, self.network_fault()),
         }
         Ok(())
     }
 
-    /// All servers but one lose the old primary, which may still answer that one.
-    fn cut_off_others(&self, site: &Site, old: usize, fault: relay::Fault) {
-        let stays = self.server % site.servers.len();
-        let others = site.servers.iter().enumerate().filter(|(number, _)| *number != stays);
-        let relays = others.filter_map(|(_, server)| server.to_store.get(old));
-        relays.for_each(|relay| relay.set(fault));
+    async fn undo(&self, site: &mut Site) -> anyhow::Result<()> {
+        let number = self.number(site);
+        match self.kind {
+            FaultKind::ServerKill => site.start_server(number).await?,
+            FaultKind::ServerPause => site.server(number)?.signal(Signal::CONT)?,
+            FaultKind::ServerClock => site.clock(number)?.set(0)?,
+            FaultKind::PrimaryKill => site.databases.restart_primary().await?,
+            FaultKind::PrimaryPause => site.databases.primary()?.signal_all(Signal::CONT)?,
+            FaultKind::StandbyKill => site.databases.restart_standby().await?,
+            FaultKind::StandbyPause => site.databases.standby()?.signal_all(Signal::CONT)?,
+            FaultKind::StandbyCut => site.databases.link.set(relay::Fault::None),
+            FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
+                if self.kind == FaultKind::PromotePaused {
+                    // It believes that it is the primary.
+                    site.databases.third()?.signal_all(Signal::CONT)?;
+                }
+                if self.cuts_off_others() {
+                    sleep(LOST_FOR).await;
+                    self.cut_off_others(site, site.databases.third_number(), relay::Fault::None);
+                }
+            }
+            FaultKind::RollingRestart => {}
+            _ => self.set_networks(site, relay::Fault::None),
+        }
+        Ok(())
     }
 
-    async fn disturb_networks(&self, site: &Site, number: usize) {
-        use relay::Fault::{CutAtCommit, Delay, NoAnswers, Reset, Silent};
-        type Relays = fn(&Server) -> Vec<&Relay>;
-        let to_clients: Relays = |server| vec![&server.to_clients];
-        let to_store: Relays = |server| server.to_store.iter().collect();
-        let to_limits: Relays = |server| vec![&server.to_limits];
-        let (relays, fault) = match self.kind {
-            FaultKind::ClientsReset => (to_clients, Reset),
-            FaultKind::ClientsDelay => (to_clients, Delay(self.delay)),
-            FaultKind::ClientsHalfOpen => (to_clients, NoAnswers),
-            FaultKind::StoreCut => (to_store, Silent),
-            FaultKind::StoreDelay => (to_store, Delay(self.delay / 4)),
-            FaultKind::StoreHalfOpen => (to_store, NoAnswers),
-            FaultKind::StoreReset => (to_store, Reset),
-            FaultKind::StoreCutAtCommit => (to_store, CutAtCommit),
-            FaultKind::RedisCut => (to_limits, Silent),
-            FaultKind::RedisDelay => (to_limits, Delay(self.delay)),
-            FaultKind::RedisHalfOpen => (to_limits, NoAnswers),
-            _ => (to_limits, Reset),
-        };
-        let is_between_clients = matches!(
-            self.kind,
-            FaultKind::ClientsReset | FaultKind::ClientsDelay | FaultKind::ClientsHalfOpen
-        );
-        let strikes_all = self.strikes_all && !is_between_clients;
-        let is_struck = |other: usize| strikes_all || other == number;
-        let numbered = site.servers.iter().enumerate();
-        let struck = numbered.filter(|(other, _)| is_struck(*other));
-        let struck: Vec<&Relay> = struck.flat_map(|(_, server)| relays(server)).collect();
-        disturb(struck, fault, self.lasts).await;
+    /// Stops and starts all servers, one after the other. Each answers what it was asked.
+    async fn restart_all(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<()> {
+        for number in 0..site.servers.len() {
+            let to_store = |site: &Site, fault| {
+                site.server(number)
+                    .map(|server| server.to_store.iter().for_each(|to| to.set(fault)))
+            };
+            to_store(site, relay::Fault::Delay(STORE_DELAY))?;
+            workload.pool.avoid(Some(number));
+            sleep(OUT_BEFORE).await;
+            site.server_mut(number)?.stop()?;
+            to_store(site, relay::Fault::None)?;
+            site.start_server(number).await?;
+            site.ready(site.server(number)?).await?;
+            workload.pool.avoid(None);
+            sleep(self.lasts).await;
+        }
+        Ok(())
     }
-}
 
-/// These networks do this for so long.
-async fn disturb<'a>(
-    relays: impl IntoIterator<Item = &'a Relay>,
-    fault: relay::Fault,
-    lasts: Duration,
-) {
-    let relays: Vec<&Relay> = relays.into_iter().collect();
-    relays.iter().for_each(|relay| relay.set(fault));
-    sleep(lasts).await;
-    relays.iter().for_each(|relay| relay.set(relay::Fault::None));
-}
-
-/// How often each server noticed lost counts.
-async fn lost(site: &Site) -> anyhow::Result<Vec<u64>> {
-    let mut lost = Vec::new();
-    for server in &site.servers {
-        lost.push(server.counts_lost().await?);
+    async fn promote(&self, site: &mut Site) -> anyhow::Result<()> {
+        let databases = &mut site.databases;
+        match self.kind {
+            FaultKind::PromotePaused => databases.primary()?.signal_all(Signal::STOP)?,
+            FaultKind::PromoteCut => databases.link.set(relay::Fault::Silent),
+            _ => databases.kill_primary()?,
+        }
+        if self.kind == FaultKind::PromoteCut {
+            self.cut_off_others(site, site.databases.primary_number(), relay::Fault::Reset);
+        }
+        if self.kind != FaultKind::PromotePaused {
+            sleep(self.lasts).await;
+        }
+        site.databases.promote().await?;
+        if self.kind == FaultKind::PromoteCut {
+            site.databases.link.set(relay::Fault::None);
+            site.databases.link.retarget(1);
+        }
+        if self.cuts_off_others() {
+            self.cut_off_others(site, site.databases.third_number(), relay::Fault::Reset);
+        }
+        Ok(())
     }
-    Ok(lost)
-}
 
-/// Waits for as long as servers may take, and notes whether they noticed a loss.
-async fn note_loss(site: &Site, before: Vec<u64>, journal: &Journal) -> anyhow::Result<()> {
-    let began = Instant::now();
-    while began.elapsed() < NOTICED_WITHIN {
-        sleep(Duration::from_millis(100)).await;
-        if lost(site).await? != before {
-            journal.note(What::CountsLost);
-            break;
+    fn cuts_off_others(&self) -> bool {
+        self.strikes_all || self.kind == FaultKind::PromoteCut
+    }
+
+    /// All servers but one lose this node, which may still answer that one.
+    fn cut_off_others(&self, site: &Site, node: usize, fault: relay::Fault) {
+        let stays = self.number(site);
+        for (number, server) in site.servers.iter().enumerate() {
+            let is_struck = number != stays;
+            match (&server.to_store[..], server.to_store.get(node)) {
+                // An address that moves to the primary: for one server it moves late.
+                ([address], _) if is_struck || fault == relay::Fault::None => {
+                    address.retarget(site.databases.primary_port());
+                }
+                ([_, _, ..], Some(relay)) if is_struck => relay.set(fault),
+                _ => {}
+            }
         }
     }
-    Ok(())
+
+    fn network_fault(&self) -> relay::Fault {
+        use relay::Fault::{CutAtCommit, Delay, NoAnswers, Reset, Silent};
+        match self.kind {
+            FaultKind::ClientsDelay => Delay(self.delay),
+            FaultKind::StoreDelay => Delay(self.delay / 4),
+            FaultKind::ClientsHalfOpen | FaultKind::StoreHalfOpen => NoAnswers,
+            FaultKind::StoreCutAtCommit | FaultKind::CommandsCutAtCommit => CutAtCommit,
+            FaultKind::ClientsReset | FaultKind::StoreReset => Reset,
+            _ => Silent,
+        }
+    }
+
+    /// The networks that the fault strikes do this from now on.
+    fn set_networks(&self, site: &Site, fault: relay::Fault) {
+        use FaultKind::{ClientsDelay, ClientsHalfOpen, ClientsReset};
+        type Relays = fn(&Server) -> Vec<&Relay>;
+        let relays: Relays = match self.kind {
+            FaultKind::CommandsCut | FaultKind::CommandsCutAtCommit => {
+                return site.to_commands.iter().for_each(|relay| relay.set(fault));
+            }
+            ClientsReset | ClientsDelay | ClientsHalfOpen => |server| vec![&server.to_clients],
+            _ => |server| server.to_store.iter().collect(),
+        };
+        let is_of_clients = matches!(self.kind, ClientsReset | ClientsDelay | ClientsHalfOpen);
+        let number = self.number(site);
+        let struck = site
+            .servers
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other == number || (self.strikes_all && !is_of_clients));
+        struck.flat_map(|(_, server)| relays(server)).for_each(|relay| relay.set(fault));
+    }
 }

@@ -1,15 +1,20 @@
 //! The operator of a drill: imports and ships orders, issues and revokes keys, with the
-//! program's own commands.
+//! program's own commands; and imports that are held open and then killed.
 
 use super::workload::Workload;
 use crate::replicas::blocking;
+use anyhow::Context;
 use history::event::{Answer, Request, What};
+use std::ops::{Range, RangeInclusive};
+use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use testbed::{DataDir, Key};
+use tokio::io::AsyncWriteExt;
+use tokio_postgres::NoTls;
 
 /// So many orders are imported when fewer are left.
-const IMPORTED: usize = 300;
+const IMPORTED: usize = 500;
 
 /// The account of the clients' keys, without a practical limit.
 pub const ACCOUNT: &str = "clients";
@@ -22,6 +27,23 @@ const AHEAD: usize = 15;
 
 /// How long the operator rests between two commands.
 const RESTS: Duration = Duration::from_millis(250);
+
+/// The ids of an import that is too long to hold off other changes, and never ends: far above
+/// those of other orders.
+const HELD: RangeInclusive<usize> = 400_001..=406_000;
+
+/// For how long it is open, and how long it is until the next: other imports wait for it.
+const HELD_MS: Range<u64> = 1_000..5_000;
+const HELD_AFTER_MS: Range<u64> = 6_000..18_000;
+
+/// How long the connection that holds it may take to begin.
+const HOLD_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Keeps an import of the same id waiting until the connection ends.
+const HOLD: &str = "
+    BEGIN;
+    INSERT INTO orders (id, pet_id, quantity, complete, status, changed_in)
+    VALUES (406000, 7, 1, false, 'pending', 1)";
 
 /// The operator's commands.
 pub struct Operator {
@@ -51,6 +73,27 @@ impl Operator {
             tokio::time::sleep(RESTS).await;
         }
         Ok(())
+    }
+
+    /// Holds a long import open again and again, until everything is over. It is rolled back: no
+    /// list may ever show one of its orders.
+    pub async fn hold_imports(self, hosts: tokio_postgres::Config) {
+        let Operator { workload, data, mut random, .. } = self;
+        let mut pause = |ms| Instant::now() + Duration::from_millis(random.u64(ms));
+        while !workload.pool.is_over() {
+            workload.pool.sleep_until(pause(HELD_AFTER_MS)).await;
+            let op = workload.journal.asks(
+                "long-import",
+                None,
+                None,
+                Request::Import(*HELD.start(), *HELD.end()),
+            );
+            let why = match held(&hosts, &data, workload.pool.sleep_until(pause(HELD_MS))).await {
+                Ok(()) => "killed".to_string(),
+                Err(error) => format!("{error:#}"),
+            };
+            workload.journal.gets(op, Answer::Failed(why));
+        }
     }
 
     async fn import(&mut self) -> anyhow::Result<()> {
@@ -86,10 +129,10 @@ impl Operator {
         }
         let data = Arc::clone(&self.data);
         let issued = blocking(move || data.issue_another_key(ACCOUNT)).await;
-        // A command that failed may have issued one, which nobody knows.
+        // A command that failed may have issued one, which is unknown here.
         let Ok(Key { id, text }) = issued else { return Ok(()) };
         let (key, account) = (id.clone(), ACCOUNT.to_string());
-        self.workload.journal.note(What::Key { key, account, per_minute: u32::MAX });
+        self.workload.journal.note(What::Key { key, account, per_minute: u32::MAX, per_day: None });
         self.workload.pool.issued(Key { id, text });
         Ok(())
     }
@@ -122,4 +165,27 @@ impl Operator {
         journal.gets(op, answer);
         Ok(is_done)
     }
+}
+
+/// Begins the import, which waits at its last order, and kills the command after a while.
+async fn held(
+    hosts: &tokio_postgres::Config,
+    data: &DataDir,
+    until: impl Future<Output = ()>,
+) -> anyhow::Result<()> {
+    let (client, connection) = tokio::time::timeout(HOLD_TIMEOUT, hosts.connect(NoTls)).await??;
+    let holding = tokio::spawn(connection);
+    tokio::time::timeout(HOLD_TIMEOUT, client.batch_execute(HOLD)).await??;
+    let mut command = data.command();
+    command.args(["orders", "import", "-"]).stdin(Stdio::piped());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut import = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
+    let rows: String = HELD.map(|id| format!("{id},7,1\n")).collect();
+    let mut input = import.stdin.take().context("its input is piped")?;
+    input.write_all(format!("id,petId,quantity\n{rows}").as_bytes()).await?;
+    drop(input);
+    until.await;
+    import.kill().await?;
+    holding.abort();
+    Ok(())
 }

@@ -13,6 +13,9 @@ const NEIGHBOURS: usize = 6;
 /// How long keys are called with after they were revoked.
 const CALLED_AFTER_REVOCATION: Duration = Duration::from_millis(2_500);
 
+/// How much longer clients rest that send little.
+const CALM: u32 = 8;
+
 /// How often those that sleep look whether everything is over.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -28,6 +31,10 @@ pub struct Pool {
     /// Held by those that change or count something, for each request.
     turns: RwLock<()>,
     is_over: AtomicBool,
+    /// Whether clients send little.
+    is_calm: AtomicBool,
+    /// The server that clients avoid, and one more; 0 for none.
+    avoided: AtomicUsize,
 }
 
 impl Pool {
@@ -47,7 +54,7 @@ impl Pool {
         self.next.fetch_update(Ordering::SeqCst, Ordering::SeqCst, is_there).ok()
     }
 
-    /// How many orders nobody has tried to cancel.
+    /// How many orders no client has tried to cancel.
     pub fn left(&self) -> usize {
         (self.last.load(Ordering::SeqCst) + 1).saturating_sub(self.next.load(Ordering::SeqCst))
     }
@@ -90,7 +97,7 @@ impl Pool {
         }
     }
 
-    /// Waits until nobody rests.
+    /// Waits until no rest is held.
     pub async fn turn(&self) -> RwLockReadGuard<'_, ()> {
         self.turns.read().await
     }
@@ -98,6 +105,31 @@ impl Pool {
     /// Has those that change or count something rest, after the request that each has sent.
     pub async fn rest(&self) -> RwLockWriteGuard<'_, ()> {
         self.turns.write().await
+    }
+
+    /// Whether clients are to send little from now on.
+    pub fn set_calm(&self, is_calm: bool) {
+        self.is_calm.store(is_calm, Ordering::SeqCst);
+    }
+
+    /// Rests for as long after a request, or for longer where little is sent.
+    pub async fn pause(&self, rest: Duration) {
+        let times = if self.is_calm.load(Ordering::SeqCst) { CALM } else { 1 };
+        tokio::time::sleep(rest * times).await;
+    }
+
+    /// The server that clients send nothing to from now on, as a balancer does before it is
+    /// stopped.
+    pub fn avoid(&self, server: Option<usize>) {
+        self.avoided.store(server.map_or(0, |server| server + 1), Ordering::SeqCst);
+    }
+
+    /// This server, or its neighbour if it is avoided.
+    pub fn choose(&self, server: usize, servers: usize) -> usize {
+        match self.avoided.load(Ordering::SeqCst) == server + 1 {
+            true => (server + 1) % servers,
+            false => server,
+        }
     }
 
     /// Sleeps until then, or until everything is over.

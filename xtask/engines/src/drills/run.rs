@@ -6,13 +6,12 @@ use super::inject::Repair;
 use super::operator::{ACCOUNT, Operator, VALID_KEYS};
 use super::pool::Pool;
 use super::server::Server;
-use super::site::{GIVEN_UP_AFTER, Installation, Lacks, Site};
-use super::workload::{LIMITED, PER_MINUTE, Workload};
+use super::site::{Disabled, GIVEN_UP_AFTER, Installation, Site};
+use super::workload::{LIMITS, Workload};
 use crate::replicas::wrong_connections;
-use crate::traffic::table_of;
 use anyhow::Context;
 use futures::future::join_all;
-use history::event::{Beginning, What};
+use history::event::{Answer, Answered, Beginning, Request, What};
 use history::{Figures, Journal, Rule, Violation};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,8 +30,11 @@ const ORDERS: usize = 400;
 /// How long everything works before the first fault, and after the last one.
 const WORKS: Duration = Duration::from_secs(2);
 
-/// How long lists may differ before the run gives up comparing them.
+/// How long lists may differ, or a server refuse, before the run goes on.
 const COMPARED_FOR: Duration = Duration::from_secs(8);
+
+/// An order that there is not: to cancel it is a transaction all the same.
+const NO_ORDER: usize = 0;
 
 /// How long the connections of sessions that ended may be seen at the primary.
 const CLOSED_WITHIN: Duration = Duration::from_secs(5);
@@ -48,8 +50,8 @@ pub struct Plan {
     pub lasts: Duration,
     /// This fault alone.
     pub only: Option<FaultKind>,
-    /// What a control lacks.
-    pub lacks: Lacks,
+    /// What a control damages.
+    pub disabled: Disabled,
     /// It ends when this is found.
     pub until: Option<Rule>,
     /// The command that runs it again.
@@ -62,7 +64,7 @@ pub async fn run(
     plan: &Plan,
     report: &mut Report,
 ) -> anyhow::Result<Vec<Violation>> {
-    let mut site = Site::start(installation, ORDERS, plan.lacks).await?;
+    let mut site = Site::start(installation, ORDERS, plan.disabled).await?;
     let journal = Arc::new(Journal::new(Some(File::create(site.root().join("history.jsonl"))?)));
     let result = drill(&mut site, plan, &journal).await;
     let is_control = plan.until.is_some();
@@ -109,17 +111,18 @@ async fn drill(site: &mut Site, plan: &Plan, journal: &Arc<Journal>) -> anyhow::
         may_be_unavailable: true,
         ..Beginning::default()
     }));
-    let (limited, called) = keys.split_at(LIMITED.min(keys.len()));
-    let of_account = |key: &Key, account: &str, per_minute| What::Key {
+    let (limited, called) = keys.split_at(LIMITS.len().min(keys.len()));
+    let of_account = |key: &Key, account: &str, per_minute, per_day| What::Key {
         key: key.id.clone(),
         account: account.to_string(),
         per_minute,
+        per_day,
     };
-    for key in limited {
-        journal.note(of_account(key, &key.id, PER_MINUTE));
+    for (key, (per_minute, per_day)) in limited.iter().zip(LIMITS) {
+        journal.note(of_account(key, &key.id, per_minute, Some(per_day)));
     }
     for key in called {
-        journal.note(of_account(key, ACCOUNT, u32::MAX));
+        journal.note(of_account(key, ACCOUNT, u32::MAX, None));
     }
     let [key, called @ ..] = called else { anyhow::bail!("no keys") };
     let bases = site.servers.iter().map(|server| (server.name, server.base_url())).collect();
@@ -130,8 +133,9 @@ async fn drill(site: &mut Site, plan: &Plan, journal: &Arc<Journal>) -> anyhow::
     let workload = Arc::new(workload);
     let mut clients = workload.start();
     let operator =
-        Operator::new(Arc::clone(&workload), Arc::clone(&site.operator), ORDERS, plan.seed);
-    let operator = tokio::spawn(operator.work());
+        || Operator::new(Arc::clone(&workload), Arc::clone(&site.operator), ORDERS, plan.seed);
+    clients.spawn(operator().hold_imports(site.hosts()));
+    let operator = tokio::spawn(operator().work());
     let failed = fail(site, plan, &workload).await;
     workload.pool.end();
     while let Some(ended) = clients.join_next().await {
@@ -139,8 +143,7 @@ async fn drill(site: &mut Site, plan: &Plan, journal: &Arc<Journal>) -> anyhow::
     }
     operator.await.context("the operator panicked")??;
     failed?;
-    let operator = Arc::clone(&site.operator);
-    journal.note(What::Ends(block_in_place(|| table_of(&operator))?));
+    journal.note(What::Ends(block_in_place(|| journal.orders.table(&site.operator))?));
     Ok(())
 }
 
@@ -149,7 +152,7 @@ async fn fail(site: &mut Site, plan: &Plan, workload: &Workload) -> anyhow::Resu
     let journal = &workload.journal;
     sleep(WORKS).await;
     let began = Instant::now();
-    for fault in Draw::new(plan.seed, plan.only) {
+    for drawn in Draw::new(plan.seed, plan.only) {
         let is_found = match plan.until {
             None => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|found| found.rule == rule),
@@ -157,19 +160,16 @@ async fn fail(site: &mut Site, plan: &Plan, workload: &Workload) -> anyhow::Resu
         if began.elapsed() > plan.lasts || is_found {
             break;
         }
-        sleep(fault.after).await;
-        let resting = match fault.kind.may_lose_counts() {
-            // Nothing is counted while it is not known whether counts were lost.
-            true => Some(workload.pool.rest().await),
-            false => None,
-        };
-        let repair = fault.inject(site, journal).await?;
-        drop(resting);
-        recover(site, workload).await;
-        match repair {
-            Repair::None => {}
-            Repair::Standby => site.databases.rebuild_standby().await?,
-            Repair::Replica => site.counters.follow().await?,
+        workload.pool.set_calm(drawn.is_calm);
+        sleep(drawn.after).await;
+        let repair = drawn.inject(site, workload).await?;
+        let recovered = recover(&site.servers, workload);
+        if repair == Repair::Standby {
+            // The primary that was replaced may go on meanwhile.
+            tokio::join!(recovered, site.databases.give_standby()).1?;
+            site.databases.kill_third()?;
+        } else {
+            recovered.await;
         }
     }
     sleep(WORKS).await;
@@ -177,19 +177,35 @@ async fn fail(site: &mut Site, plan: &Plan, workload: &Workload) -> anyhow::Resu
 }
 
 /// Waits until all servers are ready and their lists agree, and notes when that is.
-async fn recover(site: &Site, workload: &Workload) {
+async fn recover(servers: &[Server], workload: &Workload) {
     let (journal, ready) = (&workload.journal, RefCell::new(BTreeSet::new()));
-    let probes = site.servers.iter().map(|server| probe(server, journal, &ready));
+    let probes = servers.iter().map(|server| probe(server, journal, &ready));
     let agreement = async {
         let began = Instant::now();
-        while ready.borrow().len() < site.servers.len() && began.elapsed() < GIVEN_UP_AFTER {
+        while ready.borrow().len() < servers.len() && began.elapsed() < GIVEN_UP_AFTER {
             sleep(PROBE_INTERVAL).await;
         }
-        compare(site, workload).await;
+        compare(servers, workload).await;
+        expect_service(servers, workload).await;
     };
     tokio::select! {
         _ = join_all(probes) => {}
         () = agreement => {}
+    }
+}
+
+/// Has each server carry out each kind of request.
+async fn expect_service(servers: &[Server], workload: &Workload) {
+    let began = Instant::now();
+    for number in 0..servers.len() {
+        for request in [Request::List, Request::Cancel(NO_ORDER), Request::Pet] {
+            let asks = || workload.send("prober", number, &workload.key, request.clone());
+            while let Answer::Status(Answered { status: 503, .. }) = asks().await
+                && began.elapsed() < COMPARED_FOR
+            {
+                sleep(PROBE_INTERVAL).await;
+            }
+        }
     }
 }
 
@@ -210,21 +226,21 @@ async fn probe(
     }
 }
 
-/// Compares the lists of all servers while nobody changes an order, until they agree.
-async fn compare(site: &Site, workload: &Workload) {
+/// Compares the lists of all servers while no client changes an order, until they agree.
+async fn compare(servers: &[Server], workload: &Workload) {
     let journal = &workload.journal;
     let _resting = workload.pool.rest().await;
     let began = Instant::now();
     while began.elapsed() < COMPARED_FOR {
         let mut digests = BTreeMap::new();
-        for server in &site.servers {
+        for server in servers {
             if let Some(list) = server.list(&workload.key.text).await {
                 digests.insert(server.name.to_string(), digest(&list));
             }
         }
         let first = digests.values().next();
-        let is_equal = digests.len() == site.servers.len()
-            && digests.values().all(|digest| Some(digest) == first);
+        let is_equal =
+            digests.len() == servers.len() && digests.values().all(|digest| Some(digest) == first);
         journal.note(What::Compared { digests });
         if is_equal {
             break;
@@ -243,9 +259,9 @@ fn digest(list: &[u8]) -> String {
 /// others are revoked.
 fn issue_keys(operator: &DataDir) -> anyhow::Result<Vec<Key>> {
     let mut keys = Vec::new();
-    for number in 0..LIMITED {
+    for (number, (per_minute, per_day)) in LIMITS.into_iter().enumerate() {
         let account = format!("limited-{number}");
-        keys.push(operator.issue_enterprise_key(&account, PER_MINUTE, u32::MAX)?);
+        keys.push(operator.issue_enterprise_key(&account, per_minute, per_day)?);
     }
     keys.push(operator.issue_enterprise_key(ACCOUNT, u32::MAX, u32::MAX)?);
     for _ in 0..VALID_KEYS {

@@ -1,5 +1,5 @@
-//! A server process under drill, with a relay to each of its neighbours: its clients, both
-//! nodes of PostgreSQL, and Redis.
+//! A server process under drill, with a relay to each of its neighbours: its clients and
+//! the nodes of PostgreSQL.
 
 use crate::replicas::url_of;
 use anyhow::Context;
@@ -14,15 +14,6 @@ use tokio::task::block_in_place;
 /// How long the admin listener may take to answer.
 const ADMIN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What relays do to what they carry: nothing, except in controls.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Networks {
-    /// Those to PostgreSQL.
-    pub store: Tampering,
-    /// Those to Redis.
-    pub limits: Tampering,
-}
-
 /// A server.
 pub struct Server {
     /// Its name in the recording.
@@ -34,49 +25,32 @@ pub struct Server {
     lives: u32,
     /// From its clients; the port stays when the server is started again.
     pub to_clients: Relay,
-    /// To both nodes of PostgreSQL.
-    pub to_store: [Relay; 2],
-    /// To Redis.
-    pub to_limits: Relay,
+    /// To the nodes of PostgreSQL.
+    pub to_store: Vec<Relay>,
     http: Client,
 }
 
 impl Server {
-    /// The server of this name, which is not started yet. `query` is added to the URL of the
-    /// store.
+    /// The server of this name, which is not started yet. With one port, every primary is to be
+    /// reached there.
     pub async fn new(
         name: &'static str,
         program: &Program,
         root: &Path,
-        (nodes, redis): ([u16; 2], u16),
-        networks: Networks,
-        query: &str,
+        nodes: &[u16],
+        tampering: Tampering,
     ) -> anyhow::Result<Server> {
-        let [one, other] = nodes;
-        let to_store = [
-            Relay::tampering(one, networks.store).await?,
-            Relay::tampering(other, networks.store).await?,
-        ];
-        let to_limits = Relay::tampering(redis, networks.limits).await?;
+        let mut to_store = Vec::new();
+        for node in nodes {
+            to_store.push(Relay::tampering(*node, tampering).await?);
+        }
         // Led to the server when it listens.
         let to_clients = Relay::to(1).await?;
-        let [one, other] = &to_store;
-        let url = url_of([one.port, other.port]) + query;
+        let url = url_of(to_store.iter().map(|relay| relay.port).collect::<Vec<_>>());
         let (program, directory) = (program.clone(), root.join(name));
         let http = Client::builder().timeout(ADMIN_TIMEOUT).build()?;
         let (process, lives) = (None, 0);
-        Ok(Server {
-            name,
-            program,
-            directory,
-            url,
-            process,
-            lives,
-            to_clients,
-            to_store,
-            to_limits,
-            http,
-        })
+        Ok(Server { name, program, directory, url, process, lives, to_clients, to_store, http })
     }
 
     /// Starts it, and leads its clients to it; each life has a log of its own.
@@ -84,11 +58,12 @@ impl Server {
         self.lives += 1;
         let data = DataDir::beside(&self.program, &self.directory, &self.url);
         std::fs::create_dir_all(&self.directory)?;
-        let limits = format!("redis://127.0.0.1:{}", self.to_limits.port);
         let mut command = data.command();
         prepare(&mut command);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
-        command.args(["--limits", &limits, "--log-level", "info"]);
+        command.args(["--log-level", "info"]);
+        // So that nothing but 401 answers a key that was revoked.
+        command.args(["--keyless-per-minute", "1000000"]);
         let log = self.directory.join(format!("log-{}", self.lives));
         let process = block_in_place(|| ServerProcess::start(&mut command, &log))?;
         self.to_clients.retarget(process.address()?.port());
@@ -130,14 +105,6 @@ impl Server {
     /// Whether it says that it is ready.
     pub async fn is_ready(&self) -> bool {
         self.admin("/readyz").await.is_ok_and(|(status, _)| status == 200)
-    }
-
-    /// How often it noticed that counts were lost.
-    pub async fn counts_lost(&self) -> anyhow::Result<u64> {
-        const NAME: &str = "store_orders_limit_counts_lost_total ";
-        let (_, metrics) = self.admin("/metrics").await?;
-        let value = metrics.lines().find_map(|line| line.strip_prefix(NAME));
-        Ok(value.context("no metric of lost counts")?.parse()?)
     }
 
     /// The bytes of its list, not through the relay; `None` unless it is answered 200.

@@ -1,9 +1,8 @@
-//! All that a drill starts: two nodes of PostgreSQL, two of Redis, three servers, the relays
+//! All that a drill starts: three nodes of PostgreSQL, three servers, the relays
 //! between them, and the operator's commands.
 
-use super::counters::Counters;
 use super::databases::{Databases, Standby};
-use super::server::{Networks, Server};
+use super::server::Server;
 use crate::replicas::url_of;
 use anyhow::Context;
 use std::fs::Permissions;
@@ -12,11 +11,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use testbed::postgres::Installed;
-use testbed::redis::InstalledRedis;
-use testbed::relay::{self, Relay};
+use testbed::postgres::{DATABASE, Installed, USER};
+use testbed::relay::{self, Relay, Tampering};
 use testbed::{DataDir, Preload, Program};
 use tokio::task::block_in_place;
+use tokio_postgres::config::TargetSessionAttrs;
 
 /// The names of the servers.
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -28,37 +27,33 @@ pub const GIVEN_UP_AFTER: Duration = Duration::from_secs(20);
 pub struct Installation {
     /// PostgreSQL.
     pub postgres: Installed,
-    /// Redis.
-    pub redis: InstalledRedis,
     /// The server.
     pub program: Program,
 }
 
-/// What a control lacks; by default nothing.
+/// What a control damages; by default nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Lacks {
+pub struct Disabled {
     /// What relays do to what they carry.
-    pub networks: Networks,
-    /// Whether no commit waits for the standby.
+    pub tampering: Tampering,
+    /// No commit waits for the standby.
     pub synchronous_standby: bool,
-    /// Whether versions come from a sequence.
-    pub sequence_of_commits: bool,
-    /// Whether timelines are all the same to servers.
-    pub timelines: bool,
+    /// Changes are numbered by a sequence, and committed in another order.
+    pub order_of_changes: bool,
+    /// Servers reach every primary at one address, which moves.
+    pub addresses: bool,
 }
 
 /// All that runs.
 pub struct Site {
     /// PostgreSQL.
     pub databases: Databases,
-    /// Redis.
-    pub counters: Counters,
     /// The servers.
     pub servers: Vec<Server>,
     /// The operator's commands.
     pub operator: Arc<DataDir>,
     /// The networks between them and each node of PostgreSQL.
-    pub to_commands: [Relay; 2],
+    pub to_commands: Vec<Relay>,
     /// The wall clock of each server.
     pub clocks: Vec<Preload>,
     root: TempDir,
@@ -71,10 +66,9 @@ const START_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// How far an asynchronous standby is behind.
 const STANDBY_LATE: Duration = Duration::from_millis(500);
 
-/// Numbers that are committed in another order than they are drawn: without a row in
-/// `versions` nothing makes writers wait for each other.
+/// Numbers that are committed in another order than they are drawn, by writers that do not wait
+/// for each other.
 const SEQUENCE: &str = "
-    DELETE FROM versions;
     CREATE SEQUENCE drawn START 1000;
     CREATE FUNCTION draw() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
@@ -82,43 +76,39 @@ const SEQUENCE: &str = "
             PERFORM pg_sleep(random() * 0.02);
             RETURN NEW;
         END $$;
-    CREATE TRIGGER drawn BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION draw();";
-
-/// A function of the same name, found before the system's, that tells every server the same.
-const NO_TIMELINES: &str = "
-    CREATE SCHEMA hidden;
-    CREATE FUNCTION hidden.pg_walfile_name(pg_lsn) RETURNS text
-        LANGUAGE sql AS 'SELECT ''000000010000000000000001''';";
-
-/// Finds the function of [`NO_TIMELINES`].
-const HIDDEN: &str = "?options=-c%20search_path%3Dhidden%2Cpublic%2Cpg_catalog";
+    CREATE TRIGGER drawn BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION draw();
+    CREATE FUNCTION draw_change() RETURNS trigger LANGUAGE plpgsql AS $$
+        DECLARE is_of_orders boolean = NEW.orders = NEW.version;
+        BEGIN
+            NEW.version = nextval('drawn');
+            IF is_of_orders THEN NEW.orders = NEW.version; END IF;
+            RETURN NEW;
+        END $$;
+    CREATE TRIGGER drawn BEFORE INSERT ON changes FOR EACH ROW EXECUTE FUNCTION draw_change();";
 
 impl Site {
     /// Starts everything but the servers, with pending orders from 1 to this one.
     pub async fn start(
         installation: &Installation,
         orders: usize,
-        lacks: Lacks,
+        disabled: Disabled,
     ) -> anyhow::Result<Site> {
         let root = tempfile::Builder::new().prefix("drill-").tempdir()?;
         // The accounts of the database servers have directories below it.
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o755))?;
-        let standby = match lacks.synchronous_standby {
+        let standby = match disabled.synchronous_standby {
             true => Standby::Asynchronous,
             false => Standby::Synchronous,
         };
         let databases = Databases::start(&installation.postgres, root.path(), standby).await?;
-        if lacks.synchronous_standby {
+        if disabled.synchronous_standby {
             databases.link.set(relay::Fault::Delay(STANDBY_LATE));
         }
-        let counters = Counters::start(&installation.redis, root.path()).await?;
-        if lacks.timelines {
-            databases.execute(NO_TIMELINES).await?;
+        let mut to_commands = Vec::new();
+        for port in databases.ports() {
+            to_commands.push(Relay::to(port).await?);
         }
-        let query = if lacks.timelines { HIDDEN } else { "" };
-        let [one, other] = databases.ports();
-        let to_commands = [Relay::to(one).await?, Relay::to(other).await?];
-        let url = url_of(to_commands.each_ref().map(|relay| relay.port)) + query;
+        let url = url_of(to_commands.iter().map(|relay| relay.port).collect::<Vec<_>>());
         let data = root.path().join("operator");
         let operator = Arc::new(DataDir::beside(&installation.program, &data, &url));
         block_in_place(|| {
@@ -126,19 +116,21 @@ impl Site {
             operator.import_pending(1..=i64::try_from(orders)?)?;
             operator.run_with_input(&["pets", "import", "-"], b"id,name\n1,Rex\n")
         })?;
-        if lacks.sequence_of_commits {
+        if disabled.order_of_changes {
             databases.execute(SEQUENCE).await?;
         }
         let (mut servers, mut clocks) = (Vec::new(), Vec::new());
         for name in NAMES {
-            let engines = (databases.ports(), counters.primary()?.port());
-            let program = &installation.program;
-            let server =
-                Server::new(name, program, root.path(), engines, lacks.networks, query).await?;
-            servers.push(server);
+            let all = databases.ports();
+            let mut ports = &all[..];
+            if disabled.addresses {
+                ports = ports.get(..1).unwrap_or_default();
+            }
+            let (program, tampering) = (&installation.program, disabled.tampering);
+            servers.push(Server::new(name, program, root.path(), ports, tampering).await?);
             clocks.push(Preload::wall_clock()?);
         }
-        Ok(Site { databases, counters, servers, operator, to_commands, clocks, root })
+        Ok(Site { databases, servers, operator, to_commands, clocks, root })
     }
 
     /// Starts this server, again if it finds no primary in time, as a supervisor does.
@@ -152,9 +144,34 @@ impl Site {
         self.try_to_start(number)
     }
 
+    /// How the operator's hosts are reached without a command.
+    pub fn hosts(&self) -> tokio_postgres::Config {
+        let mut config = tokio_postgres::Config::new();
+        config.user(USER).dbname(DATABASE).target_session_attrs(TargetSessionAttrs::ReadWrite);
+        for relay in &self.to_commands {
+            config.host("127.0.0.1").port(relay.port);
+        }
+        config
+    }
+
+    /// The server of this number.
+    pub fn server(&self, number: usize) -> anyhow::Result<&Server> {
+        self.servers.get(number).context("there is no such server")
+    }
+
+    /// The same, to be stopped.
+    pub fn server_mut(&mut self, number: usize) -> anyhow::Result<&mut Server> {
+        self.servers.get_mut(number).context("there is no such server")
+    }
+
+    /// The wall clock of this server.
+    pub fn clock(&self, number: usize) -> anyhow::Result<&Preload> {
+        self.clocks.get(number).context("each server has a clock")
+    }
+
     fn try_to_start(&mut self, number: usize) -> anyhow::Result<()> {
         let clock = self.clocks.get(number).context("each server has a clock")?;
-        let server = self.servers.get_mut(number).context("there is such a server")?;
+        let server = self.servers.get_mut(number).context("there is no such server")?;
         server.start(|command| {
             clock.put_into(command);
         })
@@ -183,13 +200,6 @@ impl Site {
         Ok(())
     }
 
-    /// Leads all servers to the Redis that is the primary.
-    pub fn lead_to_counters(&self) -> anyhow::Result<()> {
-        let port = self.counters.primary()?.port();
-        self.servers.iter().for_each(|server| server.to_limits.retarget(port));
-        Ok(())
-    }
-
     /// Where everything is.
     pub fn root(&self) -> PathBuf {
         self.root.path().to_path_buf()
@@ -198,7 +208,6 @@ impl Site {
     /// Leaves data and logs where they are.
     pub fn keep(&mut self) {
         self.databases.keep();
-        self.counters.keep();
         self.root.disable_cleanup(true);
     }
 }

@@ -1,10 +1,10 @@
 //! The clients of a drill: writers that cancel, listers on all servers, accounts at their
-//! limit, callers with keys that are revoked.
+//! limits, a key that is banned, callers with keys that are revoked.
 
 use super::pool::Pool;
 use crate::traffic::answer_to;
-use history::Journal;
 use history::event::{Answer, Request};
+use history::{GIVES_UP_AFTER, Journal};
 use reqwest::Client;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,10 +19,24 @@ const WRITER_RESTS: Duration = Duration::from_millis(20);
 const LISTERS: usize = 4;
 const LISTER_RESTS: Duration = Duration::from_millis(15);
 
-/// Accounts that reach their limit, what it is, and how long each rests between two pairs of
-/// requests. They begin one after the other, so that one is always at work.
-pub const LIMITED: usize = 6;
-pub const PER_MINUTE: u32 = 40;
+/// The limits a minute and a day of accounts that reach them.
+pub const LIMITS: [(u32, u32); WAITING + 2] = [
+    (PER_MINUTE, u32::MAX),
+    (PER_MINUTE, u32::MAX),
+    (PER_MINUTE, u32::MAX),
+    (PER_MINUTE, u32::MAX),
+    (PER_MINUTE, u32::MAX),
+    (PER_MINUTE, u32::MAX),
+    // Its key is banned soon, and goes on.
+    (5, u32::MAX),
+    // Its day is used up soon.
+    (10_000, 50),
+];
+
+/// So many of them wait for the next minute when one is used up, and rest for so long between
+/// two pairs of requests. They begin one after the other, so that one is always at work.
+const WAITING: usize = 6;
+const PER_MINUTE: u32 = 40;
 const LIMITED_RESTS: Duration = Duration::from_millis(400);
 const LIMITED_BEGIN_AFTER: Duration = Duration::from_secs(9);
 
@@ -31,9 +45,6 @@ const REFUSALS: u32 = 4;
 
 /// How long a caller rests between two requests with a key.
 const CALLER_RESTS: Duration = Duration::from_millis(40);
-
-/// Longer than any answer may take, a fault before the client included.
-const CLIENT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// What all clients share.
 pub struct Workload {
@@ -52,7 +63,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// Nobody works yet.
+    /// No client works yet.
     pub fn new(
         journal: Arc<Journal>,
         servers: Vec<(&'static str, String)>,
@@ -61,7 +72,7 @@ impl Workload {
         pool: Pool,
         seed: u64,
     ) -> anyhow::Result<Workload> {
-        let http = Client::builder().retry(reqwest::retry::never()).timeout(CLIENT_TIMEOUT);
+        let http = Client::builder().retry(reqwest::retry::never()).timeout(GIVES_UP_AFTER);
         let http = http.build()?;
         Ok(Workload { journal, servers, key, limited, pool, http, seed })
     }
@@ -76,7 +87,10 @@ impl Workload {
             clients.spawn(Arc::clone(self).list(number));
         }
         for number in 0..self.limited.len() {
-            clients.spawn(Arc::clone(self).reach_limit(number));
+            match number < WAITING {
+                true => clients.spawn(Arc::clone(self).reach_limit(number)),
+                false => clients.spawn(Arc::clone(self).exceed_limit(number)),
+            };
         }
         for number in 0..self.servers.len() {
             clients.spawn(Arc::clone(self).call(number));
@@ -94,7 +108,7 @@ impl Workload {
                 self.send(&name, server, &self.key, Request::Cancel(id)).await;
             }
             drop(turn);
-            tokio::time::sleep(WRITER_RESTS).await;
+            self.pool.pause(WRITER_RESTS).await;
         }
     }
 
@@ -104,7 +118,7 @@ impl Workload {
         while !self.pool.is_over() {
             let server = self.server_of(number, &mut random);
             self.send(&name, server, &self.key, Request::List).await;
-            tokio::time::sleep(LISTER_RESTS).await;
+            self.pool.pause(LISTER_RESTS).await;
         }
     }
 
@@ -136,7 +150,20 @@ impl Workload {
                 refusals = 0;
                 self.pool.sleep_until(Instant::now() + Duration::from_secs(*seconds)).await;
             }
-            tokio::time::sleep(LIMITED_RESTS).await;
+            self.pool.pause(LIMITED_RESTS).await;
+        }
+    }
+
+    /// Goes on after the limit was reached.
+    async fn exceed_limit(self: Arc<Self>, number: usize) {
+        let name = format!("limited-{number}");
+        let mut random = self.random(100 + number);
+        let Some(key) = self.limited.get(number) else { return };
+        while !self.pool.is_over() {
+            let turn = self.pool.turn().await;
+            self.send(&name, random.usize(0..self.servers.len()), key, Request::Pet).await;
+            drop(turn);
+            self.pool.pause(LIMITED_RESTS).await;
         }
     }
 
@@ -147,7 +174,7 @@ impl Workload {
             for key in self.pool.keys() {
                 self.send(&name, number, &key, Request::Pet).await;
             }
-            tokio::time::sleep(CALLER_RESTS).await;
+            self.pool.pause(CALLER_RESTS).await;
         }
     }
 
@@ -164,7 +191,9 @@ impl Workload {
         fastrand::Rng::with_seed(self.seed.wrapping_mul(1_000).wrapping_add(client as u64))
     }
 
-    async fn send(&self, client: &str, server: usize, key: &Key, what: Request) -> Answer {
+    /// Sends a request to this server, unless clients avoid it.
+    pub async fn send(&self, client: &str, server: usize, key: &Key, what: Request) -> Answer {
+        let server = self.pool.choose(server, self.servers.len());
         let Some((server, base)) = self.servers.get(server) else {
             return Answer::Lost("there is no such server".to_string());
         };
@@ -173,9 +202,9 @@ impl Workload {
             Request::List => self.http.get(format!("{base}/store/orders")),
             _ => self.http.get(format!("{base}/pets/1")),
         };
-        let is_list = what == Request::List;
+        let lists = (what == Request::List).then_some(&self.journal.orders);
         let op = self.journal.asks(client, Some(server), Some(&key.id), what);
-        let answer = answer_to(request.bearer_auth(&key.text), is_list).await;
+        let answer = answer_to(request.bearer_auth(&key.text), lists).await;
         self.journal.gets(op, answer.clone());
         answer
     }

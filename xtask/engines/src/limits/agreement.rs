@@ -1,30 +1,39 @@
-//! The script as it ships against the limiter in memory: random accounts, keys, plans,
-//! lifted bans and clocks, in batches; they agree on every verdict and every figure.
+//! The statement as it ships against the limiter in memory: random accounts, keys, plans,
+//! lifted bans and clocks, in batches; they agree on every decision and every figure.
 
-use super::clients::{STORE_ID, connection};
-use anyhow::Context;
-use redis::AsyncCommands;
-use redis::aio::MultiplexedConnection;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use store_orders::clock::Now;
-use store_orders::limits::redis::{AdmissionScript, MAX_BATCH};
+use store_orders::limits::postgres::{Admission, SCHEMA_1, remove_expired};
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, Window};
 use store_orders_api::plans::PlanLimits;
 use testbed::Report;
-use testbed::redis::InstalledRedis;
+use testbed::postgres::{Cluster, Installed};
+use tokio_postgres::Client;
 
 const REQUESTS: usize = 100_000;
 const ACCOUNTS: usize = 4;
 const KEYS_EACH: i64 = 3;
-const MICROS: f64 = 1e6;
+const MAX_BATCH: usize = 200;
+
+/// A clock that the case sets, found before PostgreSQL's own.
+const CLOCK: &str = "
+    CREATE SCHEMA test;
+    CREATE FUNCTION test.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+    $$ SELECT to_timestamp(0) + current_setting('test.now')::bigint * interval '1 microsecond' $$;
+    SET search_path = test, pg_catalog, public;";
 
 /// Runs it.
-pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Result<()> {
-    let server = installed.start(&[])?;
+pub async fn run(installed: &Installed, report: &mut Report) -> anyhow::Result<()> {
+    let cluster = Cluster::create(installed)?;
+    let server = cluster.primary("primary", &[]).await?;
+    let client = server.admin("postgres").await?;
+    client.batch_execute(SCHEMA_1).await?;
+    client.batch_execute(CLOCK).await?;
     let mut both = Both {
-        redis: connection(&server).await?,
-        script: AdmissionScript::new(STORE_ID),
+        admission: Admission::prepare(&client).await?,
+        client,
+        now: 1_700_000_000_000_000,
         memory: InMemoryLimits::new(1),
         plans: [PlanLimits { per_minute: 5, per_day: 30 }; ACCOUNTS],
         unbanned: BTreeMap::new(),
@@ -33,7 +42,7 @@ pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Res
     };
     let (mut requests, mut batches) = (0, 0);
     while requests < REQUESTS {
-        both.change().await?;
+        both.change();
         let batch = both.batch();
         requests += batch.len();
         batches += 1;
@@ -43,31 +52,34 @@ pub async fn run(installed: &InstalledRedis, report: &mut Report) -> anyhow::Res
         }
     }
     report.figure(format!("{requests} requests in {batches} batches: {:?}", both.seen));
-    report.expect(both.seen.len() == 5, || "a verdict never came".to_string());
-    let endless = both.endless().await?;
-    report.expect(endless == [both.script.names().clock()], || {
-        format!("these never expire: {endless:?}")
-    });
+    report.expect(both.seen.len() == 5, || "a decision never came".to_string());
+    // By the real clock, which is years ahead of that of the case, all have expired.
+    while remove_expired(&both.client).await? {}
+    let rows = "SELECT (SELECT count(*) FROM limits_accounts) + (SELECT count(*) FROM limits_keys)";
+    let left: i64 = both.client.query_one(rows, &[]).await?.try_get(0)?;
+    report.expect(left == 0, || format!("{left} expired rows are left"));
     Ok(())
 }
 
 /// The two, and what both are given.
 struct Both {
-    redis: MultiplexedConnection,
-    script: AdmissionScript,
+    client: Client,
+    admission: Admission,
+    /// Microseconds of the database's clock.
+    now: i64,
     memory: InMemoryLimits,
     plans: [PlanLimits; ACCOUNTS],
     /// When the ban of each key was last lifted.
     unbanned: BTreeMap<i64, i64>,
     /// The reset of some answer of the last batch.
     last_reset: Duration,
-    /// How often each kind of verdict came.
+    /// How often each kind of decision came.
     seen: BTreeMap<&'static str, usize>,
 }
 
 impl Both {
     /// Something happens between two batches.
-    async fn change(&mut self) -> anyhow::Result<()> {
+    fn change(&mut self) {
         match fastrand::u8(..20) {
             0..3 => {
                 let limits = PlanLimits {
@@ -77,23 +89,16 @@ impl Both {
                 if let Some(plan) = self.plans.get_mut(fastrand::usize(..ACCOUNTS)) {
                     *plan = limits;
                 }
-                Ok(())
             }
-            3 => {
-                *self.unbanned.entry(any_key(fastrand::usize(..ACCOUNTS))).or_default() += 1;
-                Ok(())
+            3 => *self.unbanned.entry(any_key(fastrand::usize(..ACCOUNTS))).or_default() += 1,
+            4..7 => self.now += fastrand::i64(0..70_000_000),
+            7 => self.now += fastrand::i64(0..4_000_000_000),
+            8 => self.now += fastrand::i64(0..100_000_000_000),
+            9..14 => {
+                let reset = i64::try_from(self.last_reset.as_micros()).unwrap_or(0);
+                self.now += (reset + one_of(&[-1, 0, 1])).max(0);
             }
-            4..7 => self.move_clock(fastrand::f64() * 70.0 * MICROS).await,
-            7 => self.move_clock(fastrand::f64() * 4_000.0 * MICROS).await,
-            8 => self.move_clock(fastrand::f64() * 100_000.0 * MICROS).await,
-            // Redis' clock is set back: no time passes.
-            9 => self.move_clock(-fastrand::f64() * 1e6 * MICROS).await,
-            10..14 => {
-                let reset = self.last_reset.as_micros() as f64;
-                self.stop_clock_after(reset + one_of(&[-1.0, 0.0, 1.0])).await
-            }
-            14 => self.script_is_forgotten().await,
-            _ => Ok(()),
+            _ => {}
         }
     }
 
@@ -101,12 +106,12 @@ impl Both {
         let length = one_of(&[1, 2, 7, 40, fastrand::usize(1..=MAX_BATCH), MAX_BATCH]);
         // Now and then all are of one account.
         let only = fastrand::bool().then(|| fastrand::usize(..ACCOUNTS));
+        // A server may not have heard of the last liftings yet.
+        let unheard = i64::from(fastrand::u8(..10) == 0);
         let request = |_| {
             let account = only.unwrap_or_else(|| fastrand::usize(..ACCOUNTS));
             let key = any_key(account);
             let unbanned_at_ms = self.unbanned.get(&key).copied().unwrap_or(0);
-            // A server may not have heard of the last lifting yet.
-            let unheard = i64::from(fastrand::u8(..10) == 0);
             KeyedRequest {
                 account: account as i64,
                 key,
@@ -114,14 +119,19 @@ impl Both {
                 unbanned_at_ms: (unbanned_at_ms - unheard).max(0),
             }
         };
-        (0..length).map(request).collect()
+        let mut batch: Vec<KeyedRequest> = (0..length).map(request).collect();
+        // The order in which the statement admits them.
+        batch.sort_by_key(|request| (request.account, request.key));
+        batch
     }
 
-    /// Both decide; the time is that of Redis. The first difference, if there is one.
+    /// Both decide. The first difference, if there is one.
     async fn admit(&mut self, batch: &[KeyedRequest]) -> anyhow::Result<Option<String>> {
-        let answers = self.script.run(&mut self.redis, batch).await?;
-        let now = Now { monotonic: answers.now, wall: Duration::ZERO };
-        for (number, (request, decision)) in batch.iter().zip(&answers.decisions).enumerate() {
+        self.client.batch_execute(&format!("SET test.now = {}", self.now)).await?;
+        let decisions = self.admission.run(&self.client, batch).await?;
+        let now =
+            Now { monotonic: Duration::from_micros(self.now.unsigned_abs()), wall: Duration::ZERO };
+        for (number, (request, decision)) in batch.iter().zip(&decisions).enumerate() {
             let expected = self.memory.admit(*request, now).await;
             if *decision != expected {
                 let difference = format!("{decision:?} instead of {expected:?}");
@@ -133,48 +143,6 @@ impl Both {
             }
         }
         Ok(None)
-    }
-
-    /// The stored clock: the last time, the offset, and what follows.
-    async fn clock(&mut self) -> anyhow::Result<Option<(f64, f64, Vec<u8>)>> {
-        let stored: Vec<u8> = self.redis.get(self.script.names().clock()).await?;
-        let Some((last, rest)) = stored.split_first_chunk() else { return Ok(None) };
-        let (offset, rest) = rest.split_first_chunk().context("the clock has an offset")?;
-        Ok(Some((f64::from_le_bytes(*last), f64::from_le_bytes(*offset), rest.to_vec())))
-    }
-
-    async fn set_clock(&mut self, last: f64, offset: f64, rest: &[u8]) -> anyhow::Result<()> {
-        let stored = [&last.to_le_bytes(), &offset.to_le_bytes(), rest].concat();
-        Ok(self.redis.set(self.script.names().clock(), stored).await?)
-    }
-
-    /// Redis' clock moves by this.
-    async fn move_clock(&mut self, by: f64) -> anyhow::Result<()> {
-        let Some((last, offset, rest)) = self.clock().await? else { return Ok(()) };
-        self.set_clock(last, offset + by.round(), &rest).await
-    }
-
-    /// Redis' clock was this much ahead of the last time, and then is set back by an hour:
-    /// the next batch finds exactly that time.
-    async fn stop_clock_after(&mut self, by: f64) -> anyhow::Result<()> {
-        let Some((last, offset, rest)) = self.clock().await? else { return Ok(()) };
-        self.set_clock(last + by.max(0.0), offset - 3_600.0 * MICROS, &rest).await
-    }
-
-    async fn script_is_forgotten(&mut self) -> anyhow::Result<()> {
-        Ok(redis::cmd("SCRIPT").arg("FLUSH").query_async(&mut self.redis).await?)
-    }
-
-    /// The names of what has no expiry.
-    async fn endless(&mut self) -> anyhow::Result<Vec<String>> {
-        let mut endless = Vec::new();
-        let names: Vec<String> = self.redis.keys("*").await?;
-        for name in names {
-            if self.redis.pttl::<_, i64>(&name).await? == -1 {
-                endless.push(name);
-            }
-        }
-        Ok(endless)
     }
 }
 

@@ -1,17 +1,13 @@
-//! Clients of a Redis under test: limiters as servers have them, and a connection beside.
+//! Limiters as servers have them, each on its own session to a store, and what is asked of them.
 
-use redis::aio::MultiplexedConnection;
-use redis::{Client, InfoDict};
 use slog::{Logger, o};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store_orders::clock::Now;
-use store_orders::config::LimitsLost;
-use store_orders::limits::{Decision, KeyedRequest, Limits, RedisLimits};
+use store_orders::limits::{Decision, KeyedRequest, Limits};
+use store_orders::store::postgres::{PostgresLimits, PostgresStore, migrate};
 use store_orders_api::plans::PlanLimits;
-use testbed::redis::Redis;
-
-/// The id of the store that is counted for.
-pub const STORE_ID: &str = "0123456789abcdef";
+use testbed::Report;
+use tokio::runtime::Handle;
 
 /// As many requests a minute as the Free plan has, and no more on that day: on a busy machine
 /// a minute passes while something is restarted.
@@ -20,52 +16,51 @@ pub const SIXTY_A_DAY: PlanLimits = PlanLimits { per_minute: 60, per_day: 60 };
 /// No clock of ours has a part in the counting.
 pub const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
 
-/// A limiter on this Redis, as a server has it by default.
-pub async fn limiter(server: &Redis) -> anyhow::Result<RedisLimits> {
-    limiter_at(&server.url(), LimitsLost::Refuse).await
+/// How soon every request has its answer.
+pub const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+
+/// A store's sessions, and what counts through them.
+pub struct Limiter {
+    limits: PostgresLimits,
+    _store: PostgresStore,
 }
 
-/// A limiter on the Redis at this URL that does this while it has lost it.
-pub async fn limiter_at(url: &str, lost: LimitsLost) -> anyhow::Result<RedisLimits> {
-    limiter_with_log(url, lost, Logger::root(slog::Discard, o!())).await
-}
+impl Limiter {
+    /// On a session of its own to the store at this URL, which is created if it is missing.
+    pub async fn open(url: &str, limits_database: Option<&str>) -> anyhow::Result<Limiter> {
+        let url: store_orders::config::PostgresUrl = url.parse()?;
+        let url = url.with_limits_database(limits_database.map(ToString::to_string));
+        let (log, migrated) = (Logger::root(slog::Discard, o!()), url.clone());
+        crate::replicas::blocking(move || Ok(migrate(&migrated, || ())?)).await?;
+        let store = PostgresStore::open(&Handle::current(), url, false, log.clone())?;
+        Ok(Limiter { limits: store.limits(1_000, log), _store: store })
+    }
 
-/// The same, which logs there.
-pub async fn limiter_with_log(
-    url: &str,
-    lost: LimitsLost,
-    log: Logger,
-) -> anyhow::Result<RedisLimits> {
-    Ok(RedisLimits::open(url.parse()?, lost, STORE_ID, 1_000, log).await?)
-}
+    /// What it decides.
+    pub async fn admit(&self, request: KeyedRequest) -> Decision {
+        self.limits.admit(request, NOW).await
+    }
 
-/// A connection that counts nothing.
-pub async fn connection(server: &Redis) -> anyhow::Result<MultiplexedConnection> {
-    connect(&server.url()).await
-}
-
-/// The same, to the Redis at this URL.
-pub async fn connect(url: &str) -> anyhow::Result<MultiplexedConnection> {
-    Ok(Client::open(url)?.get_multiplexed_async_connection().await?)
-}
-
-/// Sends a command.
-pub async fn send(connection: &mut MultiplexedConnection, words: &[&str]) -> anyhow::Result<()> {
-    let mut command = redis::Cmd::new();
-    command.arg(words);
-    Ok(command.query_async(connection).await?)
-}
-
-/// Waits until all that was counted is in the file. While a sync of `everysec` is under way,
-/// Redis answers before it writes, and a kill would lose what it keeps for up to 2 s.
-pub async fn written(server: &mut MultiplexedConnection) -> anyhow::Result<()> {
-    loop {
-        let mut persistence = redis::cmd("INFO");
-        let info: InfoDict = persistence.arg("persistence").query_async(server).await?;
-        if info.get::<u64>("aof_buffer_length") == Some(0) {
-            return Ok(());
+    /// Waits until it counts again; how long that took.
+    pub async fn counts_within(&self, limit: Duration) -> anyhow::Result<Duration> {
+        let began = Instant::now();
+        let unlimited = PlanLimits { per_minute: u32::MAX, per_day: u32::MAX };
+        while let Decision::Unavailable(_) = self.admit(request(i64::MAX, unlimited)).await {
+            anyhow::ensure!(began.elapsed() < limit, "requests are still refused");
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        Ok(began.elapsed())
+    }
+
+    /// A request that cannot be counted is refused in time, with the figures that say so.
+    pub async fn expect_refusal(&self, what: &str, report: &mut Report) {
+        let began = Instant::now();
+        let decision = self.admit(request(2, SIXTY_A_DAY)).await;
+        report.time(format!("{what}: an answer"), began.elapsed(), ANSWER_LIMIT);
+        let status = decision.status();
+        let figures = (status.limit, status.remaining, status.retry_after());
+        let is_right = matches!(decision, Decision::Unavailable(_)) && figures == (60, 0, 1);
+        report.expect(is_right, || format!("{what}: {decision:?}"));
     }
 }
 
@@ -74,7 +69,7 @@ pub fn request(account: i64, limits: PlanLimits) -> KeyedRequest {
     KeyedRequest { account, key: account, limits, unbanned_at_ms: 0 }
 }
 
-/// What this limiter decides.
-pub async fn admit(limiter: &RedisLimits, request: KeyedRequest) -> Decision {
-    limiter.admit(request, NOW).await
+/// How many of these were admitted.
+pub fn admitted(decisions: &[Decision]) -> usize {
+    decisions.iter().filter(|one| matches!(one, Decision::Admitted(_))).count()
 }

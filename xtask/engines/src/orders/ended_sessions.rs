@@ -1,4 +1,4 @@
-//! A session of an idle server ends, and another begins: each server has its four connections
+//! A session of an idle server ends, and another begins: each server has its connections
 //! and no more, also of the sessions that ended.
 
 use super::setup::{OnPrimary, replicas};
@@ -36,7 +36,7 @@ pub async fn run(
         let wrong = wrong_connections(&primary, SERVERS, 2 * CLOSED_WITHIN).await?;
         report.expect(wrong.is_none(), || format!("after the end of the {role}: {wrong:?}"));
         report.time(
-            format!("four connections after the end of the {role}"),
+            format!("connections after the end of the {role}"),
             began.elapsed(),
             CLOSED_WITHIN,
         );

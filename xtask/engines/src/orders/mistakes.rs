@@ -111,7 +111,7 @@ async fn refusal(store: &StoreUnderTest, url: &str) -> anyhow::Result<String> {
     let operator = store.operator(url);
     let output = blocking(move || {
         let mut command = operator.command();
-        command.args(["serve", "--limits", "local", "--listen", "127.0.0.1:0"]);
+        command.args(["serve", "--listen", "127.0.0.1:0"]);
         Ok(command.args(["--admin-listen", "off", "--log-level", "off"]).output()?)
     })
     .await?;

@@ -3,7 +3,7 @@
 
 use super::setup::{OnPrimary, expect_agreement, replicas};
 use std::time::{Duration, Instant};
-use store_orders::store::postgres::schema::{MIGRATIONS, Migration, migrate_with};
+use store_orders::store::postgres::schema::{MIGRATIONS, Migration, STORE, Schema, migrate};
 use testbed::postgres::{DATABASE, Installed};
 use testbed::{Program, Report};
 
@@ -34,7 +34,8 @@ pub async fn run(
         OnPrimary::start(installed, program, 100).await?;
     let mut running = replicas(&store, 2).await?;
     let mut admin = primary.admin(DATABASE).await?;
-    migrate_with(&mut admin, &[MIGRATIONS, &[SURVIVED]].concat(), || ()).await?;
+    let survived = [MIGRATIONS, &[SURVIVED]].concat();
+    migrate(&mut admin, Schema { migrations: &survived, ..STORE }, || ()).await?;
     tokio::time::sleep(NOTICED_WITHIN).await;
     for replica in &running {
         let unready = replica.unready_because().await;
@@ -43,7 +44,8 @@ pub async fn run(
     running.push(store.replica("new", &store.url, &[]).await?);
     expect_agreement(&running, &key, report).await?;
 
-    migrate_with(&mut admin, &[MIGRATIONS, &[SURVIVED, NEEDS_NEWER]].concat(), || ()).await?;
+    let needs_newer = [MIGRATIONS, &[SURVIVED, NEEDS_NEWER]].concat();
+    migrate(&mut admin, Schema { migrations: &needs_newer, ..STORE }, || ()).await?;
     let migrated = Instant::now();
     for replica in &running {
         let mut why = replica.unready_because().await;

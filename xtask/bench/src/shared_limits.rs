@@ -1,5 +1,5 @@
-//! Requests counted in Redis, in batches, against a script for each of them on the same kind
-//! of connection.
+//! Requests counted in PostgreSQL, in batches, against a statement for each of them on the same
+//! kind of connection.
 
 use crate::machine::Side;
 use crate::rounds::{Sample, Turn, go};
@@ -7,52 +7,47 @@ use crate::setup::BenchSetup;
 use crate::table::{Figure, Row, Target};
 use anyhow::ensure;
 use futures::future::join_all;
-use redis::Client;
 use slog::{Logger, o};
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
-use store_orders::config::LimitsLost;
-use store_orders::limits::redis::AdmissionScript;
-use store_orders::limits::{Decision, KeyedRequest, Limits, RedisLimits};
+use store_orders::config::PostgresUrl;
+use store_orders::limits::postgres::Admission;
+use store_orders::limits::{Decision, KeyedRequest, Limits};
+use store_orders::store::postgres::{PostgresStore, migrate};
 use store_orders_api::plans::PlanLimits;
-use testbed::redis::{InstalledRedis, Redis};
+use testbed::postgres::{Cluster, DATABASE, Installed};
 use tokio::runtime::Runtime;
 
-const STORE_ID: &str = "0123456789abcdef";
 const UNLIMITED: PlanLimits = PlanLimits { per_minute: u32::MAX, per_day: u32::MAX };
 
 /// No clock of ours has a part in the counting.
 const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
 
-/// How many requests wait, and how many times the rate of a script each is asked for. Alone,
-/// an admission may take no longer than the one round trip of its script.
-const WAITING: [(i64, f64); 3] = [(1, 0.9), (64, 1.5), (256, 2.5)];
+/// How many requests wait, and how many times the rate of a statement each is asked for. Alone,
+/// an admission may take no longer than the one round trip of its statement.
+const WAITING: [(i64, f64); 3] = [(1, 0.9), (64, 2.0), (256, 4.0)];
 
-/// Fails if Redis is missing.
-pub fn check_tools() -> anyhow::Result<()> {
-    InstalledRedis::find().map(drop)
-}
-
-/// An empty Redis on the served side.
-pub fn start() -> anyhow::Result<Redis> {
-    let installed = InstalledRedis::find()?;
-    Side::Served.run(|| installed.start(&[]))
-}
+/// Transaction ids given out, and bytes of the log.
+const WRITTEN: &str = "SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint,
+                              pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::bigint";
 
 /// Measures admissions.
 pub fn measure(setup: &BenchSetup) -> anyhow::Result<Vec<Row>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let server = start()?;
-    let url = server.url();
-    let limits = runtime.block_on(async {
-        let log = Logger::root(slog::Discard, o!());
-        RedisLimits::open(url.parse()?, LimitsLost::Refuse, STORE_ID, 1, log)
-            .await
-            .map_err(|error| anyhow::anyhow!("{error}"))
-    })?;
-    let connection =
-        runtime.block_on(Client::open(url.as_str())?.get_multiplexed_async_connection())?;
-    let script = AdmissionScript::new(STORE_ID);
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let installed = Installed::find()?;
+    let cluster = Cluster::create(&installed)?;
+    let server = Side::Served.run(|| runtime.block_on(cluster.primary("primary", &[])))?;
+    let (url, log) = (server.url().parse::<PostgresUrl>()?, Logger::root(slog::Discard, o!()));
+    migrate(&url, || ())?;
+    let store = PostgresStore::open(runtime.handle(), url, false, log.clone())?;
+    let limits = store.limits(1, log);
+    let client = runtime.block_on(server.admin(DATABASE))?;
+    let admission = runtime.block_on(Admission::prepare(&client))?;
+    let written = || -> anyhow::Result<(i64, i64)> {
+        let row = runtime.block_on(client.query_one(WRITTEN, &[]))?;
+        Ok((row.try_get(0)?, row.try_get(1)?))
+    };
     let mut rows = Vec::new();
     for (waiting, least) in WAITING {
         let batched = async |request: KeyedRequest| {
@@ -61,21 +56,27 @@ pub fn measure(setup: &BenchSetup) -> anyhow::Result<Vec<Row>> {
             Ok(())
         };
         let single = async |request: KeyedRequest| {
-            script.run(&mut connection.clone(), &[request]).await?;
+            admission.run(&client, &[request]).await?;
             Ok(())
         };
         let span = setup.span;
+        let before = written()?;
+        let alone = rate(&runtime, span, waiting, batched)?;
+        let (ids, bytes) = written()?;
+        let admissions = alone.rate * span.as_secs_f64();
+        let [ids, bytes] = [ids - before.0, bytes - before.1].map(|one| one as f64 / admissions);
         let turns: [Turn<'_>; 2] = [
             Box::new(|| rate(&runtime, span, waiting, batched)),
             Box::new(|| rate(&runtime, span, waiting, single)),
         ];
         let [batched, single] = go(setup.rounds, turns)?;
         let plural = if waiting == 1 { "request" } else { "requests" };
+        let cost = format!("{ids:.3} transaction ids and {bytes:.0} bytes of WAL each");
         rows.push(Row::compare(
-            format!("admissions in Redis, {waiting} {plural} waiting"),
+            format!("admissions in PostgreSQL, {waiting} {plural} waiting; {cost}"),
             Figure::Rate("req/s"),
             &batched,
-            ("a script each", &single),
+            ("a statement each", &single),
             Target::AtLeast(least),
         ));
     }

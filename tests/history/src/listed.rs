@@ -1,0 +1,103 @@
+//! Orders as lists and the operator's commands show them: their ids, and whether their fields
+//! are those that were shown first.
+
+use crate::IdSet;
+use crate::event::{Answer, FinalTable};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use std::collections::HashMap;
+use testbed::DataDir;
+
+/// An order; `status` is in the operator's list alone.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Row {
+    id: usize,
+    pet_id: i64,
+    quantity: i64,
+    ship_date: Option<String>,
+    complete: bool,
+    status: Option<String>,
+}
+
+/// The orders that were shown, as they were shown first.
+#[derive(Default)]
+pub struct ShownOrders(Mutex<HashMap<usize, Row>>);
+
+impl ShownOrders {
+    /// What a recording says of a list with this body: its orders are in ascending order of
+    /// ids, and no field of any has changed.
+    pub fn list(&self, body: &[u8]) -> Answer {
+        self.ids_of(body).map_or_else(Answer::Malformed, Answer::List)
+    }
+
+    fn ids_of(&self, body: &[u8]) -> Result<IdSet, String> {
+        let rows: Vec<Row> =
+            serde_json::from_slice(body).map_err(|error| format!("a list is no list: {error}"))?;
+        if !rows.is_sorted_by(|one, next| one.id < next.id) {
+            return Err("a list is not in ascending order of ids".to_string());
+        }
+        let ids = rows.iter().map(|row| row.id).collect();
+        rows.into_iter().try_for_each(|row| self.expect_unchanged(row))?;
+        Ok(ids)
+    }
+
+    /// The store's table. An order whose fields have changed is in none of its sets.
+    pub fn table(&self, operator: &DataDir) -> anyhow::Result<FinalTable> {
+        let mut table = FinalTable::default();
+        let rows: Vec<Row> = serde_json::from_value(operator.run_json(&["orders", "list"])?)?;
+        for mut row in rows {
+            let ids = match row.status.take().as_deref() {
+                Some("pending") => &mut table.pending,
+                Some("shipped") => &mut table.shipped,
+                _ => &mut table.cancelled,
+            };
+            let id = row.id;
+            if self.expect_unchanged(row).is_ok() {
+                ids.add(id);
+            }
+        }
+        Ok(table)
+    }
+
+    fn expect_unchanged(&self, row: Row) -> Result<(), String> {
+        let mut shown = self.0.lock();
+        match shown.get(&row.id) {
+            Some(first) if *first != row => Err(format!("{row:?} was {first:?}")),
+            Some(_) => Ok(()),
+            None => {
+                shown.insert(row.id, row);
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(shown: &ShownOrders, orders: &[(u32, u32)]) -> Result<String, String> {
+        let order = |(id, pet): &(u32, u32)| {
+            format!(r#"{{"id":{id},"petId":{pet},"quantity":1,"complete":false}}"#)
+        };
+        let orders: Vec<String> = orders.iter().map(order).collect();
+        shown.ids_of(format!("[{}]", orders.join(",")).as_bytes()).map(|ids| ids.to_string())
+    }
+
+    #[test]
+    fn only_an_ascending_array_is_a_list() {
+        let shown = ShownOrders::default();
+        assert_eq!(listed(&shown, &[(3, 1), (70, 1)]).unwrap(), "3,70");
+        assert_eq!(listed(&shown, &[]).unwrap(), "");
+        listed(&shown, &[(3, 1), (3, 1)]).unwrap_err();
+        shown.ids_of(br#"[{"id":3},"#).unwrap_err();
+    }
+
+    #[test]
+    fn an_order_whose_fields_differ_is_noticed() {
+        let shown = ShownOrders::default();
+        listed(&shown, &[(3, 1), (4, 2)]).unwrap();
+        assert!(listed(&shown, &[(3, 1), (4, 1)]).unwrap_err().contains("id: 4, pet_id: 1"));
+    }
+}

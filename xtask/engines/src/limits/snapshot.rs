@@ -1,0 +1,61 @@
+//! A long snapshot in the store's database: with a database for the counts it changes nothing,
+//! without one every request is still answered.
+
+use super::clients::{ANSWER_LIMIT, Limiter, request};
+use futures::future::join_all;
+use std::time::{Duration, Instant};
+use store_orders::limits::Decision;
+use store_orders_api::plans::PlanLimits;
+use testbed::Report;
+use testbed::postgres::{Cluster, DATABASE, Installed};
+
+const ACCOUNTS: i64 = 100;
+const UNLIMITED: PlanLimits = PlanLimits { per_minute: u32::MAX, per_day: u32::MAX };
+
+/// Long enough for the dead rows of a hot row to be noticed.
+const LASTS: Duration = Duration::from_secs(30);
+
+/// All accounts send a request this often: 5,000 a second.
+const PERIOD: Duration = Duration::from_millis(20);
+
+/// Runs it.
+pub async fn run(installed: &Installed, report: &mut Report) -> anyhow::Result<()> {
+    for database in [Some("limits"), None] {
+        let cluster = Cluster::create(installed)?;
+        let primary = cluster.primary("primary", &[]).await?;
+        let limiter = Limiter::open(&primary.url(), database).await?;
+        let before = load(&limiter, LASTS / 3, report).await;
+        let admin = primary.admin(DATABASE).await?;
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM orders";
+        admin.batch_execute(begin).await?;
+        let during = load(&limiter, LASTS, report).await;
+        let place = if database.is_some() { "a database of their own" } else { "the store's" };
+        let ((p99_before, _), (p99, slowest)) = (before, during);
+        report.figure(format!("in {place}: p99 {p99_before:.1?}, with the snapshot {p99:.1?}"));
+        report.time(format!("in {place}: slowest answer"), slowest, ANSWER_LIMIT);
+    }
+    Ok(())
+}
+
+/// Sends requests of all accounts; the 99th percentile of the answers' times, and the longest.
+async fn load(limiter: &Limiter, lasts: Duration, report: &mut Report) -> (Duration, Duration) {
+    let began = Instant::now();
+    let mut times = Vec::new();
+    let mut ticks = tokio::time::interval(PERIOD);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while began.elapsed() < lasts {
+        ticks.tick().await;
+        let sent = (0..ACCOUNTS).map(|account| async move {
+            let sent = Instant::now();
+            (limiter.admit(request(account, UNLIMITED)).await, sent.elapsed())
+        });
+        for (decision, took) in join_all(sent).await {
+            let is_admitted = matches!(decision, Decision::Admitted(_));
+            report.expect(is_admitted, || format!("not admitted: {decision:?}"));
+            times.push(took);
+        }
+    }
+    times.sort_unstable();
+    let p99 = times.get(times.len() * 99 / 100).copied().unwrap_or_default();
+    (p99, times.last().copied().unwrap_or_default())
+}
