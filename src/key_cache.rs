@@ -80,6 +80,10 @@ impl KeyCache {
         let mut found = self.find_known(&digest, now, &map);
         if found.is_none() {
             timeout_at(deadline.into(), self.catch_up()).await.ok()?.ok()?;
+            // The store answers a check for longer than keys are known to be current.
+            if !self.is_current() {
+                return None;
+            }
             found = self.find_known(&digest, now, &map);
         }
         Some(found.unwrap_or(Err(KeyRefusal::Unknown)))

@@ -74,8 +74,9 @@ pub enum OpenError {
 pub struct OrderList {
     store: Arc<dyn Store>,
     state: Arc<Mutex<State>>,
-    /// Held while the snapshot is brought up to date.
-    refresh_lock: Arc<tokio::sync::Mutex<()>>,
+    /// Held while the snapshot is brought up to date. All that was committed before this instant
+    /// was in it after the last time.
+    refresh_lock: Arc<tokio::sync::Mutex<Option<Instant>>>,
     readers: Arc<Readers>,
     writer: Writer,
 }
@@ -99,22 +100,32 @@ impl OrderList {
 
     /// The list as it stands now.
     pub async fn list(&self) -> Result<Arc<Snapshot>, ListError> {
+        let began = Instant::now();
         if let Some(snapshot) = self.current().await?.0 {
             return Ok(snapshot);
         }
-        let refreshing = Arc::clone(&self.refresh_lock).lock_owned().await;
-        // The refresh before may have read all that this list needs. The store is
-        // asked again, because that refresh may have begun before this list did.
+        let mut refreshing = Arc::clone(&self.refresh_lock).lock_owned().await;
+        // The refresh before may have read all that this list needs, if it began later.
+        if refreshing.is_some_and(|refreshed| began < refreshed) {
+            return Ok(Arc::clone(self.state.lock().snapshot()));
+        }
+        let checked = Instant::now();
         let (current, stored) = self.current().await?;
         if let Some(snapshot) = current {
             return Ok(snapshot);
         }
         let refresh = Refresh::of(&self.state, stored);
         if !refresh.is_long(FEW_PAGES) {
-            return Ok(refresh.run(&self.state, &*self.store)?);
+            let snapshot = refresh.run(&self.state, &*self.store)?;
+            *refreshing = Some(checked);
+            return Ok(snapshot);
         }
         let (store, state) = (Arc::clone(&self.store), Arc::clone(&self.state));
-        let run = run_with(refreshing, move || refresh.run(&state, &*store));
+        let run = run_with((), move || {
+            let snapshot = refresh.run(&state, &*store)?;
+            *refreshing = Some(checked);
+            Ok::<_, StoreError>(snapshot)
+        });
         run.await.map_err(|_| ListError::CutShort)?.map_err(Into::into)
     }
 
@@ -194,22 +205,38 @@ mod tests {
     use super::*;
     use crate::store::NewOrder;
     use crate::store::sqlite::SqliteStore;
+    use futures::poll;
+    use std::pin::pin;
+    use tempfile::TempDir;
+
+    /// A list of one pending order, its store, and the directory of that.
+    fn one_order() -> (OrderList, Arc<SqliteStore>, TempDir) {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+        store.import_orders(&[NewOrder::pending(1)], false, &|| ()).unwrap();
+        let log = Logger::root(slog::Discard, slog::o!());
+        let orders = OrderList::open(store.clone(), Histogram::new(&[1]), 1_000_000, &log).unwrap();
+        (orders, store, directory)
+    }
+
+    #[tokio::test]
+    async fn a_list_takes_the_snapshot_of_a_refresh_that_began_after_it() {
+        let (orders, store, _directory) = one_order();
+        let first = orders.list().await.unwrap();
+        store.ship_orders(&[1]).unwrap();
+        let mut refreshing = orders.refresh_lock.lock().await;
+        let mut waiting = pin!(orders.list());
+        assert!(poll!(&mut waiting).is_pending());
+        // As if another list had checked and refreshed the snapshot by now.
+        *refreshing = Some(Instant::now());
+        drop(refreshing);
+        assert!(Arc::ptr_eq(&waiting.await.unwrap(), &first));
+        assert!(!Arc::ptr_eq(&orders.list().await.unwrap(), &first), "it began later");
+    }
 
     #[tokio::test]
     async fn a_list_that_is_still_held_after_a_change_is_outdated() {
-        let directory = tempfile::tempdir().unwrap();
-        let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
-        let order = NewOrder {
-            id: 1,
-            pet_id: 7,
-            quantity: 1,
-            ship_date: None,
-            complete: false,
-            shipped: false,
-        };
-        store.import_orders(&[order], false, &|| ()).unwrap();
-        let log = Logger::root(slog::Discard, slog::o!());
-        let orders = OrderList::open(store.clone(), Histogram::new(&[1]), 1_000_000, &log).unwrap();
+        let (orders, store, _directory) = one_order();
         let first = orders.list().await.unwrap();
         assert_eq!(orders.outdated_bytes(), 0);
         store.ship_orders(&[1]).unwrap();

@@ -30,6 +30,8 @@ struct Watched {
     /// When the versions were read last, and how long that takes.
     asked: Mutex<Option<BootInstant>>,
     takes: Duration,
+    /// Held by a test while rows are not to be read.
+    gate: Mutex<()>,
     _directory: TempDir,
 }
 
@@ -38,9 +40,9 @@ impl Watched {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();
-        let (reads, rows, checks, fails, is_locked, asked) = Default::default();
+        let (reads, rows, checks, fails, is_locked, asked, gate) = Default::default();
         let _directory = directory;
-        Watched { store, reads, rows, checks, fails, is_locked, asked, takes, _directory }
+        Watched { store, reads, rows, checks, fails, is_locked, asked, takes, gate, _directory }
     }
 
     fn issue(&self) -> ApiKey {
@@ -78,6 +80,7 @@ impl Store for Watched {
         visit: &mut dyn FnMut(Digest, KeyRow),
     ) -> Result<HalfVersion, StoreError> {
         self.reads.fetch_add(1, Ordering::Relaxed);
+        let _gate = self.gate.lock();
         self.store.for_each_key_since(version, &mut |digest, key| {
             self.rows.fetch_add(1, Ordering::Relaxed);
             visit(digest, key);
@@ -156,6 +159,29 @@ fn a_key_that_was_not_checked_for_a_second_is_refused() {
     cache.refresh().unwrap();
     assert!(cache.is_current());
     assert_eq!(STALE_AFTER, Duration::from_secs(1));
+}
+
+#[test]
+fn a_key_that_waits_until_keys_cannot_be_checked_is_refused() {
+    let store = Arc::new(Watched::new(Duration::ZERO));
+    let mut cache = open(&store);
+    cache.opened = cache.opened.earlier(2 * STALE_AFTER);
+    let cache = Arc::new(cache);
+    cache.refresh().unwrap();
+    let (key, reads) = (store.issue(), store.reads.load(Ordering::Relaxed));
+    let gate = store.gate.lock();
+    let accepted = std::thread::scope(|scope| {
+        let accepted = scope.spawn(|| accepts(&cache, [&key]));
+        while store.reads.load(Ordering::Relaxed) == reads && !accepted.is_finished() {
+            std::thread::yield_now();
+        }
+        // The last refresh was long ago by now.
+        cache.refreshed_at_ms.store(0, Ordering::Relaxed);
+        drop(gate);
+        accepted.join().unwrap()
+    });
+    assert_eq!(accepted, [None]);
+    assert!(store.reads.load(Ordering::Relaxed) > reads, "the key was waited for");
 }
 
 #[test]

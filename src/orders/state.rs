@@ -41,8 +41,10 @@ impl State {
             return;
         }
         self.removed.extend(orders);
-        if self.version.number == done.before {
-            self.version.number = done.after;
+        if let Some((before, after)) = done.versions
+            && self.version.number == before
+        {
+            self.version.number = after;
         }
     }
 
@@ -166,7 +168,7 @@ mod tests {
     }
 
     fn batch(generation: u64, before: i64, after: i64) -> CancelledBatch {
-        CancelledBatch { outcomes: Vec::new(), generation, before, after }
+        CancelledBatch { outcomes: Vec::new(), generation, versions: Some((before, after)) }
     }
 
     #[test]

@@ -9,6 +9,14 @@ use std::fmt::Display;
 /// Problems shown for each check: enough to see what is wrong, few enough to read.
 pub const MAX_PROBLEMS: usize = 20;
 
+/// Tables and their columns that hold dates.
+pub const DATES: [(&str, &str); 4] = [
+    ("orders", "ship_date"),
+    ("orders", "cancelled_at"),
+    ("accounts", "created_at"),
+    ("accounts", "closed_at"),
+];
+
 /// What is known of the structure of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Structure {

@@ -24,6 +24,13 @@ pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a command waits before it says so.
 pub const NOTICE_AFTER: Duration = Duration::from_secs(2);
 
+/// How far ids of accounts and keys jump over a restore. Those that the old store issued
+/// after the backup may stand in logs and counts, and are not used again.
+pub const ID_GAP: i64 = 1_000_000;
+
+/// Tables and their columns that hold ids which are never used again.
+pub const IDS: [(&str, &str); 2] = [("accounts", "id"), ("keys", "row")];
+
 fn refused(why: impl Into<String>) -> StoreError {
     StoreError::Refused(why.into())
 }

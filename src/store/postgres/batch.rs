@@ -9,7 +9,7 @@ use super::error::{read, require_one_row, written};
 use super::journal::Change;
 use super::replica::Replica;
 use super::session::Session;
-use super::settings::{ANSWER_TIME, LOCK_WAIT};
+use super::settings::{ANSWER_TIME, LEAST_TIME, LOCK_WAIT};
 use super::statements::BatchStatements;
 use crate::store::rules::not_cancelled;
 use crate::store::{CancelOutcome, Cancellation, Status, StoreError};
@@ -26,6 +26,8 @@ pub struct Batch {
     orders: Vec<i64>,
     keys: Vec<Arc<str>>,
     times: Vec<String>,
+    /// The first of its requests': what was answered is not carried out later.
+    pub deadline: Option<Instant>,
     /// For each cancellation, whether it is the first for its order; none if it expired.
     owners: Vec<Option<(i64, bool)>>,
 }
@@ -40,17 +42,18 @@ pub struct Done {
 }
 
 impl Batch {
-    /// Those that have not expired yet.
+    /// Those that have time left to be carried out.
     pub fn of(cancellations: &[Cancellation], now: Instant) -> Batch {
         let id = format!("{:032x}", rand::random::<u128>());
-        let (orders, keys, times, owners) = Default::default();
-        let mut batch = Batch { id, orders, keys, times, owners };
+        let (orders, keys, times, deadline, owners) = Default::default();
+        let mut batch = Batch { id, orders, keys, times, deadline, owners };
         let mut known = HashMap::with_capacity(cancellations.len());
         for Cancellation { order_id, key_id, at, deadline } in cancellations {
-            if *deadline <= now {
+            if time_to_send(*deadline, now).is_none() {
                 batch.owners.push(None);
                 continue;
             }
+            batch.deadline = Some(batch.deadline.map_or(*deadline, |first| first.min(*deadline)));
             let is_first = known.insert(*order_id, ()).is_none();
             batch.owners.push(Some((*order_id, is_first)));
             if is_first {
@@ -60,11 +63,6 @@ impl Batch {
             }
         }
         batch
-    }
-
-    /// Whether all have expired.
-    pub fn is_empty(&self) -> bool {
-        self.orders.is_empty()
     }
 
     /// Carries the batch out within this time, or finds that it was. An error means that it may
@@ -81,7 +79,9 @@ impl Batch {
             &session.batch;
         let lock_wait = lock_wait(limit).map(|wait| wait.as_millis().to_string());
         let keys: Vec<&str> = self.keys.iter().map(|key| &**key).collect();
-        let all: [&(dyn ToSql + Sync); 4] = [&self.orders, &keys, &self.times, &self.id];
+        let seen = replica.seen().map(|(_, seen)| (seen.version, seen.id)).unzip();
+        let all: [&(dyn ToSql + Sync); 6] =
+            [&self.orders, &keys, &self.times, &self.id, &seen.0, &seen.1];
         let unconfirmed = link.unconfirmed();
         let limit_lock_waits = async {
             match &lock_wait {
@@ -106,6 +106,8 @@ impl Batch {
         require_one_row("versions", locked.len())?;
         let mut versions = None;
         if let Some(row) = updated.first() {
+            // If it is not known, the next attempt finds in another generation what this one did.
+            session.require_known(value(row, 4)?)?;
             let change = Change { version: value(row, 2)?, id: value(row, 3)? };
             versions = Some((value(row, 1)?, change.version));
             replica.saw(session.generation, change);
@@ -144,6 +146,12 @@ impl Batch {
     pub fn expired(&self) -> Vec<CancelOutcome> {
         vec![CancelOutcome::Expired; self.owners.len()]
     }
+}
+
+/// How long the answer to a batch may take; `None` if it is too late to send it.
+pub fn time_to_send(deadline: Instant, now: Instant) -> Option<Duration> {
+    let left = deadline.saturating_duration_since(now);
+    (left >= LEAST_TIME).then_some(left)
 }
 
 /// How long a batch that must end within this time waits for each of two locks; `None` for as
@@ -187,8 +195,33 @@ mod tests {
             assert_eq!(batch.outcomes(&found.into_iter().collect()), expected);
         }
         assert_eq!(batch.outcomes(&HashMap::new())[..3], [NotFound; 3]);
-        assert!(Batch::of(&asked[3..4], now).is_empty());
+        assert_eq!(Batch::of(&asked[3..4], now).deadline, None);
         assert_ne!(batch.id, Batch::of(&asked, now).id);
+    }
+
+    #[test]
+    fn a_batch_ends_before_the_first_of_its_requests() {
+        let now = Instant::now();
+        let of = |millis| Cancellation {
+            order_id: 1,
+            key_id: Arc::from("key_1"),
+            at: DateTime::UNIX_EPOCH,
+            deadline: now + Duration::from_millis(millis),
+        };
+        let batch = Batch::of(&[of(4_000), of(499), of(500), of(2_000)], now);
+        assert_eq!(batch.deadline, Some(now + Duration::from_millis(500)));
+        assert_eq!(batch.owners, [Some((1, true)), None, Some((1, false)), Some((1, false))]);
+    }
+
+    /// After a promotion a batch waits until older permissions have expired; if that takes until
+    /// its deadline, it must not end the new session.
+    #[test]
+    fn a_batch_is_not_sent_shortly_before_its_deadline() {
+        let now = Instant::now();
+        let left = |millis| time_to_send(now + Duration::from_millis(millis), now);
+        assert_eq!([left(0), left(499)], [None; 2]);
+        assert_eq!(left(500), Some(Duration::from_millis(500)));
+        assert_eq!(time_to_send(now, now + Duration::from_secs(1)), None);
     }
 
     #[test]

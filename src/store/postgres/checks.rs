@@ -5,9 +5,10 @@
 
 use super::connecting::Connection;
 use super::error::read;
-use super::journal::{Last, SELECT_LAST};
+use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
 use super::replica::Replica;
-use super::session::{CheckSender, READ_LIMIT, Session};
+use super::session::{CheckSender, Session};
+use super::settings::READ_LIMIT;
 use crate::log::ErrorChain;
 use crate::store::{StoreError, Versions};
 use std::sync::Arc;
@@ -32,7 +33,7 @@ impl Statements {
         Ok(Statements {
             begin: client.prepare("BEGIN").await?,
             lock: client.prepare(lock).await?,
-            last: client.prepare(SELECT_LAST).await?,
+            last: client.prepare(SELECT_LAST_AND_KNOWN).await?,
             commit: client.prepare("COMMIT").await?,
         })
     }
@@ -87,28 +88,26 @@ async fn check(
     commits: bool,
 ) -> Result<Versions, StoreError> {
     let Connection { client, link, .. } = &session.checker;
-    let rows = if commits {
+    let seen = replica.seen();
+    let select_last = last_and_known(client, &statements.last, &seen);
+    let found = if commits {
         let id: &(dyn ToSql + Sync) = &replica.id();
         let (of_replica, unconfirmed) = ([id], link.unconfirmed());
-        let (begun, locked, rows, committed) = tokio::join!(
+        let (begun, locked, found, committed) = tokio::join!(
             client.execute(&statements.begin, &[]),
             client.query(&statements.lock, &of_replica),
-            client.query(&statements.last, &[]),
+            select_last,
             client.execute(&statements.commit, &[]),
         );
         begun.map_err(read)?;
         locked.map_err(read)?;
-        let rows = rows.map_err(read)?;
         committed.map_err(read)?;
         link.require_confirmed_since(unconfirmed)?;
-        rows
+        found?
     } else {
-        client.query(&statements.last, &[]).await.map_err(read)?
+        select_last.await?
     };
     // Judged when the answer is there: a primary that was replaced answers too.
     session.require_confirmed()?;
-    let last = Last::of(&rows)?;
-    let versions = last.versions(session.generation);
-    replica.saw(session.generation, last.change);
-    Ok(versions)
+    session.follow(replica, found)
 }

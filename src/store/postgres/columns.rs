@@ -1,7 +1,7 @@
 //! Columns that hold words or limits, read as their types.
 
 use super::error::{PostgresError, read};
-use crate::store::StoreError;
+use crate::store::{OrderCounts, StoreError};
 use std::fmt::Display;
 use std::str::FromStr;
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -32,6 +32,12 @@ pub fn plan_and_limits(row: &Row, first: usize) -> Result<(Plan, PlanLimits), St
         None => PlanLimits { per_minute: limit(first + 1)?, per_day: limit(first + 2)? },
     };
     Ok((plan, limits))
+}
+
+/// The row of [`COUNT_ORDERS`](crate::store::order_rows::COUNT_ORDERS).
+pub fn order_counts(row: &Row) -> Result<OrderCounts, StoreError> {
+    let (pending, shipped, cancelled) = (value(row, 0)?, value(row, 1)?, value(row, 2)?);
+    Ok(OrderCounts { pending, shipped, cancelled })
 }
 
 fn damaged(row: &Row, column: usize, error: &dyn Display) -> StoreError {

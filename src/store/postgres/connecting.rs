@@ -6,7 +6,9 @@
 
 use super::error::PostgresError;
 use super::link::{Link, drive};
-use super::settings::Role;
+use super::settings::{
+    KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES, Role, UNACKNOWLEDGED_LIMIT,
+};
 use super::tls::{connector, ssl_mode};
 use crate::blocking::run_with;
 use crate::config::{PostgresUrl, TlsMode, read_password};
@@ -21,13 +23,6 @@ use tokio::time::timeout;
 use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config, SimpleQueryMessage};
 use tokio_postgres_rustls::MakeRustlsConnect;
-
-/// After how long, and how often, a silent server is probed, and how many probes stay
-/// unanswered until it is lost: 30 s in all.
-const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
-const KEEPALIVE_RETRIES: u32 = 4;
-const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
 
 /// Whether the server takes writes, and which one it is; the function for the timeline is an
 /// error on a standby. Also sets what a startup option cannot: the schema of the store alone is

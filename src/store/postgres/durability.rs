@@ -8,8 +8,9 @@ use crate::store::StoreError;
 use slog::{Logger, warn};
 use tokio_postgres::Client;
 
-/// Refuses a primary whose synchronous standbys are away, or do not confirm what other
-/// connections have committed: each commit would leave a connection there that waits for them.
+/// Refuses a primary whose synchronous standbys are away, or do not confirm what other servers
+/// have committed: each commit would leave a connection there that waits for them. When such a wait
+/// began is not told, but only when its statement did: of others, and of commands, it may take long.
 /// Without `pg_read_all_stats` a role sees neither names nor states of standbys, only how many
 /// there are.
 pub async fn require_standby(client: &Client) -> Result<(), StoreError> {
@@ -19,7 +20,9 @@ pub async fn require_standby(client: &Client) -> Result<(), StoreError> {
                      WHERE sync_state IN ('sync', 'quorum')),
                (SELECT count(*) FROM pg_stat_replication WHERE sync_state IS NULL),
                EXISTS (SELECT FROM pg_stat_activity
-                       WHERE wait_event = 'SyncRep'
+                       WHERE wait_event = 'SyncRep' AND usename = current_user
+                         AND application_name LIKE 'store-orders %'
+                         AND application_name <> 'store-orders command'
                          AND state_change < clock_timestamp() - interval '1 s')";
     let row = client.query_one(query, &[]).await.map_err(read)?;
     let Some(standbys) = SyncStandbys::parse(value(&row, 0)?) else { return Ok(()) };

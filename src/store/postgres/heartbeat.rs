@@ -7,19 +7,20 @@ use super::error::{unreachable_because, written};
 use super::journal::remove_old;
 use super::replica::Replica;
 use super::schema::{STORE, require_current};
-use super::session::{READ_LIMIT, Session};
+use super::session::Session;
+use super::settings::READ_LIMIT;
 use super::statements::HeartbeatStatements;
 use crate::clock::BootInstant;
 use crate::store::StoreError;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{MissedTickBehavior, interval, sleep};
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_postgres::types::ToSql;
 
 /// How often a heartbeat is sent.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// How often the schema is looked at, and the journal tidied.
+/// How often the schema is looked at and the journal tidied, and how long that waits for the reader.
 const TIDY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How many heartbeats pass between two updates of the replica's row, each of which leaves a dead row:
@@ -102,6 +103,7 @@ pub async fn keep_beating(session: Arc<Session>, replica: Arc<Replica>) {
 
 /// Looks at the schema, and removes old rows of the journal, until the session ends.
 pub async fn tidy(session: Arc<Session>) {
+    let mut floor = 0;
     loop {
         let looked = require_current(&session.checker.client, STORE);
         let looked = session.answer(READ_LIMIT, looked).await;
@@ -112,9 +114,12 @@ pub async fn tidy(session: Arc<Session>) {
             Err(StoreError::Refused(why)) => Some(why),
             _ => None,
         });
-        if let Ok(_reading) = session.reading.try_lock() {
-            // A failure is of no consequence: the next look removes them.
-            let _ = session.answer(READ_LIMIT, remove_old(&session.reader.client)).await;
+        // A failure is of no consequence: the next look removes them.
+        if let Ok(_reading) = timeout(TIDY_INTERVAL, session.reading.lock()).await
+            && let removing = remove_old(&session.reader.client, floor)
+            && let Ok(removed) = session.answer(READ_LIMIT, removing).await
+        {
+            floor = removed;
         }
         tokio::select! {
             () = sleep(TIDY_INTERVAL) => {}

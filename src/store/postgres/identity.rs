@@ -8,14 +8,8 @@ use super::error::written;
 use super::operator::lock_versions;
 use super::schema::SCHEMA_LOCK;
 use crate::store::StoreError;
+use crate::store::rules::{ID_GAP, IDS};
 use tokio_postgres::Transaction;
-
-/// How far ids of accounts and keys jump. Those that were issued after the point in time may
-/// stand in logs and counts, and are not used again.
-const ID_GAP: i64 = 1_000_000;
-
-/// Tables and their columns that hold ids which are never used again.
-pub const IDS: [(&str, &str); 2] = [("accounts", "id"), ("keys", "row")];
 
 /// Gives the store another id, and accounts and keys ids that it has not used. Nobody serves
 /// it meanwhile. Returns the new id.

@@ -3,8 +3,9 @@
 //! memory: a flood must not reach the database.
 
 use super::error::engine;
-use super::session::{READ_LIMIT, Session};
+use super::session::Session;
 use super::sessions::{Current, current};
+use super::settings::READ_LIMIT;
 use crate::clock::Now;
 use crate::limits::postgres::{MAX_KEYS, remove_expired, unavailable};
 use crate::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, log_ban};

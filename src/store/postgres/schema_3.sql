@@ -22,7 +22,7 @@ CREATE TABLE changes (
     id      uuid        NOT NULL DEFAULT gen_random_uuid(),
     orders  bigint      NOT NULL CHECK (orders BETWEEN 0 AND version),
     keys    bigint      NOT NULL CHECK (keys BETWEEN 0 AND version),
-    made_at timestamptz NOT NULL DEFAULT now()
+    made_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 INSERT INTO changes (version, orders, keys)
     SELECT greatest(in_orders, in_keys, 1), in_orders, in_keys

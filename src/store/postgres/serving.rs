@@ -1,19 +1,20 @@
 //! What a running server asks of the store.
 
 use super::batch::{Batch, Done};
-use super::columns::{plan_and_limits, value};
+use super::columns::{order_counts, plan_and_limits, value};
 use super::error::{read, unreachable_because, written};
 use super::heartbeat::deregister;
-use super::journal::last;
+use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
 use super::limiter::PostgresLimits;
 use super::replica::Replica;
-use super::session::{OpenError, READ_LIMIT, Session, within};
+use super::session::{OpenError, Session, is_of_connection, within};
 use super::sessions::{Current, Opener, carry_out, current};
-use super::settings::{COUNTER, KEYS, LONG_READ_LIMIT};
+use super::settings::{COUNTER, KEYS, LONG_READ_LIMIT, READ_LIMIT};
 use crate::clock::BootInstant;
 use crate::config::PostgresUrl;
 use crate::keys::Digest;
 use crate::log::ErrorChain;
+use crate::store::order_rows::COUNT_ORDERS;
 use crate::store::{
     Cancellation, CancelledBatch, HalfVersion, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS,
     OrderChange, OrderCounts, PolledVersions, Store, StoreError, Structure, VersionCheck, Versions,
@@ -25,14 +26,15 @@ use std::time::{Duration, Instant};
 use store_orders_api::types::Pet;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
+use tokio::time::timeout;
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, Row};
 
 /// How long a pet waits for a long list: nobody waits longer for the pet.
 const TURN_LIMIT: Duration = Duration::from_secs(5);
 
-/// No version: what a list reflects does not move by it.
-const NO_VERSION: i64 = -1;
+/// How long a test of writing may take: less than readiness waits for it.
+const TEST_LIMIT: Duration = Duration::from_millis(1_500);
 
 /// The store in PostgreSQL, as a server uses it. Its blocking methods may be called on any
 /// thread, also on one of the runtime's.
@@ -128,11 +130,12 @@ impl Store for PostgresStore {
         let visit_row = &mut |row: &Row| visit_order(row, visit);
         let reached = self.wait(async {
             let _reading = session.reading.lock().await;
-            let client = &session.reader.client;
             // At version 0 no list shows a cancelled order yet.
             let read = if version.number == 0 { ALL_ORDERS } else { CHANGED_ORDERS };
-            let (replica, limit) = (&self.replica, READ_LIMIT);
-            catch_up(&session, replica, client, read, version, limit, visit_row).await
+            let client = &session.reader.client;
+            let caught_up =
+                catch_up(&session, &self.replica, client, read, version, READ_LIMIT, visit_row);
+            roll_back_unless_done(&session, caught_up.await).await
         })?;
         session.require_open()?;
         self.replica.lists(reached.orders);
@@ -152,36 +155,35 @@ impl Store for PostgresStore {
         };
         // To open a connection takes time that a revocation has to wait, so only where a list is
         // being read.
-        let reached = self.wait(async {
-            let own;
-            let reading = session.reading.try_lock();
-            let client = match &reading {
-                Ok(_) => &session.reader.client,
-                Err(_) => {
-                    own = session.open_another(&KEYS).await?;
-                    &own.client
-                }
-            };
+        let mut read = async |client: &Client| {
             let (replica, limit) = (&self.replica, LONG_READ_LIMIT);
             catch_up(&session, replica, client, CHANGED_KEYS, version, limit, visit_row).await
+        };
+        let reached = self.wait(async {
+            match session.reading.try_lock() {
+                Ok(_reading) => {
+                    let caught_up = read(&session.reader.client).await;
+                    roll_back_unless_done(&session, caught_up).await
+                }
+                Err(_) => {
+                    let own = session.open_another(&KEYS).await?;
+                    read(&own.client).await
+                }
+            }
         })?;
         session.require_open()?;
         Ok(reached.of_keys())
     }
 
     fn cancel(&self, cancellations: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
-        let now = Instant::now();
-        let batch = Batch::of(cancellations, now);
-        let generation = current(&self.sessions).map_or(0, |session| session.generation);
-        let (before, after) = (NO_VERSION, NO_VERSION);
-        if batch.is_empty() {
-            return Ok(CancelledBatch { outcomes: batch.expired(), generation, before, after });
-        }
-        let deadline = cancellations.iter().map(|one| one.deadline).max().unwrap_or(now);
+        let batch = Batch::of(cancellations, Instant::now());
+        let Some(deadline) = batch.deadline else {
+            let outcomes = batch.expired();
+            return Ok(CancelledBatch { outcomes, generation: 0, versions: None });
+        };
         let done = self.wait(carry_out(&self.sessions, &self.replica, &batch, deadline))?;
         let (Done { outcomes, versions }, generation) = done;
-        let (before, after) = versions.unwrap_or((before, after));
-        Ok(CancelledBatch { outcomes, generation, before, after })
+        Ok(CancelledBatch { outcomes, generation, versions })
     }
 
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
@@ -199,16 +201,12 @@ impl Store for PostgresStore {
 
     fn count_orders(&self) -> Result<OrderCounts, StoreError> {
         let session = current(&self.sessions)?;
-        let query = "SELECT count(*) FILTER (WHERE status = 'pending'),
-                            count(*) FILTER (WHERE status = 'shipped'),
-                            count(*) FILTER (WHERE status = 'cancelled') FROM orders";
         let row = self.wait(async {
             let own = session.open_another(&COUNTER).await?;
-            let asked = async { own.client.query_one(query, &[]).await.map_err(read) };
+            let asked = async { own.client.query_one(COUNT_ORDERS, &[]).await.map_err(read) };
             within(LONG_READ_LIMIT, asked).await
         })?;
-        let count = |column| value(&row, column);
-        Ok(OrderCounts { pending: count(0)?, shipped: count(1)?, cancelled: count(2)? })
+        order_counts(&row)
     }
 
     fn quick_check(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError> {
@@ -225,8 +223,9 @@ impl Store for PostgresStore {
     }
 
     fn try_write(&self) -> Result<(), StoreError> {
-        // A heartbeat is a commit that changes no order and no key.
-        current(&self.sessions)?.require_confirmed()
+        // A batch of none has the locks and the rights of any other, and changes nothing.
+        let (none, deadline) = (Batch::of(&[], Instant::now()), Instant::now() + TEST_LIMIT);
+        self.wait(carry_out(&self.sessions, &self.replica, &none, deadline)).map(drop)
     }
 
     fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
@@ -292,24 +291,44 @@ async fn catch_up(
 ) -> Result<Versions, StoreError> {
     let read_rows = async {
         // One snapshot: the rows and the versions belong together.
-        let begin = client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
+        let begin = client.batch_execute(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0",
+        );
         within(READ_LIMIT, async { begin.await.map_err(read) }).await?;
-        let last = within(READ_LIMIT, last(client)).await?;
+        let seen = replica.seen();
+        let last = last_and_known(client, SELECT_LAST_AND_KNOWN, &seen);
+        let (last, is_known) = within(READ_LIMIT, last).await?;
         let bounds = [(after.number, Type::INT8), (last.change.version, Type::INT8)];
-        let rows = client.query_typed_raw(query, bounds).await.map_err(read)?;
+        let rows = client.query_typed_raw(query, bounds);
+        let rows = within(limit, async { rows.await.map_err(read) }).await?;
         pin_mut!(rows);
         while let Some(row) = within(limit, async { Ok(rows.next().await) }).await? {
             visit(&row.map_err(read)?)?;
         }
         within(READ_LIMIT, async { client.batch_execute("COMMIT").await.map_err(read) }).await?;
-        Ok(last)
+        Ok::<_, StoreError>((last, is_known))
     };
-    // The transaction of a read that failed is not for the next one.
-    let read: Result<_, StoreError> = read_rows.await;
-    let last = read.inspect_err(|error| session.end(&ErrorChain(error)))?;
-    let versions = last.versions(session.generation);
-    replica.saw(session.generation, last.change);
-    Ok(versions)
+    let found = tokio::select! {
+        found = read_rows => found?,
+        () = session.ended() => return Err(unreachable_because("its session ended")),
+    };
+    session.follow(replica, found)
+}
+
+/// Has the reader leave the transaction of a statement that failed. If that is not possible, or
+/// another error came in between, the session ends.
+async fn roll_back_unless_done<T>(
+    session: &Session,
+    read: Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    if let Err(error) = &read {
+        let rolled_back = async { session.reader.client.batch_execute("ROLLBACK").await };
+        if is_of_connection(error) || !matches!(timeout(READ_LIMIT, rolled_back).await, Ok(Ok(())))
+        {
+            session.end(&ErrorChain(error));
+        }
+    }
+    read
 }
 
 fn visit_order(row: &Row, visit: &mut dyn FnMut(OrderChange<'_>)) -> Result<(), StoreError> {

@@ -10,10 +10,10 @@ use super::columns::value;
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
 use super::durability::require_standby;
 use super::error::{PostgresError, read, unreachable_because, written};
-use super::journal::{Change, Last, SELECT_LAST_AND_KNOWN};
+use super::journal::{Change, Last, SELECT_LAST_AND_KNOWN, last_and_known};
 use super::replica::Replica;
 use super::schema::{LIMITS, STORE, require_current};
-use super::settings::{CHECKER, HEARTBEAT, LIMITER, READER, Role, WRITER};
+use super::settings::{CHECKER, HEARTBEAT, LIMITER, READ_LIMIT, READER, Role, WRITER};
 use super::statements::{BatchStatements, HeartbeatStatements};
 use crate::clock::BootInstant;
 use crate::config::PostgresUrl;
@@ -35,9 +35,6 @@ pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
 /// long an older one may still count after another primary was reached.
 pub const CONFIRMED_FOR: Duration = Duration::from_secs(1);
 
-/// How long an answer may take that waits for nobody's lock or commit.
-pub const READ_LIMIT: Duration = Duration::from_secs(2);
-
 /// What a list waits for.
 pub type CheckSender = oneshot::Sender<Result<Versions, Arc<StoreError>>>;
 
@@ -56,6 +53,8 @@ pub struct Session {
     pub writer: Connection,
     /// Its statements.
     pub batch: BatchStatements,
+    /// Held while the writer is used: statements of two batches would mix.
+    pub writing: tokio::sync::Mutex<()>,
     /// Answers the checks of lists, and what keys and the schema are at. It takes statements
     /// alone, but for those of `--confirm-lists`, which nothing else here disturbs.
     pub checker: Connection,
@@ -93,6 +92,8 @@ pub struct Opened {
     pub store_id: String,
     /// The one before, if its journal has the last change that this server has seen.
     pub generation: u64,
+    /// The last change of its journal.
+    pub last: Change,
     /// When the first connection was open.
     pub at: Instant,
     connections: [Connection; 5],
@@ -139,19 +140,18 @@ impl Opened {
         };
         within(READ_LIMIT, require_current(&first.client, STORE)).await.map_err(unfit)?;
         within(READ_LIMIT, require_standby(&first.client)).await?;
-        let (store_id, generation): (String, u64) = within(READ_LIMIT, async {
+        let (store_id, generation, last): (String, _, _) = within(READ_LIMIT, async {
             let id = first.client.query_one("SELECT store_id FROM identity", &[]).await;
-            let statement = first.client.prepare(SELECT_LAST_AND_KNOWN).await.map_err(read)?;
             let seen = replica.seen();
-            let (last, is_known) = last_and_known(&first.client, &statement, &seen).await?;
+            let (last, is_known) =
+                last_and_known(&first.client, SELECT_LAST_AND_KNOWN, &seen).await?;
             let generation = seen.map_or(0, |(before, _)| before + u64::from(!is_known));
-            replica.saw(generation, last.change);
-            Ok((value(&id.map_err(read)?, 0)?, generation))
+            Ok((value(&id.map_err(read)?, 0)?, generation, last.change))
         })
         .await?;
         within(READ_LIMIT, require_own(&limits.client, url, &store_id)).await.map_err(unfit)?;
         let (url, target) = (url.clone(), target.clone());
-        Ok(Opened { server, store_id, generation, at, connections, url, target })
+        Ok(Opened { server, store_id, generation, last, at, connections, url, target })
     }
 }
 
@@ -208,6 +208,7 @@ impl Session {
             acknowledges_from,
             writer,
             batch,
+            writing: tokio::sync::Mutex::default(),
             checker,
             reader,
             reading: tokio::sync::Mutex::default(),
@@ -298,19 +299,33 @@ impl Session {
         self.why_ended.borrow().clone().unwrap_or_default()
     }
 
-    /// The versions, and that the journal still has what this server has seen: rows that were
-    /// restored under it end the session, and the next one reads everything again.
+    /// The versions. Rows that were restored under the session end it, and the next one reads
+    /// everything again.
     pub async fn versions(&self, replica: &Replica) -> Result<Versions, StoreError> {
-        let (client, statement) = (&self.checker.client, &self.select_last_and_known);
-        let (last, is_known) = last_and_known(client, statement, &replica.seen()).await?;
-        if !is_known {
-            let why = "its journal lacks a change that this server has seen";
-            self.end(&why);
-            return Err(unreachable_because(why));
-        }
+        let client = &self.checker.client;
+        let found = last_and_known(client, &self.select_last_and_known, &replica.seen()).await?;
+        self.follow(replica, found)
+    }
+
+    /// The versions of a last change, which from now on was seen. If its journal lacks what was
+    /// seen before, the session ends.
+    pub fn follow(
+        &self,
+        replica: &Replica,
+        (last, is_known): (Last, bool),
+    ) -> Result<Versions, StoreError> {
+        self.require_known(is_known)?;
         let versions = last.versions(self.generation);
         replica.saw(self.generation, last.change);
         Ok(versions)
+    }
+
+    /// An error, and the session's end, if its journal lacks what this server has seen.
+    pub fn require_known(&self, is_known: bool) -> Result<(), StoreError> {
+        if !is_known {
+            self.end(&"its journal lacks a change that this server has seen");
+        }
+        self.require_open()
     }
 
     /// A connection besides the five, to the same server: for what takes long, and must not keep
@@ -363,18 +378,7 @@ pub async fn within<T>(
 }
 
 /// Whether the connection failed, and not only the statement.
-fn is_of_connection(error: &StoreError) -> bool {
+pub fn is_of_connection(error: &StoreError) -> bool {
     let StoreError::Engine { source, .. } = error else { return false };
     source.downcast_ref::<PostgresError>().is_some_and(|error| error.state.is_none())
-}
-
-/// The last change, and whether the journal has the one that was seen.
-async fn last_and_known(
-    client: &Client,
-    statement: &Statement,
-    seen: &Option<(u64, Change)>,
-) -> Result<(Last, bool), StoreError> {
-    let (version, id) = seen.as_ref().map(|(_, seen)| (seen.version, &*seen.id)).unzip();
-    let rows = client.query(statement, &[&version, &id]).await.map_err(read)?;
-    Ok((Last::of(&rows)?, rows.first().map_or(Ok(false), |row| value(row, 4))?))
 }

@@ -1,16 +1,15 @@
 //! Sessions one after the other: when one ends, the next is opened. If its journal lacks the
 //! last change that this server has seen, a new generation begins.
 
-use super::batch::{Batch, Done};
+use super::batch::{Batch, Done, time_to_send};
 use super::checks::answer_checks;
 use super::connecting::{ConnectError, ServerIdentity, Target, targets};
 use super::durability::warn_if_commits_can_be_lost;
 use super::error::{PostgresError, unreachable_because};
 use super::heartbeat::{beat, keep_beating, register, tidy};
 use super::replica::Replica;
-use super::session::{
-    CONFIRMED_FOR, CONNECT_LIMIT, OpenError, Opened, READ_LIMIT, Session, within,
-};
+use super::session::{CONFIRMED_FOR, CONNECT_LIMIT, OpenError, Opened, Session, within};
+use super::settings::READ_LIMIT;
 use crate::config::PostgresUrl;
 use crate::log::ErrorChain;
 use crate::store::StoreError;
@@ -30,9 +29,6 @@ const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 /// How long a batch that was not sent yet waits for a session.
 const SESSION_WAIT: Duration = Duration::from_secs(1);
 
-/// A batch that has less time left is not sent: its late answer would end a session that works.
-const LEAST_TIME: Duration = Duration::from_millis(500);
-
 /// What opens sessions.
 pub struct Opener {
     /// Where the store is.
@@ -48,29 +44,17 @@ pub struct Opener {
 /// The session of the moment, or why there is none.
 pub type Current = Result<Arc<Session>, Arc<str>>;
 
-/// What the last session was at.
-struct Last {
-    server: ServerIdentity,
-    acknowledges_from: Instant,
-}
-
 impl Opener {
     /// Opens the first session, and keeps the receiver's value current from then on.
     pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
-        let mut last = None;
-        let first = self.open(&mut last).await?;
+        let first = self.open(None).await?;
         warn_if_commits_can_be_lost(&first.checker.client, &self.log).await;
         let (current, receiver) = watch::channel(Ok(Arc::clone(&first)));
-        tokio::spawn(self.keep(first, last, current));
+        tokio::spawn(self.keep(first, current));
         Ok(receiver)
     }
 
-    async fn keep(
-        self,
-        mut session: Arc<Session>,
-        mut last: Option<Last>,
-        current: watch::Sender<Current>,
-    ) {
+    async fn keep(self, mut session: Arc<Session>, current: watch::Sender<Current>) {
         loop {
             let why = session.closed().await;
             warn!(self.log, "store lost"; "server" => %session.server.address, "error" => &why);
@@ -79,7 +63,7 @@ impl Opener {
                 if current.is_closed() {
                     return;
                 }
-                match self.open(&mut last).await {
+                match self.open(Some(&session)).await {
                     Ok(session) => break session,
                     Err(error) => drop(current.send_replace(Err(error.to_string().into()))),
                 }
@@ -92,11 +76,11 @@ impl Opener {
     }
 
     /// Opens a session to the first host that is a primary and confirms a commit: one that
-    /// was replaced says that it is the primary too.
-    async fn open(&self, last: &mut Option<Last>) -> Result<Arc<Session>, OpenError> {
+    /// was replaced says that it is the primary too. `before` is the session before.
+    async fn open(&self, before: Option<&Session>) -> Result<Arc<Session>, OpenError> {
         let mut refusals = Vec::new();
         for target in targets(&self.url, CONNECT_LIMIT, &mut refusals).await {
-            match self.open_at(&target, last).await {
+            match self.open_at(&target, before).await {
                 Ok(session) => return Ok(session),
                 Err(error @ OpenError::Schema(_)) => return Err(error),
                 Err(OpenError::Connect(error)) => refusals.push(error.to_string()),
@@ -109,16 +93,19 @@ impl Opener {
     async fn open_at(
         &self,
         target: &Target,
-        last: &mut Option<Last>,
+        before: Option<&Session>,
     ) -> Result<Arc<Session>, OpenError> {
         let opened = Opened::open(&self.url, target, &self.replica).await?;
-        let acknowledges_from = acknowledges_from(opened.at, &opened.server, last.as_ref());
-        let server = opened.server.clone();
+        require_one_store(&opened.store_id, before)?;
+        let before = before.map(|before| (&before.server, before.acknowledges_from));
+        let acknowledges_from = acknowledges_from(opened.at, &opened.server, before);
+        let last = opened.last.clone();
         let (session, asked) =
             within(READ_LIMIT, Session::begin(opened, acknowledges_from)).await?;
         within(CONFIRM_LIMIT, register(&session, &self.replica)).await?;
         within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
-        *last = Some(Last { server, acknowledges_from });
+        // Not before: what a primary tells that was replaced is of no other's journal.
+        self.replica.saw(session.generation, last);
         let replica = Arc::clone(&self.replica);
         let checks =
             answer_checks(Arc::clone(&session), asked, Arc::clone(&replica), self.commits_checks);
@@ -132,10 +119,27 @@ impl Opener {
 /// When a session that was opened then may acknowledge. Another replica may hold a lease on a
 /// primary that was replaced until a second after the *first* session to the new one was opened,
 /// however often it is opened again meanwhile.
-fn acknowledges_from(opened: Instant, server: &ServerIdentity, last: Option<&Last>) -> Instant {
-    let Some(last) = last else { return opened + CONFIRMED_FOR };
-    let own = if last.server == *server { opened } else { opened + CONFIRMED_FOR };
-    own.max(last.acknowledges_from)
+fn acknowledges_from(
+    opened: Instant,
+    server: &ServerIdentity,
+    before: Option<(&ServerIdentity, Instant)>,
+) -> Instant {
+    let Some((server_before, from)) = before else { return opened + CONFIRMED_FOR };
+    let own = if server_before == server { opened } else { opened + CONFIRMED_FOR };
+    own.max(from)
+}
+
+/// Refuses another store than that of the session before: ids of accounts, by which requests are
+/// counted, are of one store.
+fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreError> {
+    match before {
+        Some(before) if before.store_id != id => Err(StoreError::Refused(
+            "the database holds another store than before; fix: restart the server, if it is to \
+             serve that one"
+                .to_string(),
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// The session of the moment.
@@ -170,12 +174,14 @@ pub async fn carry_out(
     loop {
         let session = awaited(sessions, waits_until).await?;
         sleep_until(session.acknowledges_from.min(deadline).into()).await;
+        let writing = session.writing.lock().await;
         let left = time_to_send(deadline, Instant::now())
             .ok_or_else(|| unreachable_because("too little time was left for the batch"))?;
         let error = match session.answer(left, batch.carry_out(&session, replica, left)).await {
             Ok(done) => return Ok((done, session.generation)),
             Err(error) => error,
         };
+        drop(writing);
         // From now on it may have been carried out.
         waits_until = deadline;
         let may_succeed = session.require_open().is_err() || is_transient(&error);
@@ -184,12 +190,6 @@ pub async fn carry_out(
         }
         sleep(RETRY_AFTER).await;
     }
-}
-
-/// How long the answer to a batch may take; `None` if it is too late to send it.
-fn time_to_send(deadline: Instant, now: Instant) -> Option<Duration> {
-    let left = deadline.saturating_duration_since(now);
-    (left >= LEAST_TIME).then_some(left)
 }
 
 /// Whether the statement may succeed when it is sent again: it waited for a lock.
@@ -216,30 +216,18 @@ mod tests {
             let [system, started] = ["s", "noon"].map(str::to_string);
             ServerIdentity { address, system, timeline: timeline.to_string(), started }
         };
-        let last = |server, acknowledges_from| Last { server, acknowledges_from };
         let (old, new) = (server("1", 1), server("2", 2));
         assert_eq!(acknowledges_from(opened, &old, None), later(1_000));
-        let before = last(old.clone(), opened);
-        assert_eq!(acknowledges_from(later(300), &old, Some(&before)), later(300));
-        let first = acknowledges_from(opened, &new, Some(&before));
+        let before = Some((&old, opened));
+        assert_eq!(acknowledges_from(later(300), &old, before), later(300));
+        let first = acknowledges_from(opened, &new, before);
         assert_eq!(first, later(1_000));
         // It is reset within its first second, and after it.
-        let first = last(new.clone(), first);
-        assert_eq!(acknowledges_from(later(200), &new, Some(&first)), later(1_000));
-        assert_eq!(acknowledges_from(later(2_000), &new, Some(&first)), later(2_000));
+        let first = Some((&new, first));
+        assert_eq!(acknowledges_from(later(200), &new, first), later(1_000));
+        assert_eq!(acknowledges_from(later(2_000), &new, first), later(2_000));
         // Another server was promoted to the same timeline behind the same address.
-        let fork = ServerIdentity { started: "one".to_string(), ..new };
-        assert_eq!(acknowledges_from(later(2_000), &fork, Some(&first)), later(3_000));
-    }
-
-    /// After a promotion a batch waits until older permissions have expired; if that takes until
-    /// its deadline, it must not end the new session.
-    #[test]
-    fn a_batch_is_not_sent_shortly_before_its_deadline() {
-        let now = Instant::now();
-        let left = |millis| time_to_send(now + Duration::from_millis(millis), now);
-        assert_eq!([left(0), left(499)], [None; 2]);
-        assert_eq!(left(500), Some(Duration::from_millis(500)));
-        assert_eq!(time_to_send(now, now + Duration::from_secs(1)), None);
+        let fork = ServerIdentity { started: "one".to_string(), ..new.clone() };
+        assert_eq!(acknowledges_from(later(2_000), &fork, first), later(3_000));
     }
 }

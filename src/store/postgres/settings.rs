@@ -15,13 +15,35 @@ pub const ANSWER_TIME: Duration = Duration::from_millis(300);
 /// How long counting every order may take, and a statement that reads keys on another connection.
 pub const LONG_READ_LIMIT: Duration = Duration::from_secs(30);
 
-const _: () = assert!(2 * LOCK_WAIT.as_millis() + ANSWER_TIME.as_millis() < PATIENCE.as_millis());
+/// A batch that has less time left is not sent: its late answer would end a session that works.
+pub const LEAST_TIME: Duration = Duration::from_millis(500);
+
+/// What holds the lock on `versions` in a transaction and sends nothing.
+const WRITER_IDLE_MS: u64 = 2_000;
+
+/// After how long, and how often, a silent end is probed, and how many probes stay unanswered
+/// until it is lost: 30 s in all, as after what it does not acknowledge.
+pub const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
+pub const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+pub const KEEPALIVE_RETRIES: u32 = 4;
+pub const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long an answer may take that waits for no commit, before its session ends.
+pub const READ_LIMIT: Duration = Duration::from_secs(2);
+
+const _: () = {
+    assert!(2 * LOCK_WAIT.as_millis() + ANSWER_TIME.as_millis() < PATIENCE.as_millis());
+    assert!(READER.lock.as_millis() < READER.statement.as_millis());
+    assert!(READER.statement.as_millis() < READ_LIMIT.as_millis());
+    assert!(CHECKER.lock.as_millis() < READ_LIMIT.as_millis());
+    assert!(WRITER_IDLE_MS < PATIENCE.as_millis() as u64);
+};
 
 /// What correctness leans on. `default_transaction_read_only` is not set: with it an operator
 /// fences a primary. Without `warning` a wait for the standby that was cancelled is not told.
 /// `jit` made a batch wait for 130 ms. A silent client is noticed after 30 s, as a silent server
 /// is: otherwise a connection whose other end is gone keeps the locks of its transaction.
-const SETTINGS: [(&str, &str); 11] = [
+const SETTINGS: [(&str, &str); 7] = [
     ("client_min_messages", "warning"),
     ("synchronous_commit", "on"),
     ("default_transaction_isolation", "read\\ committed"),
@@ -29,10 +51,6 @@ const SETTINGS: [(&str, &str); 11] = [
     ("idle_session_timeout", "0"),
     ("bytea_output", "hex"),
     ("jit", "off"),
-    ("tcp_keepalives_idle", "10"),
-    ("tcp_keepalives_interval", "5"),
-    ("tcp_keepalives_count", "4"),
-    ("tcp_user_timeout", "30s"),
 ];
 
 /// What a connection is for. A limit of zero is none.
@@ -66,11 +84,15 @@ impl Role {
     pub fn options(&self) -> String {
         let mut options = String::new();
         let limits = [
-            ("lock_timeout", self.lock),
-            ("statement_timeout", self.statement),
-            ("idle_in_transaction_session_timeout", self.idle_in_transaction),
+            ("lock_timeout", self.lock.as_millis()),
+            ("statement_timeout", self.statement.as_millis()),
+            ("idle_in_transaction_session_timeout", self.idle_in_transaction.as_millis()),
+            ("tcp_keepalives_idle", KEEPALIVE_IDLE.as_secs().into()),
+            ("tcp_keepalives_interval", KEEPALIVE_INTERVAL.as_secs().into()),
+            ("tcp_keepalives_count", KEEPALIVE_RETRIES.into()),
+            ("tcp_user_timeout", UNACKNOWLEDGED_LIMIT.as_millis()),
         ];
-        let limits = limits.map(|(name, limit)| (name, limit.as_millis().to_string()));
+        let limits = limits.map(|(name, limit)| (name, limit.to_string()));
         let all = SETTINGS.iter().map(|(name, value)| (*name, *value));
         for (name, value) in all.chain(limits.iter().map(|(name, value)| (*name, &**value))) {
             // Writing to a String cannot fail.
@@ -85,13 +107,14 @@ impl Role {
 
 /// Cancels orders.
 pub const WRITER: Role =
-    Role::new("store-orders writer", [LOCK_WAIT.as_millis() as u64, 10_000, 10_000], false);
+    Role::new("store-orders writer", [LOCK_WAIT.as_millis() as u64, 10_000, WRITER_IDLE_MS], false);
 
 /// Checks lists and keys.
 pub const CHECKER: Role = Role::new("store-orders checker", [1_000, 2_000, 10_000], false);
 
-/// Reads pets, keys and changed orders; a list takes as long as it takes.
-pub const READER: Role = Role::new("store-orders reader", [1_000, 0, 20_000], true);
+/// Reads pets, keys and changed orders. A slow statement ends before the session would; that of
+/// a list or of keys takes as long as it takes.
+pub const READER: Role = Role::new("store-orders reader", [1_000, 1_500, 20_000], true);
 
 /// Sends heartbeats. No lock is worth a late one: only this server locks its row.
 pub const HEARTBEAT: Role = Role::new("store-orders heartbeat", [250, 5_000, 10_000], false);

@@ -22,7 +22,8 @@ const UPDATE: &str = "
         INSERT INTO changes (version, orders, keys)
         SELECT version + 1, version + 1, keys FROM last WHERE EXISTS (SELECT FROM cancelled)
         RETURNING version, id)
-    SELECT cancelled.id, last.orders, change.version, change.id::text
+    SELECT cancelled.id, last.orders, change.version, change.id::text,
+           EXISTS (SELECT FROM changes WHERE version = $5 AND id = $6::text::uuid)
     FROM cancelled, last, change";
 
 const SELECT: &str = "
@@ -36,7 +37,8 @@ pub struct BatchStatements {
     pub limit_lock_waits: Statement,
     /// Waits for every other change.
     pub lock: Statement,
-    /// Cancels those that are pending: ids, keys, times, the batch's id.
+    /// Cancels those that are pending: ids, keys, times, the batch's id, and the number and id of
+    /// the last change that was seen.
     pub update: Statement,
     /// What became of each: ids, the batch's id.
     pub select: Statement,

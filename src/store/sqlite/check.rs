@@ -7,18 +7,10 @@ use super::directory::{existing_store, is_readable};
 use super::schema;
 use super::serving::count_orders;
 use super::versions::{SELECT_VERSIONS, versions_in};
-use crate::store::report::{MAX_PROBLEMS, is_date_in_utc};
+use crate::store::report::{DATES, MAX_PROBLEMS, is_date_in_utc};
 use crate::store::{CheckReport, StoreError};
 use rusqlite::{Connection, OpenFlags, Row};
 use std::path::Path;
-
-/// Tables and their columns that hold dates.
-const DATES: [(&str, &str); 4] = [
-    ("orders", "ship_date"),
-    ("orders", "cancelled_at"),
-    ("accounts", "created_at"),
-    ("accounts", "closed_at"),
-];
 
 /// Examines the store of this directory.
 pub fn check(directory: &Path) -> Result<CheckReport, StoreError> {

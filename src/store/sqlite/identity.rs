@@ -3,14 +3,8 @@
 use super::SqliteStore;
 use super::connection::doing;
 use crate::store::StoreError;
+use crate::store::rules::{ID_GAP, IDS};
 use rusqlite::Connection;
-
-/// How far ids of accounts and keys jump over a restore. Those that the old store issued
-/// after the backup may stand in logs and counts, and are not used again.
-const ID_GAP: i64 = 1_000_000;
-
-/// Tables and their columns that hold ids which are never used again.
-const IDS: [(&str, &str); 2] = [("accounts", "id"), ("keys", "row")];
 
 impl SqliteStore {
     /// The store's id: 128 random bits in hex. A restored store has another one.

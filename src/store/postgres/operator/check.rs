@@ -2,23 +2,16 @@
 //! are the engine's own to check.
 
 use super::PostgresCommands;
-use crate::store::postgres::columns::value;
+use crate::store::order_rows::COUNT_ORDERS;
+use crate::store::postgres::columns::{order_counts, value};
 use crate::store::postgres::error::read;
 use crate::store::postgres::journal::{Last, SELECT_LAST};
-use crate::store::report::{MAX_PROBLEMS, is_date_in_utc};
+use crate::store::report::{DATES, MAX_PROBLEMS, is_date_in_utc};
 use crate::store::{CheckReport, OrderCounts, StoreError};
 use futures::TryStreamExt;
 use std::pin::pin;
 use tokio_postgres::types::FromSql;
 use tokio_postgres::{IsolationLevel, Row, Transaction};
-
-/// Tables and their columns that hold dates.
-const DATES: [(&str, &str); 4] = [
-    ("orders", "ship_date"),
-    ("orders", "cancelled_at"),
-    ("accounts", "created_at"),
-    ("accounts", "closed_at"),
-];
 
 impl PostgresCommands {
     /// Examines the store as of one moment.
@@ -102,13 +95,7 @@ async fn check_dates(
 }
 
 async fn count_orders(snapshot: &Transaction<'_>) -> Result<OrderCounts, StoreError> {
-    let query = "SELECT count(*) FILTER (WHERE status = 'pending'),
-                        count(*) FILTER (WHERE status = 'shipped'),
-                        count(*) FILTER (WHERE status = 'cancelled')
-                 FROM orders";
-    let row = &snapshot.query_one(query, &[]).await.map_err(read)?;
-    let (pending, shipped, cancelled) = (value(row, 0)?, value(row, 1)?, value(row, 2)?);
-    Ok(OrderCounts { pending, shipped, cancelled })
+    order_counts(&snapshot.query_one(COUNT_ORDERS, &[]).await.map_err(read)?)
 }
 
 async fn count(snapshot: &Transaction<'_>, table: &str) -> Result<i64, StoreError> {

@@ -19,11 +19,12 @@ use tokio_postgres::types::Type;
 /// Ids looked for with one statement.
 const IDS_AT_ONCE: usize = 50_000;
 
-/// Up to as many orders are written while other changes wait: for about 50 ms.
-const LOCKED_ORDERS: usize = 5_000;
+/// Fewer new orders do not change how queries are planned.
+const ANALYZED_ORDERS: usize = 5_000;
 
-/// How far above the newest version a longer import reserves its own: as many changes may be
-/// committed while it is written. At 10,000 a second they take a day.
+/// How far above the newest version an import reserves its own: as many changes may be
+/// committed while it is written. At 10,000 a second they take a day, and the numbers suffice for
+/// nine billion imports.
 const RESERVED_VERSIONS: i64 = 1_000_000_000;
 
 impl PostgresCommands {
@@ -51,7 +52,7 @@ impl PostgresCommands {
         progress: &dyn Fn(),
     ) -> Result<ImportOutcome, StoreError> {
         // The commands have looked for the ids, so that hardly ever one is taken.
-        let copied = self.import(orders.len(), async |transaction, version| {
+        let copied = self.import(async |transaction, version| {
             let orders = orders.iter().inspect(|_| progress()).map(|order| (order, version));
             copy_orders(transaction, "orders", "changed_in", orders).await
         });
@@ -63,7 +64,7 @@ impl PostgresCommands {
                 return imported("order", orders.len(), orders.len(), skip_existing, || Ok(None));
             }
         }
-        self.import(orders.len(), async |transaction, version| {
+        self.import(async |transaction, version| {
             stage_orders(transaction, orders).await?;
             let first_taken = first_taken(transaction, "orders").await?;
             let insert = "
@@ -98,24 +99,19 @@ impl PostgresCommands {
     /// Does `write` in one transaction; it is given the version of the orders that it
     /// writes.
     ///
-    /// A long import must not keep cancellations waiting. It writes with a version far above
-    /// the newest one, and locks only to commit: no other change commits in between, those
-    /// before have lower versions, and those after go on from its version.
+    /// A long import must not keep cancellations waiting, nor one that is suspended. It writes
+    /// with a version far above the newest one, and locks only to commit: no other change commits
+    /// in between, those before have lower versions, and those after go on from its version.
     fn import<T>(
         &self,
-        orders: usize,
         write: impl AsyncFnOnce(&Transaction<'_>, i64) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         self.write(async |transaction| {
             self.wait_for_imports(transaction).await?;
-            let is_short = orders <= LOCKED_ORDERS;
-            let version = if is_short {
-                lock_versions(transaction, self.notice).await?
-            } else {
-                last(transaction).await?.change.version.saturating_add(RESERVED_VERSIONS)
-            };
+            let newest = last(transaction).await?.change.version;
+            let version = newest.saturating_add(RESERVED_VERSIONS);
             let done = write(transaction, version).await?;
-            if !is_short && lock_versions(transaction, self.notice).await? > version {
+            if lock_versions(transaction, self.notice).await? > version {
                 return Err(StoreError::Refused(
                     "orders changed too often while these were written; nothing was imported"
                         .to_string(),
@@ -137,7 +133,7 @@ impl PostgresCommands {
     /// Tells the planner of many new orders at once, not when autovacuum finds them. The
     /// import stands whatever comes of it.
     fn analyze(&self, orders: usize) {
-        if orders > LOCKED_ORDERS {
+        if orders > ANALYZED_ORDERS {
             let _ = self
                 .ask(async |client| client.batch_execute("ANALYZE orders").await.map_err(written));
         }

@@ -98,6 +98,15 @@ impl Database<'_> {
         Ok(migrate(&self.url().parse()?, || ())?)
     }
 
+    /// The backends of the sessions of servers: other ones if a session was opened again.
+    pub fn session_backends(&self) -> anyhow::Result<Vec<i32>> {
+        let query = "SELECT array_agg(pid ORDER BY pid) FROM pg_stat_activity
+                     WHERE datname = current_database() AND application_name IN (
+                         'store-orders writer', 'store-orders checker', 'store-orders reader',
+                         'store-orders heartbeat')";
+        self.with(async |client| Ok(client.query_one(query, &[]).await?.try_get(0)?))
+    }
+
     /// A new role without rights. It stays until the server is removed.
     pub fn new_role(&self) -> anyhow::Result<String> {
         let role = format!("role_of_{}", self.name);

@@ -3,17 +3,21 @@
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
 use crate::listing::{list, versions};
-use crate::records::{cancel, import, pending, refusal};
+use crate::records::{cancel, cancellation, import, pending, refusal};
 use anyhow::ensure;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
+use std::time::{Duration, Instant};
 use store_orders::store::postgres::PostgresCommands;
-use store_orders::store::{CancelOutcome, OrderCounts};
+use store_orders::store::{CancelOutcome, Cancellation, OrderCounts};
 use store_orders_api::types::Pet;
 
-/// Longer than what is written under the lock.
+/// Longer than what COPY sends at once.
 const LONG: i64 = 20_000;
+
+/// What a client waits for a cancellation.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Does what a thread cannot that belongs to a runtime, as in a call of the import's progress.
 pub fn on_another_thread<T: Send>(
@@ -23,18 +27,27 @@ pub fn on_another_thread<T: Send>(
         .map_err(|_| anyhow::anyhow!("the other thread panicked"))?
 }
 
+pub fn a_short_import_holds_up_no_cancellation(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    an_import_of(20, server)
+}
+
 pub fn a_long_import_holds_up_no_cancellation(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    an_import_of(LONG, server)
+}
+
+fn an_import_of(length: i64, server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.serving()?, database.commands()?);
     import(&*commands, 1..=10)?;
     let before = versions(&*store)?;
-    let orders: Vec<_> = (1_001..=1_000 + LONG).map(pending).collect();
+    let orders: Vec<_> = (1_001..=1_000 + length).map(pending).collect();
     let (written, beside) = (Cell::new(0), RefCell::new(Vec::new()));
     let progress = || {
         written.set(written.get() + 1);
-        if written.get() % (LONG / 10) == 0 {
-            let id = written.get() / (LONG / 10);
-            let cancel_and_list = || Ok((cancel(&*store, &[id])?, list(&*store)?.len()));
+        if written.get() % (length / 10) == 0 {
+            let id = written.get() / (length / 10);
+            let asked = Cancellation { deadline: Instant::now() + PATIENCE, ..cancellation(id) };
+            let cancel_and_list = || Ok((store.cancel(&[asked])?.outcomes, list(&*store)?.len()));
             beside.borrow_mut().push(on_another_thread(cancel_and_list));
         }
     };

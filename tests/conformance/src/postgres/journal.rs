@@ -27,13 +27,13 @@ pub fn rows_that_are_restored_under_a_server_are_read_again(
         "BEGIN; DELETE FROM orders; INSERT INTO orders SELECT * FROM saved_orders;
          DELETE FROM changes; INSERT INTO changes SELECT * FROM saved_changes; COMMIT",
     )?;
-    import(&*commands, [4])?;
+    commands.ship_orders(&[2])?;
     let after = wait::until(|| {
         let after = store.poll_versions().ok()?.versions;
         (after.generation > before.generation).then_some(after)
     })?;
     ensure!(after.orders == before.orders, "{after:?}");
-    ensure!(list(&*store)?.len() == 4);
+    ensure!(list(&*store)?.len() == 3);
     Ok(())
 }
 
@@ -55,5 +55,48 @@ pub fn old_changes_are_removed_and_the_last_stays(
     ensure!(versions(&*store)? == before && store.poll_versions()?.versions == before);
     import(&*commands, [4])?;
     ensure!(changed_ids(&*store, before.of_orders())? == [4]);
+    Ok(())
+}
+
+pub fn what_servers_of_a_quiet_store_have_seen_stays(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.serving()?, database.commands()?);
+    for id in 1..=3 {
+        import(&*commands, [id])?;
+    }
+    let before = versions(&*store)?.orders;
+    // The last of them was made long ago, and is followed by one that few have seen yet.
+    database.execute(
+        "BEGIN; UPDATE changes SET made_at = now() - interval '11 minutes';
+         INSERT INTO changes (version, orders, keys)
+         SELECT version + 1, orders, keys FROM changes ORDER BY version DESC LIMIT 1; COMMIT",
+    )?;
+    let lowest = async |client: &mut Client| {
+        let row = client.query_one("SELECT min(version) FROM changes", &[]).await?;
+        Ok(row.try_get::<_, i64>(0)?)
+    };
+    let first = database.with(lowest)?;
+    let kept = wait::until(|| database.with(lowest).ok().filter(|lowest| *lowest > first))?;
+    ensure!(kept == before, "{kept} instead of {before}");
+    Ok(())
+}
+
+/// The change that a list tells of does not hide that an earlier one is lost.
+pub fn a_list_after_a_restore_is_refused(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.serving()?, database.commands()?);
+    import(&*commands, 1..=3)?;
+    let before = versions(&*store)?;
+    // One transaction, so that no look of the session comes in between.
+    database.execute(
+        "BEGIN; UPDATE changes SET id = gen_random_uuid();
+         INSERT INTO changes (version, orders, keys)
+         SELECT version + 1, version + 1, keys FROM changes ORDER BY version DESC LIMIT 1; COMMIT",
+    )?;
+    ensure!(versions(&*store).is_err(), "the list was told that it lacks one change");
+    let after = wait::until(|| versions(&*store).ok())?;
+    ensure!(after.generation > before.generation, "{after:?}");
     Ok(())
 }

@@ -3,14 +3,19 @@
 use super::database::PostgresUnderTest;
 use super::importing::on_another_thread;
 use crate::engine::Engine;
-use crate::listing::{beginning, keys};
-use crate::records::{NOW_MS, cancel, import, now};
+use crate::listing::{beginning, keys, list};
+use crate::records::{NOW_MS, cancel, cancellation, import, now};
+use crate::wait;
 use anyhow::{Context, ensure};
 use std::time::{Duration, Instant};
 use store_orders::keys::Environment;
 use store_orders::store::postgres::{COMMAND, connect, print_grants};
-use store_orders::store::{NewKey, Store};
+use store_orders::store::{Cancellation, NewKey, Status, Store};
 use store_orders_api::plans::Plan;
+use tokio_postgres::Client;
+
+/// How much longer than a request's deadline the lock is held that it needs.
+const LATE: Duration = Duration::from_secs(3);
 
 pub fn a_use_of_a_locked_key_is_left_and_the_others_are_recorded(
     server: &PostgresUnderTest,
@@ -36,6 +41,124 @@ pub fn a_use_of_a_locked_key_is_left_and_the_others_are_recorded(
     ensure!(used()? == [None, Some(NOW_MS)]);
     ensure!(store.record_last_used(&left)?.is_empty());
     ensure!(used()? == [Some(NOW_MS + 1), Some(NOW_MS)]);
+    Ok(())
+}
+
+/// Whether writing works is what a batch of cancellations would find.
+pub fn a_server_that_cannot_cancel_says_so(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let role = database.new_role()?;
+    database.execute(&print_grants(&database.url().parse()?, &role)?)?;
+    let store = database.server_of(&role)?;
+    let backends = database.session_backends()?;
+    store.try_write()?;
+    let locked = database.with(async |client| {
+        let transaction = client.transaction().await?;
+        transaction.batch_execute("SELECT FROM versions FOR NO KEY UPDATE").await?;
+        on_another_thread(|| Ok(store.try_write()))
+    })?;
+    ensure!(locked.is_err(), "the row of versions is locked");
+    store.try_write()?;
+    database.execute(&format!("REVOKE INSERT ON changes FROM {role}"))?;
+    ensure!(store.try_write().is_err(), "changes cannot be written");
+    store.check_ready()?;
+    ensure!(database.session_backends()? == backends, "the session was lost");
+    Ok(())
+}
+
+/// A client that was answered 503 may send the request again, elsewhere.
+pub fn no_request_is_carried_out_after_its_deadline(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.server_of_owner()?, database.commands()?);
+    import(&*commands, [1, 2])?;
+    let deadline = Instant::now() + Duration::from_secs(1);
+    let requests = [Cancellation { deadline, ..cancellation(1) }, cancellation(2)];
+    let cancelled = std::thread::scope(|scope| {
+        let batch = database.with(async |client| {
+            let transaction = client.transaction().await?;
+            transaction.batch_execute("SELECT FROM versions FOR NO KEY UPDATE").await?;
+            let batch = scope.spawn(|| store.cancel(&requests));
+            // For longer than the first of them has.
+            while !batch.is_finished() && Instant::now() < deadline + LATE {
+                transaction.execute("SELECT pg_sleep(0.02)", &[]).await?;
+            }
+            transaction.rollback().await?;
+            Ok(batch)
+        })?;
+        batch.join().map_err(|_| anyhow::anyhow!("it panicked"))
+    })?;
+    let status = commands.order(1)?.context("the order is gone")?.status;
+    ensure!(status == Status::Pending, "{cancelled:?}");
+    Ok(())
+}
+
+/// What is locked or slow is refused; the session, its heartbeats and cancellations go on.
+pub fn a_statement_that_fails_ends_no_session(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.server_of_owner()?, database.commands()?);
+    import(&*commands, [1])?;
+    let backends = database.session_backends()?;
+    for table in ["orders", "keys"] {
+        let read = database.with(async |client| {
+            let transaction = client.transaction().await?;
+            transaction.batch_execute(&format!("LOCK TABLE {table}")).await?;
+            on_another_thread(|| match table {
+                "orders" => Ok(list(&store).is_err()),
+                _ => Ok(keys(&store).is_err()),
+            })
+        })?;
+        ensure!(read, "{table} were read, which are locked");
+        ensure!(database.session_backends()? == backends, "{table}: the session was lost");
+    }
+    database.execute(
+        "ALTER TABLE pets RENAME TO kept_pets;
+         CREATE VIEW pets AS SELECT 1::bigint AS id, 'Rex' AS name FROM pg_sleep(60)",
+    )?;
+    ensure!(store.pet(1).is_err(), "a pet was found, which takes a minute");
+    ensure!(database.session_backends()? == backends, "a slow pet: the session was lost");
+    ensure!(list(&store)?.len() == 1 && keys(&store)?.is_empty());
+    Ok(())
+}
+
+/// The reading of keys on a connection of its own ends with the session, or no later one is read.
+pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.server_of_owner()?, database.commands()?);
+    import(&*commands, [1])?;
+    // What is immutable is called while the query is planned.
+    database.execute(
+        "CREATE FUNCTION is_slow() RETURNS boolean IMMUTABLE LANGUAGE plpgsql
+             AS 'BEGIN PERFORM pg_sleep(60); RETURN true; END';
+         ALTER TABLE keys RENAME TO kept_keys;
+         CREATE VIEW keys AS SELECT * FROM kept_keys WHERE is_slow()",
+    )?;
+    let is_planned = async |client: &mut Client| {
+        let query = "SELECT count(*) FROM pg_stat_activity
+                     WHERE datname = current_database() AND wait_event = 'PgSleep'";
+        Ok(client.query_one(query, &[]).await?.try_get::<_, i64>(0)? > 0)
+    };
+    let mut beside = None;
+    let list = store.for_each_order_since(beginning(&store)?, &mut |_| {
+        beside = Some(on_another_thread(|| {
+            std::thread::scope(|scope| {
+                let read = scope.spawn(|| keys(&store).is_err());
+                wait::until(|| database.with(is_planned).ok()?.then_some(()))?;
+                let ended = Instant::now();
+                database.execute(
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                     WHERE datname = current_database()
+                       AND application_name = 'store-orders writer'",
+                )?;
+                let failed = read.join().map_err(|_| anyhow::anyhow!("it panicked"))?;
+                Ok((failed, ended.elapsed()))
+            })
+        }));
+    });
+    ensure!(list.is_err(), "the list of a session that ended");
+    let (failed, after) = beside.context("no order was listed")??;
+    ensure!(failed && after < Duration::from_secs(20), "{failed} after {after:?}");
     Ok(())
 }
 
