@@ -3,6 +3,7 @@
 //! list from the old primary.
 
 use super::setup::{OnPair, expect_agreement, replicas};
+use crate::replicas::ROLES;
 use anyhow::Context;
 use reqwest::Client;
 use std::time::{Duration, Instant};
@@ -42,12 +43,20 @@ pub async fn run(
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                WHERE application_name LIKE $1";
     let ended = admin.query(end, &[&ours]).await?.len();
-    report.expect(ended == 4, || format!("{ended} connections of the first session were ended"));
+    let all = ended == ROLES.len();
+    report.expect(all, || format!("{ended} connections of the first session were ended"));
     let replica = replicas.first().context("there is a replica")?;
     let order = format!("{}/store/orders/1", replica.server.base_url());
-    let cancel = Client::new().delete(order).bearer_auth(&key.text);
-    let cancelled = async { anyhow::Ok((cancel.send().await?.status(), opened.elapsed())) };
-    // Without a session a list is answered 503.
+    let client = Client::new();
+    // Without a session requests are answered 503.
+    let cancelled = async {
+        loop {
+            let status = client.delete(&order).bearer_auth(&key.text).send().await?.status();
+            if status != 503 || opened.elapsed() > 5 * WAIT {
+                return anyhow::Ok((status, opened.elapsed()));
+            }
+        }
+    };
     let listed = async {
         while replica.list(&key).await.is_err() && opened.elapsed() < 5 * WAIT {}
         anyhow::Ok(opened.elapsed())
