@@ -34,7 +34,7 @@ pub fn plan_and_limits(row: &Row, first: usize) -> Result<(Plan, PlanLimits), St
     Ok((plan, limits))
 }
 
-/// The row of [`COUNT_ORDERS`](crate::store::order_rows::COUNT_ORDERS).
+/// The row of `COUNT_ORDERS`.
 pub fn order_counts(row: &Row) -> Result<OrderCounts, StoreError> {
     let (pending, shipped, cancelled) = (value(row, 0)?, value(row, 1)?, value(row, 2)?);
     Ok(OrderCounts { pending, shipped, cancelled })

@@ -2,7 +2,7 @@
 
 use crate::replicas::{StoreUnderTest, blocking};
 use anyhow::Context;
-use history::event::{Answer, Answered, Beginning, Request, What};
+use history::event::{Answer, Answered, Beginning, FaultBegun, Request, What};
 use history::{ANSWER_LIMIT, GIVES_UP_AFTER, Journal, ShownOrders};
 use reqwest::{Client, RequestBuilder};
 use std::sync::Arc;
@@ -107,6 +107,17 @@ impl Traffic {
     /// Nanoseconds since the recording began.
     pub fn now(&self) -> u64 {
         self.shared.recording.journal.now()
+    }
+
+    /// A fault begins. What a network holds back until it is undone is carried out late.
+    pub fn fault(&self, name: String) {
+        let fault = FaultBegun { name, ..FaultBegun::default() };
+        self.shared.recording.journal.note(What::Fault(fault));
+    }
+
+    /// The fault was undone.
+    pub fn undone(&self) {
+        self.shared.recording.journal.note(What::Undone);
     }
 
     /// Waits for the last answers, and returns what all clients saw.

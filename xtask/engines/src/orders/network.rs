@@ -40,9 +40,11 @@ pub async fn run(
     let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD)?;
     for (fault, lasts) in FAULTS {
         tokio::time::sleep(PAUSE).await;
+        traffic.fault(format!("{fault:?}"));
         relay.set(fault);
         tokio::time::sleep(lasts).await;
         relay.set(Fault::None);
+        traffic.undone();
     }
     tokio::time::sleep(PAUSE).await;
     let seen = traffic.stop().await?;
