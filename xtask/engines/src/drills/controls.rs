@@ -34,13 +34,11 @@ pub enum Control {
     KeyCache,
 }
 
-/// The check of lists.
-const CHECK: &str =
-    "SELECT version, id::text, orders, keys FROM changes ORDER BY version DESC LIMIT 1";
+/// The end of the check of lists.
+const CHECK: &str = "\n    FROM changes ORDER BY version DESC LIMIT 1";
 
 /// The change before the last one.
-const LATE_CHECK: &str =
-    "SELECT version,id::text,orders,keys FROM changes ORDER BY 1 DESC LIMIT 1 OFFSET 1";
+const LATE_CHECK: &str = "\nFROM changes ORDER BY 1 DESC LIMIT 1 OFFSET 1 ";
 
 /// For how long the rule may not be broken.
 const LONGEST: Duration = Duration::from_secs(300);

@@ -69,7 +69,7 @@ const STANDBY_LATE: Duration = Duration::from_millis(500);
 /// Numbers that are committed in another order than they are drawn, by writers that do not wait
 /// for each other.
 const SEQUENCE: &str = "
-    CREATE SEQUENCE drawn START 1000;
+    CREATE SEQUENCE drawn START 1000000000000;
     CREATE FUNCTION draw() RETURNS trigger LANGUAGE plpgsql AS $$
         BEGIN
             NEW.changed_in = nextval('drawn');
