@@ -65,6 +65,10 @@ async fn expect_refused(server: &ServerProcess, key: &Key, damage: &str) {
     let (status, body) = ask(admin, "/readyz").await;
     assert!(status == 503 && body.contains(damage), "{body}");
     assert!(ask(admin, "/metrics").await.1.contains("store_orders_store_damaged 1\n"));
+    wait_until("the damage is logged", || async {
+        server.log().contains("\"the store is damaged\"")
+    })
+    .await;
     let log = server.log();
     let error = log.lines().find(|line| line.contains("\"the store is damaged\"")).unwrap();
     assert!(error.contains(damage) && error.contains("restore a backup"), "{error}");

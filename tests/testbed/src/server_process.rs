@@ -93,7 +93,7 @@ impl ServerProcess {
         &self.process
     }
 
-    /// What it has logged so far.
+    /// What it has written of its log so far: it writes a line up to 100 ms after its event.
     pub fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }

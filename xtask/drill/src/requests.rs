@@ -17,7 +17,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use testbed::{DataDir, Key, Program, Report};
+use testbed::{DataDir, Key, Program, Report, Signal};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio::task::JoinSet;
@@ -83,10 +83,11 @@ pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
         report.expect(false, || violation);
     }
     report.expect(server.process().is_running(), || "the server ended".to_string());
-    let log = server.log();
+    server.signal(Signal::TERM)?;
+    let (status, log) = server.wait()?;
+    report.expect(status.success(), || format!("the server ended with {status}"));
     let panicked = log.lines().find(|line| line.contains("panicked"));
     report.expect(panicked.is_none(), || panicked.unwrap_or_default().to_string());
-    server.stop()?;
 
     let stored = data.run_json(&["orders", "list", "--status", "cancelled"])?;
     let rows = stored.as_array().into_iter().flatten();

@@ -30,9 +30,9 @@ pub async fn run(
         primary.set("synchronous_standby_names", names).await?;
         let server = store.replica(&format!("warns-{warns}"), &store.url, &[]).await?;
         server.ready(SAID_WITHIN).await?;
-        let log = server.server.log();
+        server.server.signal(Signal::TERM)?;
+        let (_, log) = blocking(move || server.server.wait()).await?;
         report.expect(log.contains(WARNING) == warns, || format!("{names}: {log}"));
-        blocking(move || server.server.stop()).await?;
     }
 
     standby.kill()?;
