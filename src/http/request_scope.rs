@@ -132,9 +132,12 @@ impl RequestScope {
             for header in headers::ON_DEPRECATED {
                 set.insert(&header.wire, HeaderValue::from_static(header.example));
             }
-        }
-        if let Some(link) = headers::link(status, self.is_deprecated) {
-            set.insert(&headers::LINK.wire, HeaderValue::from_static(link));
+            // One field: not every client reads several.
+            let links = set.get(&headers::LINK.wire).and_then(|link| link.to_str().ok());
+            let links = links.map(|others| format!("{}, {others}", headers::PET_LINK));
+            let link = links.and_then(|links| HeaderValue::try_from(links).ok());
+            let link = link.unwrap_or(HeaderValue::from_static(headers::PET_LINK));
+            set.insert(&headers::LINK.wire, link);
         }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             let after = set.entry(header::RETRY_AFTER);
