@@ -49,7 +49,7 @@ impl DrillArgs {
 
     /// The command that repeats a seed.
     pub fn command(&self, seed: u64) -> String {
-        let mut command = format!("cargo xtask engines drills --seed {seed} --for {}", self.lasts);
+        let mut command = format!("cargo xtask faults drills --seed {seed} --for {}", self.lasts);
         if let Some(fault) = self.fault {
             // Writing to a String cannot fail.
             let _ = write!(command, " --fault {}", fault.name());

@@ -1,18 +1,21 @@
-//! Whether several servers on one real database hold what the service promises, whatever fails.
+//! Whether servers hold what the service promises while disks, networks, databases, clocks and
+//! the servers themselves fail.
 //!
-//! `cargo xtask engines` runs this. It starts database servers from the system's packages as
-//! unprivileged children on free ports of the loopback, and ends them by their ids.
+//! `cargo xtask faults` runs this. Servers, nginx and PostgreSQL are children on free ports of the
+//! loopback, and are ended by their ids.
 
 mod drills;
 mod install;
 mod limits;
 mod orders;
 mod replicas;
+mod sqlite;
 mod traffic;
 
 use anyhow::Context;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use drills::{Control, DrillArgs};
+use sqlite::SqliteArgs;
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{BufReader, Write};
@@ -22,21 +25,25 @@ use testbed::postgres::Installed;
 use testbed::{Program, Report, exit_code, until_conclusive};
 use tokio::runtime::Runtime;
 
-/// Try Store Orders on real database servers.
+/// Try Store Orders while disks, networks, databases and servers fail.
+///
+/// Needs a C compiler, because a slow disk and a moved clock are libraries before the C
+/// library; nginx for the proxy; PostgreSQL; and root or sudo to mount a disk that can be full.
 #[derive(Debug, Parser)]
 #[command(
-    name = "engines",
-    bin_name = "cargo xtask engines",
+    name = "faults",
+    bin_name = "cargo xtask faults",
     after_help = "\
 Examples:
-  cargo xtask engines --install              install what is missing, on Debian or Ubuntu
-  cargo xtask engines orders                 all cases
-  cargo xtask engines orders failover        one
-  cargo xtask engines limits                 request counts, all cases
-  cargo xtask engines drills --seed 7        faults drawn by a seed, for a minute
-  cargo xtask engines drills --for 10m --fault promote-paused
-  cargo xtask engines judge history.jsonl    what a kept history breaks
-  cargo xtask engines controls               damaged set-ups must be noticed
+  cargo xtask faults --install             install what is missing, on Debian or Ubuntu
+  cargo xtask faults sqlite                a server on its embedded store, all cases
+  cargo xtask faults orders                orders in PostgreSQL, all cases
+  cargo xtask faults orders failover       one
+  cargo xtask faults limits                request counts, all cases
+  cargo xtask faults drills --seed 7       faults drawn by a seed, for a minute
+  cargo xtask faults drills --for 10m --fault promote-paused
+  cargo xtask faults judge history.jsonl   what a kept history breaks
+  cargo xtask faults controls              damaged set-ups must be noticed
 
 Exit status: 0 everything held, 1 something did not, 2 a case could not run, 3 the machine
 stood still for too long for the run to prove anything"
@@ -51,6 +58,8 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// A server on its embedded store, its disk and its clients
+    Sqlite(SqliteArgs),
     /// Orders, accounts and keys in PostgreSQL
     Orders(CasesArgs<orders::Case>),
     /// Windows, strikes and bans in PostgreSQL
@@ -100,7 +109,11 @@ fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
     }
     match &cli.command {
         None if cli.install => Ok(0),
-        None => anyhow::bail!("name what to try: cargo xtask engines drills, for one"),
+        None => anyhow::bail!("name what to try: cargo xtask faults drills, for one"),
+        Some(Command::Sqlite(arguments)) => {
+            arguments.check_tools()?;
+            arguments.run(&build()?, &runtime()?, out)
+        }
         Some(Command::Orders(arguments)) => try_orders(arguments, out),
         Some(Command::Limits(arguments)) => try_limits(arguments, out),
         Some(Command::Drills(arguments)) => try_drills(arguments, out),

@@ -1,8 +1,8 @@
 //! A disk that answers no fsync for some seconds: clients are told in time, `/readyz`
 //! says why, and everything works again afterwards.
 
-use crate::clients::cancel;
-use crate::slow_disk::SlowDisk;
+use super::clients::cancel;
+use super::slow_disk::SlowDisk;
 use futures::future::join_all;
 use reqwest::Client;
 use std::time::{Duration, Instant};

@@ -1,8 +1,8 @@
 //! Operators' commands beside a full load of cancellations, on disks of several speeds:
 //! none starves, and none starves the cancellations.
 
-use crate::clients::{Cancelling, Seen};
-use crate::slow_disk::SlowDisk;
+use super::clients::{Cancelling, Seen};
+use super::slow_disk::SlowDisk;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::AtomicI64;

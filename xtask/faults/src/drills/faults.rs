@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn the_seeds_of_ci_draw_all_kinds_in_their_minutes() {
         let run = include_str!("../../../../.ci/run");
-        let line = run.lines().find(|line| line.contains("engines drills --seed")).unwrap();
+        let line = run.lines().find(|line| line.contains("faults drills --seed")).unwrap();
         let seeds = line.split("--seed ").skip(1).map(|seed| seed.split(' ').next().unwrap());
         let seeds: Vec<u64> = seeds.map(|seed| seed.parse().unwrap()).collect();
         if kinds_of(&seeds) == FaultKind::value_variants().len() {

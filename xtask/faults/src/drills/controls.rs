@@ -115,7 +115,7 @@ impl Control {
             only: Some(self.fault()),
             disabled: self.disabled(),
             until: Some(self.rule()),
-            repeat: "cargo xtask engines controls".to_string(),
+            repeat: "cargo xtask faults controls".to_string(),
         };
         let found = run::run(installation, &plan, &mut Report::default()).await?;
         let by_rule = found.iter().find(|violation| violation.rule == self.rule());

@@ -1,7 +1,7 @@
 //! `kill -9` again and again, with clients that cancel and operators' commands beside:
 //! what was acknowledged is there after each restart, and nothing else is broken.
 
-use crate::clients::Cancelling;
+use super::clients::Cancelling;
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -49,7 +49,7 @@ pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
         server.kill()?;
         let answers = load.stop().await?;
         let done = |status: u16| {
-            move |seen: &&crate::clients::Seen| seen.status.is_some_and(|s| s == status)
+            move |seen: &&super::clients::Seen| seen.status.is_some_and(|s| s == status)
         };
         cancelled.extend(answers.iter().filter(done(204)).map(|seen| seen.order));
         unanswered += answers.iter().filter(|seen| seen.status.is_none()).count();

@@ -5,7 +5,7 @@
 mod answers;
 mod generate;
 
-use crate::clients::cancel;
+use super::clients::cancel;
 use answers::{Sent, whole_answers};
 use anyhow::{Context, bail};
 use fastrand::Rng;

@@ -1,8 +1,8 @@
 //! A disk whose fsync fails: nothing is acknowledged that is not durable, lists go on, and
 //! cancellations work again as soon as the disk does.
 
-use crate::clients::cancel;
-use crate::slow_disk::SlowDisk;
+use super::clients::cancel;
+use super::slow_disk::SlowDisk;
 use futures::future::join_all;
 use reqwest::{Client, StatusCode};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! One client that asks for long lists and reads none, while others change the list: the
 //! server's memory stays bounded.
 
-use crate::clients::cancel;
+use super::clients::cancel;
 use anyhow::Context;
 use futures::future::join_all;
 use std::time::Duration;

@@ -1,8 +1,7 @@
-//! Whether the server holds what it promises when its surroundings fail: a slow, hung or
-//! full disk, broken requests, hostile clients before a proxy.
+//! A server on its embedded store: a slow, hung or full disk, a moved clock, `kill -9`, broken
+//! requests, hostile clients before a proxy.
 //!
-//! `cargo xtask drill` runs this. Each drill starts its own processes, sends traffic to
-//! the loopback alone, prints its figures, and names what did not hold.
+//! Each drill starts its own processes, prints its figures, and names what did not hold.
 
 mod clients;
 mod clock;
@@ -17,32 +16,15 @@ mod requests;
 mod slow_disk;
 mod slow_readers;
 
-use clap::{Parser, ValueEnum};
+use clap::{Args, ValueEnum};
 use std::io::Write;
-use std::path::Path;
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use testbed::{Program, Report, SmallDisk, check_compiler, exit_code, until_conclusive};
+use testbed::{Program, Report, SmallDisk, check_compiler, until_conclusive};
 use tokio::runtime::Runtime;
 
-/// Try the server with a slow, a hung and a full disk, and with hostile clients.
-///
-/// Needs a C compiler, because a slow disk is a library before the C library's fsync, nginx
-/// for the proxy, and root or sudo to mount a tmpfs that can be full.
-#[derive(Debug, Parser)]
-#[command(
-    name = "drill",
-    bin_name = "cargo xtask drill",
-    after_help = "\
-Examples:
-  cargo xtask drill                      all of them
-  cargo xtask drill commands --seed 7    one
-  cargo xtask drill kills --for 10m      with one seed after the other
-
-Exit status: 0 everything held, 1 something did not, 2 a drill could not run, 3 the
-machine stood still for too long for the run to prove anything"
-)]
-struct Cli {
+/// Which drills, and for how long.
+#[derive(Args, Debug)]
+pub struct SqliteArgs {
     /// Only these
     #[arg(value_enum, value_name = "NAME")]
     drills: Vec<Drill>,
@@ -55,7 +37,7 @@ struct Cli {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Drill {
+pub enum Drill {
     /// A wall clock that is set, also while the server is down
     Clock,
     /// Operators' commands beside a full load of cancellations, on slow disks
@@ -78,26 +60,35 @@ enum Drill {
     SlowReaders,
 }
 
-fn main() -> ExitCode {
-    exit_code(run(&Cli::parse(), &mut anstream::stdout()))
-}
-
-fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
-    let drills = if cli.drills.is_empty() { Drill::value_variants() } else { &cli.drills };
-    drills.iter().try_for_each(|drill| drill.check_tools())?;
-    let program = Program::build(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let began = Instant::now();
-    let mut worst = 0;
-    for seed in cli.seed.. {
-        for drill in drills {
-            worst = worst.max(drill.attempt(&program, &runtime, seed, out)?);
-        }
-        if cli.span.is_none_or(|span| began.elapsed() >= span) {
-            break;
-        }
+impl SqliteArgs {
+    /// Fails if a program that one of the drills needs is missing.
+    pub fn check_tools(&self) -> anyhow::Result<()> {
+        self.chosen().iter().try_for_each(|drill| drill.check_tools())
     }
-    Ok(worst)
+
+    fn chosen(&self) -> &[Drill] {
+        if self.drills.is_empty() { Drill::value_variants() } else { &self.drills }
+    }
+
+    /// Runs each; the worst exit status.
+    pub fn run(
+        &self,
+        program: &Program,
+        runtime: &Runtime,
+        out: &mut dyn Write,
+    ) -> anyhow::Result<u8> {
+        let began = Instant::now();
+        let mut worst = 0;
+        for seed in self.seed.. {
+            for drill in self.chosen() {
+                worst = worst.max(drill.attempt(program, runtime, seed, out)?);
+            }
+            if self.span.is_none_or(|span| began.elapsed() >= span) {
+                break;
+            }
+        }
+        Ok(worst)
+    }
 }
 
 impl Drill {

@@ -2,7 +2,7 @@
 //! acknowledged is lost, lists go on, commands fail with one line, and the server heals by
 //! itself as soon as there is room.
 
-use crate::clients::{Cancelling, Seen, cancel};
+use super::clients::{Cancelling, Seen, cancel};
 use anyhow::{Context, bail};
 use futures::future::join_all;
 use reqwest::{Client, StatusCode};
