@@ -1,13 +1,13 @@
 //! Reads the request counts, while servers count.
 
-use super::command::CommandConnection;
-use super::error::read;
-use super::schema::{LIMITS, require_current};
+use super::CommandConnection;
 use crate::clock::Now;
 use crate::config::PostgresUrl;
 use crate::limits::postgres::{bans, usage};
 use crate::limits::{AccountUsage, Ban, LimitsReport, ReportError};
 use crate::store::StoreError;
+use crate::store::postgres::error::read;
+use crate::store::postgres::schema::{LIMITS, require_current};
 
 /// The counts of the servers on one store.
 pub struct PostgresLimitsReport(CommandConnection);

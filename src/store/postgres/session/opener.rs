@@ -1,33 +1,28 @@
 //! Sessions one after the other: when one ends, the next is opened. If its journal lacks the
 //! last change that this server has seen, a new generation begins.
 
-use super::batch::{Batch, Done, time_to_send};
-use super::checks::answer_checks;
-use super::connecting::{ConnectError, ServerIdentity, Target, targets};
 use super::durability::warn_if_commits_can_be_lost;
-use super::error::{PostgresError, unreachable_because};
 use super::heartbeat::{beat, keep_beating, register, tidy};
 use super::replica::Replica;
-use super::session::{CONFIRMED_FOR, CONNECT_LIMIT, OpenError, Opened, Session, within};
-use super::settings::READ_LIMIT;
+use super::version_check::answer_checks;
+use super::{CONFIRMED_FOR, CONNECT_LIMIT, OpenError, Opened, Session, within};
 use crate::config::PostgresUrl;
 use crate::log::ErrorChain;
 use crate::store::StoreError;
+use crate::store::postgres::connecting::roles::READ_LIMIT;
+use crate::store::postgres::connecting::{ConnectError, ServerIdentity, Target, targets};
+use crate::store::postgres::error::unreachable_because;
 use slog::{Logger, info, warn};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
-use tokio::time::{sleep, sleep_until, timeout_at};
-use tokio_postgres::error::SqlState;
+use tokio::time::sleep;
 
-/// How long to wait after a failed attempt, and before a batch is sent again.
+/// How long to wait after a failed attempt.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// How long the first commits of a session may take, before another host is tried.
 const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
-
-/// How long a batch that was not sent yet waits for a session.
-const SESSION_WAIT: Duration = Duration::from_secs(1);
 
 /// What opens sessions.
 pub struct Opener {
@@ -145,61 +140,6 @@ fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreErro
 /// The session of the moment.
 pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, StoreError> {
     sessions.borrow().clone().map_err(|why| unreachable_because(&*why))
-}
-
-/// The session of the moment, which is waited for until then.
-async fn awaited(
-    sessions: &watch::Receiver<Current>,
-    until: Instant,
-) -> Result<Arc<Session>, StoreError> {
-    let mut sessions = sessions.clone();
-    let is_open =
-        |current: &Current| current.as_ref().is_ok_and(|session| session.require_open().is_ok());
-    if let Ok(Ok(found)) = timeout_at(until.into(), sessions.wait_for(is_open)).await {
-        return found.clone().map_err(|why| unreachable_because(&*why));
-    }
-    let why = sessions.borrow().as_ref().err().cloned();
-    Err(unreachable_because(why.as_deref().unwrap_or("its session ended")))
-}
-
-/// Carries a batch out, in as many sessions as it takes until the deadline. Each attempt has
-/// the batch's id, so that it is carried out once.
-pub async fn carry_out(
-    sessions: &watch::Receiver<Current>,
-    replica: &Replica,
-    batch: &Batch,
-    deadline: Instant,
-) -> Result<(Done, u64), StoreError> {
-    let mut waits_until = deadline.min(Instant::now() + SESSION_WAIT);
-    loop {
-        let session = awaited(sessions, waits_until).await?;
-        sleep_until(session.acknowledges_from.min(deadline).into()).await;
-        let writing = session.writing.lock().await;
-        let left = time_to_send(deadline, Instant::now())
-            .ok_or_else(|| unreachable_because("too little time was left for the batch"))?;
-        let error = match session.answer(left, batch.carry_out(&session, replica, left)).await {
-            Ok(done) => return Ok((done, session.generation)),
-            Err(error) => error,
-        };
-        drop(writing);
-        // From now on it may have been carried out.
-        waits_until = deadline;
-        let may_succeed = session.require_open().is_err() || is_transient(&error);
-        if !may_succeed || time_to_send(deadline, Instant::now() + RETRY_AFTER).is_none() {
-            return Err(error);
-        }
-        sleep(RETRY_AFTER).await;
-    }
-}
-
-/// Whether the statement may succeed when it is sent again: it waited for a lock.
-fn is_transient(error: &StoreError) -> bool {
-    let StoreError::Engine { source, .. } = error else { return false };
-    let state = source.downcast_ref::<PostgresError>().and_then(|error| error.state.as_ref());
-    state.is_some_and(|state| {
-        [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::QUERY_CANCELED]
-            .contains(state)
-    })
 }
 
 #[cfg(test)]

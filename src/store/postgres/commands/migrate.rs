@@ -1,12 +1,12 @@
 //! What `migrate` does, through a connection of its own: the other commands refuse a
 //! database that it has not brought up to date.
 
-use super::columns::value;
-use super::command::CommandConnection;
-use super::error::{PostgresError, engine, read};
-use super::grants::{self, Rights};
-use super::schema::{self, LIMITS, STORE};
+use super::CommandConnection;
 use crate::config::PostgresUrl;
+use crate::store::postgres::columns::value;
+use crate::store::postgres::error::{PostgresError, engine, read};
+use crate::store::postgres::schema::grants::{self, Rights};
+use crate::store::postgres::schema::{self, LIMITS, STORE};
 use crate::store::{StoreError, WaitNotice};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;

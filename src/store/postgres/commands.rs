@@ -7,19 +7,26 @@
 
 mod accounts;
 mod check;
+mod identity;
 mod import;
 mod keys;
+mod limits_report;
+mod migrate;
 mod orders;
+mod restore;
+mod servers;
 
-pub(super) use import::refuse_nul;
+pub use identity::begin_new_store;
+pub use limits_report::PostgresLimitsReport;
+pub use migrate::{migrate, print_grants};
+pub use restore::restore;
+pub use servers::ReplicaRow;
 
 use super::columns::value;
-use super::command::CommandConnection;
-use super::connecting::Connection;
+use super::connecting::{COMMAND, Connection, connect};
 use super::error::{engine, read, require_one_row, waited, written};
 use super::journal::{Half, last, note};
-use super::schema::{STORE, require_current};
-use super::waiting::with_notice;
+use super::schema::{STORE, require_current, with_notice};
 use crate::config::PostgresUrl;
 use crate::keys::Digest;
 use crate::store::{
@@ -29,16 +36,43 @@ use crate::store::{
 use chrono::{DateTime, Utc};
 use parking_lot::Mutex;
 use std::collections::BTreeSet;
+use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
-use tokio::runtime::Runtime;
+use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, Transaction};
+
+/// How long a command waits for each address of the store's hosts.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// A connection, and what drives it while something is asked of it.
+pub struct CommandConnection {
+    /// A current-thread runtime.
+    pub runtime: Runtime,
+    /// What sends statements.
+    pub connection: Connection,
+}
+
+impl CommandConnection {
+    /// Connects to the primary of this store.
+    pub fn open(url: &PostgresUrl) -> Result<CommandConnection, StoreError> {
+        let failed = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Engine {
+            doing: "reached",
+            source: error,
+        };
+        let runtime =
+            Builder::new_current_thread().enable_all().build().map_err(|e| failed(e.into()))?;
+        let connected = runtime.block_on(connect(url, &COMMAND, CONNECT_LIMIT));
+        let connection = connected.map_err(|error| failed(error.into()))?;
+        Ok(CommandConnection { runtime, connection })
+    }
+}
 
 /// The store, for one command. Its methods block, and are not called from within a runtime.
 pub struct PostgresCommands {
     /// Drives the connection, while a method runs.
-    pub(super) runtime: Runtime,
-    pub(super) connection: Mutex<Connection>,
+    runtime: Runtime,
+    connection: Mutex<Connection>,
     notice: WaitNotice,
 }
 
@@ -121,7 +155,7 @@ fn unconfirmed() -> StoreError {
 
 /// Waits for all other changes, and keeps them waiting until the transaction ends. Returns the
 /// number of the next one.
-pub(super) async fn lock_versions(
+async fn lock_versions(
     transaction: &Transaction<'_>,
     notice: WaitNotice,
 ) -> Result<i64, StoreError> {

@@ -1,6 +1,6 @@
 //! What a replica knows of itself: its row in the store, and the last change that it has seen.
 
-use super::journal::Change;
+use crate::store::postgres::journal::Change;
 use parking_lot::Mutex;
 
 /// One server's process.

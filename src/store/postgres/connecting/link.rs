@@ -1,7 +1,7 @@
 //! Signals of a connection outside its answers: unconfirmed commits, and its end.
 
-use super::error::unreachable_because;
 use crate::store::StoreError;
+use crate::store::postgres::error::unreachable_because;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

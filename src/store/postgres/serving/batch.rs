@@ -4,20 +4,32 @@
 //! their order, and each order that it cancels keeps the batch's id: after a lost answer the
 //! same batch is sent again, and finds what it did.
 
-use super::columns::{parsed, value};
-use super::error::{read, require_one_row, written};
-use super::journal::Change;
-use super::replica::Replica;
-use super::session::Session;
-use super::settings::{ANSWER_TIME, LEAST_TIME, LOCK_WAIT};
-use super::statements::BatchStatements;
+use crate::store::postgres::columns::{parsed, value};
+use crate::store::postgres::connecting::roles::{ANSWER_TIME, LEAST_TIME, LOCK_WAIT};
+use crate::store::postgres::error::{
+    PostgresError, read, require_one_row, unreachable_because, written,
+};
+use crate::store::postgres::journal::Change;
+use crate::store::postgres::session::Session;
+use crate::store::postgres::session::opener::Current;
+use crate::store::postgres::session::replica::Replica;
+use crate::store::postgres::session::statements::BatchStatements;
 use crate::store::rules::not_cancelled;
 use crate::store::{CancelOutcome, Cancellation, Status, StoreError};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders_api::types::utc_text;
+use tokio::sync::watch;
+use tokio::time::{sleep, sleep_until, timeout_at};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
+
+/// How long a batch that was not sent yet waits for a session.
+const SESSION_WAIT: Duration = Duration::from_secs(1);
+
+/// How long to wait before a batch is sent again.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// Cancellations that are carried out together. Of those for the same order the first owns
 /// the outcome.
@@ -160,6 +172,61 @@ fn lock_wait(limit: Duration) -> Option<Duration> {
     let wait = limit.saturating_sub(ANSWER_TIME) / 2;
     // 0 is no limit at all.
     (wait < LOCK_WAIT).then_some(wait.max(Duration::from_millis(1)))
+}
+
+/// The session of the moment, which is waited for until then.
+async fn awaited(
+    sessions: &watch::Receiver<Current>,
+    until: Instant,
+) -> Result<Arc<Session>, StoreError> {
+    let mut sessions = sessions.clone();
+    let is_open =
+        |current: &Current| current.as_ref().is_ok_and(|session| session.require_open().is_ok());
+    if let Ok(Ok(found)) = timeout_at(until.into(), sessions.wait_for(is_open)).await {
+        return found.clone().map_err(|why| unreachable_because(&*why));
+    }
+    let why = sessions.borrow().as_ref().err().cloned();
+    Err(unreachable_because(why.as_deref().unwrap_or("its session ended")))
+}
+
+/// Carries a batch out, in as many sessions as it takes until the deadline. Each attempt has
+/// the batch's id, so that it is carried out once.
+pub async fn carry_out(
+    sessions: &watch::Receiver<Current>,
+    replica: &Replica,
+    batch: &Batch,
+    deadline: Instant,
+) -> Result<(Done, u64), StoreError> {
+    let mut waits_until = deadline.min(Instant::now() + SESSION_WAIT);
+    loop {
+        let session = awaited(sessions, waits_until).await?;
+        sleep_until(session.acknowledges_from.min(deadline).into()).await;
+        let writing = session.writing.lock().await;
+        let left = time_to_send(deadline, Instant::now())
+            .ok_or_else(|| unreachable_because("too little time was left for the batch"))?;
+        let error = match session.answer(left, batch.carry_out(&session, replica, left)).await {
+            Ok(done) => return Ok((done, session.generation)),
+            Err(error) => error,
+        };
+        drop(writing);
+        // From now on it may have been carried out.
+        waits_until = deadline;
+        let may_succeed = session.require_open().is_err() || is_transient(&error);
+        if !may_succeed || time_to_send(deadline, Instant::now() + RETRY_AFTER).is_none() {
+            return Err(error);
+        }
+        sleep(RETRY_AFTER).await;
+    }
+}
+
+/// Whether the statement may succeed when it is sent again: it waited for a lock.
+fn is_transient(error: &StoreError) -> bool {
+    let StoreError::Engine { source, .. } = error else { return false };
+    let state = source.downcast_ref::<PostgresError>().and_then(|error| error.state.as_ref());
+    state.is_some_and(|state| {
+        [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::QUERY_CANCELED]
+            .contains(state)
+    })
 }
 
 #[cfg(test)]

@@ -2,14 +2,14 @@
 //! connection of the store's session. Addresses without a valid key are counted in this server's
 //! memory: a flood must not reach the database.
 
-use super::error::engine;
-use super::session::Session;
-use super::sessions::{Current, current};
-use super::settings::READ_LIMIT;
 use crate::clock::Now;
 use crate::limits::postgres::{MAX_KEYS, remove_expired, unavailable};
 use crate::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, log_ban};
 use crate::log::ErrorChain;
+use crate::store::postgres::connecting::roles::READ_LIMIT;
+use crate::store::postgres::error::engine;
+use crate::store::postgres::session::Session;
+use crate::store::postgres::session::opener::{Current, current};
 use async_trait::async_trait;
 use parking_lot::Mutex as SyncMutex;
 use prometheus_client::metrics::counter::Counter;

@@ -1,13 +1,13 @@
 //! A store in PostgreSQL from a backup of the embedded one, which is the way to move.
 
 use super::PostgresCommands;
-use super::columns::value;
-use super::copying::Copying;
-use super::error::{read, waited};
 use super::identity::{set_last_id, set_store_id};
-use super::journal::{Half, note};
-use super::operator::{lock_versions, refuse_nul};
-use super::schema::{IMPORT_LOCK, SCHEMA_LOCK};
+use super::import::{Copying, refuse_nul};
+use super::lock_versions;
+use crate::store::postgres::columns::value;
+use crate::store::postgres::error::{read, waited};
+use crate::store::postgres::journal::{Half, note};
+use crate::store::postgres::schema::{IMPORT_LOCK, SCHEMA_LOCK};
 use crate::store::rules::IDS;
 use crate::store::sqlite::{self, BackupError, CopyProgress, SqliteStore};
 use crate::store::{CheckReport, StoreError};

@@ -3,13 +3,13 @@
 //! One connection and one statement under way. A list never shares one that was sent before
 //! it arrived: a commit in between would be missing.
 
-use super::connecting::Connection;
-use super::error::read;
-use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
 use super::replica::Replica;
-use super::session::{CheckSender, Session};
-use super::settings::READ_LIMIT;
+use super::{CheckSender, Session};
 use crate::log::ErrorChain;
+use crate::store::postgres::connecting::Connection;
+use crate::store::postgres::connecting::roles::READ_LIMIT;
+use crate::store::postgres::error::read;
+use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
 use crate::store::{StoreError, Versions};
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;

@@ -1,11 +1,13 @@
 //! Whether a failover could lose what the store acknowledged, told at the start, and whether
 //! a commit can be confirmed at all.
 
-use super::columns::value;
-use super::error::{read, unreachable_because};
-use super::sync_standbys::SyncStandbys;
+mod sync_standbys;
+
 use crate::store::StoreError;
+use crate::store::postgres::columns::value;
+use crate::store::postgres::error::{read, unreachable_because};
 use slog::{Logger, warn};
+use sync_standbys::SyncStandbys;
 use tokio_postgres::Client;
 
 /// Refuses a primary whose synchronous standbys are away, or do not confirm what other servers

@@ -2,16 +2,16 @@
 //! can confirm only while it is the primary. It locks the replica's own row, which writes to
 //! the log; never `versions`, or an import would make every list an error.
 
-use super::connecting::Connection;
-use super::error::{unreachable_because, written};
-use super::journal::remove_old;
+use super::Session;
 use super::replica::Replica;
-use super::schema::{STORE, require_current};
-use super::session::Session;
-use super::settings::READ_LIMIT;
 use super::statements::HeartbeatStatements;
 use crate::clock::BootInstant;
 use crate::store::StoreError;
+use crate::store::postgres::connecting::Connection;
+use crate::store::postgres::connecting::roles::READ_LIMIT;
+use crate::store::postgres::error::{unreachable_because, written};
+use crate::store::postgres::journal::remove_old;
+use crate::store::postgres::schema::{STORE, require_current};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};

@@ -3,11 +3,11 @@
 //! not taken for its own.
 
 use super::PostgresCommands;
-use super::columns::value;
-use super::error::written;
-use super::operator::lock_versions;
-use super::schema::SCHEMA_LOCK;
+use super::lock_versions;
 use crate::store::StoreError;
+use crate::store::postgres::columns::value;
+use crate::store::postgres::error::written;
+use crate::store::postgres::schema::SCHEMA_LOCK;
 use crate::store::rules::{ID_GAP, IDS};
 use tokio_postgres::Transaction;
 

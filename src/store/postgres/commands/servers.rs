@@ -1,11 +1,11 @@
 //! The servers that use the store, as commands see them.
 
 use super::PostgresCommands;
-use super::columns::value;
-use super::error::read;
-use super::journal;
-use super::session::CONFIRMED_FOR;
 use crate::store::StoreError;
+use crate::store::postgres::columns::value;
+use crate::store::postgres::error::read;
+use crate::store::postgres::journal;
+use crate::store::postgres::session::CONFIRMED_FOR;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_postgres::{Client, Row};
