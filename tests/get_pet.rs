@@ -12,7 +12,8 @@ fn assert_deprecated(answer: &Answer) {
     assert_eq!(answer.headers.get_all("link").iter().count(), 1);
     assert_eq!(links[0], "</changelog>; rel=\"deprecation\"");
     // On 401 and 404 also what every such response links to.
-    let service = |code| [format!("</docs#error-{code}>; rel=\"service-doc\""), SERVICE_DESC.to_string()];
+    let service =
+        |code| [format!("</docs#error-{code}>; rel=\"service-doc\""), SERVICE_DESC.to_string()];
     match answer.status.as_u16() {
         401 => assert_eq!(links[1..], service("unauthorized")),
         404 => assert_eq!(links[1..], service("pet_not_found")),

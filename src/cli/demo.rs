@@ -121,6 +121,6 @@ fn introduce(out: &mut dyn Write, address: SocketAddr, issued: &IssuedKey) -> st
     for line in lines {
         write!(out, "{line}")?;
     }
-    writeln!(out, "\n  A page to read it and to try it: http://{address}/docs\n")?;
+    writeln!(out, "\n  API reference, where you can try requests: http://{address}/docs\n")?;
     writeln!(out, "listening on {base}")
 }

@@ -85,7 +85,7 @@ Examples:
   store-orders keys find - < leaked-key
   store-orders keys find -       # then paste the key, and press Enter")]
     Find {
-        /// Standard input, the only place where a key is read
+        /// `-`: read the key from standard input
         #[arg(value_name = "-")]
         input: StandardInput,
     },
@@ -157,9 +157,7 @@ struct KeyNotShown {
 
 fn show_once(issued: &IssuedKey, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let (id, key) = (&issued.id, issued.key.expose());
-    let text = format!(
-        "id   {id}\nkey  {key}\nThe key is shown this once: the store keeps only its hash."
-    );
+    let text = format!("id   {id}\nkey  {key}\nCopy this key now; it is not shown again.");
     printer
         .show(&json!({ "id": id, "key": key }), text)
         .and_then(|()| printer.flush())

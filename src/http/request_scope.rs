@@ -105,14 +105,14 @@ impl RequestScope {
 
     /// The response to a request for which the store had no answer at its deadline.
     pub fn timed_out(&self) -> Response<Body> {
-        error!(self.server.log, "the store cannot be reached"; "req_id" => &self.request_id,
+        error!(self.server.log, "the store cannot be reached"; "request_id" => &self.request_id,
             "error" => format_args!("no answer within {} s", PATIENCE.as_secs()));
         error_response(&errors::service_unavailable())
     }
 
     /// The response to a request whose handling panicked.
     pub fn panicked(&self) -> Response<Body> {
-        error!(self.server.log, "a request panicked"; "req_id" => &self.request_id);
+        error!(self.server.log, "a request panicked"; "request_id" => &self.request_id);
         error_response(&errors::internal_error())
     }
 
@@ -164,7 +164,7 @@ impl RequestScope {
         let sent = || self.user_agent.as_ref().map(HeaderValue::as_bytes);
         let user_agent = sent().filter(|_| log.is_on()).map(redaction::user_agent);
         log.write(self.now.wall.saturating_add(latency), || RequestLine {
-            req_id: &self.request_id,
+            request_id: &self.request_id,
             method: self.method.as_str(),
             path: redaction::path(self.uri.path()),
             status: status.as_u16(),

@@ -21,7 +21,7 @@ fn a_command_that_needs_a_store_creates_none() {
     ] {
         assert_eq!(
             sandbox.run(command).error(),
-            "there is no store at ./store-orders-data/store.sqlite; name it with --data-dir"
+            "there is no store at ./store-orders-data/store.sqlite; give its directory with --data-dir, or create one with `orders import`"
         );
         assert!(sandbox.names("").is_empty(), "{command:?}: {:?}", sandbox.names(""));
     }

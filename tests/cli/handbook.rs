@@ -84,10 +84,12 @@ fn settings_that_are_named_exist() {
             // Other programs have options too.
             let ours = line.starts_with("--") || line.contains("store-orders ");
             let other = line.starts_with("docker") || line.starts_with("cargo");
-            let is_name = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
+            let is_name =
+                |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
             for word in line.split(|character| !is_name(character)) {
                 let flag = ours && !other && word.len() > 2 && word.starts_with("--");
-                let variable = word.len() > "STORE_ORDERS_".len() && word.starts_with("STORE_ORDERS_");
+                let variable =
+                    word.len() > "STORE_ORDERS_".len() && word.starts_with("STORE_ORDERS_");
                 if flag || variable {
                     assert!(exist.contains(word), "{path}: {word}: {line}");
                     seen += 1;
@@ -115,9 +117,8 @@ fn links_lead_to_files_and_headings() {
                 }
             };
             let headings = linked.lines().filter(|line| line.starts_with('#'));
-            let mut anchors = headings.map(|line| {
-                line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-")
-            });
+            let mut anchors = headings
+                .map(|line| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-"));
             assert!(anchor.is_empty() || anchors.any(|own| own == anchor), "{path}: {target}");
             seen += 1;
         }

@@ -24,7 +24,7 @@ fn answering(answer: &'static str) -> (SocketAddr, JoinHandle<String>) {
 fn a_running_server_is_ready() {
     let data = DataDir::temporary().unwrap();
     let server = data.serve(&["--admin-listen", "127.0.0.1:0"]).unwrap();
-    let admin = server.printed_after("operators on http://").unwrap();
+    let admin = server.printed_after("admin listener on http://").unwrap();
     let sandbox = CliSandbox::new();
     let text = sandbox.run(&["health", "--admin-listen", admin]).done();
     assert_eq!(text, format!("http://{admin}/readyz: ready\n"));

@@ -85,9 +85,9 @@ async fn its_address_is_printed_before_the_servers() {
     let server = data.serve(&["--admin-listen", "127.0.0.1:0"]).unwrap();
     let printed = server.printed();
     assert_eq!(printed.len(), 2, "{printed:?}");
-    assert!(printed[0].starts_with("operators on http://127.0.0.1:"));
+    assert!(printed[0].starts_with("admin listener on http://127.0.0.1:"));
     assert!(printed[1].starts_with("listening on http://127.0.0.1:"));
-    assert_eq!(ask(server.printed_after("operators on ").unwrap(), "/readyz").await.0, 200);
+    assert_eq!(ask(server.printed_after("admin listener on ").unwrap(), "/readyz").await.0, 200);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn it_can_be_switched_off() {
     let sandbox = CliSandbox::new();
     let mut demo = sandbox.command(&["demo", "--listen", "127.0.0.1:0"]);
     let demo = ServerProcess::start(&mut demo, &sandbox.path("log")).unwrap();
-    assert_eq!(demo.printed_after("operators on "), None, "{:?}", demo.printed());
+    assert_eq!(demo.printed_after("admin listener on "), None, "{:?}", demo.printed());
 }
 
 #[test]

@@ -41,7 +41,10 @@ async fn expect_recorded(server: &TestServer, log: &CapturedLog) {
         log.lines("INFO").into_iter().filter(|line| line["status"] == 500).collect();
     assert_eq!(requests.len(), 1, "{}", log.text());
     let errors = log.lines("ERROR");
-    assert!(errors.iter().any(|line| line["req_id"] == requests[0]["req_id"]), "{errors:?}");
+    assert!(
+        errors.iter().any(|line| line["request_id"] == requests[0]["request_id"]),
+        "{errors:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -46,7 +46,7 @@ async fn ask(connection: &SendRequest<Bytes>, key: &Key) -> ResponseFuture {
 
 /// A gauge or counter of the server.
 async fn metric(server: &ServerProcess, name: &str) -> f64 {
-    let origin = server.printed_after("operators on ").unwrap();
+    let origin = server.printed_after("admin listener on ").unwrap();
     let (_, text) = admin::ask(origin, "/metrics").await;
     let value = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok();
     text.lines().find_map(value).unwrap_or_else(|| panic!("no {name} in {text}"))

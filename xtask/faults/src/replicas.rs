@@ -1,0 +1,171 @@
+//! Real server processes on one store.
+
+use anyhow::{Context, bail};
+use reqwest::Client;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+use testbed::postgres::{DATABASE, Postgres, USER};
+use testbed::{DataDir, Key, Program, ServerProcess};
+
+/// The store, filled by the operator's commands.
+pub struct StoreUnderTest {
+    program: Program,
+    /// Where it is.
+    pub url: String,
+    directory: tempfile::TempDir,
+}
+
+impl StoreUnderTest {
+    /// A new store at this URL, with pending orders from 1 to this one.
+    pub async fn create(program: &Program, url: &str, orders: i64) -> anyhow::Result<Self> {
+        let store = StoreUnderTest::at(program, url)?;
+        let operator = store.operator(url);
+        blocking(move || {
+            operator.run(&["migrate"])?;
+            operator.import_pending(1..=orders)
+        })
+        .await?;
+        Ok(store)
+    }
+
+    /// The store at this URL, whatever it holds.
+    pub fn at(program: &Program, url: &str) -> anyhow::Result<Self> {
+        let directory = tempfile::tempdir()?;
+        Ok(StoreUnderTest { program: program.clone(), url: url.to_string(), directory })
+    }
+
+    /// The operator's commands on it, reached at this URL.
+    pub fn operator(&self, url: &str) -> DataDir {
+        DataDir::beside(&self.program, &self.directory.path().join("operator"), url)
+    }
+
+    /// The key of an account without a practical limit.
+    pub async fn key(&self, account: &str) -> anyhow::Result<Key> {
+        let (operator, account) = (self.operator(&self.url), account.to_string());
+        blocking(move || operator.issue_enterprise_key(&account, u32::MAX, u32::MAX)).await
+    }
+
+    /// Starts a replica of this name on the store as it is reached at this URL.
+    pub async fn replica(&self, name: &str, url: &str, flags: &[&str]) -> anyhow::Result<Replica> {
+        let data = DataDir::beside(&self.program, &self.directory.path().join(name), url);
+        let mut all = vec!["--log-level", "warning"];
+        all.extend(["--admin-listen", "127.0.0.1:0"]);
+        all.extend(flags);
+        let all: Vec<String> = all.into_iter().map(ToString::to_string).collect();
+        let server = blocking(move || {
+            let flags: Vec<&str> = all.iter().map(String::as_str).collect();
+            data.serve(&flags)
+        })
+        .await?;
+        Replica::of(server)
+    }
+}
+
+/// A server process.
+pub struct Replica {
+    /// The process.
+    pub server: ServerProcess,
+    admin: String,
+    http: Client,
+}
+
+impl Replica {
+    /// A server that has an admin listener.
+    pub fn of(server: ServerProcess) -> anyhow::Result<Replica> {
+        let admin =
+            server.printed_after("admin listener on ").context("no admin listener")?.to_string();
+        Ok(Replica { server, admin, http: Client::new() })
+    }
+
+    /// `None` if it is ready, or what it says instead.
+    pub async fn unready_because(&self) -> Option<String> {
+        let answer = self.http.get(format!("{}/readyz", self.admin)).send().await;
+        match answer {
+            Ok(answer) if answer.status() == 200 => None,
+            Ok(answer) => Some(answer.text().await.unwrap_or_default()),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+
+    /// Waits until it is ready; how long that took.
+    pub async fn ready(&self, limit: Duration) -> anyhow::Result<Duration> {
+        let began = Instant::now();
+        while let Some(why) = self.unready_because().await {
+            if began.elapsed() > limit {
+                bail!("a replica is not ready after {limit:?}: {why}: {}", self.server.log());
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        Ok(began.elapsed())
+    }
+
+    /// What it says of itself to Prometheus.
+    pub async fn metrics(&self) -> anyhow::Result<String> {
+        Ok(self.http.get(format!("{}/metrics", self.admin)).send().await?.text().await?)
+    }
+
+    /// Its list, as bytes; an error unless it is answered 200.
+    pub async fn list(&self, key: &Key) -> anyhow::Result<Vec<u8>> {
+        let url = format!("{}/store/orders", self.server.base_url());
+        let answer = self.http.get(url).bearer_auth(&key.text).send().await?;
+        if answer.status() != 200 {
+            bail!("a list was answered {}", answer.status());
+        }
+        Ok(answer.bytes().await?.to_vec())
+    }
+}
+
+/// The URLs of the API of each.
+pub fn bases(replicas: &[Replica]) -> Vec<String> {
+    replicas.iter().map(|replica| replica.server.base_url().to_string()).collect()
+}
+
+/// A URL of the store that names these hosts.
+pub fn url_of(ports: impl AsRef<[u16]>) -> String {
+    let hosts: Vec<String> =
+        ports.as_ref().iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let hosts = hosts.join(",");
+    format!("postgres://{USER}@{hosts}/{DATABASE}")
+}
+
+/// What the connections are for that each server has to the primary.
+pub const ROLES: [&str; 5] = ["writer", "checker", "reader", "heartbeat", "limits"];
+
+/// The connections that as many servers have to this primary, by what each is for, if for so
+/// long they are not one of each.
+pub async fn wrong_connections(
+    primary: &Postgres,
+    servers: usize,
+    limit: Duration,
+) -> anyhow::Result<Option<BTreeMap<String, usize>>> {
+    let expected = ROLES.map(|role| (format!("store-orders {role}"), servers)).into();
+    let began = Instant::now();
+    loop {
+        let found = connections(primary).await?;
+        if found == expected {
+            return Ok(None);
+        }
+        if began.elapsed() > limit {
+            return Ok(Some(found));
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+async fn connections(primary: &Postgres) -> anyhow::Result<BTreeMap<String, usize>> {
+    let query = "SELECT application_name FROM pg_stat_activity
+                 WHERE application_name LIKE 'store-orders %'
+                   AND application_name <> 'store-orders command'";
+    let mut connections = BTreeMap::new();
+    for row in primary.admin(DATABASE).await?.query(query, &[]).await? {
+        *connections.entry(row.try_get(0)?).or_default() += 1;
+    }
+    Ok(connections)
+}
+
+/// Runs what blocks on a thread for it.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> anyhow::Result<T> + Send + 'static,
+) -> anyhow::Result<T> {
+    tokio::task::spawn_blocking(work).await.context("a thread panicked")?
+}
