@@ -3,6 +3,7 @@
 mod find;
 mod shown;
 
+use super::accounts::name_of;
 use super::listing::ListingArgs;
 use super::options::Options;
 use super::printer::Printer;
@@ -114,6 +115,7 @@ impl KeysCommand {
         let now_ms = clock.now().wall_ms();
         match self {
             KeysCommand::Issue { account, environment, expires } => {
+                let account = &name_of(&*store, account)?;
                 let new = NewKey { account, environment: *environment, expires_after: *expires };
                 show_once(&store.issue_key(&new, now_ms)?, printer)?;
                 store.await_servers();
@@ -136,8 +138,9 @@ impl KeysCommand {
             }
             KeysCommand::Find { .. } => find(options, &*store, &clock, printer),
             KeysCommand::List { account, state, table } => {
-                let (account, state) = (account.as_deref(), *state);
-                let chosen = Chosen { account, state, wide: table.wide };
+                let account = account.as_ref().map(|given| name_of(&*store, given)).transpose()?;
+                let chosen =
+                    Chosen { account: account.as_deref(), state: *state, wide: table.wide };
                 list(options, &*store, &clock, &chosen, printer)
             }
         }

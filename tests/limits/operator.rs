@@ -42,6 +42,8 @@ async fn bans_are_shown_and_lifted_beside_a_server_and_without_one() {
     wait_until("the ban is shown", || async { listed(&data, &key).get("bannedUntil").is_some() })
         .await;
     assert_eq!(refusal(&server, &other).await, None);
+    assert_eq!(listed(&data, &key)["state"], "banned");
+    assert_eq!(data.run_json(&["keys", "list", "--state", "banned"]).unwrap()[0]["id"], key.id);
     let until = listed(&data, &key)["bannedUntil"].as_str().unwrap().to_string();
     let until: chrono::DateTime<chrono::Utc> = until.parse().unwrap();
     let left = (until - chrono::Utc::now()).num_seconds();
