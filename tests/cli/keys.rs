@@ -70,7 +70,7 @@ fn keys_are_listed_by_account_and_state() {
     assert_eq!(listed(&["--state", "rotated", "--account", "globex"]), [""; 0]);
     let error = sandbox.run(&["keys", "list", "--account", "none"]).error();
     assert!(error.starts_with("there is no account \"none\""), "{error}");
-    sandbox.run(&["keys", "list", "--state", "banned"]).usage();
+    sandbox.run(&["keys", "list", "--state", "gone"]).usage();
     let table = sandbox.run(&["keys", "list"]).done();
     let names: Vec<_> = table.lines().next().unwrap().split_whitespace().collect();
     let expected = ["id", "account", "environment", "state", "issuedAt", "expiresAt", "successor"];

@@ -146,7 +146,7 @@ const _: () = {
 impl Client {
     /**Look up a pet
 
-Deprecated since 1 December 2026: do not use it in new code. It may be removed at any time after 1 December 2027. Every response of this path carries both dates in its `Deprecation` and `Sunset` headers.
+Deprecated from 1 December 2026: do not use it in new code. It may be removed at any time after 1 December 2027. Every response of this path carries both dates in its `Deprecation` and `Sunset` headers.
 
 Sends a `GET` request to `/pets/{petId}`
 
