@@ -30,7 +30,7 @@ async fn a_pet_is_found_or_not() {
     let server = setup.serve().await;
     let client = server.client(&key);
     let pet = client.get_pet(7).await.unwrap().into_inner();
-    assert_eq!((pet.id, pet.name.as_str()), (7, "Rex"));
+    assert_eq!((*pet.id, pet.name.as_str()), (7, "Rex"));
     assert_eq!(error_of(client.get_pet(8).await), (404, "pet_not_found".to_string()));
 }
 

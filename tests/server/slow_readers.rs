@@ -69,7 +69,7 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
     let server = data.serve(&flags).unwrap();
     let address = server.address().unwrap();
     let tap = Tap::before(address);
-    let client = Client::connect(tap.base_url(), &other.text).unwrap();
+    let client = Client::new(tap.base_url(), &other.text).unwrap();
 
     let mut patient = unread(address, &patient).await;
     let windows = [with_window(address, 0).await, with_window(address, 1).await];
