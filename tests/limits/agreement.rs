@@ -223,7 +223,8 @@ impl Both {
         let (now, limits) = (self.clock.now(), self.plans[account as usize]);
         let unbanned_at_ms = self.unbanned.get(&key).copied().unwrap_or(0);
         let request = KeyedRequest { account, key, limits, unbanned_at_ms };
-        let admit = self.limits.admit(request, &Arc::from("key_1"), now, Instant::now());
+        let key_id = Arc::from("key_1");
+        let admit = self.limits.admit(request, &key_id, now, Instant::now());
         let decision = futures::executor::block_on(admit);
         self.last_reset = decision.status().resets_in;
         let expected = self.model.request(account, key, limits, self.wall());

@@ -25,6 +25,10 @@ use tokio::time::{sleep, timeout_at};
 /// for what the request asks of the store.
 const WAIT_LIMIT: Duration = Duration::from_secs(2);
 
+/// How long a batch may take, before its session ends: it is several statements, if a key of it is
+/// banned or refused.
+const COUNT_LIMIT: Duration = READ_LIMIT.saturating_mul(2);
+
 /// How long a failure makes the server unready, if no request is counted meanwhile.
 const FAILURE_LASTS: Duration = Duration::from_secs(2);
 
@@ -114,7 +118,7 @@ impl Shared {
             let run = session.admission.run(&session.limits.client, &requests).await;
             run.map_err(engine("counted"))
         };
-        let counted = session.answer(READ_LIMIT, counted).await;
+        let counted = session.answer(COUNT_LIMIT, counted).await;
         // A primary that was replaced answers too.
         let decided = counted.and_then(|all| session.require_confirmed().map(|()| all));
         let decisions = match decided {
