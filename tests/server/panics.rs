@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use prometheus_client::metrics::counter::Counter;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 use store_orders::clock::Now;
 use store_orders::keys::{ApiKey, Environment};
 use store_orders::limits::{Decision, KeyedRequest, Limits};
@@ -17,7 +18,7 @@ struct Panicking(Counter);
 
 #[async_trait]
 impl Limits for Panicking {
-    async fn admit(&self, _: KeyedRequest, _: Now) -> Decision {
+    async fn admit(&self, _: KeyedRequest, _: &Arc<str>, _: Now, _: Instant) -> Decision {
         panic!("a test lets the limits panic")
     }
 

@@ -53,8 +53,8 @@ mod tests {
     fn the_last_write_completes() {
         let directory = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::at(Duration::from_secs(1_000_000)));
-        let limits = Arc::new(InMemoryLimits::new(10));
         let (id, log) = ("a store".to_string(), Logger::root(Discard, o!()));
+        let limits = Arc::new(InMemoryLimits::new(10, log.clone()));
         let file = LimitsFile::open(directory.path(), id, limits, clock, log);
         let persister = LimitsPersister::start(file).unwrap();
         assert!(persister.finish(Duration::from_secs(60)));

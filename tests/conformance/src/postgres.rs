@@ -44,6 +44,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         migrating::a_database_of_another_program_is_refused,
         migrating::a_database_that_is_not_in_utf_8_is_refused,
         migrating::a_role_that_may_not_create_tables_is_told_what_to_do,
+        migrating::a_role_that_may_not_create_databases_is_told_what_to_do,
         migrating::the_tables_stand_in_the_first_schema_of_the_search_path,
         migrating::an_older_schema_is_refused_and_migrate_named,
         migrating::a_migration_that_this_program_survives_disturbs_no_server,
