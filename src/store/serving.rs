@@ -4,7 +4,7 @@ use super::account_rows::KeyRow;
 use super::error::StoreError;
 use super::order_rows::{Cancellation, CancelledBatch, OrderChange, OrderCounts};
 use super::report::Structure;
-use super::versions::{HalfVersion, PolledVersions, ReadAhead, VersionCheck};
+use super::versions::{HalfVersion, ImportWaits, PolledVersions, ReadAhead, VersionCheck};
 use crate::keys::Digest;
 use store_orders_api::types::Pet;
 
@@ -46,7 +46,7 @@ pub trait Store: Send + Sync {
     fn for_each_order_ahead(
         &self,
         _visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<Option<(ReadAhead, Box<dyn Send>)>, StoreError> {
+    ) -> Result<Option<(ReadAhead, ImportWaits)>, StoreError> {
         Ok(None)
     }
 

@@ -63,6 +63,9 @@ pub struct ReadAhead {
     pub session: Instant,
 }
 
+/// Its command waits until this is dropped.
+pub type ImportWaits = Box<dyn Send>;
+
 /// The versions, and how old that news may be.
 #[derive(Clone, Copy, Debug)]
 pub struct PolledVersions {

@@ -20,9 +20,9 @@ use crate::keys::Digest;
 use crate::log::ErrorChain;
 use crate::store::order_rows::COUNT_ORDERS;
 use crate::store::{
-    Cancellation, CancelledBatch, HalfVersion, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS,
-    OrderChange, OrderCounts, PolledVersions, ReadAhead, Store, StoreError, Structure,
-    VersionCheck, Versions,
+    Cancellation, CancelledBatch, HalfVersion, ImportWaits, KeyRow, ListedOrder,
+    MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, ReadAhead, Store, StoreError,
+    Structure, VersionCheck, Versions,
 };
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
@@ -179,7 +179,7 @@ impl Store for PostgresStore {
     fn for_each_order_ahead(
         &self,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<Option<(ReadAhead, Box<dyn Send>)>, StoreError> {
+    ) -> Result<Option<(ReadAhead, ImportWaits)>, StoreError> {
         let session = current(&self.sessions)?;
         let visit_row = &mut |row: &Row| visit_order(row, visit);
         self.wait(async {
@@ -189,8 +189,8 @@ impl Store for PostgresStore {
             let (replica, limit) = (&self.replica, LONG_READ_LIMIT);
             catch_up(&session, replica, &own.client, IMPORTED, after, limit, visit_row).await?;
             let version = HalfVersion { generation: session.generation, number };
-            let guard: Box<dyn Send> = Box::new(own);
-            Ok(Some((ReadAhead { version, session: session.opened }, guard)))
+            let waits: ImportWaits = Box::new(own);
+            Ok(Some((ReadAhead { version, session: session.opened }, waits)))
         })
     }
 

@@ -171,7 +171,10 @@ impl PostgresCommands {
         let _ = self.run(&format!("SELECT pg_advisory_lock_shared({READ_AHEAD_LOCK})"));
         self.analyze();
         std::thread::sleep(READ_AHEAD_BEGINS);
+        // To read millions of rows takes longer than anything else that a command waits for.
+        let _ = self.run("SET lock_timeout = '5min'");
         let _ = self.run(&format!("SELECT pg_advisory_lock({READ_AHEAD_LOCK})"));
+        let _ = self.run("RESET lock_timeout");
     }
 
     fn run(&self, statement: &str) -> Result<(), StoreError> {
