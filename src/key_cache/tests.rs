@@ -6,7 +6,7 @@ use crate::keys::ApiKey;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
     Cancellation, CancelledBatch, HalfVersion, NewKey, OrderChange, OrderCounts, PolledVersions,
-    Rotation, Structure, VersionCheck,
+    ReadAhead, Rotation, Structure, VersionCheck,
 };
 use chrono::DateTime;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -98,6 +98,7 @@ impl Store for Watched {
     fn for_each_order_since(
         &self,
         _: HalfVersion,
+        _: Option<ReadAhead>,
         _: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<HalfVersion, StoreError> {
         unreachable!()

@@ -57,6 +57,8 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         checking::without_its_row_a_lock_is_refused,
         importing::a_short_import_holds_up_no_cancellation,
         importing::a_long_import_holds_up_no_cancellation,
+        importing::an_import_that_was_read_ahead_is_shown_at_once,
+        importing::an_import_whose_command_was_killed_is_completed,
         importing::an_import_whose_connection_is_lost_stores_nothing,
         importing::a_command_that_waits_says_so,
         importing::a_name_with_a_nul_character_is_refused,
