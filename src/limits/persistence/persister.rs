@@ -1,6 +1,6 @@
 //! The thread that writes the limits file while a server runs.
 
-use super::file::LimitsFile;
+use super::LimitsFile;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -42,7 +42,7 @@ impl LimitsPersister {
 
 #[cfg(test)]
 mod tests {
-    use super::super::file::FILE_NAME;
+    use super::super::FILE_NAME;
     use super::*;
     use crate::clock::ManualClock;
     use crate::limits::InMemoryLimits;
