@@ -142,13 +142,12 @@ async fn a_restored_store_inherits_no_window_and_no_ban() {
 }
 
 #[tokio::test]
-async fn without_a_record_counting_goes_on_and_is_written_when_it_can_be() {
+async fn without_a_file_counting_goes_on_and_is_written_when_it_can_be() {
     let captured = CapturedLog::new();
     let setup = TestSetup::new().with_log(&captured);
     let key = setup.enterprise_key(100, 1_000);
     let path = limits_file(&setup);
     setup.close_limits_file();
-    std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
     let server = setup.restarted().serve().await;
     admitted(&server, &key, 10).await;

@@ -18,8 +18,10 @@ pub struct LimitsPersister {
 }
 
 impl LimitsPersister {
-    /// Starts the thread.
+    /// Writes the file, so that a disk that refuses it is logged at the start, and starts the
+    /// thread.
     pub fn start(mut file: LimitsFile) -> std::io::Result<LimitsPersister> {
+        file.write();
         let (running, stop) = channel::<()>();
         let (alive, ended) = channel::<()>();
         std::thread::Builder::new().name("limits".to_string()).spawn(move || {
