@@ -92,9 +92,8 @@ fn reason(status: u16, body: &str) -> String {
 fn ask(address: String, timeout: Duration) -> anyhow::Result<(u16, String)> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(exchange(&address)));
-    let answer = receiver.recv_timeout(timeout);
-    let answer = answer.with_context(|| format!("no answer within {timeout:?}"));
-    parsed(&answer??).context("the answer is not HTTP")
+    let late = |_| anyhow::anyhow!("no answer within {timeout:?}");
+    parsed(&receiver.recv_timeout(timeout).map_err(late)??).context("the answer is not HTTP")
 }
 
 /// The admin listener speaks plain HTTP alone.
