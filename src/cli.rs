@@ -124,7 +124,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   store-orders health
-  store-orders health --json --url http://127.0.0.1:8081/livez")]
+  store-orders health --json --admin-listen 127.0.0.1:9081")]
     Health(health::HealthArgs),
     /// Show which servers use the store
     #[command(after_help = "\

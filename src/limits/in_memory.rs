@@ -42,28 +42,25 @@ impl InMemoryLimits {
         }
     }
 
-    /// What has changed since the last call of this or of
-    /// [`InMemoryLimits::take_all`].
-    pub fn take_changes(&self) -> LimitsSnapshot {
-        LimitsSnapshot { accounts: self.accounts.take_changes(), keys: self.keys.take_changes() }
+    /// Whether anything has changed since the last call.
+    pub fn take_changed(&self) -> bool {
+        // Both are asked, whatever the first says.
+        self.accounts.take_changed() | self.keys.take_changed()
     }
 
-    /// Everything; afterwards nothing counts as changed.
-    pub fn take_all(&self) -> LimitsSnapshot {
-        LimitsSnapshot { accounts: self.accounts.take_all(), keys: self.keys.take_all() }
+    /// All windows, strikes and bans.
+    pub fn snapshot(&self) -> LimitsSnapshot {
+        LimitsSnapshot { accounts: self.accounts.all(), keys: self.keys.all() }
     }
 
     /// Restores what an earlier run counted, and adds it to what this one has
-    /// counted since. Whatever its timestamps, no window and no ban lasts longer
-    /// from `now` than its length.
+    /// counted since.
     pub fn restore(&self, snapshot: LimitsSnapshot, now: Timestamp) {
         for (account, saved) in snapshot.accounts {
-            let saved = saved.unwrap_or_default().clamped(now);
-            self.accounts.restore(account, |windows| windows.merged(saved, now));
+            self.accounts.update(account, |windows| *windows = windows.merged(saved, now));
         }
         for (key, saved) in snapshot.keys {
-            let saved = saved.unwrap_or_default().clamped(now);
-            self.keys.restore(key, |strikes| strikes.merged(saved, now));
+            self.keys.update(key, |strikes| *strikes = strikes.merged(saved, now));
         }
     }
 

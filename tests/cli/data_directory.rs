@@ -84,7 +84,7 @@ fn files_are_their_owners_whatever_the_directorys_mode() {
     sandbox.run(&["orders", "ship", "1"]).done();
     let names = sandbox.names("store-orders-data");
     let expected = [
-        "limits.sqlite",
+        "limits.snapshot",
         "server.lock",
         "store.sqlite",
         "store.sqlite-shm",

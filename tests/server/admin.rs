@@ -167,8 +167,9 @@ async fn limits_that_are_lost_are_shown_to_the_operator() {
     let ready = ask(&origin, "/readyz").await;
     let why = "requests cannot be counted: no answer";
     assert!(ready.0 == 503 && ready.1.contains(why), "{ready:?}");
-    let health = |url: String| CliSandbox::new().run(&["health", "--url", &url]);
-    let asked = tokio::task::spawn_blocking(move || health(format!("{origin}/readyz")));
+    let admin = origin.strip_prefix("http://").unwrap().to_string();
+    let health = move || CliSandbox::new().run(&["health", "--admin-listen", &admin]);
+    let asked = tokio::task::spawn_blocking(health);
     let output = asked.await.unwrap();
     let said = [output.stdout, output.stderr].concat();
     assert!(said.contains("no answer") && output.status == 1, "{said}");
