@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use store_orders::store::postgres::PostgresCommands;
-use store_orders::store::{CancelOutcome, Cancellation, OrderCounts};
+use store_orders::store::{CancelOutcome, Cancellation, OrderCommands, OrderCounts};
 use store_orders_api::types::Pet;
 
 /// Longer than what COPY sends at once.
