@@ -3,7 +3,9 @@
 use crate::canonical_json;
 use crate::history::History;
 use crate::published::Published;
-use crate::repository::{CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, DOCUMENT, Repository};
+use crate::repository::{
+    CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_OPERATIONS, CLIENT_README, DOCUMENT, Repository,
+};
 use chrono::{NaiveDate, Utc};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -20,6 +22,8 @@ pub struct Inputs {
     pub document: anyhow::Result<String>,
     /// The text of the generated client, empty where there is none yet.
     pub client: anyhow::Result<String>,
+    /// The text of the file with the client's public methods.
+    pub client_operations: anyhow::Result<String>,
     /// The text of the file with the documentation of the client's crate.
     pub client_docs: anyhow::Result<String>,
     /// The text of the README of the client's crate, empty where there is none yet.
@@ -44,6 +48,7 @@ impl Inputs {
             base_path: store_orders_api::BASE_PATH.to_string(),
             document: repository.read(DOCUMENT),
             client: repository.read_generated(CLIENT_CODE),
+            client_operations: repository.read(CLIENT_OPERATIONS),
             client_docs: repository.read(CLIENT_DOCS),
             client_readme: repository.read_generated(CLIENT_README),
             published: Published::read(repository),

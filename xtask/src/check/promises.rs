@@ -53,7 +53,7 @@ pub fn no_version() -> Problem {
     Problem {
         place: "/info/version".to_string(),
         details: vec!["is not a version of three numbers, such as 1.2.0".to_string()],
-        fix: format!("edit {DOCUMENT}, and API_VERSION in api/src/document.rs"),
+        fix: format!("edit {DOCUMENT}, and API_VERSION in api/src/lib.rs"),
     }
 }
 
