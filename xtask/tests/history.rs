@@ -1,8 +1,6 @@
 //! The published documents are compared with the history of the main branch, in
 //! repositories made for the purpose.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! What callers send beside a body.
 
-use crate::table::{DELETE, GET, LIMIT, SORT, TRACE, assert_rows, drop, put};
+use super::table::{DELETE, GET, LIMIT, SORT, TRACE, assert_rows, drop, put};
 use serde_json::json;
 use xtask::compatibility::Verdict::{Addition, Breaking, Neutral};
 

@@ -1,6 +1,6 @@
 //! What callers receive as a body.
 
-use crate::table::{FAILED, NEW_THING, OK, POST, THING, assert_rows, drop, put, shop};
+use super::table::{FAILED, NEW_THING, OK, POST, THING, assert_rows, drop, put, shop};
 use serde_json::json;
 use xtask::compatibility::Verdict::{Addition, Breaking, Neutral};
 

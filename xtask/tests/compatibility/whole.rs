@@ -1,7 +1,7 @@
 //! Authentication, base URLs, and the document as a whole.
 
-use crate::table::{GET, OK, assert_rows, drop, edited, put, shop};
-use crate::today;
+use super::table::{GET, OK, assert_rows, drop, edited, put, shop};
+use super::today;
 use serde_json::{Value, json};
 use xtask::compatibility::Verdict::{Addition, Breaking, Neutral};
 use xtask::compatibility::changes;
