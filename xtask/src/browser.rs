@@ -53,12 +53,15 @@ fn claim(view: &str) -> String {
 /// Arguments of `cargo xtask browser`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct BrowserArgs {
+    /// Only these
+    #[arg(value_parser = VIEWS, value_name = "VIEW", default_values = VIEWS, hide_default_value = true)]
+    pub views: Vec<String>,
     /// Save screenshots as PNG files in this directory
     #[arg(long, value_name = "DIR")]
     pub pictures: Option<PathBuf>,
 }
 
-/// Builds and starts the server, and runs the session in every view. Its exit code
+/// Builds and starts the server, and runs the session in the views. Its exit code
 /// is 1 for findings, and 2 if it could not start.
 pub fn browse(
     arguments: &BrowserArgs,
@@ -91,7 +94,7 @@ pub fn browse(
     let set = LiveServer::start_with(&program, &SETTINGS)?;
     let key = server.key("browser", 1_000)?;
     let mut report = Report::new(out);
-    for view in VIEWS {
+    for view in &arguments.views {
         let mut session = tools.command("node");
         session.arg(directory.join("built/session.js")).arg(view);
         let read = if view == "settings" { &set } else { &server };

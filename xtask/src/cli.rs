@@ -97,17 +97,10 @@ enum Command {
         arguments: Vec<OsString>,
     },
 
-    /// Try the server with slow, hung and full disks and hostile clients; `drill --help` says
+    /// Try the server while disks, networks, databases and servers fail; `faults --help` says
     /// how.
     #[command(disable_help_flag = true)]
-    Drill {
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-        arguments: Vec<OsString>,
-    },
-
-    /// Try the server on real PostgreSQL servers; `engines --help` says how.
-    #[command(disable_help_flag = true)]
-    Engines {
+    Faults {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
         arguments: Vec<OsString>,
     },
@@ -142,11 +135,8 @@ impl Cli {
             Command::Dist { arguments } => {
                 become_package(&repository, &["--package", "dist"], &arguments)
             }
-            Command::Drill { arguments } => {
-                become_package(&repository, &["--package", "drill"], &arguments)
-            }
-            Command::Engines { arguments } => {
-                become_package(&repository, &["--package", "engines"], &arguments)
+            Command::Faults { arguments } => {
+                become_package(&repository, &["--package", "faults"], &arguments)
             }
             Command::Publish => publish::publish(&repository, out),
             Command::Judge(arguments) => judge::judge(&arguments, &repository, out),

@@ -4,19 +4,24 @@
 //! tokio-postgres' own list of hosts waited 12 s for a primary that was stopped
 //! (SIGSTOP), so each host is a connection attempt of ours.
 
+mod link;
+pub(super) mod roles;
+mod tls;
+
+pub use roles::COMMAND;
+pub use tls::check_tls;
+
 use super::error::PostgresError;
-use super::link::{Link, drive};
-use super::settings::{
-    KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES, Role, UNACKNOWLEDGED_LIMIT,
-};
-use super::tls::{connector, ssl_mode};
 use crate::blocking::run_with;
 use crate::config::{PostgresUrl, TlsMode, read_password};
+use link::{Link, drive};
+use roles::{KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES, Role, UNACKNOWLEDGED_LIMIT};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tls::{connector, ssl_mode};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;

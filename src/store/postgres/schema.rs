@@ -1,10 +1,14 @@
 //! The schema's versions: what brings a database of each version to the next, and which
 //! programs may use it.
 
+pub(super) mod grants;
+
 use super::error::{PostgresError, engine, read, waited};
-use super::waiting::{WaitNotice, with_notice};
-use crate::store::StoreError;
+use crate::store::rules::NOTICE_AFTER;
+use crate::store::{StoreError, WaitNotice};
 use semver::Version;
+use std::pin::pin;
+use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, GenericClient};
 
@@ -50,17 +54,17 @@ pub const STORE: Schema<'static> =
 pub const MIGRATIONS: &[Migration] = &[
     Migration {
         what: "the tables of orders, pets, accounts and keys",
-        sql: include_str!("schema_1.sql"),
+        sql: include_str!("schema/version_1.sql"),
         oldest_program: "1.0.0",
     },
     Migration {
         what: "accounts can be closed",
-        sql: include_str!("schema_2.sql"),
+        sql: include_str!("schema/version_2.sql"),
         oldest_program: "1.0.0",
     },
     Migration {
         what: "changes have a journal",
-        sql: include_str!("schema_3.sql"),
+        sql: include_str!("schema/version_3.sql"),
         oldest_program: "1.1.0",
     },
 ];
@@ -81,6 +85,18 @@ struct Found {
 /// The version of this program.
 fn this_program() -> Version {
     parse_program(env!("CARGO_PKG_VERSION")).unwrap_or_else(|_| Version::new(0, 0, 0))
+}
+
+/// The statement's result; `notice` is called once if that takes long.
+pub async fn with_notice<T>(statement: impl Future<Output = T>, notice: WaitNotice) -> T {
+    let mut statement = pin!(statement);
+    match timeout(NOTICE_AFTER, &mut statement).await {
+        Ok(done) => done,
+        Err(_) => {
+            notice();
+            statement.await
+        }
+    }
 }
 
 /// Applies the missing migrations, and returns a line for each thing that was done.

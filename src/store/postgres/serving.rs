@@ -1,15 +1,18 @@
 //! What a running server asks of the store.
 
-use super::batch::{Batch, Done};
+mod batch;
+mod limiter;
+
+pub use limiter::PostgresLimits;
+
 use super::columns::{order_counts, plan_and_limits, value};
+use super::connecting::roles::{COUNTER, KEYS, LONG_READ_LIMIT, READ_LIMIT};
 use super::error::{read, unreachable_because, written};
-use super::heartbeat::deregister;
 use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
-use super::limiter::PostgresLimits;
-use super::replica::Replica;
+use super::session::heartbeat::deregister;
+use super::session::opener::{Current, Opener, current};
+use super::session::replica::Replica;
 use super::session::{OpenError, Session, is_of_connection, within};
-use super::sessions::{Current, Opener, carry_out, current};
-use super::settings::{COUNTER, KEYS, LONG_READ_LIMIT, READ_LIMIT};
 use crate::clock::BootInstant;
 use crate::config::PostgresUrl;
 use crate::keys::Digest;
@@ -19,6 +22,7 @@ use crate::store::{
     Cancellation, CancelledBatch, HalfVersion, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS,
     OrderChange, OrderCounts, PolledVersions, Store, StoreError, Structure, VersionCheck, Versions,
 };
+use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
 use slog::Logger;
 use std::sync::Arc;

@@ -6,21 +6,28 @@
 //! after the *sending* of its last confirmed heartbeat: a commit, which a replaced primary
 //! with a synchronous standby cannot confirm.
 
+mod durability;
+pub(super) mod heartbeat;
+pub(super) mod opener;
+pub(super) mod replica;
+pub(super) mod statements;
+mod version_check;
+
 use super::columns::value;
+use super::connecting::roles::{CHECKER, HEARTBEAT, LIMITER, READ_LIMIT, READER, Role, WRITER};
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
-use super::durability::require_standby;
 use super::error::{PostgresError, read, unreachable_because, written};
 use super::journal::{Change, Last, SELECT_LAST_AND_KNOWN, last_and_known};
-use super::replica::Replica;
 use super::schema::{LIMITS, STORE, require_current};
-use super::settings::{CHECKER, HEARTBEAT, LIMITER, READ_LIMIT, READER, Role, WRITER};
-use super::statements::{BatchStatements, HeartbeatStatements};
 use crate::clock::BootInstant;
 use crate::config::PostgresUrl;
 use crate::limits::postgres::Admission;
 use crate::log::ErrorChain;
 use crate::store::{StoreError, Versions};
+use durability::require_standby;
 use parking_lot::Mutex;
+use replica::Replica;
+use statements::{BatchStatements, HeartbeatStatements};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

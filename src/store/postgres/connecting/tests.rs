@@ -1,7 +1,6 @@
 //! What a connection tells the server of its password.
 
 use super::*;
-use crate::store::postgres::settings::COMMAND;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 

@@ -1,0 +1,278 @@
+//! What the operator's commands ask of the store in PostgreSQL: each method's statements are
+//! in the file of its rows.
+//!
+//! A change begins with the lock on the one row of `versions` and ends with its row in the
+//! journal: every statement in between sees all that was committed before (READ COMMITTED), and
+//! changes commit in the order of their numbers.
+
+mod accounts;
+mod check;
+mod identity;
+mod import;
+mod keys;
+mod limits_report;
+mod migrate;
+mod orders;
+mod restore;
+mod servers;
+
+pub use identity::begin_new_store;
+pub use limits_report::PostgresLimitsReport;
+pub use migrate::{migrate, print_grants};
+pub use restore::restore;
+pub use servers::ReplicaRow;
+
+use super::columns::value;
+use super::connecting::{COMMAND, Connection, connect};
+use super::error::{engine, read, require_one_row, waited, written};
+use super::journal::{Half, last, note};
+use super::schema::{STORE, require_current, with_notice};
+use crate::config::PostgresUrl;
+use crate::keys::Digest;
+use crate::store::{
+    Account, CheckReport, ImportOutcome, IssuedKey, KeyRecord, NewKey, NewOrder, OperatorStore,
+    Rotation, Status, StoreError, StoredOrder, WaitNotice,
+};
+use chrono::{DateTime, Utc};
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use store_orders_api::plans::{Plan, PlanLimits};
+use store_orders_api::types::Pet;
+use tokio::runtime::{Builder, Runtime};
+use tokio_postgres::{Client, Transaction};
+
+/// How long a command waits for each address of the store's hosts.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// A connection, and what drives it while something is asked of it.
+pub struct CommandConnection {
+    /// A current-thread runtime.
+    pub runtime: Runtime,
+    /// What sends statements.
+    pub connection: Connection,
+}
+
+impl CommandConnection {
+    /// Connects to the primary of this store.
+    pub fn open(url: &PostgresUrl) -> Result<CommandConnection, StoreError> {
+        let failed = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Engine {
+            doing: "reached",
+            source: error,
+        };
+        let runtime =
+            Builder::new_current_thread().enable_all().build().map_err(|e| failed(e.into()))?;
+        let connected = runtime.block_on(connect(url, &COMMAND, CONNECT_LIMIT));
+        let connection = connected.map_err(|error| failed(error.into()))?;
+        Ok(CommandConnection { runtime, connection })
+    }
+}
+
+/// The store, for one command. Its methods block, and are not called from within a runtime.
+pub struct PostgresCommands {
+    /// Drives the connection, while a method runs.
+    runtime: Runtime,
+    connection: Mutex<Connection>,
+    notice: WaitNotice,
+}
+
+impl PostgresCommands {
+    /// Connects to the primary of this store, which must have the newest schema. `notice` is
+    /// called when a method has long waited to write.
+    pub fn connect(url: &PostgresUrl, notice: WaitNotice) -> Result<PostgresCommands, StoreError> {
+        let CommandConnection { runtime, connection } = CommandConnection::open(url)?;
+        runtime.block_on(require_current(&connection.client, STORE))?;
+        Ok(PostgresCommands { runtime, connection: Mutex::new(connection), notice })
+    }
+
+    /// Does `work`, which reads.
+    pub(super) fn ask<T>(
+        &self,
+        work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let connection = self.connection.lock();
+        self.runtime.block_on(work(&connection.client))
+    }
+
+    /// Does `work` in one transaction. After an error nothing is changed.
+    pub(super) fn write<T>(
+        &self,
+        work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let mut connection = self.connection.lock();
+        let Connection { client, link, .. } = &mut *connection;
+        self.runtime.block_on(async {
+            let transaction = client.transaction().await.map_err(written)?;
+            match work(&transaction).await {
+                Ok(done) => {
+                    // An error if `work` passed one over: COMMIT would take all back, and
+                    // succeed.
+                    transaction.execute("SELECT", &[]).await.map_err(written)?;
+                    let before = link.unconfirmed();
+                    transaction.commit().await.map_err(uncertain)?;
+                    if link.unconfirmed() == before { Ok(done) } else { Err(unconfirmed()) }
+                }
+                Err(error) => {
+                    // The error stands whatever this says: without it the connection's end
+                    // takes the transaction back.
+                    let _ = transaction.rollback().await;
+                    Err(error)
+                }
+            }
+        })
+    }
+
+    /// The same for a change of this half, alone: servers read the rows that bear the number
+    /// that `work` is given.
+    fn change<T>(
+        &self,
+        half: Half,
+        work: impl AsyncFnOnce(&Transaction<'_>, i64) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        self.write(async |transaction| {
+            let version = lock_versions(transaction, self.notice).await?;
+            let done = work(transaction, version).await?;
+            note(transaction, version, half).await?;
+            Ok(done)
+        })
+    }
+}
+
+/// The error of a COMMIT. Without an answer it may have been carried out.
+fn uncertain(error: tokio_postgres::Error) -> StoreError {
+    match error.code() {
+        Some(_) => written(error),
+        None => engine("asked whether the change was made")(error),
+    }
+}
+
+/// The COMMIT no longer waited for the synchronous standby.
+fn unconfirmed() -> StoreError {
+    StoreError::Refused(
+        "the change was made, but no standby has confirmed it: a failover can lose it".to_string(),
+    )
+}
+
+/// Waits for all other changes, and keeps them waiting until the transaction ends. Returns the
+/// number of the next one.
+async fn lock_versions(
+    transaction: &Transaction<'_>,
+    notice: WaitNotice,
+) -> Result<i64, StoreError> {
+    let lock = transaction.query("SELECT FROM versions FOR NO KEY UPDATE", &[]);
+    let locked = with_notice(lock, notice).await.map_err(waited)?;
+    require_one_row("versions", locked.len())?;
+    Ok(last(transaction).await?.change.version + 1)
+}
+
+impl OperatorStore for PostgresCommands {
+    fn await_servers(&self) {
+        self.await_heartbeats();
+    }
+
+    fn id(&self) -> Result<String, StoreError> {
+        let query = "SELECT store_id FROM identity";
+        let row = self.ask(async |client| client.query_one(query, &[]).await.map_err(read))?;
+        value(&row, 0)
+    }
+
+    fn existing_orders(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        self.existing("SELECT id FROM orders WHERE id = ANY($1)", ids)
+    }
+
+    fn existing_pets(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        self.existing("SELECT id FROM pets WHERE id = ANY($1)", ids)
+    }
+
+    fn import_orders(
+        &self,
+        orders: &[NewOrder],
+        skip_existing: bool,
+        progress: &dyn Fn(),
+    ) -> Result<ImportOutcome, StoreError> {
+        self.import_orders(orders, skip_existing, progress)
+    }
+
+    fn import_pets(
+        &self,
+        pets: &[Pet],
+        skip_existing: bool,
+        progress: &dyn Fn(),
+    ) -> Result<ImportOutcome, StoreError> {
+        self.import_pets(pets, skip_existing, progress)
+    }
+
+    fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
+        self.ship_orders(ids)
+    }
+
+    fn order(&self, id: i64) -> Result<Option<StoredOrder>, StoreError> {
+        self.order(id)
+    }
+
+    fn orders_from(
+        &self,
+        first: i64,
+        status: Option<Status>,
+    ) -> Result<Vec<StoredOrder>, StoreError> {
+        self.orders_from(first, status)
+    }
+
+    fn create_account(
+        &self,
+        name: &str,
+        plan: Plan,
+        own: Option<PlanLimits>,
+        at: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        self.create_account(name, plan, own, at)
+    }
+
+    fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError> {
+        self.rename_account(name, new_name)
+    }
+
+    fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<u64, StoreError> {
+        self.close_account(name, at)
+    }
+
+    fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
+        self.set_plan(name, plan, own)
+    }
+
+    fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError> {
+        self.accounts(now_ms)
+    }
+
+    fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError> {
+        self.account(name, now_ms)
+    }
+
+    fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
+        self.issue_key(new, now_ms)
+    }
+
+    fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
+        self.rotate_key(rotation, now_ms)
+    }
+
+    fn revoke_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
+        self.revoke_key(key_id, now_ms)
+    }
+
+    fn unban_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
+        self.unban_key(key_id, now_ms)
+    }
+
+    fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError> {
+        self.key_records()
+    }
+
+    fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError> {
+        self.key_record(digest)
+    }
+
+    fn check(&self) -> Result<CheckReport, StoreError> {
+        self.examine()
+    }
+}

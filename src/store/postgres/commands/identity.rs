@@ -1,0 +1,56 @@
+//! A store that goes on from an earlier state of itself, after a recovery to a point in time,
+//! becomes a store of its own: what the lost part of its history left in logs and counts is
+//! not taken for its own.
+
+use super::PostgresCommands;
+use super::lock_versions;
+use crate::store::StoreError;
+use crate::store::postgres::columns::value;
+use crate::store::postgres::error::written;
+use crate::store::postgres::schema::SCHEMA_LOCK;
+use crate::store::rules::{ID_GAP, IDS};
+use tokio_postgres::Transaction;
+
+/// Gives the store another id, and accounts and keys ids that it has not used. Nobody serves
+/// it meanwhile. Returns the new id.
+pub fn begin_new_store(commands: &PostgresCommands) -> Result<String, StoreError> {
+    commands.require_unserved()?;
+    let id = format!("{:032x}", rand::random::<u128>());
+    commands.write(async |transaction| {
+        let lock = "SELECT pg_advisory_xact_lock($1)";
+        transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(written)?;
+        lock_versions(transaction, || ()).await?;
+        set_store_id(transaction, &id).await?;
+        for (table, column) in IDS {
+            let query = format!(
+                "SELECT greatest(coalesce(max(\"{column}\"), 0),
+                                 nextval(pg_get_serial_sequence('{table}', '{column}')))
+                 FROM {table}"
+            );
+            let row = transaction.query_one(&query, &[]).await.map_err(written)?;
+            let highest: i64 = value(&row, 0)?;
+            set_last_id(transaction, table, column, highest.saturating_add(ID_GAP)).await?;
+        }
+        Ok(())
+    })?;
+    Ok(id)
+}
+
+/// Gives the store this id.
+pub async fn set_store_id(transaction: &Transaction<'_>, id: &str) -> Result<(), StoreError> {
+    let update = "UPDATE identity SET store_id = $1";
+    transaction.execute(update, &[&id]).await.map_err(written)?;
+    Ok(())
+}
+
+/// The next row of this table has the id after this one.
+pub async fn set_last_id(
+    transaction: &Transaction<'_>,
+    table: &str,
+    column: &str,
+    last: i64,
+) -> Result<(), StoreError> {
+    let set = "SELECT setval(pg_get_serial_sequence($1, $2), $3)";
+    transaction.execute(set, &[&table, &column, &last]).await.map_err(written)?;
+    Ok(())
+}

@@ -1,0 +1,62 @@
+//! What `migrate` does, through a connection of its own: the other commands refuse a
+//! database that it has not brought up to date.
+
+use super::CommandConnection;
+use crate::config::PostgresUrl;
+use crate::store::postgres::columns::value;
+use crate::store::postgres::error::{PostgresError, engine, read};
+use crate::store::postgres::schema::grants::{self, Rights};
+use crate::store::postgres::schema::{self, LIMITS, STORE};
+use crate::store::{StoreError, WaitNotice};
+use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
+
+/// Creates the store and the request counts, or brings their tables up to date. Returns a line
+/// for each thing that was done.
+pub fn migrate(url: &PostgresUrl, notice: WaitNotice) -> Result<Vec<String>, StoreError> {
+    let CommandConnection { runtime, mut connection } = CommandConnection::open(url)?;
+    let client = &mut connection.client;
+    let mut done = runtime.block_on(schema::migrate(client, STORE, notice))?;
+    if let Some(database) = url.limits_database() {
+        done.extend(runtime.block_on(create_database(client, database))?);
+        let mut limits = CommandConnection::open(&url.limits())?;
+        let client = &mut limits.connection.client;
+        done.extend(limits.runtime.block_on(schema::migrate(client, LIMITS, notice))?);
+    } else {
+        done.extend(runtime.block_on(schema::migrate(client, LIMITS, notice))?);
+    }
+    Ok(done)
+}
+
+/// Creates the database of the request counts if it is missing. Its name is quoted.
+async fn create_database(client: &Client, database: &str) -> Result<Option<String>, StoreError> {
+    let query = "SELECT quote_ident($1::text),
+                        EXISTS (SELECT FROM pg_database WHERE datname = $1::text)";
+    let row = client.query_one(query, &[&database]).await.map_err(read)?;
+    let (quoted, exists): (String, bool) = (value(&row, 0)?, value(&row, 1)?);
+    if exists {
+        return Ok(None);
+    }
+    let create = format!("CREATE DATABASE {quoted} TEMPLATE template0 ENCODING 'UTF8'");
+    client.batch_execute(&create).await.map_err(|error| match error.code() {
+        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => StoreError::Refused(format!(
+            "the database says: {}; fix: createdb --encoding UTF8 --template template0 {quoted}, \
+             owned by this role",
+            PostgresError::from(error)
+        )),
+        _ => engine("migrated")(error),
+    })?;
+    Ok(Some(format!("created the database {quoted}")))
+}
+
+/// The statements that let this role serve the store and count requests, for psql. Nothing is
+/// changed.
+pub fn print_grants(url: &PostgresUrl, role: &str) -> Result<String, StoreError> {
+    let of = |url: &PostgresUrl, rights| {
+        let CommandConnection { runtime, connection } = CommandConnection::open(url)?;
+        runtime.block_on(grants::grants(&connection.client, role, rights))
+    };
+    let store = of(url, Rights::Store)?;
+    let connect = url.limits_database().map(|name| format!("\\connect \"{name}\"\n"));
+    Ok(store + &connect.unwrap_or_default() + &of(&url.limits(), Rights::Limits)?)
+}

@@ -1,0 +1,227 @@
+//! The rate limiter of several servers: requests that wait are counted in batches, on a
+//! connection of the store's session. Addresses without a valid key are counted in this server's
+//! memory: a flood must not reach the database.
+
+use crate::clock::Now;
+use crate::limits::postgres::{MAX_KEYS, remove_expired, unavailable};
+use crate::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, log_ban};
+use crate::log::ErrorChain;
+use crate::store::postgres::connecting::roles::READ_LIMIT;
+use crate::store::postgres::error::engine;
+use crate::store::postgres::session::Session;
+use crate::store::postgres::session::opener::{Current, current};
+use async_trait::async_trait;
+use parking_lot::Mutex as SyncMutex;
+use prometheus_client::metrics::counter::Counter;
+use slog::{Logger, info, warn};
+use std::collections::HashSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{Mutex, mpsc, oneshot, watch};
+use tokio::time::{sleep, timeout_at};
+
+/// How long a request waits for its decision, unless its deadline comes first. It leaves time
+/// for what the request asks of the store.
+const WAIT_LIMIT: Duration = Duration::from_secs(2);
+
+/// How long a failure makes the server unready, if no request is counted meanwhile.
+const FAILURE_LASTS: Duration = Duration::from_secs(2);
+
+/// How often expired rows are removed.
+const REMOVAL_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Counts in PostgreSQL.
+pub struct PostgresLimits {
+    waiting: mpsc::UnboundedSender<Waiting>,
+    sessions: watch::Receiver<Current>,
+    shared: Arc<Shared>,
+    addresses: InMemoryLimits,
+}
+
+/// A request that waits, and where its decision goes.
+struct Waiting {
+    request: KeyedRequest,
+    now: Now,
+    deadline: Instant,
+    /// For the log.
+    key_id: Option<Arc<str>>,
+    decided: oneshot::Sender<Decision>,
+}
+
+struct Shared {
+    bans: Counter,
+    /// When the last batch failed and why, if none has succeeded since.
+    failure: SyncMutex<Option<(Instant, String)>>,
+    log: Logger,
+}
+
+impl PostgresLimits {
+    /// Counts through these sessions until it is dropped. Needs a tokio runtime around it.
+    pub(super) fn start(
+        sessions: watch::Receiver<Current>,
+        keyless_per_minute: u32,
+        log: Logger,
+    ) -> PostgresLimits {
+        let shared = Shared { bans: Counter::default(), failure: SyncMutex::default(), log };
+        let shared = Arc::new(shared);
+        let (waiting, queue) = mpsc::unbounded_channel();
+        tokio::spawn(Arc::clone(&shared).keep_counting(sessions.clone(), Mutex::new(queue)));
+        let addresses = InMemoryLimits::new(keyless_per_minute);
+        PostgresLimits { waiting, sessions, shared, addresses }
+    }
+
+    async fn decide(
+        &self,
+        request: KeyedRequest,
+        key_id: Option<Arc<str>>,
+        now: Now,
+        deadline: Instant,
+    ) -> Decision {
+        let deadline = deadline.min(Instant::now() + WAIT_LIMIT);
+        let (decided, decision) = oneshot::channel();
+        let waiting = Waiting { request, now, deadline, key_id, decided };
+        // While there is no session, nothing waits for one.
+        if current(&self.sessions).is_ok()
+            && self.waiting.send(waiting).is_ok()
+            && let Ok(Ok(decision)) = timeout_at(deadline.into(), decision).await
+        {
+            return decision;
+        }
+        unavailable(&request)
+    }
+}
+
+type Queue = Mutex<mpsc::UnboundedReceiver<Waiting>>;
+
+impl Shared {
+    /// Counts in one session after the other, until there are no more requests.
+    async fn keep_counting(self: Arc<Self>, mut sessions: watch::Receiver<Current>, queue: Queue) {
+        loop {
+            let session = match sessions.wait_for(Result::is_ok).await.as_deref() {
+                Ok(Ok(session)) => Arc::clone(session),
+                _ => return,
+            };
+            tokio::select! {
+                // One batch is answered while the next is under way.
+                _ = async { tokio::join!(self.lane(&session, &queue), self.lane(&session, &queue)) }
+                    => return,
+                () = session.ended() => {}
+                () = keep_removing(&session) => {}
+            }
+            // Or it would be taken again.
+            if sessions.wait_for(|now| !is(now, &session)).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Has one batch under way at a time, until there are no more requests.
+    async fn lane(&self, session: &Session, queue: &Queue) {
+        while let Some(batch) = next_batch(queue).await {
+            self.count(session, batch).await;
+        }
+    }
+
+    async fn count(&self, session: &Session, mut batch: Vec<Waiting>) {
+        let now = Instant::now();
+        batch.retain(|waiting| waiting.deadline > now && !waiting.decided.is_closed());
+        if batch.is_empty() {
+            return;
+        }
+        let requests: Vec<KeyedRequest> = batch.iter().map(|waiting| waiting.request).collect();
+        let counted = async {
+            let run = session.admission.run(&session.limits.client, &requests).await;
+            run.map_err(engine("counted"))
+        };
+        let counted = session.answer(READ_LIMIT, counted).await;
+        // A primary that was replaced answers too.
+        let decided = counted.and_then(|all| session.require_confirmed().map(|()| all));
+        let decisions = match decided {
+            Ok(decisions) => decisions,
+            // What was sent may have been counted, and is not sent again. The requests are
+            // answered when their senders are dropped.
+            Err(error) => return self.failed(ErrorChain(&error).to_string()),
+        };
+        if self.failure.lock().take().is_some() {
+            info!(self.log, "request counts available again");
+        }
+        for (waiting, decision) in batch.into_iter().zip(decisions) {
+            let Waiting { request, now, key_id, decided, .. } = waiting;
+            // Logged here, because the client may have gone away.
+            if let Decision::Banned { status, begins: true } = decision {
+                self.bans.inc();
+                log_ban(&self.log, &request, key_id.as_deref(), status, now);
+            }
+            let _ = decided.send(decision);
+        }
+    }
+
+    fn failed(&self, why: String) {
+        let mut failure = self.failure.lock();
+        if failure.is_none() {
+            warn!(self.log, "request counts unavailable"; "error" => &why,
+                "effect" => "requests are refused");
+        }
+        *failure = Some((Instant::now(), why));
+    }
+}
+
+fn is(now: &Current, session: &Arc<Session>) -> bool {
+    now.as_ref().is_ok_and(|current| Arc::ptr_eq(current, session))
+}
+
+/// Those that wait, of a bounded number of keys; `None` if there will be none.
+async fn next_batch(queue: &Queue) -> Option<Vec<Waiting>> {
+    let mut queue = queue.lock().await;
+    let mut batch = vec![queue.recv().await?];
+    let mut keys: HashSet<i64> = batch.iter().map(|waiting| waiting.request.key).collect();
+    while keys.len() < MAX_KEYS
+        && let Ok(next) = queue.try_recv()
+    {
+        keys.insert(next.request.key);
+        batch.push(next);
+    }
+    Some(batch)
+}
+
+/// Removes what has expired, from time to time.
+async fn keep_removing(session: &Session) {
+    loop {
+        sleep(REMOVAL_INTERVAL).await;
+        // What fails is tried again a minute later.
+        while let Ok(true) = remove_expired(&session.limits.client).await {}
+    }
+}
+
+#[async_trait]
+impl Limits for PostgresLimits {
+    async fn admit(&self, request: KeyedRequest, now: Now) -> Decision {
+        self.decide(request, None, now, Instant::now() + WAIT_LIMIT).await
+    }
+
+    async fn admit_logged(
+        &self,
+        request: KeyedRequest,
+        key_id: &Arc<str>,
+        now: Now,
+        deadline: Instant,
+        _: &Logger,
+    ) -> Decision {
+        self.decide(request, Some(Arc::clone(key_id)), now, deadline).await
+    }
+
+    async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision {
+        self.addresses.admit_keyless(address, now).await
+    }
+
+    fn bans(&self) -> &Counter {
+        &self.shared.bans
+    }
+
+    fn unavailable_because(&self) -> Option<String> {
+        let failure = self.shared.failure.lock();
+        let lasts = failure.as_ref().filter(|(at, _)| at.elapsed() < FAILURE_LASTS);
+        lasts.map(|(_, why)| why.clone())
+    }
+}

@@ -1,0 +1,80 @@
+//! Whether a failover could lose what the store acknowledged, told at the start, and whether
+//! a commit can be confirmed at all.
+
+mod sync_standbys;
+
+use crate::store::StoreError;
+use crate::store::postgres::columns::value;
+use crate::store::postgres::error::{read, unreachable_because};
+use slog::{Logger, warn};
+use sync_standbys::SyncStandbys;
+use tokio_postgres::Client;
+
+/// Refuses a primary whose synchronous standbys are away, or do not confirm what other servers
+/// have committed: each commit would leave a connection there that waits for them. When such a wait
+/// began is not told, but only when its statement did: of others, and of commands, it may take long.
+/// Without `pg_read_all_stats` a role sees neither names nor states of standbys, only how many
+/// there are.
+pub async fn require_standby(client: &Client) -> Result<(), StoreError> {
+    let query = "
+        SELECT current_setting('synchronous_standby_names'),
+               ARRAY(SELECT application_name FROM pg_stat_replication
+                     WHERE sync_state IN ('sync', 'quorum')),
+               (SELECT count(*) FROM pg_stat_replication WHERE sync_state IS NULL),
+               EXISTS (SELECT FROM pg_stat_activity
+                       WHERE wait_event = 'SyncRep' AND usename = current_user
+                         AND application_name LIKE 'store-orders %'
+                         AND application_name <> 'store-orders command'
+                         AND state_change < clock_timestamp() - interval '1 s')";
+    let row = client.query_one(query, &[]).await.map_err(read)?;
+    let Some(standbys) = SyncStandbys::parse(value(&row, 0)?) else { return Ok(()) };
+    let (streaming, hidden): (Vec<String>, i64) = (value(&row, 1)?, value(&row, 2)?);
+    let SyncStandbys { needed, .. } = standbys;
+    if streaming.len() + usize::try_from(hidden).unwrap_or(0) < needed {
+        return Err(unreachable_because(format!(
+            "{needed} of its synchronous standbys must confirm each commit, and {} stream; away: {}",
+            streaming.len(),
+            standbys.without(&streaming).join(", ")
+        )));
+    }
+    if value(&row, 3)? {
+        return Err(unreachable_because(format!(
+            "its synchronous standbys confirm no commit: {}",
+            standbys.names.join(", ")
+        )));
+    }
+    Ok(())
+}
+
+/// Warns of settings with which a failover can lose what was acknowledged.
+pub async fn warn_if_commits_can_be_lost(client: &Client, log: &Logger) {
+    let query = "SELECT current_setting('synchronous_standby_names'),
+                        current_setting('fsync') = 'on',
+                        current_setting('full_page_writes') = 'on'";
+    let settings = client.query_one(query, &[]).await.and_then(|row| {
+        Ok((row.try_get::<_, String>(0)?, row.try_get::<_, bool>(1)?, row.try_get::<_, bool>(2)?))
+    });
+    let Ok((standbys, has_fsync, has_full_pages)) = settings else {
+        return warn!(log, "the store's durability is not known");
+    };
+    match SyncStandbys::parse(&standbys) {
+        None => warn!(log, "no synchronous standby confirms commits";
+            "effect" => "a failover can lose acknowledged cancellations, and a primary that was \
+                         replaced is not noticed",
+            "fix" => "set synchronous_standby_names on the primary"),
+        Some(found) if !found.needs_all() => {
+            warn!(log, "not every synchronous standby confirms commits";
+                "synchronous_standby_names" => standbys,
+                "effect" => "a primary that was replaced can still confirm commits with another \
+                             standby: orders can be cancelled twice",
+                "fix" => "name as many standbys as must confirm, such as ANY 2 (s1, s2), or stop \
+                          the old primary before a standby is promoted");
+        }
+        Some(_) => {}
+    }
+    if !has_fsync || !has_full_pages {
+        warn!(log, "the database does not write commits to its disk";
+            "effect" => "a power cut can lose acknowledged cancellations or the whole store",
+            "fix" => "set fsync and full_page_writes to on");
+    }
+}

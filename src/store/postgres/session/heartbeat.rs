@@ -1,0 +1,129 @@
+//! The heartbeat: a commit four times a second, which a primary with a synchronous standby
+//! can confirm only while it is the primary. It locks the replica's own row, which writes to
+//! the log; never `versions`, or an import would make every list an error.
+
+use super::Session;
+use super::replica::Replica;
+use super::statements::HeartbeatStatements;
+use crate::clock::BootInstant;
+use crate::store::StoreError;
+use crate::store::postgres::connecting::Connection;
+use crate::store::postgres::connecting::roles::READ_LIMIT;
+use crate::store::postgres::error::{unreachable_because, written};
+use crate::store::postgres::journal::remove_old;
+use crate::store::postgres::schema::{STORE, require_current};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_postgres::types::ToSql;
+
+/// How often a heartbeat is sent.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// How often the schema is looked at and the journal tidied, and how long that waits for the reader.
+const TIDY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How many heartbeats pass between two updates of the replica's row, each of which leaves a dead row:
+/// 10 s.
+const ROW_EVERY: u32 = 40;
+
+/// Commits a write, and renews the session's lease. It changes nothing, unless the replica's row
+/// is due.
+pub async fn beat(
+    session: &Session,
+    replica: &Replica,
+    writes_row: bool,
+) -> Result<(), StoreError> {
+    let sent = BootInstant::now();
+    let Connection { client, link, .. } = &session.heartbeat;
+    let HeartbeatStatements { begin, lock, update, commit } = &session.beat;
+    let (address, list_version) = replica.shown();
+    let row: [&(dyn ToSql + Sync); 3] = [&replica.id(), &address, &list_version];
+    let (write, parameters) = if writes_row { (update, &row[..]) } else { (lock, &row[..1]) };
+    let unconfirmed = link.unconfirmed();
+    let (begun, written_row, committed) = tokio::join!(
+        client.execute(begin, &[]),
+        client.query(write, parameters),
+        client.execute(commit, &[]),
+    );
+    begun.map_err(written)?;
+    let written_row = written_row.map_err(written)?;
+    committed.map_err(written)?;
+    if written_row.is_empty() {
+        return Err(unreachable_because("this replica's row was removed"));
+    }
+    link.require_confirmed_since(unconfirmed)?;
+    session.confirm(sent);
+    Ok(())
+}
+
+/// Adds the replica's row, and removes those of replicas that ended long ago.
+/// Nothing else uses the heartbeat's connection yet.
+pub async fn register(session: &Session, replica: &Replica) -> Result<(), StoreError> {
+    let client = &session.heartbeat.client;
+    let (address, list_version) = replica.shown();
+    let insert = "INSERT INTO replicas (id, program, address, list_version) VALUES ($1, $2, $3, $4)
+                  ON CONFLICT (id) DO UPDATE SET heard_at = now()";
+    let program = env!("CARGO_PKG_VERSION");
+    client
+        .execute(insert, &[&replica.id(), &program, &address, &list_version])
+        .await
+        .map_err(written)?;
+    let remove = "DELETE FROM replicas WHERE id IN
+                    (SELECT id FROM replicas WHERE heard_at < now() - interval '1 day'
+                     FOR UPDATE SKIP LOCKED)";
+    client.execute(remove, &[]).await.map_err(written)?;
+    Ok(())
+}
+
+/// Removes the replica's row, which a heartbeat may hold at the moment.
+pub async fn deregister(session: &Session, replica: &Replica) -> Result<(), StoreError> {
+    let remove = "DELETE FROM replicas WHERE id = $1";
+    session.checker.client.execute(remove, &[&replica.id()]).await.map_err(written).map(drop)
+}
+
+/// Sends heartbeats until the session or the server ends.
+pub async fn keep_beating(session: Arc<Session>, replica: Arc<Replica>) {
+    let mut ticks = interval(INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    for number in 0_u32.. {
+        ticks.tick().await;
+        if replica.has_left() {
+            return;
+        }
+        // A late answer ends the session, and with it this loop. Any other error is one of the
+        // lease, if it lasts.
+        let beat = beat(&session, &replica, number % ROW_EVERY == 2);
+        let _ = session.answer(READ_LIMIT, beat).await;
+        if session.require_open().is_err() {
+            return;
+        }
+    }
+}
+
+/// Looks at the schema, and removes old rows of the journal, until the session ends.
+pub async fn tidy(session: Arc<Session>) {
+    let mut floor = 0;
+    loop {
+        let looked = require_current(&session.checker.client, STORE);
+        let looked = session.answer(READ_LIMIT, looked).await;
+        if session.require_open().is_err() {
+            return;
+        }
+        session.set_outdated(match looked {
+            Err(StoreError::Refused(why)) => Some(why),
+            _ => None,
+        });
+        // A failure is of no consequence: the next look removes them.
+        if let Ok(_reading) = timeout(TIDY_INTERVAL, session.reading.lock()).await
+            && let removing = remove_old(&session.reader.client, floor)
+            && let Ok(removed) = session.answer(READ_LIMIT, removing).await
+        {
+            floor = removed;
+        }
+        tokio::select! {
+            () = sleep(TIDY_INTERVAL) => {}
+            () = session.ended() => return,
+        }
+    }
+}

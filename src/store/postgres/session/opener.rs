@@ -1,0 +1,173 @@
+//! Sessions one after the other: when one ends, the next is opened. If its journal lacks the
+//! last change that this server has seen, a new generation begins.
+
+use super::durability::warn_if_commits_can_be_lost;
+use super::heartbeat::{beat, keep_beating, register, tidy};
+use super::replica::Replica;
+use super::version_check::answer_checks;
+use super::{CONFIRMED_FOR, CONNECT_LIMIT, OpenError, Opened, Session, within};
+use crate::config::PostgresUrl;
+use crate::log::ErrorChain;
+use crate::store::StoreError;
+use crate::store::postgres::connecting::roles::READ_LIMIT;
+use crate::store::postgres::connecting::{ConnectError, ServerIdentity, Target, targets};
+use crate::store::postgres::error::unreachable_because;
+use slog::{Logger, info, warn};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+/// How long to wait after a failed attempt.
+const RETRY_AFTER: Duration = Duration::from_millis(100);
+
+/// How long the first commits of a session may take, before another host is tried.
+const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
+
+/// What opens sessions.
+pub struct Opener {
+    /// Where the store is.
+    pub url: PostgresUrl,
+    /// This process.
+    pub replica: Arc<Replica>,
+    /// Whether every check of lists is a commit.
+    pub commits_checks: bool,
+    /// Events.
+    pub log: Logger,
+}
+
+/// The session of the moment, or why there is none.
+pub type Current = Result<Arc<Session>, Arc<str>>;
+
+impl Opener {
+    /// Opens the first session, and keeps the receiver's value current from then on.
+    pub async fn start(self) -> Result<watch::Receiver<Current>, OpenError> {
+        let first = self.open(None).await?;
+        warn_if_commits_can_be_lost(&first.checker.client, &self.log).await;
+        let (current, receiver) = watch::channel(Ok(Arc::clone(&first)));
+        tokio::spawn(self.keep(first, current));
+        Ok(receiver)
+    }
+
+    async fn keep(self, mut session: Arc<Session>, current: watch::Sender<Current>) {
+        loop {
+            let why = session.closed().await;
+            warn!(self.log, "store lost"; "server" => %session.server.address, "error" => &why);
+            drop(current.send_replace(Err(why.into())));
+            session = loop {
+                if current.is_closed() {
+                    return;
+                }
+                match self.open(Some(&session)).await {
+                    Ok(session) => break session,
+                    Err(error) => drop(current.send_replace(Err(error.to_string().into()))),
+                }
+                sleep(RETRY_AFTER).await;
+            };
+            info!(self.log, "store reached again"; "server" => %session.server.address,
+                "timeline" => &session.server.timeline, "generation" => session.generation);
+            drop(current.send_replace(Ok(Arc::clone(&session))));
+        }
+    }
+
+    /// Opens a session to the first host that is a primary and confirms a commit: one that
+    /// was replaced says that it is the primary too. `before` is the session before.
+    async fn open(&self, before: Option<&Session>) -> Result<Arc<Session>, OpenError> {
+        let mut refusals = Vec::new();
+        for target in targets(&self.url, CONNECT_LIMIT, &mut refusals).await {
+            match self.open_at(&target, before).await {
+                Ok(session) => return Ok(session),
+                Err(error @ OpenError::Schema(_)) => return Err(error),
+                Err(OpenError::Connect(error)) => refusals.push(error.to_string()),
+                Err(error) => refusals.push(format!("{target}: {}", ErrorChain(&error))),
+            }
+        }
+        Err(ConnectError::NoPrimary(refusals).into())
+    }
+
+    async fn open_at(
+        &self,
+        target: &Target,
+        before: Option<&Session>,
+    ) -> Result<Arc<Session>, OpenError> {
+        let opened = Opened::open(&self.url, target, &self.replica).await?;
+        require_one_store(&opened.store_id, before)?;
+        let before = before.map(|before| (&before.server, before.acknowledges_from));
+        let acknowledges_from = acknowledges_from(opened.at, &opened.server, before);
+        let last = opened.last.clone();
+        let (session, asked) =
+            within(READ_LIMIT, Session::begin(opened, acknowledges_from)).await?;
+        within(CONFIRM_LIMIT, register(&session, &self.replica)).await?;
+        within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
+        // Not before: what a primary tells that was replaced is of no other's journal.
+        self.replica.saw(session.generation, last);
+        let replica = Arc::clone(&self.replica);
+        let checks =
+            answer_checks(Arc::clone(&session), asked, Arc::clone(&replica), self.commits_checks);
+        tokio::spawn(checks);
+        tokio::spawn(keep_beating(Arc::clone(&session), replica));
+        tokio::spawn(tidy(Arc::clone(&session)));
+        Ok(session)
+    }
+}
+
+/// When a session that was opened then may acknowledge. Another replica may hold a lease on a
+/// primary that was replaced until a second after the *first* session to the new one was opened,
+/// however often it is opened again meanwhile.
+fn acknowledges_from(
+    opened: Instant,
+    server: &ServerIdentity,
+    before: Option<(&ServerIdentity, Instant)>,
+) -> Instant {
+    let Some((server_before, from)) = before else { return opened + CONFIRMED_FOR };
+    let own = if server_before == server { opened } else { opened + CONFIRMED_FOR };
+    own.max(from)
+}
+
+/// Refuses another store than that of the session before: ids of accounts, by which requests are
+/// counted, are of one store.
+fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreError> {
+    match before {
+        Some(before) if before.store_id != id => Err(StoreError::Refused(
+            "the database holds another store than before; fix: restart the server, if it is to \
+             serve that one"
+                .to_string(),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The session of the moment.
+pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, StoreError> {
+    sessions.borrow().clone().map_err(|why| unreachable_because(&*why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::postgres::connecting::Address;
+
+    #[test]
+    fn a_session_waits_for_a_second_after_the_first_one_to_its_server() {
+        let opened = Instant::now();
+        let later = |millis| opened + Duration::from_millis(millis);
+        let server = |timeline: &str, port| {
+            let address = Address::Tcp(([127, 0, 0, 1], port).into());
+            let [system, started] = ["s", "noon"].map(str::to_string);
+            ServerIdentity { address, system, timeline: timeline.to_string(), started }
+        };
+        let (old, new) = (server("1", 1), server("2", 2));
+        assert_eq!(acknowledges_from(opened, &old, None), later(1_000));
+        let before = Some((&old, opened));
+        assert_eq!(acknowledges_from(later(300), &old, before), later(300));
+        let first = acknowledges_from(opened, &new, before);
+        assert_eq!(first, later(1_000));
+        // It is reset within its first second, and after it.
+        let first = Some((&new, first));
+        assert_eq!(acknowledges_from(later(200), &new, first), later(1_000));
+        assert_eq!(acknowledges_from(later(2_000), &new, first), later(2_000));
+        // Another server was promoted to the same timeline behind the same address.
+        let fork = ServerIdentity { started: "one".to_string(), ..new.clone() };
+        assert_eq!(acknowledges_from(later(2_000), &fork, first), later(3_000));
+    }
+}

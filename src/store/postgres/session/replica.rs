@@ -1,0 +1,75 @@
+//! What a replica knows of itself: its row in the store, and the last change that it has seen.
+
+use crate::store::postgres::journal::Change;
+use parking_lot::Mutex;
+
+/// One server's process.
+#[derive(Debug)]
+pub struct Replica {
+    id: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    address: String,
+    list_version: i64,
+    /// Of which generation, and which change.
+    seen: Option<(u64, Change)>,
+    has_left: bool,
+}
+
+impl Default for Replica {
+    /// With a new random id.
+    fn default() -> Replica {
+        Replica { id: format!("{:016x}", rand::random::<u64>()), state: Mutex::default() }
+    }
+}
+
+impl Replica {
+    /// What names it in the store.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Where it listens, once it does.
+    pub fn set_address(&self, address: String) {
+        self.state.lock().address = address;
+    }
+
+    /// It stops: its row is to be removed.
+    pub fn leave(&self) {
+        self.state.lock().has_left = true;
+    }
+
+    /// Whether it stops.
+    pub fn has_left(&self) -> bool {
+        self.state.lock().has_left
+    }
+
+    /// Its list reflects this version of the orders.
+    pub fn lists(&self, version: i64) {
+        self.state.lock().list_version = version;
+    }
+
+    /// The store told this change. To be called before the answer counts: an answer that was
+    /// used is never later than what was seen.
+    pub fn saw(&self, generation: u64, change: Change) {
+        let seen = &mut self.state.lock().seen;
+        let position = (generation, change.version);
+        if seen.as_ref().is_none_or(|(of, change)| (*of, change.version) < position) {
+            *seen = Some((generation, change));
+        }
+    }
+
+    /// The last change that was seen, and its generation.
+    pub fn seen(&self) -> Option<(u64, Change)> {
+        self.state.lock().seen.clone()
+    }
+
+    /// Its address and the version of its list.
+    pub fn shown(&self) -> (String, i64) {
+        let state = self.state.lock();
+        (state.address.clone(), state.list_version)
+    }
+}

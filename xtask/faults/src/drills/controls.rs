@@ -1,0 +1,130 @@
+//! Controls: a store, a network or servers that are damaged so that they break a promise which
+//! the drills claim to check. If the rules notice nothing, the drills prove nothing.
+//!
+//! All are damaged from outside, so that the program under drill is the one that is released: by
+//! the database's own means, or by relays that rewrite the statements which servers prepare.
+
+use super::faults::FaultKind;
+use super::run::{self, Plan};
+use super::site::{Disabled, Installation};
+use clap::ValueEnum;
+use history::Rule;
+use std::time::Duration;
+use testbed::Report;
+use testbed::relay::Tampering;
+
+/// What is damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Control {
+    /// Changes numbered by a sequence: servers miss what others cancelled
+    Sequence,
+    /// No journal: after a failover that lost changes servers keep what they had
+    NoJournal,
+    /// No wait after a failover: another server still lists from the replaced primary
+    NoWait,
+    /// Another user of the heartbeat's connection commits its write: a replaced primary confirms
+    SharedHeartbeat,
+    /// An asynchronous standby is promoted: acknowledged cancellations are missing
+    AsynchronousStandby,
+    /// Lists share a check that was sent before they arrived
+    LateSharing,
+    /// Admissions that count twice in the minute
+    CountedTwice,
+    /// A key cache that does not expire: revoked keys are accepted
+    KeyCache,
+}
+
+/// The end of the check of lists.
+const CHECK: &str = "\n    FROM changes ORDER BY version DESC LIMIT 1";
+
+/// The change before the last one.
+const LATE_CHECK: &str = "\nFROM changes ORDER BY 1 DESC LIMIT 1 OFFSET 1 ";
+
+/// For how long the rule may not be broken.
+const LONGEST: Duration = Duration::from_secs(300);
+
+impl Control {
+    fn disabled(self) -> Disabled {
+        let whole = Disabled::default();
+        let rewritten = |texts| Disabled { tampering: Tampering::Rewritten(texts), ..whole };
+        match self {
+            Control::Sequence => Disabled {
+                order_of_changes: true,
+                ..rewritten(&[("FROM versions FOR NO KEY UPDATE", "FROM versions")])
+            },
+            Control::NoJournal => Disabled {
+                synchronous_standby: true,
+                ..rewritten(&[(
+                    "version = $1 AND id = $2::text::uuid",
+                    "version<>$1 OR id<>$2::text::uuid",
+                )])
+            },
+            // To servers, every primary is the one before.
+            Control::NoWait => Disabled {
+                addresses: true,
+                ..rewritten(&[
+                    ("pg_walfile_name(pg_current_wal_lsn())", "'000000010000000000000001'"),
+                    ("pg_postmaster_start_time()", "'epoch'::timestamptz"),
+                ])
+            },
+            Control::SharedHeartbeat => rewritten(&[(
+                "FROM replicas WHERE id = $1 FOR NO KEY UPDATE",
+                "FROM replicas WHERE id = $1",
+            )]),
+            Control::AsynchronousStandby => Disabled { synchronous_standby: true, ..whole },
+            Control::LateSharing => rewritten(&[(CHECK, LATE_CHECK)]),
+            Control::CountedTwice => rewritten(&[("minute_used + given", "minute_used+given*2")]),
+            // In the poll for changes of keys, there is none after the first.
+            Control::KeyCache => rewritten(&[("keys,\n           EXISTS", "0*orders+1,EXISTS")]),
+        }
+    }
+
+    /// The fault that brings the damage to light, or one that hides nothing.
+    fn fault(self) -> FaultKind {
+        match self {
+            Control::NoWait | Control::SharedHeartbeat => FaultKind::PromoteCut,
+            Control::AsynchronousStandby | Control::NoJournal => FaultKind::PromoteKilled,
+            _ => FaultKind::ServerClock,
+        }
+    }
+
+    /// The rule that it breaks.
+    fn rule(self) -> Rule {
+        match self {
+            Control::Sequence
+            | Control::NoWait
+            | Control::SharedHeartbeat
+            | Control::AsynchronousStandby
+            | Control::LateSharing => Rule::ListedAfter204,
+            Control::NoJournal => Rule::ListsDiffer,
+            Control::CountedTwice => Rule::RefusedTooEarly,
+            Control::KeyCache => Rule::RevokedKeyAccepted,
+        }
+    }
+
+    /// Runs it until its rule is broken, which must be.
+    pub async fn run(
+        self,
+        installation: &Installation,
+        seed: u64,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
+        let plan = Plan {
+            seed,
+            lasts: LONGEST,
+            only: Some(self.fault()),
+            disabled: self.disabled(),
+            until: Some(self.rule()),
+            repeat: "cargo xtask faults controls".to_string(),
+        };
+        let found = run::run(installation, &plan, &mut Report::default()).await?;
+        let by_rule = found.iter().find(|violation| violation.rule == self.rule());
+        report.expect(by_rule.is_some(), || {
+            format!("not found: {}; but {} others", self.rule().as_str(), found.len())
+        });
+        if let Some(violation) = by_rule {
+            report.figure(format!("noticed: {violation}"));
+        }
+        Ok(())
+    }
+}

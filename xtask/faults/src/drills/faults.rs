@@ -1,0 +1,268 @@
+//! What fails in a drill, and how each fault is drawn.
+
+use clap::ValueEnum;
+use std::time::Duration;
+
+/// Something that fails, and is undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FaultKind {
+    /// kill -9 of a server, which is started again
+    ServerKill,
+    /// A server is suspended (SIGSTOP)
+    ServerPause,
+    /// All servers are stopped and started again, one after the other
+    RollingRestart,
+    /// The wall clock of a server is moved
+    ServerClock,
+    /// Clients' connections to a server are reset
+    ClientsReset,
+    /// The network between clients and a server delivers late
+    ClientsDelay,
+    /// Clients' requests arrive at a server, its answers do not
+    ClientsHalfOpen,
+    /// kill -9 of the primary, which is started again
+    PrimaryKill,
+    /// The primary is suspended (SIGSTOP)
+    PrimaryPause,
+    /// kill -9 of the standby, which is started again
+    StandbyKill,
+    /// The standby is suspended (SIGSTOP)
+    StandbyPause,
+    /// The network between primary and standby is silent
+    StandbyCut,
+    /// kill -9 of the primary, and the standby is promoted
+    PromoteKilled,
+    /// The primary is suspended, the standby promoted, and the old primary goes on
+    PromotePaused,
+    /// The standby is promoted while the old primary runs, and reaches it no longer
+    PromoteCut,
+    /// The network to PostgreSQL is silent
+    StoreCut,
+    /// The network to PostgreSQL delivers late
+    StoreDelay,
+    /// Requests arrive at PostgreSQL, answers do not
+    StoreHalfOpen,
+    /// Connections to PostgreSQL are reset
+    StoreReset,
+    /// Connections to PostgreSQL end when a COMMIT is answered
+    StoreCutAtCommit,
+    /// The network between the operator's commands and PostgreSQL is silent
+    CommandsCut,
+    /// Connections of the operator's commands end when a COMMIT is answered
+    CommandsCutAtCommit,
+}
+
+impl FaultKind {
+    /// Its name on the command line.
+    pub fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
+    }
+
+    /// Whether the request counts of the last second may be lost.
+    pub fn may_lose_counts(self) -> bool {
+        use FaultKind::{PrimaryKill, PromoteCut, PromoteKilled, PromotePaused};
+        matches!(self, PrimaryKill | PromoteKilled | PromotePaused | PromoteCut)
+    }
+
+    /// How often it is drawn, relative to the others.
+    fn weight(self) -> usize {
+        match self {
+            FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => 2,
+            _ => 1,
+        }
+    }
+
+    fn layer(self) -> Layer {
+        match self {
+            FaultKind::ServerKill | FaultKind::ServerPause | FaultKind::ServerClock => {
+                Layer::Servers
+            }
+            FaultKind::ClientsReset
+            | FaultKind::ClientsDelay
+            | FaultKind::ClientsHalfOpen
+            | FaultKind::StoreCut
+            | FaultKind::StoreDelay
+            | FaultKind::StoreHalfOpen
+            | FaultKind::StoreReset
+            | FaultKind::StoreCutAtCommit
+            | FaultKind::CommandsCut
+            | FaultKind::CommandsCutAtCommit => Layer::Networks,
+            FaultKind::PrimaryKill
+            | FaultKind::PrimaryPause
+            | FaultKind::StandbyKill
+            | FaultKind::StandbyPause
+            | FaultKind::StandbyCut
+            | FaultKind::PromoteKilled
+            | FaultKind::PromotePaused
+            | FaultKind::PromoteCut => Layer::Databases,
+            _ => Layer::Other,
+        }
+    }
+
+    /// How long it lasts, in milliseconds: between these.
+    fn lasts_ms(self) -> (u64, u64) {
+        match self {
+            // Until it is started again.
+            FaultKind::ServerKill | FaultKind::PrimaryKill | FaultKind::StandbyKill => (0, 1_000),
+            FaultKind::RollingRestart => (0, 300),
+            // Until the old primary goes on.
+            FaultKind::PromotePaused => (0, 700),
+            FaultKind::PromoteKilled => (0, 300),
+            FaultKind::PromoteCut => (0, 100),
+            // Longer than the deadlines of what waits for it.
+            FaultKind::PrimaryPause | FaultKind::StandbyPause | FaultKind::StandbyCut => {
+                (200, 5_000)
+            }
+            FaultKind::StoreCut | FaultKind::StoreHalfOpen => (200, 5_000),
+            FaultKind::ServerPause => (200, 3_000),
+            _ => (200, 2_000),
+        }
+    }
+}
+
+/// A fault that was drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Fault {
+    /// What fails.
+    pub kind: FaultKind,
+    /// For how long.
+    pub lasts: Duration,
+    /// Which server it strikes; the number chooses among them.
+    pub server: usize,
+    /// Whether it strikes all servers, where it can.
+    pub strikes_all: bool,
+    /// How late the network delivers, where it does.
+    pub delay: Duration,
+}
+
+/// A fault, or two at once.
+#[derive(Clone, Debug)]
+pub struct Drawn {
+    /// In the order in which they begin; they are undone in the opposite order.
+    pub faults: Vec<Fault>,
+    /// How long everything works before them.
+    pub after: Duration,
+    /// Whether clients send little meanwhile: full load hides what a request brings to light.
+    pub is_calm: bool,
+}
+
+/// What faults strike. Two at once strike different things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layer {
+    Servers,
+    Networks,
+    Databases,
+    /// These come alone.
+    Other,
+}
+
+/// Of this many draws of faults that can come with another, one has two.
+const DRAWS_PER_PAIR: u8 = 2;
+
+/// Draws faults by a seed: all kinds, each as often as its weight says, in a random order,
+/// again and again.
+pub struct Draw {
+    random: fastrand::Rng,
+    only: Option<FaultKind>,
+    left: Vec<FaultKind>,
+}
+
+impl Draw {
+    /// Faults of this seed, or of one kind alone.
+    pub fn new(seed: u64, only: Option<FaultKind>) -> Draw {
+        Draw { random: fastrand::Rng::with_seed(seed), only, left: Vec::new() }
+    }
+
+    fn kind(&mut self) -> Option<FaultKind> {
+        if self.left.is_empty() {
+            let kinds = FaultKind::value_variants().iter();
+            self.left = kinds.flat_map(|kind| vec![*kind; kind.weight()]).collect();
+            self.random.shuffle(&mut self.left);
+        }
+        let drawn = self.left.pop()?;
+        Some(self.only.unwrap_or(drawn))
+    }
+
+    /// The last of the kinds that are left which can fail at the same time as this one.
+    fn second_kind(&mut self, first: FaultKind) -> Option<FaultKind> {
+        let other = |kind: &FaultKind| ![first.layer(), Layer::Other].contains(&kind.layer());
+        let at = self.left.iter().rposition(other)?;
+        Some(self.left.remove(at))
+    }
+
+    fn fault(&mut self, kind: FaultKind) -> Fault {
+        let (shortest, longest) = kind.lasts_ms();
+        let random = &mut self.random;
+        let mut ms = |range| Duration::from_millis(random.u64(range));
+        let (lasts, delay) = (ms(shortest..=longest), ms(10..=200));
+        let (server, strikes_all) = (self.random.usize(0..60), self.random.bool());
+        Fault { kind, lasts, server, strikes_all, delay }
+    }
+}
+
+impl Iterator for Draw {
+    type Item = Drawn;
+
+    fn next(&mut self) -> Option<Drawn> {
+        let first = self.kind()?;
+        let mut kinds = vec![first];
+        let is_alone = self.only.is_some() || first.layer() == Layer::Other;
+        if !is_alone && self.random.u8(0..DRAWS_PER_PAIR) == 0 {
+            kinds.extend(self.second_kind(first));
+            // A server that is started again may need the other fault undone before.
+            kinds.sort_by_key(|kind| kind.layer() != Layer::Servers);
+        }
+        let faults = kinds.into_iter().map(|kind| self.fault(kind)).collect();
+        let after = Duration::from_millis(self.random.u64(200..=900));
+        Some(Drawn { faults, after, is_calm: self.random.bool() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// As many draws as fit into a minute.
+    const A_MINUTE: usize = 10;
+
+    fn kinds_of(seeds: &[u64]) -> usize {
+        let of_seed = |seed: &u64| Draw::new(*seed, None).take(A_MINUTE);
+        let faults = seeds.iter().flat_map(of_seed).flat_map(|drawn| drawn.faults);
+        faults.map(|fault| fault.kind.name()).collect::<BTreeSet<_>>().len()
+    }
+
+    #[test]
+    fn the_seeds_of_ci_draw_all_kinds_in_their_minutes() {
+        let run = include_str!("../../../../.ci/run");
+        let line = run.lines().find(|line| line.contains("faults drills --seed")).unwrap();
+        let seeds = line.split("--seed ").skip(1).map(|seed| seed.split(' ').next().unwrap());
+        let seeds: Vec<u64> = seeds.map(|seed| seed.parse().unwrap()).collect();
+        if kinds_of(&seeds) == FaultKind::value_variants().len() {
+            return;
+        }
+        let mut others = vec![1];
+        while others.len() < seeds.len() {
+            let with = |seed| [&others[..], &[seed]].concat();
+            others.push((1..100_000).max_by_key(|seed| kinds_of(&with(*seed))).unwrap());
+        }
+        panic!("only {} kinds; {others:?} draw {}", kinds_of(&seeds), kinds_of(&others));
+    }
+
+    #[test]
+    fn a_seed_draws_the_same_faults_and_all_kinds_of_them() {
+        let drawn = |seed, only| -> Vec<String> {
+            let faults = Draw::new(seed, only).take(200);
+            faults.map(|fault| format!("{fault:?}")).collect()
+        };
+        assert_eq!(drawn(7, None), drawn(7, None));
+        assert_ne!(drawn(7, None), drawn(8, None));
+        for kind in FaultKind::value_variants() {
+            let name = format!("{kind:?}");
+            assert!(drawn(7, None).iter().any(|fault| fault.contains(&name)), "{name}");
+            assert!(drawn(7, Some(*kind)).iter().all(|fault| fault.contains(&name)), "{name}");
+        }
+        let pairs = Draw::new(7, None).take(200).filter(|drawn| drawn.faults.len() == 2);
+        assert!(pairs.count() > 20);
+    }
+}
