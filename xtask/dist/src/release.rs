@@ -4,6 +4,7 @@ use crate::checkout::Checkout;
 use crate::compose;
 use crate::tools::output;
 use anyhow::{Context, bail};
+use serde_json::Value;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -71,7 +72,7 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
     put(&release, "bin/store-orders", &std::fs::read(&built)?)?;
     set_mode(&release.join("bin/store-orders"), 0o755)?;
     put(&release, &format!("{DOCUMENTS}/store-orders.cdx.json"), &std::fs::read(&sbom)?)?;
-    put_papers(checkout, &release, &program)?;
+    put_papers(checkout, &triple, &release, &program)?;
     pack(checkout, context.path(), &name, &archive)?;
     build_image(checkout, context.path(), version, &image)?;
 
@@ -111,7 +112,12 @@ fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// Puts what comes with the program: what it prints itself, licences and documents.
-fn put_papers(checkout: &Checkout, release: &Path, program: &Program) -> anyhow::Result<()> {
+fn put_papers(
+    checkout: &Checkout,
+    triple: &str,
+    release: &Path,
+    program: &Program,
+) -> anyhow::Result<()> {
     for (command, path) in PRINTED {
         put(release, path, program.run(command)?.success()?.as_bytes())?;
     }
@@ -124,33 +130,35 @@ fn put_papers(checkout: &Checkout, release: &Path, program: &Program) -> anyhow:
     }
     let lgpl = std::fs::read_to_string(LGPL)
         .with_context(|| format!("cannot read {LGPL}, which the package base-files has"))?;
-    let licences = licences(checkout)? + &lgpl;
+    let licences = licences(checkout, triple)? + &lgpl;
     put(release, &format!("{DOCUMENTS}/LICENSES-THIRD-PARTY.txt"), licences.as_bytes())
 }
 
 /// The licences of the crates.
-fn licences(checkout: &Checkout) -> anyhow::Result<String> {
+fn licences(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     let mut about = checkout.command("cargo");
-    about.args(["about", "generate", "--locked", "--offline", "--fail"]);
+    about.args(["about", "generate", "--locked", "--offline", "--fail", "--target", triple]);
     about.args(["--config", "xtask/dist/about.toml", "--manifest-path", "Cargo.toml"]);
     output(about.arg("xtask/dist/about.hbs"))
 }
 
-/// The crates of the program as a CycloneDX document.
-fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<Vec<u8>> {
-    const NAME: &str = "store-orders-release.cdx";
+/// The crates of the program as a CycloneDX document, without a path of this machine.
+fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
     let mut cyclonedx = checkout.command("cargo");
     cyclonedx.args(["cyclonedx", "--format", "json", "--spec-version", "1.5"]);
-    cyclonedx.args(["--target", triple, "--override-filename", NAME]);
+    cyclonedx.args(["--target", triple, "--override-filename", "store-orders-release.cdx"]);
     output(&mut cyclonedx)?;
+    let name = "store-orders-release.cdx.json";
+    let document = std::fs::read_to_string(checkout.root.join(name))?;
     // It writes one for each package of the workspace, next to its manifest.
-    let file = format!("{NAME}.json");
-    let document = std::fs::read(checkout.root.join(&file))?;
-    let written = output(checkout.command("git").args(["ls-files", "--others", "--", &file]))?;
-    for path in written.lines() {
-        std::fs::remove_file(checkout.root.join(path))?;
+    let mut metadata = checkout.command("cargo");
+    metadata.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
+    let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;
+    for package in metadata.get("packages").and_then(Value::as_array).into_iter().flatten() {
+        let manifest = package.get("manifest_path").and_then(Value::as_str).unwrap_or_default();
+        std::fs::remove_file(Path::new(manifest).with_file_name(name))?;
     }
-    Ok(document)
+    Ok(document.replace(&checkout.root.display().to_string(), ""))
 }
 
 /// Writes one directory with the name of the release; below it are those of /usr/local. Its
@@ -171,7 +179,9 @@ fn build_image(
     version: &str,
     image: &Path,
 ) -> anyhow::Result<()> {
-    for (path, mode) in [("shared/tmp", 0o1777), ("data/store-orders", 0o700)] {
+    for (path, mode) in
+        [("shared/tmp", 0o1777), ("shared/var/lib", 0o755), ("data/store-orders", 0o700)]
+    {
         std::fs::create_dir_all(context.join(path))?;
         set_mode(&context.join(path), mode)?;
     }

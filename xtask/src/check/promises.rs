@@ -83,7 +83,7 @@ fn low_version(published: &Version, version: &Version, found: &[Change]) -> Opti
     }
     let (place, set) = (
         "/info/version".to_string(),
-        format!("set info.version to {least} in {DOCUMENT} and in api/src/document.rs"),
+        format!("set info.version to {least} in {DOCUMENT} and in api/src/lib.rs"),
     );
     let Some(worst) = worst else {
         let details = vec![format!("is {version}, but {published} is already published")];

@@ -81,7 +81,7 @@ fn security_and_servers() {
             "a server for one path",
             vec![put("/paths/~1things/servers", json!([{ "url": "https://x.example" }]))],
             Breaking,
-            "listThings https://shop.example/v1",
+            "/things",
         ),
         ("a server described", vec![put("/servers/0/description", json!("Live"))], Neutral, ""),
     ]);
