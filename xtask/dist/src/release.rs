@@ -91,9 +91,13 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
 fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home).unwrap_or_default();
-    let moved = |flag: &str| {
-        [(&home, "cargo"), (&checkout.root, ".")]
-            .map(|(from, to)| format!("{flag}={}={to}", from.display()))
+    let mut sources = Vec::new();
+    for registry in std::fs::read_dir(home.join("registry/src")).into_iter().flatten() {
+        sources.push((registry?.path(), "crates"));
+    }
+    sources.push((checkout.root.clone(), "."));
+    let moved = |flag: &str| -> Vec<String> {
+        sources.iter().map(|(from, to)| format!("{flag}={}={to}", from.display())).collect()
     };
     let mut rust_flags = STATIC.map(str::to_string).to_vec();
     rust_flags.extend(moved("--remap-path-prefix"));
