@@ -149,10 +149,21 @@ impl Postgres {
 
     /// Waits until the standby confirms commits.
     pub async fn wait_for_standby(&self) -> anyhow::Result<()> {
+        self.wait_for_stream("sync_state = 'sync'").await
+    }
+
+    /// Has commits wait for the standby, once it streams: until then none could be confirmed.
+    pub async fn demand_standby(&self) -> anyhow::Result<()> {
+        self.wait_for_stream("state = 'streaming'").await?;
+        self.set("synchronous_standby_names", "standby").await?;
+        self.wait_for_standby().await
+    }
+
+    async fn wait_for_stream(&self, condition: &str) -> anyhow::Result<()> {
         let admin = self.admin("postgres").await?;
-        let query = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
+        let query = format!("SELECT count(*) FROM pg_stat_replication WHERE {condition}");
         let began = Instant::now();
-        while admin.query_one(query, &[]).await?.try_get::<_, i64>(0)? == 0 {
+        while admin.query_one(&query, &[]).await?.try_get::<_, i64>(0)? == 0 {
             if began.elapsed() > START_TIMEOUT {
                 bail!("no standby streams: {}", self.last_words());
             }

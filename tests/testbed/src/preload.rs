@@ -2,6 +2,8 @@
 //! that one of its functions is called.
 
 use anyhow::{Context, bail};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
@@ -32,6 +34,8 @@ impl Preload {
     /// Compiles it, behind the function that reads the number; that is 0.
     pub fn compile(source: &str) -> anyhow::Result<Preload> {
         let directory = tempfile::tempdir()?;
+        // Database servers, which run as another user, load it too.
+        std::fs::set_permissions(directory.path(), Permissions::from_mode(0o755))?;
         let (file, library) =
             (directory.path().join("preload.c"), directory.path().join("preload.so"));
         std::fs::write(&file, [include_str!("preload.c"), source].concat())?;

@@ -1,12 +1,22 @@
-/* Stands before the C library's clock_gettime (LD_PRELOAD) and moves the wall clock by
-   number() seconds. Monotonic clocks stay what they are. */
+/* Stands before the C library's clocks (LD_PRELOAD) and moves the wall clock by number()
+   seconds. Monotonic clocks stay what they are. */
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
     int result = (int)syscall(SYS_clock_gettime, clock, time);
     if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) {
+        time->tv_sec += number();
+    }
+    return result;
+}
+
+/* PostgreSQL's. */
+int gettimeofday(struct timeval *restrict time, void *restrict zone) {
+    int result = (int)syscall(SYS_gettimeofday, time, zone);
+    if (result == 0) {
         time->tv_sec += number();
     }
     return result;

@@ -1,6 +1,7 @@
 //! Orders, accounts and keys in PostgreSQL: each case on servers of its own.
 
 mod absent_standby;
+mod clock_ahead;
 mod conformance_suite;
 mod ended_sessions;
 mod failover;
@@ -72,6 +73,8 @@ pub enum Case {
     ManyKeys,
     /// Keys used as soon as they were issued, beside a flood of unknown ones
     FreshKeys,
+    /// A promoted primary whose clock is ahead, and set back later
+    ClockAhead,
     /// A key revoked while a server has lost the database
     Revocation,
     /// The schema changed while servers run
@@ -127,6 +130,7 @@ impl Case {
             Case::LongImport => long_import::run(installed, program, report).await,
             Case::ManyKeys => many_keys::run(installed, program, report).await,
             Case::FreshKeys => fresh_keys::run(installed, program, report).await,
+            Case::ClockAhead => clock_ahead::run(installed, program, report).await,
             Case::Revocation => revocation::run(installed, program, report).await,
             Case::SchemaChange => schema_change::run(installed, program, report).await,
             Case::EndedSessions => ended_sessions::run(installed, program, report).await,

@@ -3,6 +3,7 @@
 use super::{DATABASE, Installed, Postgres, USER};
 use crate::child_process::ChildProcess;
 use crate::free_address;
+use crate::preload::Preload;
 use crate::relay::Relay;
 use anyhow::{Context, bail};
 use std::os::unix::fs::chown;
@@ -15,6 +16,8 @@ use tempfile::TempDir;
 pub struct Cluster {
     installed: Installed,
     directory: TempDir,
+    /// The wall clock of servers that are started from now on, if it is not the machine's.
+    pub clock: Option<Preload>,
 }
 
 impl Cluster {
@@ -29,7 +32,7 @@ impl Cluster {
         if let Some((user, group)) = installed.account {
             chown(directory.path(), Some(user), Some(group))?;
         }
-        let cluster = Cluster { installed: installed.clone(), directory };
+        let cluster = Cluster { installed: installed.clone(), directory, clock: None };
         let arguments = [
             "-D",
             "template",
@@ -58,20 +61,21 @@ impl Cluster {
     }
 
     /// Replaces this data directory, if it is there, by a copy of a running primary's that
-    /// follows it when it is started. No server may run on it.
-    pub fn rebuild(&self, name: &str, primary: &Postgres) -> anyhow::Result<()> {
+    /// follows it when it is started. No server may run on it. The copy takes seconds, on a thread
+    /// of its own: who polls meanwhile must not be late.
+    pub async fn rebuild(&self, name: &str, primary: &Postgres) -> anyhow::Result<()> {
         let directory = self.path().join(name);
-        if directory.exists() {
-            std::fs::remove_dir_all(&directory)?;
-        }
-        let port = primary.port.to_string();
-        let arguments =
-            ["-D", name, "-h", "127.0.0.1", "-p", &port, "-U", USER, "-c", "fast", "-X", "stream"];
-        self.installed.run(
-            "pg_basebackup",
-            &[&arguments[..], &["--no-sync"]].concat(),
-            self.path(),
-        )?;
+        let (installed, parent) = (self.installed.clone(), self.path().to_path_buf());
+        let (port, name, old) = (primary.port.to_string(), name.to_string(), directory.clone());
+        let copy = move || {
+            if old.exists() {
+                std::fs::remove_dir_all(&old)?;
+            }
+            let source = ["-h", "127.0.0.1", "-p", &port, "-U", USER];
+            let how = ["-D", &name, "-c", "fast", "-X", "stream", "--no-sync"];
+            installed.run("pg_basebackup", &[&source[..], &how[..]].concat(), &parent)
+        };
+        tokio::task::spawn_blocking(copy).await.context("a thread panicked")??;
         std::fs::write(directory.join("standby.signal"), "")?;
         // What the primary was told while it ran is not for the standby once it is promoted.
         Ok(std::fs::write(directory.join("postgresql.auto.conf"), "")?)
@@ -108,10 +112,9 @@ impl Cluster {
         let primary = self.start("primary", &[]).await?;
         let link = Relay::to(primary.port).await?;
         let standby = self.standby("standby", link.port).await?;
-        let admin = primary.admin("postgres").await?;
         // Not on its command line, which nothing could change later.
-        primary.set("synchronous_standby_names", "standby").await?;
-        primary.wait_for_standby().await?;
+        primary.demand_standby().await?;
+        let admin = primary.admin("postgres").await?;
         admin.batch_execute(&format!("CREATE DATABASE {DATABASE}")).await?;
         Ok(Pair { primary, standby, link })
     }
@@ -157,6 +160,9 @@ impl Cluster {
         command.args(["-c", "listen_addresses=127.0.0.1", "-c", "jit=off"]);
         // A standby looks for its primary every 5 s by default.
         command.args(["-c", "wal_retrieve_retry_interval=100ms"]);
+        if let Some(clock) = &self.clock {
+            clock.put_into(&mut command);
+        }
         for (setting, value) in settings {
             command.args(["-c", &format!("{setting}={value}")]);
         }

@@ -136,12 +136,12 @@ impl Databases {
         self.kill(standby)?;
         self.link.retarget(self.primary_port());
         let name = *NAMES.get(standby).context("a node")?;
-        block_in_place(|| self.cluster.rebuild(name, self.primary()?))?;
+        self.cluster.rebuild(name, self.primary()?).await?;
         self.start_node(standby, true).await?;
-        if self.mode == Standby::Synchronous {
-            self.primary()?.set("synchronous_standby_names", "standby").await?;
+        match self.mode {
+            Standby::Synchronous => self.primary()?.demand_standby().await,
+            Standby::Asynchronous => Ok(()),
         }
-        self.wait_for_standby().await
     }
 
     /// SIGKILL for the primary that was replaced, if it still runs.
