@@ -39,7 +39,7 @@ use printer::Printer;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use store_orders_api::document::API_VERSION;
+use store_orders_api::API_VERSION;
 
 /// The orders API server of a pet store, and its operator's commands.
 #[derive(Debug, Parser)]

@@ -187,7 +187,7 @@ async fn the_deprecated_operation_links_to_the_changelog_page_that_names_it() {
     let link = answer.text("link").trim_start_matches('<').split('>').next().unwrap();
     let page = String::from_utf8(server.send("GET", link, &[]).await.body).unwrap();
     assert!(page.starts_with("<!doctype html>") && page.contains("<code>getPet</code>"));
-    let version = store_orders_api::document::API_VERSION;
+    let version = store_orders_api::API_VERSION;
     assert!(page.contains(&format!("id=\"{version}\"")), "no section of {version}");
 }
 

@@ -3,13 +3,10 @@
 //! It is never dropshot's error, which cannot carry headers and cannot be
 //! inspected by the middleware.
 
-use crate::errors::{Error, OperationError};
+use crate::errors::Error;
 use crate::headers;
-use crate::types::{Order, Pet};
-use dropshot::{
-    ApiEndpointResponse, Body, HttpCodedResponse, HttpError, HttpResponse, HttpResponseDeleted,
-    HttpResponseOk,
-};
+use crate::operations::OperationError;
+use dropshot::{ApiEndpointResponse, Body, HttpCodedResponse, HttpError, HttpResponse};
 use http::{Response, StatusCode, header};
 
 /// The success `T` or one of the documented errors `E`. Dropshot documents `T`;
@@ -57,51 +54,4 @@ pub fn error_response(error: &Error) -> Response<Body> {
         response.headers_mut().insert(&headers::LINK.wire, link);
     }
     response
-}
-
-/// 200 of listOrders: the list, encoded in advance. In the document it is an
-/// array of `Order`.
-#[derive(Debug)]
-pub struct Listed(pub Response<Body>);
-
-impl From<Listed> for Result<Response<Body>, HttpError> {
-    fn from(listed: Listed) -> Self {
-        Ok(listed.0)
-    }
-}
-
-impl HttpCodedResponse for Listed {
-    type Body = Vec<Order>;
-    const STATUS_CODE: StatusCode = StatusCode::OK;
-    const DESCRIPTION: &'static str = "Orders returned";
-}
-
-/// 204 of cancelOrder.
-pub struct Cancelled;
-
-impl From<Cancelled> for Result<Response<Body>, HttpError> {
-    fn from(_: Cancelled) -> Self {
-        HttpResponseDeleted().into()
-    }
-}
-
-impl HttpCodedResponse for Cancelled {
-    type Body = <HttpResponseDeleted as HttpCodedResponse>::Body;
-    const STATUS_CODE: StatusCode = StatusCode::NO_CONTENT;
-    const DESCRIPTION: &'static str = "Order cancelled";
-}
-
-/// 200 of getPet.
-pub struct Found(pub Pet);
-
-impl From<Found> for Result<Response<Body>, HttpError> {
-    fn from(found: Found) -> Self {
-        HttpResponseOk(found.0).into()
-    }
-}
-
-impl HttpCodedResponse for Found {
-    type Body = Pet;
-    const STATUS_CODE: StatusCode = StatusCode::OK;
-    const DESCRIPTION: &'static str = "Pet found";
 }

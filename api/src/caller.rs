@@ -22,18 +22,45 @@ pub struct CallerKey {
     pub deadline: Instant,
 }
 
-/// The caller of an operation. `None` if no middleware stands before the handler:
-/// extraction itself must not fail, because dropshot's error would replace ours.
+/// The caller of an operation, and the body that it sent: dropshot reads a request with one
+/// exclusive extractor, so this one wraps that of the body, such as `TypedBody<T>`.
+///
+/// Extraction itself never fails, because dropshot's error would replace ours. The metadata
+/// is that of `B`.
 #[derive(Debug)]
-pub struct Caller(pub Option<CallerKey>);
+pub struct Caller<B = NoBody> {
+    /// `None` if no middleware stands before the handler.
+    pub key: Option<CallerKey>,
+    /// The body, or why it is invalid.
+    pub body: Result<B, HttpError>,
+}
 
 #[async_trait]
-impl ExclusiveExtractor for Caller {
+impl<B: ExclusiveExtractor> ExclusiveExtractor for Caller<B> {
     async fn from_request<Context: ServerContext>(
-        _: &RequestContext<Context>,
+        context: &RequestContext<Context>,
         mut request: http::Request<Body>,
     ) -> Result<Self, HttpError> {
-        Ok(Caller(request.extensions_mut().remove::<CallerKey>()))
+        let key = request.extensions_mut().remove::<CallerKey>();
+        Ok(Caller { key, body: B::from_request(context, request).await })
+    }
+
+    fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        B::metadata(body)
+    }
+}
+
+/// An operation takes no body. What is sent nevertheless is not read.
+#[derive(Debug)]
+pub struct NoBody;
+
+#[async_trait]
+impl ExclusiveExtractor for NoBody {
+    async fn from_request<Context: ServerContext>(
+        _: &RequestContext<Context>,
+        _: http::Request<Body>,
+    ) -> Result<Self, HttpError> {
+        Ok(NoBody)
     }
 
     fn metadata(_: ApiEndpointBodyContentType) -> ExtractorMetadata {

@@ -12,54 +12,15 @@ mod responses;
 
 pub use error::DocumentError;
 
-use crate::errors::{CancelOrderError, Code, Error, GetPetError, ListOrdersError, OperationError};
-use crate::key_form;
+use crate::errors::Code;
+use crate::operations::{Operation, operations};
 use crate::plans::Plan;
-use crate::types::{Order, Pet};
-use chrono::{DateTime, TimeZone, Utc};
+use crate::{API_VERSION, key_form};
 use serde_json::{Map, Value, json};
-
-/// The version of the API that this crate describes.
-pub const API_VERSION: &str = "1.2.0";
 
 /// The stability of every operation: it changes only by additions
 /// (specification, Versioning 4).
 const STABILITY: &str = "stable";
-
-/// What an operation adds to dropshot's own description of it.
-struct Operation {
-    id: &'static str,
-    errors: Vec<Error>,
-    success_example: Option<Value>,
-}
-
-fn operations() -> [Operation; 3] {
-    [
-        Operation {
-            id: "listOrders",
-            errors: each::<ListOrdersError>(),
-            success_example: Some(json!(example_orders())),
-        },
-        Operation { id: "cancelOrder", errors: each::<CancelOrderError>(), success_example: None },
-        Operation {
-            id: "getPet",
-            errors: each::<GetPetError>(),
-            success_example: Some(json!(Pet { id: 7, name: "Rex".to_string() })),
-        },
-    ]
-}
-
-fn each<E: OperationError>() -> Vec<Error> {
-    E::EACH.iter().map(|error| error.into_error()).collect()
-}
-
-fn example_orders() -> [Order; 2] {
-    let ship_date: Option<DateTime<Utc>> = Utc.with_ymd_and_hms(2026, 12, 24, 9, 30, 0).single();
-    [
-        Order { id: 1041, pet_id: 7, quantity: 2, ship_date, complete: true },
-        Order { id: 1042, pet_id: 9, quantity: 1, ship_date: None, complete: false },
-    ]
-}
 
 /// The document of this API, as the server emits it.
 pub fn emitted() -> Result<Value, DocumentError> {
@@ -82,9 +43,7 @@ pub fn text(document: &Value) -> Result<String, DocumentError> {
 
 /// Adds to dropshot's document what dropshot cannot express.
 fn complete(document: &mut Value) -> Result<(), DocumentError> {
-    for operation in operations() {
-        complete_operation(document, &operation)?;
-    }
+    complete_operations(document)?;
     list_codes(member(document, &["components", "schemas", "Error", "properties", "code"])?);
     let components = member(document, &["components"])?;
     components["responses"] = responses::shared_responses();
@@ -126,15 +85,25 @@ fn from_dropshot() -> Result<Value, DocumentError> {
         .map_err(|error| DocumentError(format!("dropshot's document is not JSON: {error}")))
 }
 
-fn complete_operation(document: &mut Value, operation: &Operation) -> Result<(), DocumentError> {
-    let described = document["paths"]
-        .as_object_mut()
-        .into_iter()
-        .flat_map(|paths| paths.values_mut())
-        .filter_map(Value::as_object_mut)
-        .flat_map(|methods| methods.values_mut())
-        .find(|described| described["operationId"] == operation.id)
-        .ok_or_else(|| DocumentError(format!("the trait has no operation {}", operation.id)))?;
+fn complete_operations(document: &mut Value) -> Result<(), DocumentError> {
+    let mut known = operations();
+    let paths = document["paths"].as_object_mut().into_iter().flat_map(|paths| paths.values_mut());
+    let methods = paths.filter_map(Value::as_object_mut).flat_map(|path| path.values_mut());
+    for described in methods {
+        let id = described["operationId"].as_str().unwrap_or_default();
+        let Some(position) = known.iter().position(|operation| operation.id == id) else {
+            let message = format!("{id} is in the trait, but not in api/src/operations.rs");
+            return Err(DocumentError(message));
+        };
+        complete_operation(described, &known.swap_remove(position))?;
+    }
+    known.first().map_or(Ok(()), |left| {
+        let id = left.id;
+        Err(DocumentError(format!("{id} is in api/src/operations.rs, but not in the trait")))
+    })
+}
+
+fn complete_operation(described: &mut Value, operation: &Operation) -> Result<(), DocumentError> {
     let deprecated = described["deprecated"] == true;
     if let Some(description) = described["description"].as_str() {
         described["description"] = json!(figures::filled_in(description)?);
@@ -227,4 +196,18 @@ fn member<'a>(document: &'a mut Value, path: &[&str]) -> Result<&'a mut Value, D
             .get_mut(*key)
             .ok_or_else(|| DocumentError(format!("dropshot's document has no {}", path.join("."))))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_that_only_the_trait_has_is_named_with_the_file_that_lacks_it() {
+        let mut document = json!({ "paths": { "/new": { "post": { "operationId": "addNew" } } } });
+        let error = complete_operations(&mut document).unwrap_err().to_string();
+        assert_eq!(error, "addNew is in the trait, but not in api/src/operations.rs");
+        let error = complete_operations(&mut json!({ "paths": {} })).unwrap_err().to_string();
+        assert_eq!(error, "listOrders is in api/src/operations.rs, but not in the trait");
+    }
 }

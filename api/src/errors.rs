@@ -1,10 +1,6 @@
 //! The error body, every error code with its status and meaning, and the
 //! messages.
 
-mod operations;
-
-pub use operations::{CancelOrderError, GetPetError, ListOrdersError, OperationError};
-
 use dropshot::{ErrorStatusCode, HttpError, HttpResponseError};
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -146,6 +142,32 @@ impl Code {
             Code::InternalError => "The server failed. Try again later.",
             Code::ServiceUnavailable => {
                 "The server cannot reach its data. Wait for the time in `Retry-After`."
+            }
+        }
+    }
+
+    /// The document's text for every response of the code's status.
+    pub const fn status_description(self) -> &'static str {
+        match self {
+            Code::InvalidParameter => "A path parameter is malformed",
+            Code::Unauthorized => {
+                "Missing or invalid API key. The body is the same whatever is wrong with the key. \
+                 A client that sends too many such requests gets 429 instead."
+            }
+            Code::OrderNotFound | Code::PetNotFound | Code::NotFound => {
+                "Requested resource could not be found"
+            }
+            Code::MethodNotAllowed => "The path does not support this method",
+            Code::OrderAlreadyShipped => {
+                "Order cannot be cancelled because it has already shipped. It is unchanged."
+            }
+            Code::RateLimitExceeded | Code::KeyBanned => {
+                "Rate limit exceeded, or the key is banned because it kept sending requests after \
+                 a 429. Wait for the time in `Retry-After`."
+            }
+            Code::InternalError | Code::ServiceUnavailable => {
+                "The service failed. 500 is an internal error; 503 means that the server cannot \
+                 reach its data, and carries `Retry-After`. Both can be retried."
             }
         }
     }

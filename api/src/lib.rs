@@ -2,7 +2,7 @@
 //! It does not depend on the server that implements it.
 //!
 //! The document in `spec/openapi.json` is the source of truth. This crate
-//! repeats it as types ([`types`], [`errors`], [`headers`], [`plans`],
+//! repeats it as types ([`types`], [`operations`], [`errors`], [`headers`], [`plans`],
 //! [`limits`], [`key_form`]) and emits a document from them ([`document`]); `cargo xtask check` compares the two.
 
 pub mod answer;
@@ -12,14 +12,19 @@ pub mod errors;
 pub mod headers;
 pub mod key_form;
 pub mod limits;
+pub mod operations;
 pub mod plans;
 pub mod types;
 
-use answer::{Answer, Cancelled, Found, Listed};
+use answer::Answer;
 use caller::Caller;
 use dropshot::{EndpointTagPolicy, RequestContext};
-use errors::{CancelOrderError, Error, GetPetError, ListOrdersError};
+use errors::Error;
+use operations::{CancelOrderError, Cancelled, Found, GetPetError, ListOrdersError, Listed};
 use types::{OrderPath, PathOf, PetPath};
+
+/// The version of the API that this crate describes.
+pub const API_VERSION: &str = "1.2.0";
 
 /// The path prefix of the operations: the version is part of the base address
 /// (specification, Versioning 1).

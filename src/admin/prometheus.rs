@@ -10,7 +10,7 @@ use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use std::sync::Arc;
-use store_orders_api::document::API_VERSION;
+use store_orders_api::API_VERSION;
 
 /// All metrics of a server.
 pub struct Registries {

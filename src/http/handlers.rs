@@ -12,10 +12,11 @@ use dropshot::RequestContext;
 use slog::error;
 use std::sync::Arc;
 use store_orders_api::StoreOrdersApi;
-use store_orders_api::answer::{Answer, Cancelled, Found, Listed};
+use store_orders_api::answer::Answer;
 use store_orders_api::caller::Caller;
-use store_orders_api::errors::{
-    CancelOrderError, Error, GetPetError, ListOrdersError, OperationError, internal_error,
+use store_orders_api::errors::{Error, internal_error};
+use store_orders_api::operations::{
+    CancelOrderError, Cancelled, Found, GetPetError, ListOrdersError, Listed, OperationError,
 };
 use store_orders_api::types::{OrderPath, PathOf, PetPath};
 
@@ -29,7 +30,7 @@ impl StoreOrdersApi for Handlers {
         context: RequestContext<Arc<ServerContext>>,
         caller: Caller,
     ) -> Result<Answer<Listed, ListOrdersError>, Error> {
-        let Some(key) = caller.0 else { return Err(failed(&context, &NotAuthenticated)) };
+        let Some(key) = caller.key else { return Err(failed(&context, &NotAuthenticated)) };
         let server = context.context();
         let list = match server.orders.list().await {
             Ok(list) => list,
@@ -48,7 +49,7 @@ impl StoreOrdersApi for Handlers {
         caller: Caller,
     ) -> Result<Answer<Cancelled, CancelOrderError>, Error> {
         let Ok(path) = path.0 else { return Ok(Answer::Error(CancelOrderError::InvalidId)) };
-        let Some(key) = caller.0 else { return Err(failed(&context, &NotAuthenticated)) };
+        let Some(key) = caller.key else { return Err(failed(&context, &NotAuthenticated)) };
         let server = context.context();
         let order_id = path.order_id.0;
         let at = DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();

@@ -69,7 +69,7 @@ fn every_command_has_a_man_page() {
 fn version_and_help_say_what_scripts_need() {
     let sandbox = CliSandbox::new();
     let version = sandbox.run(&["--version"]).done();
-    let api = store_orders_api::document::API_VERSION;
+    let api = store_orders_api::API_VERSION;
     assert_eq!(version, format!("store-orders {} (API {api})\n", env!("CARGO_PKG_VERSION")));
     let help = sandbox.run(&["--help"]).done();
     assert!(help.contains("Exit status: 0 success, 1 failure"), "{help}");

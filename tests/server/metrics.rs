@@ -5,7 +5,7 @@ use super::admin::{admin_origin, ask, setup};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::TcpStream;
 use std::time::Duration;
-use store_orders_api::document::API_VERSION;
+use store_orders_api::API_VERSION;
 use store_orders_api::plans::Plan;
 use testbed::in_process::{TestCertificate, TestServer};
 use testbed::{CliSandbox, Key, wait_until};

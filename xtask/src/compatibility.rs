@@ -25,13 +25,13 @@
 //! - **Stability.** An operation that was published as `beta` or `experimental`
 //!   promised nothing, nor did its schemas and servers: its breaking changes count
 //!   as additions. Without `x-stability`, an operation is stable.
-//! - **Anything else** is breaking, unless it is text for people.
+//! - **Anything else** is breaking, unless it is text for people: among it what no document
+//!   of ours has, such as schemas made of several, scopes, and servers of one operation.
 //!
 //! References are resolved first, so a change of a shared component is found
 //! wherever it is used, and what only moved is no change. There is a file for
 //! each kind of object in a document.
 
-mod alternatives;
 mod bounds;
 mod change;
 mod choices;

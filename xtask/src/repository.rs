@@ -11,6 +11,8 @@ use std::process::Command;
 pub const DOCUMENT: &str = "spec/openapi.json";
 /// The generated client, as messages name it.
 pub const CLIENT_CODE: &str = "api/client/src/generated.rs";
+/// The public methods of the client, as messages name their file.
+pub const CLIENT_OPERATIONS: &str = "api/client/src/operations.rs";
 /// The file with the documentation of the client's crate, as messages name it.
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
 /// The README of the client's crate, as messages name it.

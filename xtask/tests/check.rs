@@ -1,8 +1,6 @@
 //! Output and outcome of `cargo xtask check`, for the real files and for files
 //! with errors.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use xtask::Outcome;
@@ -55,7 +53,7 @@ fn a_difference_is_shown_with_place_both_values_and_fix() {
   /paths/~1store~1orders/get/responses/200/description
     spec/openapi.json: \"All orders\"
     emitted by api:    \"Orders returned\"
-    fix: edit spec/openapi.json, or api/src/document.rs
+    fix: edit spec/openapi.json, or api/src/operations.rs
 ";
     assert!(text.starts_with(expected), "{text}");
     assert!(text.ends_with("7 of 8 checks passed, 1 failed.\n"), "{text}");
@@ -161,6 +159,16 @@ fn a_page_that_is_not_what_the_changelog_says_is_shown_as_lines() {
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.contains("/changelog.html (-), and what CHANGELOG.md generates (+)"), "{text}");
     assert!(text.contains("    fix: cargo xtask generate\n"), "{text}");
+}
+
+#[test]
+fn an_operation_without_a_method_of_the_client_is_named_with_its_file() {
+    let real = inputs();
+    let without = real.client_operations.as_ref().unwrap().replacen("fn cancel_order(", "fn x(", 1);
+    let (outcome, text) = run(&Inputs { client_operations: Ok(without), ..real });
+    assert_eq!(outcome, Outcome::Drift);
+    let expected = "  api/client/src/operations.rs\n    has no method cancel_order, which ";
+    assert!(text.contains(expected), "{text}");
 }
 
 #[test]

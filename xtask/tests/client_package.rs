@@ -1,7 +1,5 @@
 //! The client's package: what it contains, what it needs, and that it stands alone.
 
-#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;

@@ -1,8 +1,6 @@
 //! Any single change of the document makes the check fail, at the place of the
 //! change and nowhere else. Covers the whole real document.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use serde_json::{Map, Value, json};
 use store_orders_api::document::emitted as emit;
 use xtask::check::check_document;

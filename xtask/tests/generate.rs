@@ -1,7 +1,5 @@
 //! What `cargo xtask generate` writes, and what it does not.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::fs;
 use std::path::Path;
 use xtask::generate::generate;

@@ -1,22 +1,22 @@
 //! What `cargo xtask publish` writes and refuses, and what `check` reports of the
 //! published documents afterwards.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::fs;
-use store_orders_api::document::API_VERSION as VERSION;
+use store_orders_api::API_VERSION as VERSION;
 use tempfile::TempDir;
 use xtask::Outcome;
 use xtask::check::{Inputs, check};
 use xtask::publish::publish;
 use xtask::published::{PUBLISHED, SUMS, checksum};
-use xtask::repository::{CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, DOCUMENT, Repository};
+use xtask::repository::{
+    CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_OPERATIONS, CLIENT_README, DOCUMENT, Repository,
+};
 
 /// A checkout with the real document and client, a changelog of one version, and
 /// nothing published.
 fn checkout() -> TempDir {
     let (root, real) = (tempfile::tempdir().unwrap(), Repository::here());
-    for name in [DOCUMENT, CLIENT_CODE, CLIENT_DOCS, CLIENT_README] {
+    for name in [DOCUMENT, CLIENT_CODE, CLIENT_OPERATIONS, CLIENT_DOCS, CLIENT_README] {
         fs::create_dir_all(root.path().join(name).parent().unwrap()).unwrap();
         fs::write(root.path().join(name), real.read(name).unwrap()).unwrap();
     }

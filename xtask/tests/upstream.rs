@@ -1,8 +1,6 @@
 //! What `api/UPSTREAM.md` names: the versions in use, files that exist, and for
 //! each row an upstream issue or that none was found.
 
-#![expect(clippy::unwrap_used, reason = "a test may panic")]
-
 use std::process::Command;
 use xtask::repository::Repository;
 

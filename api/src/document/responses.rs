@@ -2,7 +2,7 @@
 //! express: errors by status, with examples, and the headers of each response.
 
 use crate::errors::{
-    Error, internal_error, key_banned, rate_limit_exceeded, service_unavailable, unauthorized,
+    Code, Error, internal_error, key_banned, rate_limit_exceeded, service_unavailable, unauthorized,
 };
 use crate::headers::{self, Header, HeaderType};
 use http::StatusCode;
@@ -83,25 +83,11 @@ fn shared_name(status: &str) -> Option<&'static str> {
     }
 }
 
-fn description_of(status: &str) -> &'static str {
-    match status {
-        "400" => "A path parameter is malformed",
-        "401" => {
-            "Missing or invalid API key. The body does not say what is wrong with \
-             the key, unless it is a key for the other environment. A \
-             client that sends too many such requests gets 429 instead."
-        }
-        "404" => "Requested resource could not be found",
-        "409" => "Order cannot be cancelled because it has already shipped. It is unchanged.",
-        "429" => {
-            "Rate limit exceeded, or the key is banned because it kept sending requests after a \
-             429. Wait for the time in `Retry-After`."
-        }
-        _ => {
-            "The service failed. 500 is an internal error; 503 means that the server cannot reach \
-             its data, and carries `Retry-After`. Both can be retried."
-        }
-    }
+/// The text of a response with these errors, which have one status.
+fn description_of(errors: &[Error]) -> Option<&'static str> {
+    let first = errors.first()?;
+    let code = Code::ALL.into_iter().find(|code| code.as_str() == first.code);
+    code.map(Code::status_description)
 }
 
 /// The header that only responses of this status have, and whether all of them
@@ -124,7 +110,7 @@ fn has_link(status: &str, deprecated: bool) -> bool {
 fn error_response(status: &str, errors: &[Error], deprecated: bool) -> Value {
     let example = |error: &Error| (error.code.clone(), json!({ "value": error }));
     json!({
-        "description": description_of(status),
+        "description": description_of(errors),
         "headers": header_references(deprecated, has_link(status, deprecated), header_of(status)),
         "content": { "application/json": {
             "schema": { "$ref": "#/components/schemas/Error" },

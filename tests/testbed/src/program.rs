@@ -33,9 +33,13 @@ impl Program {
     pub fn build(repository: &Path) -> anyhow::Result<Program> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
-        command.args(["build", "--quiet", "--package", "store-orders"]).current_dir(repository);
+        command.args(["build", "--quiet", "--bin", "store-orders"]).current_dir(repository);
         if profile_directory()?.ends_with("release") {
-            command.arg("--release");
+            command.args(["--release", "--package", "store-orders"]);
+        } else {
+            // As tests and tools are built: `--package` has other features, and compiles a
+            // fifth of the crates once more.
+            command.arg("--workspace");
         }
         if !command.status().context("cannot run cargo")?.success() {
             bail!("the server does not compile");

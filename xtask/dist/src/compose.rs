@@ -1,14 +1,16 @@
 //! The example compose.yaml of the handbook, held against the program: it parses, and names
 //! only options that the program has.
 
-use crate::command::output;
-use crate::image;
+use crate::tools::output;
 use anyhow::{Context, bail};
 use saphyr::{LoadableYamlNode, Yaml};
 use testbed::Program;
 
 /// How the block begins in the page.
 const BEGIN: &str = "```yaml\n# compose.yaml\n";
+
+/// The program in the image, as the Dockerfile names it.
+pub const PROGRAM: &str = "/usr/local/bin/store-orders";
 
 /// What an image runs unless its service says otherwise.
 const DEFAULT_COMMAND: &str = "serve";
@@ -58,7 +60,7 @@ fn check_service(service: &Service, program: &Program) -> anyhow::Result<()> {
             (name, if is_secret { secret.path().as_os_str() } else { value.as_ref() })
         });
         output(program.command().args(["config", "check"]).envs(settings))?;
-        if service.health != ["CMD", image::PROGRAM, "health"] {
+        if service.health != ["CMD", PROGRAM, "health"] {
             bail!("the health check is {:?}", service.health);
         }
     }

@@ -1,22 +1,12 @@
-//! What a release holds, made and tried.
+//! Builds and smoke-tests what a release holds: archive, image, licences, SBOM.
 //!
-//! `cargo xtask dist` runs this. It builds a program that needs no shared library, writes
-//! what belongs to it into `target/dist`, and makes a container image of it. Nothing is
-//! downloaded.
+//! `cargo xtask dist` runs this. It builds a program that needs no shared library; buildah,
+//! cargo-about, cargo-cyclonedx and tar make the rest. Nothing is downloaded.
 
-mod archive;
 mod checkout;
-mod command;
 mod compose;
-mod crates;
-mod elf;
-mod image;
-mod licences;
-mod papers;
-mod parts;
 mod release;
-mod sbom;
-mod target;
+mod tools;
 mod trial;
 
 use checkout::Checkout;
@@ -28,7 +18,9 @@ use testbed::exit_code;
 /// Make what a release holds, in target/dist.
 ///
 /// A static program for Linux with man pages, completions, the systemd unit, licences and an
-/// SBOM as one archive; an image for containers; and checksums. It takes a release build.
+/// SBOM as one archive; an image for containers; and checksums. It takes a release build, and
+/// needs buildah, cargo-about and cargo-cyclonedx. The SBOM lists crates; the C library and
+/// Rust's standard library, which are linked too, stand in LICENSES-THIRD-PARTY.txt.
 #[derive(Debug, Parser)]
 #[command(
     name = "dist",
@@ -56,6 +48,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli, out: &mut dyn Write) -> anyhow::Result<u8> {
     let checkout = Checkout::here()?;
     // What is missing is said before the build, which takes minutes.
+    tools::check()?;
     let needs = if cli.tries { Some(trial::Needs::find()?) } else { None };
     let release = release::make(&checkout, out)?;
     match needs {

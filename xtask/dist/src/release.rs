@@ -1,114 +1,221 @@
-//! A release: what it is made of, and its files in `target/dist`.
+//! A release: the program, what comes with it, and the files in `target/dist`.
 
-use crate::archive::{Entry, gzip, sha256, tar};
 use crate::checkout::Checkout;
-use crate::parts::Parts;
-use crate::target::Target;
-use crate::{compose, crates, elf, image, licences, papers, sbom};
-use anyhow::Context;
-use std::collections::BTreeSet;
+use crate::compose;
+use crate::tools::output;
+use anyhow::{Context, bail};
+use serde_json::Value;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
 use testbed::Program;
+
+/// With the C library inside. A static program cannot ask it at run time whether it has
+/// getrandom, and would read /dev/urandom, which a bare root directory lacks.
+const STATIC: [&str; 3] =
+    ["-Ctarget-feature=+crt-static", "--cfg", "getrandom_backend=\"linux_getrandom\""];
+
+const DOCUMENTS: &str = "share/doc/store-orders";
+
+/// What the program prints under which command, and where the archive has it.
+const PRINTED: [(&[&str], &str); 9] = [
+    (&["completions", "bash"], "share/bash-completion/completions/store-orders"),
+    (&["completions", "fish"], "share/fish/vendor_completions.d/store-orders.fish"),
+    (&["completions", "zsh"], "share/zsh/site-functions/_store-orders"),
+    (&["systemd-unit"], "lib/systemd/system/store-orders.service"),
+    (&["alerts"], "share/doc/store-orders/alerts.yaml"),
+    (&["config", "default"], "share/doc/store-orders/store-orders.toml"),
+    (&["dashboard"], "share/doc/store-orders/dashboard.json"),
+    (&["nginx-conf"], "share/doc/store-orders/nginx.conf"),
+    (&["openapi"], "share/doc/store-orders/openapi.json"),
+];
+
+/// Where Debian and Ubuntu have the licence of the C library.
+const LGPL: &str = "/usr/share/common-licenses/LGPL-2.1";
 
 /// The files of a release.
 pub struct Release {
+    /// The archive.
+    pub archive: PathBuf,
     /// The image.
     pub image: PathBuf,
 }
 
 /// Builds the program and writes the release.
 pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release> {
-    let target = Target::here()?;
-    let crates = crates::linked(checkout, target)?;
-    let own = crates.iter().find(|one| one.id.0 == crates::PROGRAM);
-    let version = own.context("cargo does not know the program")?.id.1.clone();
-    writeln!(out, "Building store-orders {version} for {} …", target.triple)?;
+    let (version, machine) = (env!("CARGO_PKG_VERSION"), std::env::consts::ARCH);
+    if std::env::consts::OS != "linux" {
+        bail!("a release is made on Linux");
+    }
+    let triple = format!("{machine}-unknown-linux-gnu");
+    writeln!(out, "Building store-orders {version} for {triple} …")?;
     out.flush()?;
-    let built = elf::build(checkout, target, &crates)?;
+    let built = build(checkout, &triple)?;
     let program = Program::at(&built);
-    let runtimes = licences::runtimes()?;
-    compose::check(
-        &String::from_utf8(checkout.read("src/handbook/containers.md")?)?,
-        &program,
-        &version,
-    )?;
-    let parts = Parts {
-        program: std::fs::read(&built)?,
-        licence: checkout.read("LICENSE")?,
-        licences: licences::text(checkout, &crates, &runtimes)?,
-        version,
-        target,
-    };
-    let sbom = sbom::document(checkout, &crates, &runtimes)?;
-    let sbom = serde_json::to_string_pretty(&sbom)? + "\n";
+    let page = std::fs::read_to_string(checkout.root.join("src/handbook/containers.md"))?;
+    compose::check(&page, &program, version)?;
 
-    let name = format!("store-orders-{}-{}", parts.version, target.name);
-    let archive = archive(checkout, &parts, &program, &sbom, &name)?;
-    let files = [
-        (format!("{name}.tar.gz"), archive),
-        (format!("{name}.oci.tar"), image::oci_archive(checkout, &parts)?),
-        (format!("{name}.cdx.json"), sbom.into_bytes()),
-    ];
-    let directory = checkout.dist_directory();
+    let directory = checkout.target_directory().join("dist");
     // What an earlier version left would be taken for a part of this one.
     if directory.exists() {
         std::fs::remove_dir_all(&directory)?;
     }
     std::fs::create_dir_all(&directory)?;
-    let mut sums = String::new();
-    for (name, content) in &files {
-        sums.push_str(&format!("{}  {name}\n", sha256(content)));
-        write_file(&directory.join(name), content, out)?;
+    let name = format!("store-orders-{version}-linux-{machine}");
+    let file = |extension: &str| directory.join(format!("{name}.{extension}"));
+    let (archive, image, sbom) = (file("tar.gz"), file("docker.tar.gz"), file("cdx.json"));
+    std::fs::write(&sbom, software_bill(checkout, &triple)?)?;
+    let context = TempDir::with_prefix_in("dist-", checkout.target_directory())?;
+    let release = context.path().join("release");
+    put(&release, "bin/store-orders", &std::fs::read(&built)?)?;
+    set_mode(&release.join("bin/store-orders"), 0o755)?;
+    put(&release, &format!("{DOCUMENTS}/store-orders.cdx.json"), &std::fs::read(&sbom)?)?;
+    put_papers(checkout, &triple, &release, &program)?;
+    pack(checkout, context.path(), &name, &archive)?;
+    build_image(checkout, context.path(), version, &image)?;
+
+    let mut sums = Command::new("sha256sum");
+    let names = [&archive, &image, &sbom].map(|path| path.file_name().unwrap_or_default());
+    let sums = output(sums.args(names).current_dir(&directory))?;
+    std::fs::write(directory.join("SHA256SUMS"), sums)?;
+    for path in [&archive, &image, &sbom, &directory.join("SHA256SUMS")] {
+        writeln!(out, "  {} ({} KiB)", path.display(), std::fs::metadata(path)?.len() / 1024)?;
     }
-    write_file(&directory.join("SHA256SUMS"), sums.as_bytes(), out)?;
-    Ok(Release { image: directory.join(format!("{name}.oci.tar")) })
+    Ok(Release { archive, image })
 }
 
-fn write_file(path: &Path, content: &[u8], out: &mut dyn Write) -> anyhow::Result<()> {
-    std::fs::write(path, content)?;
-    #[expect(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
-    let mib = content.len() as f64 / 1_048_576.0;
-    Ok(writeln!(out, "  {} ({mib:.1} MiB)", path.display())?)
+/// Builds the program for release, with the C library inside and without a path of this
+/// machine, and returns its file.
+fn build(checkout: &Checkout, triple: &str) -> anyhow::Result<PathBuf> {
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home).unwrap_or_default();
+    let mut sources = Vec::new();
+    for registry in std::fs::read_dir(home.join("registry/src")).into_iter().flatten() {
+        sources.push((registry?.path(), "crates"));
+    }
+    sources.push((checkout.root.clone(), "."));
+    let moved = |flag: &str| -> Vec<String> {
+        sources.iter().map(|(from, to)| format!("{flag}={}={to}", from.display())).collect()
+    };
+    let mut rust_flags = STATIC.map(str::to_string).to_vec();
+    rust_flags.extend(moved("--remap-path-prefix"));
+    let mut cargo = checkout.command("cargo");
+    cargo.args(["build", "--release", "--locked", "--package", "store-orders"]);
+    // Named, although it is this machine's: the flags are for the program alone then, and not
+    // for macros, which are shared libraries.
+    cargo.args(["--target", triple]);
+    cargo.env_remove("RUSTFLAGS").env("CARGO_ENCODED_RUSTFLAGS", rust_flags.join("\x1f"));
+    let c_flags = format!("CFLAGS_{}", triple.replace('-', "_"));
+    cargo.env(c_flags, moved("-ffile-prefix-map").join(" "));
+    if !cargo.status().context("cannot run cargo")?.success() {
+        bail!("the server does not compile");
+    }
+    Ok(checkout.target_directory().join(triple).join("release/store-orders"))
 }
 
-/// The archive: one directory with the name of the release, below it those of /usr/local.
-fn archive(
+/// Puts what comes with the program: what it prints itself, licences and documents.
+fn put_papers(
     checkout: &Checkout,
-    parts: &Parts,
+    triple: &str,
+    release: &Path,
     program: &Program,
-    sbom: &str,
-    name: &str,
-) -> anyhow::Result<Vec<u8>> {
-    let document = |name: &str| format!("share/doc/store-orders/{name}");
-    let mut files = papers::printed(program)?;
-    files.push(Entry::program("bin/store-orders", parts.program.clone()));
-    files.push(Entry::file(document("LICENSE"), parts.licence.clone()));
-    files.push(Entry::file(document("LICENSES-THIRD-PARTY.txt"), parts.licences.clone()));
-    files.push(Entry::file(document("store-orders.cdx.json"), sbom));
-    for own in ["README.md", "CHANGELOG.md"] {
-        files.push(Entry::file(document(own), checkout.read(own)?));
+) -> anyhow::Result<()> {
+    for (command, path) in PRINTED {
+        put(release, path, program.run(command)?.success()?.as_bytes())?;
     }
-    for file in &mut files {
-        file.path = format!("{name}/{}", file.path);
+    let man = release.join("share/man/man1");
+    std::fs::create_dir_all(&man)?;
+    let into = man.to_str().context("the target directory is not UTF-8")?;
+    program.run(&["man", "--into", into])?.success()?;
+    for own in ["LICENSE", "README.md", "CHANGELOG.md"] {
+        put(release, &format!("{DOCUMENTS}/{own}"), &std::fs::read(checkout.root.join(own))?)?;
     }
-    let directories: BTreeSet<String> = files.iter().flat_map(|file| above(&file.path)).collect();
-    files.extend(directories.into_iter().map(Entry::directory));
-    files.sort_by(|one, other| one.path.cmp(&other.path));
-    gzip(&tar(&files, checkout.time)?)
+    let lgpl = std::fs::read_to_string(LGPL)
+        .with_context(|| format!("cannot read {LGPL}, which the package base-files has"))?;
+    let licences = licences(checkout, triple)? + &lgpl;
+    put(release, &format!("{DOCUMENTS}/LICENSES-THIRD-PARTY.txt"), licences.as_bytes())
 }
 
-/// The directories above a path, each with a slash at its end.
-fn above(path: &str) -> impl Iterator<Item = String> {
-    path.match_indices('/').filter_map(|(at, _)| path.get(..=at)).map(str::to_string)
+/// The licences of the crates.
+fn licences(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
+    let mut about = checkout.command("cargo");
+    about.args(["about", "generate", "--locked", "--offline", "--fail", "--target", triple]);
+    about.args(["--config", "xtask/dist/about.toml", "--manifest-path", "Cargo.toml"]);
+    output(about.arg("xtask/dist/about.hbs"))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_directories_above_a_file_are_known() {
-        assert_eq!(above("a/b/c").collect::<Vec<_>>(), ["a/", "a/b/"]);
+/// The crates of the program as a CycloneDX document, without a path of this machine.
+fn software_bill(checkout: &Checkout, triple: &str) -> anyhow::Result<String> {
+    let mut cyclonedx = checkout.command("cargo");
+    cyclonedx.args(["cyclonedx", "--format", "json", "--spec-version", "1.5"]);
+    cyclonedx.args(["--target", triple, "--override-filename", "store-orders-release.cdx"]);
+    output(&mut cyclonedx)?;
+    let name = "store-orders-release.cdx.json";
+    let document = std::fs::read_to_string(checkout.root.join(name))?;
+    // It writes one for each package of the workspace, next to its manifest.
+    let mut metadata = checkout.command("cargo");
+    metadata.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
+    let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;
+    for package in metadata.get("packages").and_then(Value::as_array).into_iter().flatten() {
+        let manifest = package.get("manifest_path").and_then(Value::as_str).unwrap_or_default();
+        std::fs::remove_file(Path::new(manifest).with_file_name(name))?;
     }
+    Ok(document.replace(&checkout.root.display().to_string(), ""))
+}
+
+/// Writes one directory with the name of the release; below it are those of /usr/local. Its
+/// bytes depend on nothing but its content.
+fn pack(checkout: &Checkout, context: &Path, name: &str, archive: &Path) -> anyhow::Result<()> {
+    let mut tar = Command::new("tar");
+    tar.args(["--create", "--sort=name", "--owner=0", "--group=0", "--numeric-owner"]);
+    tar.args(["--mode=u=rwX,go=rX", &format!("--mtime=@{}", checkout.time)]);
+    tar.args([&format!("--transform=s,^release,{name},"), "--use-compress-program=gzip -9n"]);
+    output(tar.arg("--file").arg(archive).arg("--directory").arg(context).arg("release"))?;
+    Ok(())
+}
+
+/// Builds the image as one file. Docker's format, because that of OCI knows no health check.
+fn build_image(
+    checkout: &Checkout,
+    context: &Path,
+    version: &str,
+    image: &Path,
+) -> anyhow::Result<()> {
+    for (path, mode) in
+        [("shared/tmp", 0o1777), ("shared/var/lib", 0o755), ("data/store-orders", 0o700)]
+    {
+        std::fs::create_dir_all(context.join(path))?;
+        set_mode(&context.join(path), mode)?;
+    }
+    let storage = TempDir::new()?;
+    let buildah = || {
+        let mut buildah = checkout.command("buildah");
+        buildah.args(["--storage-driver", "vfs"]);
+        buildah.arg("--root").arg(storage.path().join("root"));
+        buildah.arg("--runroot").arg(storage.path().join("run"));
+        buildah
+    };
+    let tag = format!("store-orders:{version}");
+    let mut build = buildah();
+    build.args(["build", "--isolation", "chroot", "--format", "docker", "--tag", &tag]);
+    build.args(["--timestamp", &checkout.time, "--file", "xtask/dist/Dockerfile"]);
+    build.args(["--build-arg", &format!("VERSION={version}")]);
+    build.args(["--build-arg", &format!("REVISION={}", checkout.commit)]);
+    output(build.arg(context))?;
+    let plain = image.with_extension("");
+    output(buildah().args(["push", &tag, &format!("docker-archive:{}:{tag}", plain.display())]))?;
+    output(Command::new("gzip").arg("-9n").arg(plain))?;
+    Ok(())
+}
+
+fn put(directory: &Path, name: &str, content: &[u8]) -> anyhow::Result<()> {
+    let path = directory.join(name);
+    std::fs::create_dir_all(path.parent().unwrap_or(directory))?;
+    std::fs::write(path, content).with_context(|| format!("cannot write {name}"))
+}
+
+fn set_mode(path: &Path, mode: u32) -> anyhow::Result<()> {
+    Ok(std::fs::set_permissions(path, PermissionsExt::from_mode(mode))?)
 }

@@ -1,11 +1,12 @@
-//! The check that the generated client and its README are up to date.
+//! The check that the generated client and its README are up to date, and that each generated
+//! method has a public one.
 
 use super::inputs::{Inputs, available};
 use super::problem::Problem;
 use crate::client_code::client_code;
 use crate::client_readme::client_readme;
 use crate::line_diff::line_diff;
-use crate::repository::{CLIENT_CODE, CLIENT_DOCS, CLIENT_README, DOCUMENT};
+use crate::repository::{CLIENT_CODE, CLIENT_DOCS, CLIENT_OPERATIONS, CLIENT_README, DOCUMENT};
 
 pub(super) fn claim(_: &Inputs) -> String {
     format!("{CLIENT_CODE} is what {DOCUMENT} generates, and {CLIENT_README} what its docs say")
@@ -13,10 +14,27 @@ pub(super) fn claim(_: &Inputs) -> String {
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     let code = client_code(&inputs.parsed_document()?)?;
+    let missing = missing_operations(&code, available(&inputs.client_operations)?);
     let readme = client_readme(available(&inputs.client_docs)?)?;
     let code = problem(CLIENT_CODE, available(&inputs.client)?, DOCUMENT, &code);
     let readme = problem(CLIENT_README, available(&inputs.client_readme)?, CLIENT_DOCS, &readme);
-    Ok(code.into_iter().chain(readme).collect())
+    Ok(code.into_iter().chain(readme).chain(missing).collect())
+}
+
+/// The generated methods that have no public one of the same name.
+fn missing_operations(generated: &str, public: &str) -> Vec<Problem> {
+    let names = generated.lines().filter_map(|line| {
+        let rest = line.trim_start().strip_prefix("pub async fn ")?;
+        rest.split(['<', '(']).next()
+    });
+    let missing = names.filter(|name| !public.contains(&format!("pub async fn {name}(")));
+    missing
+        .map(|name| Problem {
+            place: CLIENT_OPERATIONS.to_string(),
+            details: vec![format!("has no method {name}, which {DOCUMENT} generates")],
+            fix: format!("edit {CLIENT_OPERATIONS}"),
+        })
+        .collect()
 }
 
 /// The problem that the file `name` is not what `source` generates.

@@ -49,10 +49,11 @@ fn source_of(pointer: &str) -> &'static str {
         ["components", "responses", ..] => "api/src/errors.rs or document/responses.rs",
         ["paths", _, _, "responses", _, "headers", ..] => "api/src/headers.rs",
         ["paths", _, _, "responses", status, ..] if !status.starts_with('2') => {
-            "api/src/errors.rs or document/responses.rs"
+            "api/src/operations.rs, errors.rs or document/responses.rs"
         }
-        ["paths", _, _, "responses" | "x-stability", ..] => "api/src/document.rs",
-        ["paths", _, _, "parameters", ..] => "api/src/types.rs",
+        ["paths", _, _, "responses", ..] => "api/src/operations.rs",
+        ["paths", _, _, "x-stability", ..] => "api/src/document.rs",
+        ["paths", _, _, "parameters" | "requestBody", ..] => "api/src/types.rs",
         ["paths", ..] | ["tags", ..] => "the trait in api/src/lib.rs",
         _ => "api/src/document.rs",
     }

@@ -4,7 +4,8 @@ use crate::canonical_json;
 use crate::history::History;
 use crate::published::Published;
 use crate::repository::{
-    CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, DOCUMENT, PAGES, Repository,
+    CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_OPERATIONS, CLIENT_README, DOCUMENT, PAGES,
+    Repository,
 };
 use chrono::{NaiveDate, Utc};
 use serde_json::Value;
@@ -23,6 +24,8 @@ pub struct Inputs {
     pub document: anyhow::Result<String>,
     /// The text of the generated client, empty where there is none yet.
     pub client: anyhow::Result<String>,
+    /// The text of the file with the client's public methods.
+    pub client_operations: anyhow::Result<String>,
     /// The text of the file with the documentation of the client's crate.
     pub client_docs: anyhow::Result<String>,
     /// The text of the README of the client's crate, empty where there is none yet.
@@ -49,6 +52,7 @@ impl Inputs {
             base_path: store_orders_api::BASE_PATH.to_string(),
             document: repository.read(DOCUMENT),
             client: repository.read_generated(CLIENT_CODE),
+            client_operations: repository.read(CLIENT_OPERATIONS),
             client_docs: repository.read(CLIENT_DOCS),
             client_readme: repository.read_generated(CLIENT_README),
             pages: generated_pages(repository),

@@ -53,7 +53,7 @@ pub fn no_version() -> Problem {
     Problem {
         place: "/info/version".to_string(),
         details: vec!["is not a version of three numbers, such as 1.2.0".to_string()],
-        fix: format!("edit {DOCUMENT}, and API_VERSION in api/src/document.rs"),
+        fix: format!("edit {DOCUMENT}, and API_VERSION in api/src/lib.rs"),
     }
 }
 
@@ -83,7 +83,7 @@ fn low_version(published: &Version, version: &Version, found: &[Change]) -> Opti
     }
     let (place, set) = (
         "/info/version".to_string(),
-        format!("set info.version to {least} in {DOCUMENT} and in api/src/document.rs"),
+        format!("set info.version to {least} in {DOCUMENT} and in api/src/lib.rs"),
     );
     let Some(worst) = worst else {
         let details = vec![format!("is {version}, but {published} is already published")];

@@ -31,7 +31,7 @@ fn removed_schema(findings: &mut Findings, schema: &Member<'_>, published: &Valu
         .into_iter()
         .filter(|operation| {
             let mut reached = BTreeSet::new();
-            operation.parts().for_each(|part| reach(published, part, &mut reached));
+            reach(published, operation.value, &mut reached);
             reached.contains(&reference)
         })
         .collect();

@@ -58,14 +58,13 @@ fn openapi(findings: &mut Findings, member: &Member<'_>) {
     }
 }
 
-/// The servers of the operations that have none of their own. Where all of those
-/// promised nothing, nor did their servers.
+/// The servers of all operations. Where none of those promised anything, nor did their
+/// servers.
 fn shared_servers(findings: &mut Findings, member: &Member<'_>) {
     let mut inside = findings.apart();
     servers::compare(&mut inside, &member.at, member.old, member.new);
     let compared = findings.compared.clone();
-    let mut users = Operation::all(&compared.old);
-    users.retain(|operation| !operation.has_own_servers());
+    let users = Operation::all(&compared.old);
     if !users.is_empty() && users.iter().all(|user| stability::is_unstable(user.value)) {
         findings.extend(inside, stability::announced);
     } else {

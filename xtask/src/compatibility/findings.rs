@@ -84,10 +84,6 @@ impl Findings {
         self.changes
     }
 
-    pub fn worst(&self) -> Option<Verdict> {
-        self.changes.iter().map(|change| change.verdict).max()
-    }
-
     /// Compares two schemas.
     pub fn schemas(&mut self, at: &Location, direction: Direction, old: &Value, new: &Value) {
         (self.schemas)(self, at, direction, old, new);

@@ -1,7 +1,5 @@
-//! The operations of a document, each with what it inherits from its path and
-//! from the document.
+//! The operations of a document, each with the security that it inherits.
 
-use super::parameters;
 use serde_json::{Map, Value};
 
 /// The methods that a path can have.
@@ -13,7 +11,6 @@ pub(super) const METHODS: [&str; 8] =
 pub(super) struct Operation<'a> {
     pub document: &'a Value,
     pub path: &'a str,
-    pub item: &'a Value,
     pub method: &'static str,
     pub value: &'a Value,
 }
@@ -35,7 +32,7 @@ impl<'a> Operation<'a> {
         item: &'a Value,
         method: &'static str,
     ) -> Option<Operation<'a>> {
-        Some(Operation { document, path, item, method, value: item.get(method)? })
+        Some(Operation { document, path, method, value: item.get(method)? })
     }
 
     /// What the changelog calls it.
@@ -46,31 +43,16 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// All that describes it: itself, and the parameters of its path.
-    pub fn parts(&self) -> impl Iterator<Item = &'a Value> {
-        [Some(self.value), self.item.get("parameters")].into_iter().flatten()
-    }
-
     /// Its security, which overrides the document's.
     pub fn security(&self) -> Vec<Value> {
         let own = self.value.get("security").or_else(|| self.document.get("security"));
         own.and_then(Value::as_array).cloned().unwrap_or_default()
     }
 
-    /// Its parameters and those of its path.
+    /// Its parameters.
     pub fn parameters(&self) -> Vec<Value> {
-        parameters::effective(self.item.get("parameters"), self.value.get("parameters"))
-    }
-
-    /// Whether it or its path has servers, which override the document's.
-    pub fn has_own_servers(&self) -> bool {
-        self.value.get("servers").or_else(|| self.item.get("servers")).is_some()
-    }
-
-    /// Its servers, those of its path, or the document's.
-    pub fn servers(&self) -> Option<&'a Value> {
-        let own = self.value.get("servers").or_else(|| self.item.get("servers"));
-        own.or_else(|| self.document.get("servers"))
+        let own = self.value.get("parameters").and_then(Value::as_array);
+        own.cloned().unwrap_or_default()
     }
 }
 
@@ -79,17 +61,14 @@ pub(super) fn names(document: &Value) -> Vec<String> {
     Operation::all(document).iter().map(Operation::name).collect()
 }
 
-/// The names of the parameters in a path, in their order.
-pub(super) fn path_parameters(path: &str) -> Vec<&str> {
-    path.split('{').skip(1).filter_map(|rest| rest.split('}').next()).collect()
-}
-
 /// A path without the names of its parameters: two paths with the same one are
 /// the same place for callers.
 pub(super) fn template(path: &str) -> String {
-    path_parameters(path)
-        .iter()
-        .fold(path.to_string(), |path, name| path.replace(&format!("{{{name}}}"), "{}"))
+    let parts = path.split('{').enumerate().map(|(index, part)| match part.split_once('}') {
+        Some((_, rest)) if index > 0 => format!("{{}}{rest}"),
+        _ => part.to_string(),
+    });
+    parts.collect()
 }
 
 /// The keys of an object.

@@ -3,8 +3,8 @@
 use super::findings::{Direction, Findings};
 use super::location::Location;
 use super::members::Member;
-use super::operations::{METHODS, Operation, keys, path_parameters, template};
-use super::{content, parameters, responses, security, servers, stability, sunset};
+use super::operations::{METHODS, Operation, keys, template};
+use super::{content, parameters, responses, security, stability, sunset};
 use serde_json::{Value, json};
 
 /// Compares every path of the documents.
@@ -52,8 +52,6 @@ fn one_path<'a>(findings: &mut Findings, at: &Location, old: Path<'a>, new: Path
     }
     findings.inside(&member, |findings, member| match member.key {
         "summary" | "description" => findings.text(member),
-        // Both are compared with the operations that inherit them.
-        "parameters" | "servers" => {}
         method if METHODS.contains(&method) => {}
         _ => findings.other(member),
     });
@@ -109,37 +107,13 @@ fn operation(findings: &mut Findings, at: &Location, old: &Operation<'_>, new: &
         "requestBody" => request_body(findings, member),
         "responses" => responses::compare(findings, member),
         // These depend on more than the operation; see below.
-        "parameters" | "security" | "servers" => {}
+        "parameters" | "security" => {}
         _ => findings.other(member),
     });
-    let before = old.parameters();
-    let now = renamed(&new.parameters(), &path_parameters(new.path), &path_parameters(old.path));
-    parameters::compare(findings, &at.member("parameters"), &before, &now);
+    let at_parameters = at.member("parameters");
+    parameters::compare(findings, &at_parameters, &old.parameters(), &new.parameters());
     let at_security = at.member("security");
     security::compare_requirements(findings, &at_security, &old.security(), &new.security());
-    if old.has_own_servers() || new.has_own_servers() {
-        servers::compare(findings, &at.member("servers"), old.servers(), new.servers());
-    }
-}
-
-/// Parameters with the names that the path had before: what else is new of them
-/// is compared.
-fn renamed(list: &[Value], from: &[&str], to: &[&str]) -> Vec<Value> {
-    let rename = |parameter: &Value| {
-        let mut parameter = parameter.clone();
-        let is_in_path = parameter.get("in") == Some(&json!("path"));
-        let before = |name: &Value| {
-            let names = from.iter().zip(to).find(|(new, _)| *name == **new && is_in_path);
-            names.map(|(_, old)| json!(old))
-        };
-        if let Some(name) = parameter.get_mut("name")
-            && let Some(before) = before(name)
-        {
-            *name = before;
-        }
-        parameter
-    };
-    list.iter().map(rename).collect()
 }
 
 fn request_body(findings: &mut Findings, member: &Member<'_>) {

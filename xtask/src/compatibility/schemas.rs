@@ -4,9 +4,9 @@
 use super::findings::{Direction, Findings, Shift};
 use super::location::Location;
 use super::members::{Member, differing};
-use super::normal_schema::{Schema, aligned, normal};
+use super::normal_schema::{Schema, normal};
 use super::references::component_name;
-use super::{alternatives, bounds, choices, fields};
+use super::{bounds, choices, fields};
 use serde_json::{Value, json};
 
 /// Compares two schemas of one value.
@@ -28,12 +28,6 @@ pub(super) fn compare(
     findings.once((old.clone(), new.clone(), direction), |findings| {
         let name = component_name(&before).filter(|name| component_name(&now) == Some(name));
         let at = name.map_or(at.clone(), |name| at.schema(name));
-        if let Some((key, old, new)) = alternatives::wrapped(&before, &now) {
-            let at = at.member(key);
-            let member = Member { key, old: Some(&old), new: Some(&new), at };
-            return alternatives::compare(findings, direction, &member);
-        }
-        let (before, now) = aligned(&before, &now);
         normal_forms(findings, &at, direction, &before, &now);
     });
 }
@@ -45,11 +39,6 @@ fn normal_forms(
     old: &Schema,
     new: &Schema,
 ) {
-    let rest = (old.get("allOf"), new.get("allOf"));
-    if rest.0 != rest.1 && [rest.0, rest.1].into_iter().flatten().any(alternatives::has_fields) {
-        let at = at.member("allOf");
-        return findings.breaking(&at, "closes fields of its other parts, before or after");
-    }
     let kinds = (old.get("type").map(text), new.get("type").map(text));
     if let (Some(before), Some(now)) = kinds
         && kind_shift(Some(before), Some(now)) == Some(Shift::Other)
@@ -58,18 +47,13 @@ fn normal_forms(
         let description = format!("`type` changed from \"{before}\" to \"{now}\"");
         return findings.breaking(&at.member("type"), description);
     }
-    let objects = (Value::Object(old.clone()), Value::Object(new.clone()));
     for member in &differing(at, old, new) {
         match member.key {
             "description" | "example" | "examples" | "externalDocs" | "x-enumDescriptions" => {
                 findings.text(member);
             }
-            // JSON has no XML. Where a schema is read from is how the document is
-            // organised.
-            "xml" => findings.neutral(&member.at, "says how XML looks"),
+            // Where a schema is read from is how the document is organised.
             "$ref" => {}
-            // Judged by the object that the schema is a field of.
-            "readOnly" | "writeOnly" => findings.neutral(&member.at, member.transition()),
             "deprecated" => findings.deprecation(member),
             "nullable" => nullable(findings, direction, member),
             // Below, together.
@@ -78,15 +62,12 @@ fn normal_forms(
             "items" => compare_member(findings, direction, member),
             "enum" => choices::compare(findings, direction, member),
             "x-extensible-enum" => choices::compare_known(findings, member, new),
-            "allOf" | "anyOf" | "oneOf" | "not" => {
-                alternatives::compare(findings, direction, member);
-            }
             "type" => {
                 let shift = kind_shift(kinds.0, kinds.1).unwrap_or(Shift::Other);
                 findings.shift(&member.at, direction, shift, member.transition());
             }
             key if bounds::is_bound(key) => {
-                bounds::compare(findings, direction, member, (&objects.0, &objects.1));
+                bounds::compare(findings, direction, member);
             }
             // Any change of these is breaking: see the policy of the module above.
             "format" | "title" | "default" => findings.breaking(&member.at, member.transition()),

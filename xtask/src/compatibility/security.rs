@@ -3,10 +3,10 @@
 use super::findings::Findings;
 use super::location::Location;
 use super::members::Member;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 /// Compares the requirements of an operation: a list of alternatives, of which
-/// each names the schemes, and their scopes, that are needed together. An absent
+/// each names the schemes that are needed together. An absent
 /// list, an empty list and an empty alternative all mean that no key is needed.
 pub(super) fn compare_requirements(
     findings: &mut Findings,
@@ -44,11 +44,7 @@ fn text(alternative: &Alternative) -> String {
 
 /// Whether what callers send for `given` is enough for `asked`.
 fn suffices(given: &Alternative, asked: &Alternative) -> bool {
-    asked.iter().all(|(scheme, scopes)| {
-        let granted = given.get(scheme).and_then(Value::as_array);
-        let mut scopes = scopes.as_array().into_iter().flatten();
-        granted.is_some_and(|granted| scopes.all(|scope| granted.contains(scope)))
-    })
+    asked.iter().all(|(scheme, scopes)| given.get(scheme) == Some(scopes))
 }
 
 fn asks_the_same(one: &Alternative, other: &Alternative) -> bool {
@@ -72,11 +68,6 @@ fn scheme(findings: &mut Findings, member: &Member<'_>) {
     match member.key {
         "description" => findings.text(member),
         "bearerFormat" => key_form(findings, member),
-        "flows" => findings.inside(member, |findings, flow| match (flow.old, flow.new) {
-            (Some(_), Some(_)) => findings.inside(flow, flow_member),
-            (None, _) => findings.addition(&flow.part(), "is a new way to get a token"),
-            _ => findings.breaking(&flow.part(), "is no longer a way to get a token"),
-        }),
         _ => findings.other(member),
     }
 }
@@ -98,17 +89,4 @@ fn key_form(findings: &mut Findings, member: &Member<'_>) {
             format!("{}, which is another form of keys", member.transition()),
         ),
     }
-}
-
-fn flow_member(findings: &mut Findings, member: &Member<'_>) {
-    if member.key != "scopes" {
-        return findings.other(member);
-    }
-    let empty = json!({});
-    let (old, new) = (member.old.unwrap_or(&empty), member.new.unwrap_or(&empty));
-    findings.members(&member.at, old, new, |findings, scope| match (scope.old, scope.new) {
-        (Some(_), Some(_)) => findings.text(scope),
-        (None, _) => findings.addition(&scope.part(), "is a new scope"),
-        _ => findings.breaking(&scope.part(), "is no longer a scope"),
-    });
 }

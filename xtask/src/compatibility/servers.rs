@@ -64,25 +64,8 @@ fn variable(findings: &mut Findings, variable: &Member<'_>) {
     match variable.both() {
         Some((old, new)) => findings.members(&at, old, new, |findings, member| match member.key {
             "description" => findings.text(member),
-            "enum" => choices(findings, member),
             _ => findings.other(member),
         }),
         None => findings.breaking(&at, variable.transition()),
-    }
-}
-
-/// The values of a variable: callers fill them in.
-fn choices(findings: &mut Findings, member: &Member<'_>) {
-    let list = |value: Option<&Value>| value.and_then(Value::as_array).cloned();
-    match (list(member.old), list(member.new)) {
-        (Some(old), Some(new)) if old.iter().any(|value| !new.contains(value)) => {
-            findings.breaking(&member.at, "accepts fewer values");
-        }
-        (Some(old), Some(new)) if new.iter().any(|value| !old.contains(value)) => {
-            findings.addition(&member.at, "accepts more values");
-        }
-        (Some(_), Some(_)) => findings.neutral(&member.at, "lists its values in another order"),
-        (Some(_), None) => findings.addition(&member.at, "accepts any value"),
-        _ => findings.breaking(&member.at, "accepts only some values"),
     }
 }

@@ -168,7 +168,7 @@ mod tests {
         assert!(releases.is_sorted_by(|newer, older| {
             newer.version > older.version && newer.date >= older.date
         }));
-        assert_eq!(releases[0].version.to_string(), store_orders_api::document::API_VERSION);
+        assert_eq!(releases[0].version.to_string(), store_orders_api::API_VERSION);
         assert!(
             releases.iter().all(|release| release.text.trim_start().starts_with("- ")
                 || release.text.contains("\n- "))

@@ -1,7 +1,7 @@
 //! Covers the whole real document: every change is found, and only changes of
 //! text for people are neutral.
 
-use crate::today;
+use super::today;
 use serde_json::{Value, json};
 use xtask::compare::pointers;
 use xtask::compatibility::{Verdict, changes};

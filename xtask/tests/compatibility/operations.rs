@@ -1,6 +1,6 @@
 //! What callers can do.
 
-use crate::table::{DELETE, GET, POST, assert_rows, drop, put, shop};
+use super::table::{DELETE, GET, POST, assert_rows, drop, put, shop};
 use serde_json::json;
 use xtask::compatibility::Verdict::{Addition, Breaking, Neutral};
 

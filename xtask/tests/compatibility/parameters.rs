@@ -1,6 +1,6 @@
 //! What callers send beside a body.
 
-use crate::table::{DELETE, GET, LIMIT, SORT, TRACE, assert_rows, drop, put};
+use super::table::{GET, LIMIT, SORT, TRACE, assert_rows, drop, put};
 use serde_json::json;
 use xtask::compatibility::Verdict::{Addition, Breaking, Neutral};
 
@@ -8,7 +8,6 @@ use xtask::compatibility::Verdict::{Addition, Breaking, Neutral};
 fn parameters() {
     let parameter = |name: &str, required: bool| json!({ "in": "query", "name": name, "required": required, "schema": { "type": "string" } });
     let list = format!("{GET}/parameters/-");
-    let own = json!([{ "in": "path", "name": "thingId", "required": true, "schema": { "type": "integer", "format": "int64" } }]);
     assert_rows(vec![
         ("a parameter removed", vec![drop(SORT)], Breaking, "listThings sort"),
         (
@@ -129,15 +128,6 @@ fn parameters() {
         (
             "a parameter described",
             vec![put(&format!("{LIMIT}/description"), json!("How many"))],
-            Neutral,
-            "",
-        ),
-        (
-            "a parameter moved from the path to its operation",
-            vec![
-                drop("/paths/~1things~1{thingId}/parameters"),
-                put(&format!("{DELETE}/parameters"), own),
-            ],
             Neutral,
             "",
         ),

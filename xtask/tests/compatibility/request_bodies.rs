@@ -1,6 +1,6 @@
 //! What callers send as a body.
 
-use crate::table::{DELETE, GET, NEW_THING, POST, assert_rows, drop, put};
+use super::table::{DELETE, GET, NEW_THING, POST, assert_rows, drop, put};
 use serde_json::json;
 use xtask::compatibility::Verdict::{Addition, Breaking};
 

@@ -1,6 +1,6 @@
 //! Statuses, and what callers receive around a body.
 
-use crate::table::{FAILED, GET, OK, POST, assert_rows, drop, put};
+use super::table::{FAILED, GET, OK, POST, assert_rows, drop, put};
 use serde_json::json;
 use xtask::compatibility::Verdict::{Addition, Breaking, Neutral};
 

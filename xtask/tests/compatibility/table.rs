@@ -1,7 +1,7 @@
 //! A small document, edits of it, and the assertion that each edit gets its
 //! verdict and its name.
 
-use crate::today;
+use super::today;
 use serde_json::Value;
 use xtask::compatibility::Verdict::{self, Neutral};
 use xtask::compatibility::{Change, changes};

@@ -96,11 +96,38 @@ impl TestServer {
 
     /// A request that the generated client cannot send.
     pub async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Answer {
+        self.send_body(method, path, headers, "").await
+    }
+
+    /// Sends a request with a key.
+    pub async fn send_with(&self, key: &Key, method: &str, path: &str) -> Answer {
+        self.send_json(key, method, path, "").await
+    }
+
+    /// Sends a request with a key and a body, which is empty or JSON.
+    pub async fn send_json(&self, key: &Key, method: &str, path: &str, body: &str) -> Answer {
+        let authorization = format!("Bearer {}", key.text);
+        let json = ("content-type", "application/json");
+        let headers = [("authorization", authorization.as_str()), json];
+        let headers = if body.is_empty() { &headers[..1] } else { &headers };
+        self.send_body(method, path, headers, body).await
+    }
+
+    async fn send_body(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
         let sent = SentRequest { method: method.to_string(), target: path.to_string() };
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let mut request = self.http.request(method, format!("{}{path}", self.origin()));
         for (name, value) in headers {
             request = request.header(*name, *value);
+        }
+        if !body.is_empty() {
+            request = request.body(body.to_string());
         }
         let response = request.send().await.unwrap();
         match &self.transport {
@@ -112,12 +139,7 @@ impl TestServer {
         }
     }
 
-    /// The same with a key.
-    pub async fn send_with(&self, key: &Key, method: &str, path: &str) -> Answer {
-        self.send(method, path, &[("authorization", &format!("Bearer {}", key.text))]).await
-    }
-
-    /// The same, for the list.
+    /// Lists orders with a key.
     pub async fn list_with(&self, key: &Key) -> Answer {
         self.send_with(key, "GET", "/v1/store/orders").await
     }

@@ -1,7 +1,7 @@
 //! A process with the files of the image as its root directory, its user and its
 //! environment. It shares the network with this machine, which a container does not.
 
-use super::unpacked::Image;
+use super::image::Image;
 use anyhow::{Context, bail};
 use rustix::process::geteuid;
 use std::fmt;
@@ -53,11 +53,14 @@ impl Isolation {
 
 /// A container that runs one command after another.
 pub struct Container {
+    /// The image's health check.
+    pub health: Vec<String>,
     isolation: Isolation,
     directory: TempDir,
     command: Vec<String>,
     environment: Vec<(String, String)>,
-    user: (u32, u32),
+    /// User and group.
+    user: String,
 }
 
 impl Container {
@@ -66,14 +69,15 @@ impl Container {
         let directory = tempfile::Builder::new().prefix("image-").tempdir()?;
         let root = directory.path().join("root");
         std::fs::create_dir(&root)?;
-        image.unpack(&root, matches!(isolation, Isolation::Chroot))?;
+        image.unpack(&root)?;
         // The user must get through, to its own root directory.
         for path in [directory.path(), &root] {
             std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
         }
         let (command, environment, user) =
-            (image.command.clone(), image.environment.clone(), image.user);
-        Ok(Container { isolation, directory, command, environment, user })
+            (image.command.clone(), image.environment.clone(), image.user.clone());
+        let health = image.health.clone();
+        Ok(Container { health, isolation, directory, command, environment, user })
     }
 
     /// A path of this machine for one of the container.
@@ -99,7 +103,7 @@ impl Container {
     /// environment overrides the image's.
     pub fn command(&self, arguments: &[&str]) -> anyhow::Result<Command> {
         let root = self.path("/");
-        let (user, group) = self.user;
+        let (user, group) = self.user.split_once(':').context("the user has no group")?;
         let mut command = match self.isolation {
             Isolation::Chroot => {
                 let mut chroot = Command::new(found("chroot")?);
@@ -134,7 +138,7 @@ impl Container {
         Ok(child.wait_with_output()?)
     }
 
-    /// The same for a command that must succeed; its standard output.
+    /// Runs a command that must succeed; its standard output.
     pub fn done(&self, arguments: &[&str], input: &str) -> anyhow::Result<String> {
         let output = self.run(arguments, input)?;
         if !output.status.success() {

@@ -2,6 +2,7 @@
 
 use super::claims::Claims;
 use super::container::Container;
+use crate::compose::PROGRAM;
 use anyhow::Context;
 use serde_json::Value;
 use std::time::Duration;
@@ -26,6 +27,10 @@ pub async fn run(container: &Container, claims: &mut Claims<'_>) -> anyhow::Resu
     let key: Value = serde_json::from_str(&issue_key)?;
     let key = key.get("key").and_then(Value::as_str).context("no key was issued")?;
 
+    let health = ["CMD", PROGRAM, "health"];
+    claims.add("the image has a health check", container.health == health, || {
+        format!("{:?}", container.health)
+    })?;
     let early = container.run(&["health"], "")?;
     claims.add("before the start, `health` fails", early.status.code() == Some(1), || {
         format!("{early:?}")

@@ -1,8 +1,6 @@
 //! What changes of a document mean for callers: tables of changes, each with its
 //! verdict and with the name that the changelog must contain.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may panic")]
-
 mod every_key;
 mod operations;
 mod pairs;

@@ -1,0 +1,42 @@
+//! The tools that pack a release: which are missing, and commands whose output is read.
+
+use anyhow::{Context, bail};
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::Command;
+
+/// A command that only a tool answers, and how the tool is installed.
+const TOOLS: [(&[&str], &str); 3] = [
+    (&["buildah", "--version"], "apt-get install buildah"),
+    (&["cargo", "about", "--version"], "cargo install --locked cargo-about@0.9.3 --features cli"),
+    (&["cargo", "cyclonedx", "--version"], "cargo install --locked cargo-cyclonedx@0.5.9"),
+];
+
+/// Fails if a tool is missing, and names how to install it.
+pub fn check() -> anyhow::Result<()> {
+    let is_missing = |command: &&[&str]| {
+        let (program, arguments) = command.split_first()?;
+        output(Command::new(program).args(arguments)).err()
+    };
+    let missing: Vec<String> = TOOLS
+        .iter()
+        .filter(|(command, _)| is_missing(command).is_some())
+        .map(|(_, install)| format!("  {install}"))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    bail!("a release needs tools that are missing here:\n{}", missing.join("\n"))
+}
+
+/// Standard output of a command that must succeed.
+pub fn output(command: &mut Command) -> anyhow::Result<String> {
+    let name = Path::new(command.get_program()).display().to_string();
+    let output = command.output().with_context(|| format!("cannot run {name}"))?;
+    if !output.status.success() {
+        let arguments: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
+        let error = String::from_utf8_lossy(&output.stderr);
+        bail!("{name} {}: {}: {}", arguments.join(" "), output.status, error.trim());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}

@@ -1,0 +1,21 @@
+//! The commands of `cargo xtask`, on the real files and on files with errors.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on says so by panicking"
+)]
+
+mod check;
+mod client_package;
+mod compatibility;
+mod every_leaf;
+mod generate;
+mod history;
+mod judge;
+mod mutants;
+mod planted;
+mod promises;
+mod publish;
+mod upstream;
