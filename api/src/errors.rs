@@ -151,8 +151,8 @@ impl Code {
         match self {
             Code::InvalidParameter => "A path parameter is malformed",
             Code::Unauthorized => {
-                "Missing or invalid API key. The body is the same whatever is wrong with the key. \
-                 A client that sends too many such requests gets 429 instead."
+                "Missing or invalid API key. The body does not say what is wrong with the key, \
+                 unless it is a key for the other environment. A client that sends too many such requests gets 429 instead."
             }
             Code::OrderNotFound | Code::PetNotFound | Code::NotFound => {
                 "Requested resource could not be found"
