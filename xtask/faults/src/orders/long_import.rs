@@ -1,12 +1,12 @@
 //! An import of millions of orders that is not committed, and its roll-back: lists and
 //! cancellations take no longer than without it, because nothing that they ask walks its rows.
 
-use super::setup::{OnPrimary, expect_agreement, replicas};
+use super::setup::{OnPrimary, expect_agreement};
+use crate::scenario::Tools;
 use anyhow::Context;
-use reqwest::Client;
 use std::time::{Duration, Instant};
-use testbed::postgres::{DATABASE, Installed};
-use testbed::{Program, Report};
+use testbed::Report;
+use testbed::postgres::DATABASE;
 
 const ORDERS: i64 = 200;
 
@@ -23,15 +23,10 @@ const ROUNDS: usize = 15;
 const USUALLY_WITHIN: Duration = Duration::from_millis(500);
 
 /// Runs it.
-pub async fn run(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let OnPrimary { cluster: _cluster, primary, store, key } =
-        OnPrimary::start(installed, program, ORDERS).await?;
-    let replicas = replicas(&store, 3).await?;
-    let (http, mut next, mut admin) = (Client::new(), 1, primary.admin(DATABASE).await?);
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let OnPrimary { cluster: _cluster, primary, key, replicas, .. } =
+        OnPrimary::start(tools, ORDERS, 3).await?;
+    let (mut next, mut admin) = (1, primary.admin(DATABASE).await?);
     let transaction = admin.transaction().await?;
     let began = Instant::now();
     transaction.batch_execute(IMPORT).await?;
@@ -41,8 +36,7 @@ pub async fn run(
         let (mut lists, mut cancellations, mut failed) = (Vec::new(), Vec::new(), 0);
         for replica in replicas.iter().cycle().take(ROUNDS) {
             let sent = Instant::now();
-            let url = format!("{}/store/orders/{next}", replica.server.base_url());
-            let status = http.delete(url).bearer_auth(&key.text).send().await?.status();
+            let status = replica.cancel(&key, next).await?;
             cancellations.push(sent.elapsed());
             let sent = Instant::now();
             let listed = replica.list(&key).await;

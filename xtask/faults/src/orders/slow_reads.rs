@@ -1,11 +1,12 @@
 //! Orders are counted, and all keys are read, for longer than other answers may take: both come
 //! to their end, lists go on beside the count, and no session ends.
 
-use super::setup::{OnPrimary, expect_agreement, replicas};
+use super::setup::{OnPrimary, expect_agreement, start_replicas};
+use crate::scenario::Tools;
 use anyhow::Context;
 use std::time::{Duration, Instant};
-use testbed::postgres::{DATABASE, Installed};
-use testbed::{Program, Report};
+use testbed::Report;
+use testbed::postgres::DATABASE;
 
 const ORDERS: i64 = 12;
 
@@ -56,19 +57,15 @@ const COUNTED_WITHIN: Duration = Duration::from_secs(25);
 const KEYS_READ_WITHIN: Duration = Duration::from_secs(10);
 
 /// Runs it.
-pub async fn run(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let OnPrimary { cluster: _cluster, primary, store, key } =
-        OnPrimary::start(installed, program, ORDERS).await?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let OnPrimary { cluster: _cluster, primary, store, key, .. } =
+        OnPrimary::start(tools, ORDERS, 0).await?;
     for number in 0..KEYS {
         store.key(&format!("account-{number}")).await?;
     }
     let admin = primary.admin(DATABASE).await?;
     admin.batch_execute(VIEWS).await?;
-    let replicas = replicas(&store, 1).await?;
+    let replicas = start_replicas(&store, 1).await?;
     let replica = replicas.first().context("there is a replica")?;
     admin.batch_execute(BE_SLOW).await?;
 
