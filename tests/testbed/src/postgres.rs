@@ -71,7 +71,7 @@ impl Installed {
         Ok(())
     }
 
-    /// A client program, run as whoever runs this one.
+    /// A client program, run as the user of this one.
     pub fn client(&self, program: &str) -> Command {
         Command::new(self.bin.join(program))
     }

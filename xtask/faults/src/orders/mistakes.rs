@@ -58,7 +58,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         ),
         ("an empty database", of(USER, "empty"), &["no store", "store-orders migrate"]),
         ("a database of another program", of(USER, "foreigners"), &["no store"]),
-        ("nobody listens", closed, &["127.0.0.1:1", "refused"]),
+        ("a closed port", closed, &["127.0.0.1:1", "refused"]),
     ];
     for (what, url, words) in cases {
         expect_refusal(&store, what, &url, words, report).await?;

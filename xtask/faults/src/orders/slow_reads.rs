@@ -1,5 +1,5 @@
 //! Orders are counted, and all keys are read, for longer than other answers may take: both come
-//! to their end, lists go on beside the count, and no session ends.
+//! to their end, lists go on during the count, and no session ends.
 
 use super::setup::{OnPrimary, expect_agreement, start_replicas};
 use crate::scenario::Tools;
@@ -10,7 +10,7 @@ use testbed::postgres::DATABASE;
 
 const ORDERS: i64 = 12;
 
-/// How many keys there are beside the clients'.
+/// How many keys there are in addition to the clients'.
 const KEYS: usize = 10;
 
 /// Views in the place of the tables, with a column that can take its time: the status of the
@@ -75,7 +75,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let changed = Instant::now();
     let list = String::from_utf8(replica.list(&key).await?)?;
     report.expect(list.contains("{\"id\":100,"), || "a list lacks the change".to_string());
-    report.time("a list beside the count", changed.elapsed(), LISTED_WITHIN);
+    report.time("a list during the count", changed.elapsed(), LISTED_WITHIN);
     while !replica.metrics().await?.contains("store_orders_orders{state=\"pending\"} ") {
         if began.elapsed() > 2 * COUNTED_WITHIN {
             break;

@@ -43,7 +43,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     while statuses.last() != Some(&204) && began.elapsed() < 2 * RECOVERY {
         statuses.push(replica.cancel(&key, 2).await?);
     }
-    report.time("a cancellation beside the suspended command", began.elapsed(), RECOVERY);
+    report.time("a cancellation during the suspended command", began.elapsed(), RECOVERY);
     report.expect(statuses.first() == Some(&503), || format!("it held no lock: {statuses:?}"));
     report.expect(statuses.last() == Some(&204), || format!("cancellations: {statuses:?}"));
     child.signal(Signal::CONT)?;

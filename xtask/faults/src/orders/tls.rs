@@ -46,7 +46,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
             (format!("sslmode=verify-ca&sslrootcert={strange}"), false),
             (format!("sslmode=verify-full&sslrootcert={ca}"), is_right),
             (format!("sslmode=verify-full&sslrootcert={strange}"), false),
-            // The system trusts nobody that we made.
+            // The system does not trust our authorities.
             ("sslmode=verify-full".to_string(), false),
         ];
         for (query, is_taken) in cases {

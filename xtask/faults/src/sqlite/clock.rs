@@ -1,5 +1,5 @@
 //! The wall clock is set forward and back, also while the server is down: no window opens
-//! early, and nobody is locked out.
+//! early, and no client is locked out.
 
 use super::Embedded;
 use crate::scenario::Tools;

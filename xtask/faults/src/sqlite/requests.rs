@@ -1,6 +1,6 @@
-//! Generated requests, well-formed, odd and broken, beside a client that behaves: the
+//! Generated requests, well-formed, odd and broken, next to a client that behaves: the
 //! server goes on, what it answers is HTTP and keeps the contract, and no order is
-//! cancelled that nobody named with a key.
+//! cancelled that no request named with a key.
 
 mod answers;
 mod generate;

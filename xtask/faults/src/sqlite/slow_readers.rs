@@ -69,7 +69,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
          before, at most {highest} MiB",
         bytes / 1_000_000
     ));
-    // Beside the bound: a list that is being made, and what the allocator keeps.
+    // In addition to the bound: a list that is being made, and what the allocator keeps.
     let allowed = before + BOUND + 4 * bytes / (1024 * 1024) + 64;
     report.expect(highest <= allowed, || format!("memory grew to {highest} MiB, not {allowed}"));
     drop((unread, sender));
