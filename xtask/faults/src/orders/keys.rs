@@ -2,7 +2,7 @@
 //! never issued: each is accepted on every server as soon as the command that issued it has ended,
 //! refused everywhere within a second of its revocation, and no other key is refused meanwhile.
 
-use super::setup::{OnPair, READY_WITHIN, start_replicas};
+use super::setup::{OnPrimary, READY_WITHIN, start_replicas};
 use crate::replicas::{Replica, blocking};
 use crate::scenario::Tools;
 use anyhow::{Context, bail};
@@ -35,7 +35,7 @@ const OPENED_WITHIN: Duration = Duration::from_secs(120);
 
 /// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
-    let on = OnPair::start(tools, 1, 0).await?;
+    let on = OnPrimary::start(tools, 1, 0).await?;
     on.primary.admin(DATABASE).await?.batch_execute(KEYS).await?;
     let began = Instant::now();
     let replicas = start_replicas(&on.store, SERVERS).await?;
