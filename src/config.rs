@@ -26,6 +26,8 @@ pub use invalid::InvalidSettings;
 pub use listen::{AdminListen, ListenAddress, ListenError};
 pub use passwords::without_passwords;
 pub use postgres_url::{InvalidUrl, PostgresTls, PostgresUrl, TlsMode};
-pub use settings::{LogLevel, ServerConfig, all_settings, duration_within, may_hold_password};
+pub use settings::{
+    LogLevel, ServerConfig, all_settings, duration, duration_within, may_hold_password,
+};
 pub use store_settings::{StoreLocation, StoreSettings, path_parser};
 pub use url_parts::read_password;

@@ -34,4 +34,4 @@ pub use order_rows::{
 pub use report::{CheckReport, Structure};
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, PATIENCE, is_expired};
 pub use serving::Store;
-pub use versions::{HalfVersion, PolledVersions, VersionCheck, Versions};
+pub use versions::{HalfVersion, ImportWaits, PolledVersions, ReadAhead, VersionCheck, Versions};

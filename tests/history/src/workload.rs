@@ -59,6 +59,10 @@ const REFUSALS: u32 = 4;
 /// How long a caller rests between two requests with a key.
 const CALLER_RESTS: Duration = Duration::from_millis(40);
 
+/// How long a connection may be idle before a request is sent on it: servers close it after 30 s,
+/// which a request that is under way by then does not survive.
+const IDLE_CONNECTION_LIMIT: Duration = Duration::from_secs(10);
+
 /// What all clients share.
 pub struct Workload {
     /// What is recorded.
@@ -88,7 +92,7 @@ impl Workload {
     ) -> anyhow::Result<Workload> {
         let client = |gzip| {
             let client = Client::builder().gzip(gzip).retry(reqwest::retry::never());
-            client.timeout(GIVES_UP_AFTER).build()
+            client.timeout(GIVES_UP_AFTER).pool_idle_timeout(IDLE_CONNECTION_LIMIT).build()
         };
         let (plain, gzip) = (client(false)?, client(true)?);
         Ok(Workload { journal, servers, key, limited, pool, plain, gzip, seed })

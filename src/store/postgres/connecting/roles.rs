@@ -129,6 +129,9 @@ pub const COUNTER: Role = long("store-orders counter");
 /// Reads keys while the reader reads a list.
 pub const KEYS: Role = long("store-orders keys");
 
+/// Reads a long import ahead.
+pub const AHEAD: Role = long("store-orders ahead");
+
 const fn long(name: &'static str) -> Role {
     Role::new(name, [1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000], true)
 }

@@ -72,6 +72,12 @@ impl FaultKind {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
     }
 
+    /// Whether a standby is promoted.
+    pub fn promotes(self) -> bool {
+        use FaultKind::{PromoteCut, PromoteKilled, PromotePaused};
+        matches!(self, PromoteKilled | PromotePaused | PromoteCut)
+    }
+
     /// Whether it can happen there.
     pub fn is_on(self, topology: Topology) -> bool {
         use FaultKind::{ClientsDelay, ClientsHalfOpen, ClientsReset, ServerKill, ServerPause};
@@ -85,12 +91,9 @@ impl FaultKind {
 
     /// Whether the request counts of the last second may be lost: where they are counted ends.
     pub fn may_lose_counts(self, topology: Topology) -> bool {
-        use FaultKind::{PrimaryKill, PromoteCut, PromoteKilled, PromotePaused, ServerKill};
         match topology {
-            Topology::Postgres => {
-                matches!(self, PrimaryKill | PromoteKilled | PromotePaused | PromoteCut)
-            }
-            Topology::Embedded => self == ServerKill,
+            Topology::Postgres => self == FaultKind::PrimaryKill || self.promotes(),
+            Topology::Embedded => self == FaultKind::ServerKill,
         }
     }
 

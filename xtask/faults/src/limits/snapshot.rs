@@ -4,6 +4,7 @@
 use crate::scenario::Tools;
 use futures::future::join_all;
 use slog::{Logger, o};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::limits::{Decision, KeyedRequest, Limits};
@@ -47,7 +48,8 @@ impl Limiter {
 
     /// What it decides.
     async fn admit(&self, request: KeyedRequest) -> Decision {
-        self.limits.admit(request, NOW).await
+        let deadline = Instant::now() + ANSWER_LIMIT;
+        self.limits.admit(request, &Arc::from("key_1"), NOW, deadline).await
     }
 }
 
