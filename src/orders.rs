@@ -219,8 +219,8 @@ impl OrderList {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::NewOrder;
     use crate::store::sqlite::SqliteStore;
+    use crate::store::{NewOrder, OperatorStore};
     use futures::poll;
     use std::pin::pin;
     use tempfile::TempDir;

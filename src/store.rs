@@ -4,7 +4,7 @@
 //! | File | Its job |
 //! |---|---|
 //! | `serving` | what a running server asks |
-//! | `operator` | what the operator's commands ask |
+//! | `commands` | what the operator's commands ask, and the statements that every engine shares |
 //! | `error` | why a store did not do what it was asked |
 //! | `order_rows`, `account_rows` | the rows, plain values on every engine |
 //! | `versions` | how often the store has changed |
@@ -14,8 +14,8 @@
 //! | `sqlite` | the SQL and the files of the embedded engine |
 
 mod account_rows;
+mod commands;
 mod error;
-mod operator;
 mod order_rows;
 pub mod postgres;
 mod report;
@@ -25,8 +25,8 @@ pub mod sqlite;
 mod versions;
 
 pub use account_rows::{Account, IssuedKey, KeyRecord, KeyRow, NewKey, Rotation};
+pub use commands::{AccountCommands, KeyCommands, OperatorStore, OrderCommands, WaitNotice};
 pub use error::StoreError;
-pub use operator::{OperatorStore, WaitNotice};
 pub use order_rows::{
     CancelOutcome, Cancellation, CancelledBatch, ImportOutcome, ListedOrder, NewOrder, OrderChange,
     OrderCounts, Status, StoredOrder, UnknownStatus,

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 use store_orders::keys::Environment;
+use store_orders::store::KeyCommands;
 use store_orders_api::plans::Plan;
 use testbed::in_process::{CapturedLog, Fault, TestSetup};
 use testbed::{Key, wait_a_second_until, wait_until};

@@ -1,6 +1,7 @@
 //! DELETE /store/orders/{orderId}.
 
 use store_orders::store::Status;
+use store_orders::store::{OperatorStore, OrderCommands};
 use store_orders_api::plans::Plan;
 use testbed::in_process::{TestSetup, error_of, pending_order};
 

@@ -2,6 +2,7 @@
 //! a request.
 
 use std::time::Duration;
+use store_orders::store::KeyCommands;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders_api::plans::Plan;
 use testbed::in_process::{NOON, TestServer, TestSetup};

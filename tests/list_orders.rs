@@ -1,5 +1,6 @@
 //! GET /store/orders.
 
+use store_orders::store::OperatorStore;
 use store_orders_api::plans::Plan;
 use testbed::in_process::{TestSetup, pending_order};
 

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 use store_orders::keys::{ApiKey, Environment};
-use store_orders::store::{HalfVersion, NewKey, Rotation};
+use store_orders::store::{AccountCommands, HalfVersion, KeyCommands, NewKey, Rotation};
 use store_orders_api::plans::Plan;
 use testbed::Key;
 use testbed::in_process::{CapturedLog, Fault, TestServer, TestSetup};

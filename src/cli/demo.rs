@@ -5,7 +5,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{AdminListen, ListenAddress, LogLevel, ServerConfig};
 use crate::keys::Environment;
 use crate::store::sqlite::SqliteStore;
-use crate::store::{IssuedKey, NewKey, NewOrder, StoreError};
+use crate::store::{IssuedKey, NewKey, NewOrder, OperatorStore, StoreError};
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
 use std::io::Write;
@@ -70,7 +70,7 @@ fn free(address: ListenAddress) -> ListenAddress {
 }
 
 /// Imports orders and pets, creates a Pro account and issues a key for it.
-fn fill(store: &SqliteStore) -> Result<IssuedKey, StoreError> {
+fn fill(store: &dyn OperatorStore) -> Result<IssuedKey, StoreError> {
     let now_ms = SystemClock::start().now().wall_ms();
     let now = DateTime::from_timestamp_millis(now_ms).unwrap_or_default();
     let orders: Vec<NewOrder> = (0..ORDERS).map(|number| order(number, now)).collect();

@@ -5,8 +5,8 @@ use crate::clock::{ManualClock, SystemClock};
 use crate::keys::ApiKey;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
-    Cancellation, CancelledBatch, HalfVersion, NewKey, OrderChange, OrderCounts, PolledVersions,
-    ReadAhead, Rotation, Structure, VersionCheck,
+    AccountCommands, Cancellation, CancelledBatch, HalfVersion, KeyCommands, NewKey, OrderChange,
+    OrderCounts, PolledVersions, ReadAhead, Rotation, Structure, VersionCheck,
 };
 use chrono::DateTime;
 use std::sync::atomic::{AtomicBool, AtomicUsize};

@@ -209,8 +209,8 @@ fn read_changes(
 mod tests {
     use super::super::edit::tests::{snapshot, text};
     use super::*;
-    use crate::store::NewOrder;
     use crate::store::sqlite::SqliteStore;
+    use crate::store::{NewOrder, OperatorStore};
 
     /// A version of the generation of an embedded store.
     fn at(number: i64) -> HalfVersion {

@@ -7,8 +7,8 @@
 //! | File | Its job |
 //! |---|---|
 //! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
-//! | `operating` | the [`OperatorStore`](super::OperatorStore) trait: what the operator's commands ask |
-//! | `orders`, `import`, `accounts`, `keys` | their rows |
+//! | `commands` | the [`OperatorStore`](super::OperatorStore) trait: what the operator's commands ask |
+//! | `import` | imports of orders and pets |
 //! | `check`, `backup` | whether a store is sound; backup and restore |
 //! | `damage` | whether a store is damaged, while it is served |
 //! | `versions`, `wal_index` | the versions, and the cheap test for a new commit |
@@ -18,19 +18,16 @@
 //! | `write_access`, `intent_lock` | the connection that writes; server and commands take turns |
 //! | `server_lock`, `directory` | one server per data directory; its files' owner |
 
-mod accounts;
 mod backup;
 mod check;
 mod columns;
+mod commands;
 mod connection;
 mod damage;
 mod directory;
 mod identity;
 mod import;
 mod intent_lock;
-mod keys;
-mod operating;
-mod orders;
 mod schema;
 mod server_lock;
 mod serving;

@@ -3,7 +3,7 @@
 use chrono::Utc;
 use serde_json::json;
 use std::time::{Duration, Instant};
-use store_orders::store::{Cancellation, NewOrder, Store};
+use store_orders::store::{Cancellation, NewOrder, OperatorStore, OrderCommands, Store};
 use testbed::CliSandbox;
 
 const CSV: &str = "id,petId,quantity,shipDate,complete,status\n\

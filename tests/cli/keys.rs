@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use std::process::Stdio;
 use store_orders::keys::{Environment, digest_of};
+use store_orders::store::KeyCommands;
 use testbed::CliSandbox;
 
 pub fn issued(sandbox: &CliSandbox, arguments: &[&str]) -> (String, String) {

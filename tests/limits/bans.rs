@@ -4,6 +4,7 @@ use super::windows::admitted;
 use serde_json::json;
 use std::time::Duration;
 use store_orders::clock::Clock;
+use store_orders::store::{AccountCommands, KeyCommands};
 use store_orders_api::plans::Plan;
 use testbed::in_process::{CapturedLog, NOON, TestServer, TestSetup};
 use testbed::{Key, wait_a_second_until, wait_until};

@@ -3,6 +3,7 @@
 use super::windows::admitted;
 use std::sync::Mutex;
 use std::time::Duration;
+use store_orders::store::AccountCommands;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders_api::plans::{Plan, PlanLimits};
 use testbed::in_process::{Answer, TestServer, TestSetup};

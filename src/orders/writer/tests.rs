@@ -4,7 +4,7 @@ use super::*;
 use crate::orders::memory::ListMemory;
 use crate::orders::sizes::Sizes;
 use crate::store::sqlite::SqliteStore;
-use crate::store::{NewOrder, PATIENCE};
+use crate::store::{NewOrder, OperatorStore, PATIENCE};
 use futures::FutureExt;
 use futures::future::join_all;
 use tempfile::TempDir;

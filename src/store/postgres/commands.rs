@@ -5,14 +5,12 @@
 //! journal: every statement in between sees all that was committed before (READ COMMITTED), and
 //! changes commit in the order of their numbers.
 
-mod accounts;
+mod blocking;
 mod check;
 mod identity;
 mod import;
-mod keys;
 mod limits_report;
 mod migrate;
-mod orders;
 mod restore;
 mod servers;
 
@@ -22,22 +20,21 @@ pub use migrate::{migrate, print_grants};
 pub use restore::restore;
 pub use servers::ReplicaRow;
 
-use super::columns::value;
-use super::connecting::{COMMAND, Connection, connect};
+use super::columns::{parsed, value};
+use super::connecting::{COMMAND, Connection, Link, connect};
 use super::error::{engine, read, require_one_row, waited, written};
 use super::journal::{Half, last, note};
 use super::schema::{STORE, require_current, with_notice};
 use crate::config::PostgresUrl;
-use crate::keys::Digest;
+use crate::store::commands::{Engine, Statements};
+use crate::store::rules::can_ship;
 use crate::store::{
-    Account, CheckReport, ImportOutcome, IssuedKey, KeyRecord, NewKey, NewOrder, OperatorStore,
-    Rotation, Status, StoreError, StoredOrder, WaitNotice,
+    CheckReport, ImportOutcome, NewOrder, OperatorStore, Status, StoreError, WaitNotice,
 };
-use chrono::{DateTime, Utc};
+use blocking::Blocking;
 use parking_lot::Mutex;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
-use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, Transaction};
@@ -86,7 +83,7 @@ impl PostgresCommands {
     }
 
     /// Does `work`, which reads.
-    pub(super) fn ask<T>(
+    fn ask<T>(
         &self,
         work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -95,7 +92,7 @@ impl PostgresCommands {
     }
 
     /// Does `work` in one transaction. After an error nothing is changed.
-    pub(super) fn write<T>(
+    fn write<T>(
         &self,
         work: impl AsyncFnOnce(&Transaction<'_>) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -103,38 +100,61 @@ impl PostgresCommands {
         let Connection { client, link, .. } = &mut *connection;
         self.runtime.block_on(async {
             let transaction = client.transaction().await.map_err(written)?;
-            match work(&transaction).await {
-                Ok(done) => {
-                    // An error if `work` passed one over: COMMIT would take all back, and
-                    // succeed.
-                    transaction.execute("SELECT", &[]).await.map_err(written)?;
-                    let before = link.unconfirmed();
-                    transaction.commit().await.map_err(uncertain)?;
-                    if link.unconfirmed() == before { Ok(done) } else { Err(unconfirmed()) }
-                }
-                Err(error) => {
-                    // The error stands whatever this says: without it the connection's end
-                    // takes the transaction back.
-                    let _ = transaction.rollback().await;
-                    Err(error)
-                }
-            }
+            let done = work(&transaction).await;
+            end(transaction, link, done).await
         })
     }
+}
 
-    /// The same for a change of this half, alone: servers read the rows that bear the number
-    /// that `work` is given.
-    fn change<T>(
+/// Commits what was done, or takes it back after an error.
+async fn end<T>(
+    transaction: Transaction<'_>,
+    link: &Link,
+    done: Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    match done {
+        Ok(done) => {
+            // An error if an earlier one was passed over: COMMIT would take all back, and
+            // succeed.
+            transaction.execute("SELECT", &[]).await.map_err(written)?;
+            let before = link.unconfirmed();
+            transaction.commit().await.map_err(uncertain)?;
+            if link.unconfirmed() == before { Ok(done) } else { Err(unconfirmed()) }
+        }
+        Err(error) => {
+            // The error stands whatever this says: without it the connection's end
+            // takes the transaction back.
+            let _ = transaction.rollback().await;
+            Err(error)
+        }
+    }
+}
+
+impl Engine for PostgresCommands {
+    const VERSION: &'static str = "changed_in";
+
+    fn read<T>(
         &self,
-        half: Half,
-        work: impl AsyncFnOnce(&Transaction<'_>, i64) -> Result<T, StoreError>,
+        work: impl FnOnce(&dyn Statements) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.write(async |transaction| {
-            let version = lock_versions(transaction, self.notice).await?;
-            let done = work(transaction, version).await?;
-            note(transaction, version, half).await?;
-            Ok(done)
-        })
+        let client = &self.connection.lock().client;
+        work(&Blocking { runtime: &self.runtime, client })
+    }
+
+    fn change_keys<T>(
+        &self,
+        work: impl FnOnce(&dyn Statements, i64) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let (mut connection, runtime) = (self.connection.lock(), &self.runtime);
+        let Connection { client, link, .. } = &mut *connection;
+        let transaction = runtime.block_on(client.transaction()).map_err(written)?;
+        let changed =
+            runtime.block_on(lock_versions(&transaction, self.notice)).and_then(|version| {
+                let done = work(&Blocking { runtime, client: &transaction }, version)?;
+                runtime.block_on(note(&transaction, version, Half::Keys))?;
+                Ok(done)
+            });
+        runtime.block_on(end(transaction, link, changed))
     }
 }
 
@@ -203,73 +223,27 @@ impl OperatorStore for PostgresCommands {
     }
 
     fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
-        self.ship_orders(ids)
-    }
-
-    fn order(&self, id: i64) -> Result<Option<StoredOrder>, StoreError> {
-        self.order(id)
-    }
-
-    fn orders_from(
-        &self,
-        first: i64,
-        status: Option<Status>,
-    ) -> Result<Vec<StoredOrder>, StoreError> {
-        self.orders_from(first, status)
-    }
-
-    fn create_account(
-        &self,
-        name: &str,
-        plan: Plan,
-        own: Option<PlanLimits>,
-        at: DateTime<Utc>,
-    ) -> Result<(), StoreError> {
-        self.create_account(name, plan, own, at)
-    }
-
-    fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError> {
-        self.rename_account(name, new_name)
-    }
-
-    fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<u64, StoreError> {
-        self.close_account(name, at)
-    }
-
-    fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
-        self.set_plan(name, plan, own)
-    }
-
-    fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError> {
-        self.accounts(now_ms)
-    }
-
-    fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError> {
-        self.account(name, now_ms)
-    }
-
-    fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
-        self.issue_key(new, now_ms)
-    }
-
-    fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
-        self.rotate_key(rotation, now_ms)
-    }
-
-    fn revoke_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
-        self.revoke_key(key_id, now_ms)
-    }
-
-    fn unban_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
-        self.unban_key(key_id, now_ms)
-    }
-
-    fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError> {
-        self.key_records()
-    }
-
-    fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError> {
-        self.key_record(digest)
+        self.write(async |transaction| {
+            let version = lock_versions(transaction, self.notice).await?;
+            let query = "SELECT id, status FROM orders WHERE id = ANY($1)";
+            let rows = transaction.query(query, &[&ids]).await.map_err(read)?;
+            let statuses = rows
+                .iter()
+                .map(|row| Ok((value(row, 0)?, parsed(row, 1)?)))
+                .collect::<Result<HashMap<i64, Status>, StoreError>>()?;
+            let mut to_ship = BTreeSet::new();
+            for id in ids {
+                if can_ship(*id, statuses.get(id).copied())? {
+                    to_ship.insert(*id);
+                }
+            }
+            let update = "UPDATE orders SET status = 'shipped', changed_in = $2
+                          WHERE id = ANY($1)";
+            let ids: Vec<i64> = to_ship.iter().copied().collect();
+            transaction.execute(update, &[&ids, &version]).await.map_err(written)?;
+            note(transaction, version, Half::Orders).await?;
+            Ok(to_ship)
+        })
     }
 
     fn check(&self) -> Result<CheckReport, StoreError> {

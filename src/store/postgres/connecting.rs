@@ -8,13 +8,14 @@ mod link;
 pub(super) mod roles;
 mod tls;
 
+pub use link::Link;
 pub use roles::COMMAND;
 pub use tls::check_tls;
 
 use super::error::PostgresError;
 use crate::blocking::run_with;
 use crate::config::{PostgresUrl, TlsMode, read_password};
-use link::{Link, drive};
+use link::drive;
 use roles::{KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES, Role, UNACKNOWLEDGED_LIMIT};
 use std::fmt;
 use std::net::SocketAddr;

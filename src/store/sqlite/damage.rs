@@ -60,7 +60,7 @@ fn outcome(found: rusqlite::Result<String>) -> Result<Option<String>, StoreError
 mod tests {
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{NewOrder, Store, Structure};
+    use crate::store::{NewOrder, OperatorStore, Store, Structure};
     use std::os::unix::fs::FileExt;
     use std::path::Path;
 

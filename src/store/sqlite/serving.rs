@@ -2,9 +2,9 @@
 
 use super::SqliteStore;
 use super::columns::plan_and_limits;
+use super::commands::status_of;
 use super::connection::{connect, in_transaction};
 use super::damage::quick_check_until;
-use super::orders::status_of;
 use super::versions::{read_versions, set_orders_version};
 use crate::clock::BootInstant;
 use crate::keys::Digest;
@@ -235,7 +235,7 @@ pub fn count_orders(connection: &Connection) -> rusqlite::Result<OrderCounts> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::NewOrder;
+    use crate::store::{NewOrder, OperatorStore};
     use std::sync::mpsc::channel;
 
     #[test]

@@ -172,6 +172,7 @@ mod tests {
     use super::super::SqliteStore;
     use super::super::connection::{connect, in_transaction};
     use super::super::intent_lock::IntentLock;
+    use crate::store::AccountCommands;
     use chrono::DateTime;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::path::Path;

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use store_orders::store::postgres::{PostgresCommands, print_grants};
 use store_orders::store::{
-    CancelOutcome, Cancellation, OperatorStore, OrderCounts, ReadAhead, Store,
+    CancelOutcome, Cancellation, OrderCommands, OrderCounts, ReadAhead, Store,
 };
 use store_orders_api::types::Pet;
 

@@ -12,7 +12,9 @@ use std::time::Duration;
 use store_orders::keys::Environment;
 use store_orders::store::postgres::{begin_new_store, restore};
 use store_orders::store::sqlite::{SqliteStore, back_up};
-use store_orders::store::{NewKey, NewOrder, OperatorStore, Rotation, Store};
+use store_orders::store::{
+    AccountCommands, KeyCommands, NewKey, NewOrder, OperatorStore, Rotation, Store,
+};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 

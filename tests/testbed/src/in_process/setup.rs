@@ -15,7 +15,7 @@ use store_orders::limits::{InMemoryLimits, Limits, LimitsFile};
 use store_orders::log::LogBuffer;
 use store_orders::server::{Dependencies, TlsFiles};
 use store_orders::store::sqlite::SqliteStore;
-use store_orders::store::{NewKey, NewOrder, Store};
+use store_orders::store::{AccountCommands, KeyCommands, NewKey, NewOrder, OperatorStore, Store};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tempfile::TempDir;

@@ -1,0 +1,65 @@
+//! What the operator's commands ask of a store, and the statements that both engines share.
+
+mod accounts;
+mod engine;
+mod keys;
+mod orders;
+
+pub use accounts::AccountCommands;
+pub use engine::{Engine, Parameters, Row, Statements};
+pub use keys::KeyCommands;
+pub use orders::OrderCommands;
+#[cfg(test)]
+pub use orders::PAGE_ORDERS;
+
+use super::error::StoreError;
+use super::order_rows::{ImportOutcome, NewOrder};
+use super::report::CheckReport;
+use std::collections::BTreeSet;
+use store_orders_api::types::Pet;
+
+/// Called once by a command that has waited for longer than two seconds to write.
+pub type WaitNotice = fn();
+
+/// A store, as one command works on it. Every method blocks; each that writes does all that
+/// it was asked, or nothing.
+pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
+    /// The store's id: 128 random bits in hex. A restored store has another one.
+    fn id(&self) -> Result<String, StoreError>;
+
+    /// Which of these orders are in the store already, in their order, cancelled ones
+    /// included.
+    fn existing_orders(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
+
+    /// Which of these pets are in the store already, in their order.
+    fn existing_pets(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
+
+    /// Stores all of these orders or none. An id that is in the store already is
+    /// refused, or skipped with `skip_existing`. `progress` is called once per order.
+    fn import_orders(
+        &self,
+        orders: &[NewOrder],
+        skip_existing: bool,
+        progress: &dyn Fn(),
+    ) -> Result<ImportOutcome, StoreError>;
+
+    /// The same for pets.
+    fn import_pets(
+        &self,
+        pets: &[Pet],
+        skip_existing: bool,
+        progress: &dyn Fn(),
+    ) -> Result<ImportOutcome, StoreError>;
+
+    /// Marks all of these orders as shipped, or none: from then on they cannot be
+    /// cancelled. One that has shipped already is left as it is. Returns those that were
+    /// marked.
+    fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError>;
+
+    /// What the store holds, and what is wrong with it, as of one moment.
+    fn check(&self) -> Result<CheckReport, StoreError>;
+
+    /// Waits until every server answers as of after the last change. On an embedded engine each
+    /// does at once.
+    fn await_servers(&self) {}
+}

@@ -1,0 +1,159 @@
+//! Accounts: created, renamed, closed, moved to another plan, listed.
+
+use super::engine::{Engine, Row, Statements};
+use crate::store::rules::{account_closed, account_exists, account_name, check_limits, no_account};
+use crate::store::{Account, StoreError};
+use chrono::{DateTime, Utc};
+use store_orders_api::plans::{Plan, PlanLimits};
+use store_orders_api::types::utc_text;
+
+/// What commands ask of the accounts.
+pub trait AccountCommands {
+    /// Creates an account. `own` are the limits of an Enterprise account, and of no other.
+    fn create_account(
+        &self,
+        name: &str,
+        plan: Plan,
+        own: Option<PlanLimits>,
+        at: DateTime<Utc>,
+    ) -> Result<(), StoreError>;
+
+    /// Gives an account another name, which no other account may have.
+    fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError>;
+
+    /// Closes an account for good, and revokes those of its keys that are not revoked: their
+    /// number is returned. A second time changes nothing. It keeps its name.
+    fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<u64, StoreError>;
+
+    /// Moves an account to another plan: its limits hold from the next request.
+    fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError>;
+
+    /// Every account, by name. `now_ms` tells which of their keys have expired.
+    fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError>;
+
+    /// The account of this name.
+    fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError>;
+}
+
+impl<E: Engine> AccountCommands for E {
+    fn create_account(
+        &self,
+        name: &str,
+        plan: Plan,
+        own: Option<PlanLimits>,
+        at: DateTime<Utc>,
+    ) -> Result<(), StoreError> {
+        check_limits(plan, own)?;
+        let name = account_name(name)?;
+        let (per_minute, per_day) = columns_of(own);
+        self.change_keys(|statements, _| {
+            // Not ON CONFLICT, which uses up an id also for an account that is refused.
+            let created = statements.execute(
+                "INSERT INTO accounts (name, plan, per_minute, per_day, created_at)
+                 SELECT $1, $2, $3, $4, $5
+                 WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE name = $1)",
+                &[&name, &plan.as_str(), &per_minute, &per_day, &utc_text(&at)],
+            )?;
+            if created == 0 { Err(account_exists(name)) } else { Ok(()) }
+        })
+    }
+
+    fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError> {
+        let new_name = account_name(new_name)?;
+        self.change_keys(|statements, _| {
+            let account = account_row(statements, name)?.id;
+            let changed = statements.execute(
+                "UPDATE accounts SET name = $2
+                 WHERE id = $1 AND NOT EXISTS (
+                     SELECT 1 FROM accounts AS other WHERE name = $2 AND other.id <> $1)",
+                &[&account, &new_name],
+            )?;
+            if changed == 0 { Err(account_exists(new_name)) } else { Ok(()) }
+        })
+    }
+
+    fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<u64, StoreError> {
+        self.change_keys(|statements, version| {
+            let account = account_row(statements, name)?.id;
+            statements.execute(
+                "UPDATE accounts SET closed_at = coalesce(closed_at, $2) WHERE id = $1",
+                &[&account, &utc_text(&at)],
+            )?;
+            let revoke = format!(
+                "UPDATE keys SET revoked_at = $2, {} = $3
+                 WHERE account = $1 AND revoked_at IS NULL",
+                E::VERSION
+            );
+            statements.execute(&revoke, &[&account, &at.timestamp_millis(), &version])
+        })
+    }
+
+    fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
+        check_limits(plan, own)?;
+        let (per_minute, per_day) = columns_of(own);
+        self.change_keys(|statements, version| {
+            let account = account_row(statements, name)?.id;
+            statements.execute(
+                "UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4 WHERE id = $1",
+                &[&account, &plan.as_str(), &per_minute, &per_day],
+            )?;
+            let update = format!("UPDATE keys SET {} = $2 WHERE account = $1", E::VERSION);
+            statements.execute(&update, &[&account, &version]).map(drop)
+        })
+    }
+
+    fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError> {
+        let query = format!("{SELECT_ACCOUNTS} ORDER BY name");
+        self.read(|statements| statements.all(&query, &[&now_ms], account))
+    }
+
+    fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError> {
+        let query = format!("{SELECT_ACCOUNTS} WHERE name = $2");
+        let found = self.read(|statements| statements.only(&query, &[&now_ms, &name], account))?;
+        found.ok_or_else(|| no_account(name))
+    }
+}
+
+/// Selects the columns of [`account`]; `$1` is the time in Unix milliseconds.
+const SELECT_ACCOUNTS: &str = "
+    SELECT name, plan, per_minute, per_day, created_at,
+           (SELECT count(*) FROM keys
+            WHERE account = accounts.id AND revoked_at IS NULL
+              AND (expires_at IS NULL OR expires_at > $1)),
+           id, closed_at
+    FROM accounts";
+
+fn account(row: &Row<'_>) -> Result<Account, StoreError> {
+    let (plan, limits) = row.plan_and_limits(1)?;
+    Ok(Account {
+        name: row.get(0)?,
+        plan,
+        limits,
+        created_at: row.get(4)?,
+        keys: row.get(5)?,
+        id: row.get(6)?,
+        closed_at: row.get(7)?,
+    })
+}
+
+fn columns_of(own: Option<PlanLimits>) -> (Option<u32>, Option<u32>) {
+    own.map(|own| (own.per_minute, own.per_day)).unzip()
+}
+
+/// The row of an account.
+struct AccountRow {
+    id: i64,
+    is_closed: bool,
+}
+
+fn account_row(statements: &dyn Statements, name: &str) -> Result<AccountRow, StoreError> {
+    let query = "SELECT id, closed_at IS NOT NULL FROM accounts WHERE name = $1";
+    let row = |row: &Row<'_>| Ok(AccountRow { id: row.get(0)?, is_closed: row.get(1)? });
+    statements.only(query, &[&name], row)?.ok_or_else(|| no_account(name))
+}
+
+/// The row of the account of this name, which must not be closed.
+pub fn open_account(statements: &dyn Statements, name: &str) -> Result<i64, StoreError> {
+    let account = account_row(statements, name)?;
+    if account.is_closed { Err(account_closed(name)) } else { Ok(account.id) }
+}

@@ -1,0 +1,149 @@
+//! Keys: issued, rotated, revoked, found, listed.
+
+use super::accounts::open_account;
+use super::engine::{Engine, Row, Statements};
+use crate::keys::{ApiKey, Digest, Environment, new_key_id};
+use crate::store::rules::{OldKey, later, no_key, rotated};
+use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
+
+/// What commands ask of the keys.
+pub trait KeyCommands {
+    /// Issues a key for an account that is not closed. The store keeps its digest; only the
+    /// returned value has the key itself.
+    fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError>;
+
+    /// Issues the successor of a key, which itself stays valid for the overlap.
+    fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError>;
+
+    /// Revokes a key for good. A second time changes nothing.
+    fn revoke_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError>;
+
+    /// Lifts the ban of a key, if it is banned. The moment of lifting rises each time,
+    /// also if the wall clock was set back.
+    fn unban_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError>;
+
+    /// Every key that was ever issued, the oldest first.
+    fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError>;
+
+    /// The key of this digest, if it was ever issued.
+    fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError>;
+}
+
+impl<E: Engine> KeyCommands for E {
+    fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
+        self.change_keys(|statements, version| {
+            let account = open_account(statements, new.account)?;
+            let expires_at = new.expires_after.map(|after| later(now_ms, after));
+            insert::<E>(statements, account, new.environment, [Some(now_ms), expires_at], version)
+        })
+    }
+
+    fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
+        self.change_keys(|statements, version| {
+            let query = "SELECT account, environment, issued_at, expires_at,
+                                revoked_at IS NOT NULL, successor
+                         FROM keys WHERE id = $1";
+            let old = statements.only(query, &[&rotation.key_id], old_key)?;
+            let old = old.ok_or_else(|| no_key(rotation.key_id))?;
+            let expiry = rotated(rotation, &old, now_ms)?;
+            let times = [Some(now_ms), expiry.successor];
+            let issued = insert::<E>(statements, old.account, old.environment, times, version)?;
+            let update = format!(
+                "UPDATE keys SET expires_at = $2, successor = $3, {} = $4 WHERE id = $1",
+                E::VERSION
+            );
+            statements.execute(&update, &[&rotation.key_id, &expiry.old, &issued.id, &version])?;
+            Ok(issued)
+        })
+    }
+
+    fn revoke_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
+        update(self, "revoked_at = coalesce(revoked_at, $2)", key_id, now_ms)
+    }
+
+    fn unban_key(&self, key_id: &str, now_ms: i64) -> Result<(), StoreError> {
+        let lifted = "unbanned_at = CASE WHEN unbanned_at >= $2 THEN unbanned_at + 1 ELSE $2 END";
+        update(self, lifted, key_id, now_ms)
+    }
+
+    fn key_records(&self) -> Result<Vec<KeyRecord>, StoreError> {
+        let query = format!("{SELECT_KEYS} ORDER BY \"row\"");
+        self.read(|statements| statements.all(&query, &[], key_record))
+    }
+
+    fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError> {
+        let query = format!("{SELECT_KEYS} WHERE digest = $1");
+        self.read(|statements| statements.only(&query, &[&digest.0], key_record))
+    }
+}
+
+/// Selects the columns of [`key_record`].
+const SELECT_KEYS: &str = "
+    SELECT keys.id, accounts.name, environment, issued_at, expires_at, revoked_at,
+           used_at, successor, \"row\", unbanned_at
+    FROM keys JOIN accounts ON accounts.id = keys.account";
+
+fn key_record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
+    Ok(KeyRecord {
+        id: row.get(0)?,
+        account: row.get(1)?,
+        environment: row.parsed(2)?,
+        issued_at: row.get(3)?,
+        expires_at: row.get(4)?,
+        revoked_at: row.get(5)?,
+        used_at: row.get(6)?,
+        successor: row.get(7)?,
+        row: row.get(8)?,
+        unbanned_at: row.get(9)?,
+    })
+}
+
+fn old_key(row: &Row<'_>) -> Result<OldKey, StoreError> {
+    Ok(OldKey {
+        account: row.get(0)?,
+        environment: row.parsed(1)?,
+        issued_at: row.get(2)?,
+        expires_at: row.get(3)?,
+        revoked: row.get(4)?,
+        successor: row.get(5)?,
+    })
+}
+
+/// Changes the key of this id; `$2` of the assignment is the time.
+fn update<E: Engine>(
+    engine: &E,
+    assignment: &str,
+    key_id: &str,
+    now_ms: i64,
+) -> Result<(), StoreError> {
+    let update = format!("UPDATE keys SET {assignment}, {} = $3 WHERE id = $1", E::VERSION);
+    engine.change_keys(|statements, version| {
+        match statements.execute(&update, &[&key_id, &now_ms, &version])? {
+            0 => Err(no_key(key_id)),
+            _ => Ok(()),
+        }
+    })
+}
+
+/// Adds a new key; the times are its issue and its end.
+fn insert<E: Engine>(
+    statements: &dyn Statements,
+    account: i64,
+    environment: Environment,
+    [issued_at, expires_at]: [Option<i64>; 2],
+    version: i64,
+) -> Result<IssuedKey, StoreError> {
+    let issued = IssuedKey { id: new_key_id(), key: ApiKey::generate(environment) };
+    let digest = issued.key.digest().0;
+    let insert = format!(
+        "INSERT INTO keys (id, account, environment, digest, issued_at, expires_at, {})
+         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        E::VERSION
+    );
+    let environment = environment.as_str();
+    statements.execute(
+        &insert,
+        &[&issued.id, &account, &environment, &digest, &issued_at, &expires_at, &version],
+    )?;
+    Ok(issued)
+}

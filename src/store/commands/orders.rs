@@ -1,0 +1,81 @@
+//! Orders: shown and listed.
+
+use super::engine::{Engine, Row};
+use crate::store::{Status, StoreError, StoredOrder};
+use std::ops::ControlFlow;
+
+const COLUMNS: &str =
+    "id, pet_id, quantity, ship_date, complete, status, cancelled_at, cancelled_by";
+
+/// Orders read at a time: their read takes some milliseconds, against one for the way to an
+/// engine and back.
+pub const PAGE_ORDERS: usize = 5_000;
+
+/// What commands ask of the orders.
+pub trait OrderCommands {
+    /// The order of this id, in any status.
+    fn order(&self, id: i64) -> Result<Option<StoredOrder>, StoreError>;
+
+    /// The next orders with this id or a higher one, or those of one status, in ascending
+    /// order of id: a page of them, and none after the last.
+    fn orders_from(
+        &self,
+        first: i64,
+        status: Option<Status>,
+    ) -> Result<Vec<StoredOrder>, StoreError>;
+
+    /// Visits every order in ascending order of id, or those of one status, until `visit`
+    /// breaks. They are read in pages, each as of its own moment, so that a slow visitor
+    /// holds up neither a checkpoint nor the removal of old rows.
+    fn for_each_order(
+        &self,
+        status: Option<Status>,
+        visit: &mut dyn FnMut(StoredOrder) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let mut from = Some(i64::MIN);
+        while let Some(first) = from {
+            let page = self.orders_from(first, status)?;
+            from = page.last().and_then(|order| order.id.checked_add(1));
+            for order in page {
+                if visit(order).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<E: Engine> OrderCommands for E {
+    fn order(&self, id: i64) -> Result<Option<StoredOrder>, StoreError> {
+        let query = format!("SELECT {COLUMNS} FROM orders WHERE id = $1");
+        self.read(|statements| statements.only(&query, &[&id], stored_order))
+    }
+
+    fn orders_from(
+        &self,
+        first: i64,
+        status: Option<Status>,
+    ) -> Result<Vec<StoredOrder>, StoreError> {
+        let query = format!(
+            "SELECT {COLUMNS} FROM orders
+             WHERE id >= $1 AND (CAST($2 AS text) IS NULL OR status = $2)
+             ORDER BY id LIMIT {PAGE_ORDERS}"
+        );
+        let status = status.map(Status::as_str);
+        self.read(|statements| statements.all(&query, &[&first, &status], stored_order))
+    }
+}
+
+fn stored_order(row: &Row<'_>) -> Result<StoredOrder, StoreError> {
+    Ok(StoredOrder {
+        id: row.get(0)?,
+        pet_id: row.get(1)?,
+        quantity: row.get(2)?,
+        ship_date: row.get(3)?,
+        complete: row.get(4)?,
+        status: row.parsed(5)?,
+        cancelled_at: row.get(6)?,
+        cancelled_by: row.get(7)?,
+    })
+}

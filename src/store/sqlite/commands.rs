@@ -1,0 +1,177 @@
+//! What the operator's commands ask of the embedded engine.
+
+use super::SqliteStore;
+use super::check::examine;
+use super::columns::parsed;
+use super::connection::{connect, in_transaction};
+use super::versions::{raise_keys_version, read_versions, set_orders_version};
+use crate::store::commands::{Engine, Parameters, Row, Statements};
+use crate::store::rules::can_ship;
+use crate::store::{CheckReport, ImportOutcome, NewOrder, OperatorStore, Status, StoreError};
+use rusqlite::{CachedStatement, Connection, OptionalExtension};
+use std::collections::BTreeSet;
+use store_orders_api::types::Pet;
+
+impl Engine for SqliteStore {
+    const VERSION: &'static str = "version";
+
+    fn read<T>(
+        &self,
+        work: impl FnOnce(&dyn Statements) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        work(&*self.reader.lock())
+    }
+
+    fn change_keys<T>(
+        &self,
+        work: impl FnOnce(&dyn Statements, i64) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        in_transaction(&mut self.writer.lock(), |transaction| {
+            let version = raise_keys_version(transaction)?;
+            work(&**transaction, version)
+        })
+    }
+}
+
+impl Statements for Connection {
+    fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<u64, StoreError> {
+        Ok(prepared(self, statement, parameters)?.raw_execute()? as u64)
+    }
+
+    fn query(
+        &self,
+        query: &str,
+        parameters: Parameters<'_>,
+        visit: &mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut statement = prepared(self, query, parameters)?;
+        let names: Vec<String> = statement.column_names().into_iter().map(String::from).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next()? {
+            let values =
+                (0..names.len()).map(|column| row.get(column)).collect::<Result<_, _>>()?;
+            visit(&Row { names: &names, values })?;
+        }
+        Ok(())
+    }
+}
+
+fn prepared<'a>(
+    connection: &'a Connection,
+    statement: &str,
+    parameters: Parameters<'_>,
+) -> rusqlite::Result<CachedStatement<'a>> {
+    let mut statement = connection.prepare_cached(statement)?;
+    for (number, parameter) in (1..).zip(parameters) {
+        // To SQLite `$1` is a name.
+        if let Some(index) = statement.parameter_index(&format!("${number}"))? {
+            statement.raw_bind_parameter(index, parameter)?;
+        }
+    }
+    Ok(statement)
+}
+
+impl OperatorStore for SqliteStore {
+    fn id(&self) -> Result<String, StoreError> {
+        self.id()
+    }
+
+    fn existing_orders(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        self.existing("SELECT 1 FROM orders WHERE id = ?1", ids)
+    }
+
+    fn existing_pets(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        self.existing("SELECT 1 FROM pets WHERE id = ?1", ids)
+    }
+
+    fn import_orders(
+        &self,
+        orders: &[NewOrder],
+        skip_existing: bool,
+        progress: &dyn Fn(),
+    ) -> Result<ImportOutcome, StoreError> {
+        self.import(orders, skip_existing, progress)
+    }
+
+    fn import_pets(
+        &self,
+        pets: &[Pet],
+        skip_existing: bool,
+        progress: &dyn Fn(),
+    ) -> Result<ImportOutcome, StoreError> {
+        self.import(pets, skip_existing, progress)
+    }
+
+    fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
+        in_transaction(&mut self.writer.lock(), |transaction| {
+            let mut marked = BTreeSet::new();
+            let version = read_versions(transaction)?.orders + 1;
+            for id in ids {
+                if can_ship(*id, status_of(transaction, *id)?)? {
+                    transaction.execute(
+                        "UPDATE orders SET status = 'shipped', version = ?2 WHERE id = ?1",
+                        [*id, version],
+                    )?;
+                    marked.insert(*id);
+                }
+            }
+            set_orders_version(transaction, version)?;
+            Ok(marked)
+        })
+    }
+
+    fn check(&self) -> Result<CheckReport, StoreError> {
+        Ok(examine(&connect(self.path())?))
+    }
+}
+
+/// The status of the order of this id.
+pub fn status_of(connection: &Connection, id: i64) -> rusqlite::Result<Option<Status>> {
+    connection
+        .prepare_cached("SELECT status FROM orders WHERE id = ?1")?
+        .query_row([id], |row| parsed(row, 0))
+        .optional()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::commands::{OrderCommands, PAGE_ORDERS};
+    use std::ops::ControlFlow;
+
+    #[test]
+    fn orders_are_visited_once_in_pages_and_no_read_stays_open() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let order = |id| NewOrder { shipped: id % 2 == 0, ..NewOrder::pending(id) };
+        let pages = 3 * PAGE_ORDERS as i64;
+        let ids: Vec<i64> = [i64::MIN, i64::MIN + 1]
+            .into_iter()
+            .chain(1..=pages)
+            .chain([i64::MAX - 1, i64::MAX])
+            .collect();
+        let orders: Vec<_> = ids.iter().copied().map(order).collect();
+        store.import_orders(&orders, false, &|| ()).unwrap();
+        let other = Connection::open(store.path()).unwrap();
+        let visited = |status| {
+            let mut visited = Vec::new();
+            store
+                .for_each_order(status, &mut |order| {
+                    if visited.len() % 500 == 0 {
+                        let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+                        let busy: i64 = other.query_row(checkpoint, [], |row| row.get(0)).unwrap();
+                        assert_eq!(busy, 0, "a read is open");
+                    }
+                    visited.push(order.id);
+                    ControlFlow::Continue(())
+                })
+                .unwrap();
+            visited
+        };
+        assert_eq!(visited(None), ids);
+        let shipped: Vec<i64> = ids.iter().copied().filter(|id| id % 2 == 0).collect();
+        assert_eq!(visited(Some(Status::Shipped)), shipped);
+        assert!(visited(Some(Status::Cancelled)).is_empty());
+    }
+}
