@@ -1,7 +1,8 @@
 //! What was acknowledged stays, even if the program is killed; and a real file of
 //! orders comes back complete.
 
-use history::{HistoryRecorder, Workload};
+use history::workload::Load;
+use history::{HistoryRecorder, Lives};
 use std::fmt::Write;
 use store_orders_client::Client;
 use testbed::contract::Tap;
@@ -55,11 +56,11 @@ async fn a_kill_right_after_a_204_keeps_the_cancellation() {
 /// server's four lives.
 #[test]
 fn what_clients_saw_across_kills_breaks_no_rule() {
-    let workload = Workload { orders: 600, lives: 4, listers: 3, cancellers: 12 };
+    let lives = Lives { orders: 600, lives: 4, load: Load { writers: 12, listers: 3 } };
     let data = DataDir::temporary().unwrap();
-    data.import_pending(1..=workload.orders).unwrap();
+    data.import_pending(1..=lives.orders).unwrap();
     let key = data.issue_enterprise_key("acme", u32::MAX, u32::MAX).unwrap();
-    let journal = HistoryRecorder::record(&data, &|| data.serve(&[]), &key, workload).unwrap();
+    let journal = HistoryRecorder::record(&data, &|| data.serve(&[]), &key, lives).unwrap();
     let violations: Vec<String> = journal.violations().iter().map(ToString::to_string).collect();
     assert_eq!(violations, Vec::<String>::new());
     let figures = journal.figures();

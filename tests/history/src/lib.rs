@@ -2,19 +2,21 @@
 //!
 //! A recording is events on one clock ([`Event`], a JSON line each). The [`Checker`] holds them
 //! against the rules ([`Rule`]) as they come; it knows nothing of how they came about. A
-//! [`Journal`] records and checks at once. [`HistoryRecorder`] lists and cancels the same
-//! orders with many clients while a server on its embedded store is killed and restarted.
+//! [`Journal`] records and checks at once, what a [`workload::Workload`] of clients sees.
+//! [`HistoryRecorder`] kills and restarts a server on its embedded store meanwhile; [`Traffic`]
+//! is for whatever else fails.
 
 mod answer_times;
 mod checker;
-mod clients;
 pub mod event;
 mod figures;
 mod id_set;
 mod journal;
 mod listed;
 mod recorder;
+mod traffic;
 mod violation;
+pub mod workload;
 
 pub use answer_times::{ANSWER_LIMIT, GIVES_UP_AFTER};
 pub use checker::Checker;
@@ -23,5 +25,6 @@ pub use figures::{Figures, Outage};
 pub use id_set::IdSet;
 pub use journal::{Journal, violations};
 pub use listed::ShownOrders;
-pub use recorder::{HistoryRecorder, Workload};
+pub use recorder::{HistoryRecorder, Lives};
+pub use traffic::{Seen, Traffic};
 pub use violation::{Operation, Rule, Violation};

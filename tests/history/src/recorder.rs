@@ -1,35 +1,37 @@
-//! Records a history: clients that list and clients that cancel the same orders
-//! at once, alongside an operator's commands, while the server is killed and
-//! restarted on the same data directory.
+//! Records a history: clients that list and clients that cancel the same orders at once, alongside
+//! an operator's commands, while the server is killed and restarted on the same data directory.
 
-use crate::clients::{Clients, KEY, SERVER, client};
-use crate::event::{Beginning, FaultBegun, What};
+use crate::event::{Beginning, FaultBegun, Request, What};
+use crate::workload::{Load, Pool, Workload};
 use crate::{IdSet, Journal};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use testbed::{DataDir, Key, ServerProcess};
 use tokio::runtime::Runtime;
-use tokio::task::JoinSet;
 
 /// One order of this many has shipped.
 const SHIPPED_STEP: usize = 20;
 
+/// One order of this many of earlier lives is cancelled again after a restart.
+const LOOK_BACK_STEP: usize = 10;
+
 /// A life of the server ends after this, however little it has done.
 const LIFE_LIMIT: Duration = Duration::from_secs(10);
 
+/// The name of the server in the recording.
+const SERVER: &str = "server";
+
 /// How much is recorded.
 #[derive(Clone, Copy, Debug)]
-pub struct Workload {
+pub struct Lives {
     /// How many orders there are.
     pub orders: i64,
     /// How often the server is started; each time but the last it is killed. Each
     /// of its lives cancels its part of the orders.
-    pub lives: i64,
-    /// Clients that list.
-    pub listers: i64,
-    /// Clients that cancel.
-    pub cancellers: i64,
+    pub lives: usize,
+    /// The clients of each.
+    pub load: Load,
 }
 
 /// Records what clients see, and checks it.
@@ -37,7 +39,7 @@ pub struct HistoryRecorder<'a> {
     data: &'a DataDir,
     serve: &'a dyn Fn() -> anyhow::Result<ServerProcess>,
     key: Key,
-    workload: Workload,
+    lives: Lives,
     journal: Arc<Journal>,
 }
 
@@ -48,9 +50,9 @@ impl HistoryRecorder<'_> {
         data: &DataDir,
         serve: &dyn Fn() -> anyhow::Result<ServerProcess>,
         key: &Key,
-        workload: Workload,
+        lives: Lives,
     ) -> anyhow::Result<Arc<Journal>> {
-        let all = 1..=usize::try_from(workload.orders)?;
+        let all = 1..=usize::try_from(lives.orders)?;
         let shipped: IdSet = all.clone().step_by(SHIPPED_STEP).collect();
         let ids: Vec<String> = shipped.iter().map(|id| id.to_string()).collect();
         let ship = ["orders", "ship"].into_iter().chain(ids.iter().map(String::as_str));
@@ -59,33 +61,32 @@ impl HistoryRecorder<'_> {
         let _canary = journal.watch_machine()?;
         let pending = all.filter(|id| !shipped.contains(*id)).collect();
         journal.note(What::Begins(Beginning { pending, shipped, ..Beginning::default() }));
-        let (name, account) = (KEY.to_string(), KEY.to_string());
-        journal.note(What::Key { key: name, account, per_minute: u32::MAX, per_day: None });
-        let recorder = HistoryRecorder { data, serve, key: key.clone(), workload, journal };
+        let (id, account) = (key.id.clone(), "clients".to_string());
+        journal.note(What::Key { key: id, account, per_minute: u32::MAX, per_day: None });
+        let recorder = HistoryRecorder { data, serve, key: key.clone(), lives, journal };
         let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-        for life in 0..workload.lives {
+        for life in 0..lives.lives {
             recorder.live(&runtime, life)?;
         }
         let server = serve()?;
-        let clients = recorder.clients(&server, workload.lives)?;
-        runtime.block_on(clients.look_back());
+        runtime.block_on(recorder.look_back(&*recorder.workload(&server, lives.lives)?));
         server.stop()?;
         recorder.journal.note(What::Ends(recorder.journal.orders.table(data)?));
         Ok(recorder.journal)
     }
 
     /// One life of the server, with all clients and an operator.
-    fn live(&self, runtime: &Runtime, life: i64) -> anyhow::Result<()> {
+    fn live(&self, runtime: &Runtime, life: usize) -> anyhow::Result<()> {
         let server = (self.serve)()?;
         if life > 0 {
             self.journal.note(What::Undone);
         }
-        let clients = Arc::new(self.clients(&server, life)?);
-        let data = self.data;
+        let (workload, data) = (self.workload(&server, life)?, self.data);
+        let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let operator = scope.spawn(|| operate(data, &clients.over));
-            let driven = runtime.block_on(self.drive(&clients, server, life));
-            clients.over.store(true, Ordering::Relaxed);
+            let operator = scope.spawn(|| operate(data, &is_over));
+            let driven = runtime.block_on(self.drive(&workload, server, life));
+            is_over.store(true, Ordering::Relaxed);
             operator.join().map_err(|_| anyhow::anyhow!("the operator panicked"))??;
             driven
         })
@@ -95,61 +96,56 @@ impl HistoryRecorder<'_> {
     /// but the last, until the server is killed in the middle.
     async fn drive(
         &self,
-        clients: &Arc<Clients>,
+        workload: &Arc<Workload>,
         server: ServerProcess,
-        life: i64,
+        life: usize,
     ) -> anyhow::Result<()> {
-        clients.look_back().await;
-        let mut listers = JoinSet::new();
-        for lister in 0..self.workload.listers {
-            listers.spawn(Arc::clone(clients).list_until_over(lister));
+        self.look_back(workload).await;
+        let (clients, orders) = (workload.start(self.lives.load), workload.pool.left());
+        let is_last = life + 1 == self.lives.lives;
+        // Earlier in one life and later in the next.
+        let kept = if is_last { 0 } else { orders - orders * (life + 1) / (self.lives.lives + 1) };
+        let began = Instant::now();
+        while workload.pool.left() > kept && began.elapsed() < LIFE_LIMIT {
+            tokio::time::sleep(Duration::from_millis(1)).await;
         }
-        let mut cancellers = JoinSet::new();
-        for canceller in 0..self.workload.cancellers {
-            cancellers.spawn(Arc::clone(clients).cancel_in_turn(canceller));
+        if is_last {
+            workload.pool.end();
+            clients.join_all().await;
+            return server.stop();
         }
-        let lives = self.workload.lives;
-        if life + 1 == lives {
-            cancellers.join_all().await;
-            clients.over.store(true, Ordering::Relaxed);
-            listers.join_all().await;
-            server.stop()?;
-        } else {
-            // Earlier in one life and later in the next.
-            clients.reach(clients.attempts * (life + 1) / (lives + 1)).await;
-            let (name, servers) = ("kill -9".to_string(), vec![SERVER.to_string()]);
-            let fault = FaultBegun { name, servers, ..FaultBegun::default() };
-            self.journal.note(What::Fault(fault));
-            server.kill()?;
-            cancellers.join_all().await;
-            listers.join_all().await;
-        }
+        let (name, servers) = ("kill -9".to_string(), vec![SERVER.to_string()]);
+        self.journal.note(What::Fault(FaultBegun { name, servers, ..FaultBegun::default() }));
+        server.kill()?;
+        workload.pool.end();
+        clients.join_all().await;
         Ok(())
     }
 
+    /// What is left after a restart: one list, and a second cancel of some of the
+    /// orders of earlier lives.
+    async fn look_back(&self, workload: &Workload) {
+        workload.send("looks-back", 0, &self.key, Request::List).await;
+        for id in (1..workload.pool.ahead(0)).step_by(LOOK_BACK_STEP) {
+            workload.send("looks-back", 0, &self.key, Request::Cancel(id)).await;
+        }
+    }
+
     /// The clients of a life of the server.
-    fn clients(&self, server: &ServerProcess, life: i64) -> anyhow::Result<Clients> {
-        let orders = self.workload.orders / self.workload.lives;
-        Ok(Clients {
-            plain: client(false)?,
-            gzip: client(true)?,
-            orders_url: format!("{}/store/orders", server.base_url()),
-            key: self.key.text.clone(),
-            journal: Arc::clone(&self.journal),
-            first: 1 + life * orders,
-            // Two cancels for each order, on average.
-            attempts: 2 * orders,
-            attempt: AtomicI64::new(0),
-            over: AtomicBool::new(false),
-            deadline: Instant::now() + LIFE_LIMIT,
-        })
+    fn workload(&self, server: &ServerProcess, life: usize) -> anyhow::Result<Arc<Workload>> {
+        let orders = usize::try_from(self.lives.orders)? / self.lives.lives;
+        let pool = Pool::new(1 + life * orders..=(life + 1) * orders);
+        pool.set_rests(0);
+        let servers = vec![(SERVER.to_string(), server.base_url().to_string())];
+        let (journal, key) = (Arc::clone(&self.journal), self.key.clone());
+        Ok(Arc::new(Workload::new(journal, servers, key, Vec::new(), pool, life as u64)?))
     }
 }
 
 /// An operator's commands open and close the store alongside the server: if it
 /// has lost its locks on it, they checkpoint and delete the log that it writes to.
-fn operate(data: &DataDir, over: &AtomicBool) -> anyhow::Result<()> {
-    while !over.load(Ordering::Relaxed) {
+fn operate(data: &DataDir, is_over: &AtomicBool) -> anyhow::Result<()> {
+    while !is_over.load(Ordering::Relaxed) {
         data.run(&["orders", "show", "1"])?;
     }
     Ok(())

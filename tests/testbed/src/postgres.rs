@@ -42,7 +42,7 @@ pub struct Installed {
 impl Installed {
     /// The newest PostgreSQL here.
     pub fn find() -> anyhow::Result<Installed> {
-        const FIX: &str = "`cargo xtask faults --install` installs it on Debian and Ubuntu";
+        const FIX: &str = "on Debian and Ubuntu: apt-get install postgresql";
         let mut found: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
             .map(|entries| entries.flatten().map(|entry| entry.path().join("bin")).collect())
             .unwrap_or_default();
@@ -71,7 +71,7 @@ impl Installed {
         Ok(())
     }
 
-    /// A client program, run as whoever runs this one.
+    /// A client program, run as the user of this one.
     pub fn client(&self, program: &str) -> Command {
         Command::new(self.bin.join(program))
     }

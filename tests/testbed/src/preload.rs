@@ -11,6 +11,9 @@ use tempfile::TempDir;
 /// The source of [`Preload::wall_clock`].
 const SET_CLOCK: &str = include_str!("set_clock.c");
 
+/// The source of [`Preload::disk`].
+const SLOW_FSYNC: &str = include_str!("slow_fsync.c");
+
 /// Fails if there is no C compiler.
 pub fn check_compiler() -> anyhow::Result<()> {
     if Command::new("cc").arg("--version").output().is_err() {
@@ -29,6 +32,12 @@ impl Preload {
     /// The wall clock, which is moved by the number, in seconds.
     pub fn wall_clock() -> anyhow::Result<Preload> {
         Preload::compile(SET_CLOCK)
+    }
+
+    /// A disk, each of whose fsyncs takes longer by the number, in milliseconds; it fails if that
+    /// is negative.
+    pub fn disk() -> anyhow::Result<Preload> {
+        Preload::compile(SLOW_FSYNC)
     }
 
     /// Compiles it, behind the function that reads the number; that is 0.

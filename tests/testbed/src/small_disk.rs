@@ -17,7 +17,7 @@ const REFILL_INTERVAL: Duration = Duration::from_millis(5);
 /// The disk. It is unmounted when this is dropped.
 pub struct SmallDisk {
     path: PathBuf,
-    /// What is written beside the disk, such as a server's log, is never full.
+    /// What is written next to the disk, such as a server's log, is never full.
     _directory: TempDir,
 }
 

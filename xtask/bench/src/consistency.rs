@@ -4,17 +4,18 @@
 
 use crate::setup::BenchSetup;
 use crate::table::{Row, Target};
-use history::{HistoryRecorder, Workload};
+use history::workload::Load;
+use history::{HistoryRecorder, Lives};
 use testbed::Key;
 
-const WORKLOAD: Workload = Workload { orders: 6_000, lives: 4, listers: 4, cancellers: 16 };
+const LIVES: Lives = Lives { orders: 6_000, lives: 4, load: Load { writers: 16, listers: 4 } };
 
 /// Records a history and checks it: a row, and the rules that it breaks.
 pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<(Row, Vec<String>)> {
-    let store = setup.store(WORKLOAD.orders as u64)?;
+    let store = setup.store(LIVES.orders as u64)?;
     let key = Key { id: String::new(), text: store.key.clone() };
     let serve = || store.data.serve(&[]);
-    let journal = HistoryRecorder::record(&store.data, &serve, &key, WORKLOAD)?;
+    let journal = HistoryRecorder::record(&store.data, &serve, &key, LIVES)?;
     let violations: Vec<String> = journal.violations().iter().map(ToString::to_string).collect();
     let figures = journal.figures();
     let row = Row::single(

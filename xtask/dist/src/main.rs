@@ -36,7 +36,7 @@ struct Cli {
     /// Also try the image: unpack it, and run it as its user with that as the root directory
     ///
     /// It serves over TLS, and reaches a PostgreSQL with TLS by name. Needs PostgreSQL
-    /// (`cargo xtask faults --install`), and root or user namespaces.
+    /// (`apt-get install postgresql`), and root or user namespaces.
     #[arg(long = "try")]
     tries: bool,
 }

@@ -104,6 +104,19 @@ impl Replica {
         Ok(self.http.get(format!("{}/metrics", self.admin)).send().await?.text().await?)
     }
 
+    /// The status of a request that asks no database: 400 comes after the key was checked, because
+    /// no pet has such an id.
+    pub async fn key_status(&self, key: &str) -> anyhow::Result<u16> {
+        let url = format!("{}/pets/x", self.server.base_url());
+        Ok(self.http.get(url).bearer_auth(key).send().await?.status().as_u16())
+    }
+
+    /// The status of a cancellation.
+    pub async fn cancel(&self, key: &Key, order: i64) -> anyhow::Result<u16> {
+        let url = format!("{}/store/orders/{order}", self.server.base_url());
+        Ok(self.http.delete(url).bearer_auth(&key.text).send().await?.status().as_u16())
+    }
+
     /// Its list, as bytes; an error unless it is answered 200.
     pub async fn list(&self, key: &Key) -> anyhow::Result<Vec<u8>> {
         let url = format!("{}/store/orders", self.server.base_url());

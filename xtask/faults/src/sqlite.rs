@@ -1,136 +1,55 @@
-//! A server on its embedded store: a slow, hung or full disk, a moved clock, `kill -9`, broken
-//! requests, hostile clients before a proxy.
-//!
-//! Each drill starts its own processes, prints its figures, and names what did not hold.
+//! A server on its embedded store: commands and disks, a moved clock, bursts and hostile clients,
+//! broken requests, nginx before it. Random faults are in the drills.
 
-mod clients;
 mod clock;
 mod commands;
 mod connect_burst;
-mod failing_disk;
 mod full_disk;
-mod hung_disk;
-mod kills;
+mod nginx;
 mod proxy;
 mod requests;
-mod slow_disk;
 mod slow_readers;
 
-use clap::{Args, ValueEnum};
-use std::io::Write;
-use std::time::{Duration, Instant};
-use testbed::{Program, Report, SmallDisk, check_compiler, until_conclusive};
-use tokio::runtime::Runtime;
+use crate::scenario::{Scenario, Tools, scenario};
+use testbed::{DataDir, Key, ServerProcess};
 
-/// Which drills, and for how long.
-#[derive(Args, Debug)]
-pub struct SqliteArgs {
-    /// Only these
-    #[arg(value_enum, value_name = "NAME")]
-    drills: Vec<Drill>,
-    /// Where the random choices begin
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    seed: u64,
-    /// Repeat them with one seed after the other for this long, such as 10m
-    #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
-    span: Option<Duration>,
+/// All of them.
+pub fn scenarios() -> Vec<Scenario> {
+    vec![
+        scenario!("sqlite::clock", clock::run).untimed(),
+        scenario!("sqlite::commands", commands::run),
+        scenario!("sqlite::connect_burst", connect_burst::run),
+        scenario!("sqlite::full_disk", full_disk::run),
+        scenario!("sqlite::proxy", proxy::run),
+        scenario!("sqlite::requests", requests::run),
+        scenario!("sqlite::slow_readers", slow_readers::run),
+    ]
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Drill {
-    /// A wall clock that is set, also while the server is down
-    Clock,
-    /// Operators' commands beside a full load of cancellations, on slow disks
-    Commands,
-    /// A thousand clients that connect at once
-    ConnectBurst,
-    /// A disk whose fsync fails
-    FailingDisk,
-    /// A disk that is really full: a tmpfs, for which it needs root or sudo
-    FullDisk,
-    /// kill -9 again and again, with commands beside
-    Kills,
-    /// A disk that answers no fsync for some seconds
-    HungDisk,
-    /// Hostile clients before nginx with the configuration of `nginx-conf`
-    Proxy,
-    /// Generated requests, odd and broken ones too, beside a client that behaves
-    Requests,
-    /// A client that asks for long lists and reads none
-    SlowReaders,
+/// A store in a directory of its own, with pending orders.
+struct Embedded {
+    data: DataDir,
+    /// A key without a practical limit.
+    key: Key,
+    _directory: Option<tempfile::TempDir>,
 }
 
-impl SqliteArgs {
-    /// Fails if a program that one of the drills needs is missing.
-    pub fn check_tools(&self) -> anyhow::Result<()> {
-        self.chosen().iter().try_for_each(|drill| drill.check_tools())
+impl Embedded {
+    /// With orders from 1 to this one.
+    fn new(tools: &Tools, orders: i64) -> anyhow::Result<Embedded> {
+        let directory = tempfile::tempdir()?;
+        let data = DataDir::at(&tools.program, &directory.path().join("data"));
+        Ok(Embedded { _directory: Some(directory), ..Embedded::at(data, orders)? })
     }
 
-    fn chosen(&self) -> &[Drill] {
-        if self.drills.is_empty() { Drill::value_variants() } else { &self.drills }
+    /// The same in this directory.
+    fn at(data: DataDir, orders: i64) -> anyhow::Result<Embedded> {
+        data.import_pending(1..=orders)?;
+        let key = data.issue_enterprise_key("clients", u32::MAX, u32::MAX)?;
+        Ok(Embedded { data, key, _directory: None })
     }
 
-    /// Runs each; the worst exit status.
-    pub fn run(
-        &self,
-        program: &Program,
-        runtime: &Runtime,
-        out: &mut dyn Write,
-    ) -> anyhow::Result<u8> {
-        let began = Instant::now();
-        let mut worst = 0;
-        for seed in self.seed.. {
-            for drill in self.chosen() {
-                worst = worst.max(drill.attempt(program, runtime, seed, out)?);
-            }
-            if self.span.is_none_or(|span| began.elapsed() >= span) {
-                break;
-            }
-        }
-        Ok(worst)
-    }
-}
-
-impl Drill {
-    /// Fails if a program that the drill needs is missing.
-    fn check_tools(self) -> anyhow::Result<()> {
-        match self {
-            Drill::Clock | Drill::Commands | Drill::HungDisk | Drill::FailingDisk => {
-                check_compiler()
-            }
-            Drill::FullDisk => SmallDisk::mount(1).map(drop),
-            Drill::Proxy => proxy::check_tools(),
-            Drill::ConnectBurst | Drill::Kills | Drill::Requests | Drill::SlowReaders => Ok(()),
-        }
-    }
-
-    /// Runs it until the machine did not stand still meanwhile; the exit status.
-    fn attempt(
-        self,
-        program: &Program,
-        runtime: &Runtime,
-        seed: u64,
-        out: &mut dyn Write,
-    ) -> anyhow::Result<u8> {
-        writeln!(out, "== {self:?}, seed {seed}")?;
-        until_conclusive(out, |report| {
-            fastrand::seed(seed);
-            runtime.block_on(self.run(program, report))
-        })
-    }
-
-    async fn run(self, program: &Program, report: &mut Report) -> anyhow::Result<()> {
-        match self {
-            Drill::Commands => commands::run(program, report).await,
-            Drill::ConnectBurst => connect_burst::run(program, report).await,
-            Drill::SlowReaders => slow_readers::run(program, report).await,
-            Drill::Clock => clock::run(program, report).await,
-            Drill::FailingDisk => failing_disk::run(program, report).await,
-            Drill::FullDisk => full_disk::run(program, report).await,
-            Drill::Kills => kills::run(program, report).await,
-            Drill::HungDisk => hung_disk::run(program, report).await,
-            Drill::Proxy => proxy::run(program, report).await,
-            Drill::Requests => requests::run(program, report).await,
-        }
+    fn serve(&self) -> anyhow::Result<ServerProcess> {
+        self.data.serve(&["--log-level", "warning"])
     }
 }

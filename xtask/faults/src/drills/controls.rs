@@ -4,9 +4,11 @@
 //! All are damaged from outside, so that the program under drill is the one that is released: by
 //! the database's own means, or by relays that rewrite the statements which servers prepare.
 
+use super::Topology;
 use super::faults::FaultKind;
 use super::run::{self, Plan};
-use super::site::{Disabled, Installation};
+use super::site::Disabled;
+use crate::scenario::{Scenario, Tools};
 use clap::ValueEnum;
 use history::Rule;
 use std::time::Duration;
@@ -15,7 +17,7 @@ use testbed::relay::Tampering;
 
 /// What is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Control {
+enum Control {
     /// Changes numbered by a sequence: servers miss what others cancelled
     Sequence,
     /// No journal: after a failover that lost changes servers keep what they had
@@ -42,6 +44,18 @@ const LATE_CHECK: &str = "\nFROM changes ORDER BY 1 DESC LIMIT 1 OFFSET 1 ";
 
 /// For how long the rule may not be broken.
 const LONGEST: Duration = Duration::from_secs(300);
+
+/// A scenario for each.
+pub fn controls() -> Vec<Scenario> {
+    let of = |control: &Control| {
+        let (control, name) = (*control, control.to_possible_value());
+        let name = name.map_or_else(String::new, |name| name.get_name().replace('-', "_"));
+        Scenario::new(format!("controls::{name}"), move |tools, report| {
+            Box::pin(control.run(tools, report))
+        })
+    };
+    Control::value_variants().iter().map(of).collect()
+}
 
 impl Control {
     fn disabled(self) -> Disabled {
@@ -103,21 +117,17 @@ impl Control {
     }
 
     /// Runs it until its rule is broken, which must be.
-    pub async fn run(
-        self,
-        installation: &Installation,
-        seed: u64,
-        report: &mut Report,
-    ) -> anyhow::Result<()> {
+    async fn run(self, tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let plan = Plan {
-            seed,
+            topology: Topology::Postgres,
+            seed: tools.seed,
             lasts: LONGEST,
             only: Some(self.fault()),
             disabled: self.disabled(),
             until: Some(self.rule()),
-            repeat: "cargo xtask faults controls".to_string(),
+            repeat: "cargo xtask faults controls::".to_string(),
         };
-        let found = run::run(installation, &plan, &mut Report::default()).await?;
+        let found = run::run(tools, &plan, &mut Report::default()).await?;
         let by_rule = found.iter().find(|violation| violation.rule == self.rule());
         report.expect(by_rule.is_some(), || {
             format!("not found: {}; but {} others", self.rule().as_str(), found.len())

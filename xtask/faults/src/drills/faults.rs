@@ -1,5 +1,6 @@
 //! What fails in a drill, and how each fault is drawn.
 
+use super::Topology;
 use clap::ValueEnum;
 use std::time::Duration;
 
@@ -50,9 +51,22 @@ pub enum FaultKind {
     CommandsCut,
     /// Connections of the operator's commands end when a COMMIT is answered
     CommandsCutAtCommit,
+    /// Each fsync of the server takes longer
+    DiskSlow,
+    /// No fsync of the server comes back for seconds
+    DiskHung,
+    /// Each fsync of the server fails
+    DiskFails,
+    /// The server's disk is full
+    DiskFull,
 }
 
 impl FaultKind {
+    /// All that can happen there.
+    pub fn kinds_on(topology: Topology) -> impl Iterator<Item = FaultKind> {
+        FaultKind::value_variants().iter().copied().filter(move |kind| kind.is_on(topology))
+    }
+
     /// Its name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
@@ -64,9 +78,23 @@ impl FaultKind {
         matches!(self, PromoteKilled | PromotePaused | PromoteCut)
     }
 
-    /// Whether the request counts of the last second may be lost.
-    pub fn may_lose_counts(self) -> bool {
-        self == FaultKind::PrimaryKill || self.promotes()
+    /// Whether it can happen there.
+    pub fn is_on(self, topology: Topology) -> bool {
+        use FaultKind::{ClientsDelay, ClientsHalfOpen, ClientsReset, ServerKill, ServerPause};
+        use FaultKind::{DiskFails, DiskFull, DiskHung, DiskSlow};
+        match self {
+            ServerKill | ServerPause | ClientsReset | ClientsDelay | ClientsHalfOpen => true,
+            DiskSlow | DiskHung | DiskFails | DiskFull => topology == Topology::Embedded,
+            _ => topology == Topology::Postgres,
+        }
+    }
+
+    /// Whether the request counts of the last second may be lost: where they are counted ends.
+    pub fn may_lose_counts(self, topology: Topology) -> bool {
+        match topology {
+            Topology::Postgres => self == FaultKind::PrimaryKill || self.promotes(),
+            Topology::Embedded => self == FaultKind::ServerKill,
+        }
     }
 
     /// How often it is drawn, relative to the others.
@@ -115,10 +143,10 @@ impl FaultKind {
             FaultKind::PromoteKilled => (0, 300),
             FaultKind::PromoteCut => (0, 100),
             // Longer than the deadlines of what waits for it.
-            FaultKind::PrimaryPause | FaultKind::StandbyPause | FaultKind::StandbyCut => {
-                (200, 5_000)
-            }
-            FaultKind::StoreCut | FaultKind::StoreHalfOpen => (200, 5_000),
+            FaultKind::PrimaryPause | FaultKind::StoreCut => (200, 8_000),
+            FaultKind::StandbyPause | FaultKind::StandbyCut => (200, 5_000),
+            FaultKind::StoreHalfOpen | FaultKind::DiskFails => (200, 5_000),
+            FaultKind::DiskHung => (6_000, 12_000),
             FaultKind::ServerPause => (200, 3_000),
             _ => (200, 2_000),
         }
@@ -167,6 +195,7 @@ const DRAWS_PER_PAIR: u8 = 2;
 /// Draws faults by a seed: all kinds, each as often as its weight says, in a random order,
 /// again and again.
 pub struct Draw {
+    topology: Topology,
     random: fastrand::Rng,
     only: Option<FaultKind>,
     left: Vec<FaultKind>,
@@ -174,14 +203,14 @@ pub struct Draw {
 
 impl Draw {
     /// Faults of this seed, or of one kind alone.
-    pub fn new(seed: u64, only: Option<FaultKind>) -> Draw {
-        Draw { random: fastrand::Rng::with_seed(seed), only, left: Vec::new() }
+    pub fn new(topology: Topology, seed: u64, only: Option<FaultKind>) -> Draw {
+        Draw { topology, random: fastrand::Rng::with_seed(seed), only, left: Vec::new() }
     }
 
     fn kind(&mut self) -> Option<FaultKind> {
         if self.left.is_empty() {
-            let kinds = FaultKind::value_variants().iter();
-            self.left = kinds.flat_map(|kind| vec![*kind; kind.weight()]).collect();
+            let kinds = FaultKind::kinds_on(self.topology);
+            self.left = kinds.flat_map(|kind| vec![kind; kind.weight()]).collect();
             self.random.shuffle(&mut self.left);
         }
         let drawn = self.left.pop()?;
@@ -232,7 +261,7 @@ mod tests {
     const A_MINUTE: usize = 10;
 
     fn kinds_of(seeds: &[u64]) -> usize {
-        let of_seed = |seed: &u64| Draw::new(*seed, None).take(A_MINUTE);
+        let of_seed = |seed: &u64| Draw::new(Topology::Postgres, *seed, None).take(A_MINUTE);
         let faults = seeds.iter().flat_map(of_seed).flat_map(|drawn| drawn.faults);
         faults.map(|fault| fault.kind.name()).collect::<BTreeSet<_>>().len()
     }
@@ -240,10 +269,11 @@ mod tests {
     #[test]
     fn the_seeds_of_ci_draw_all_kinds_in_their_minutes() {
         let run = include_str!("../../../../.ci/run");
-        let line = run.lines().find(|line| line.contains("faults drills --seed")).unwrap();
+        let line =
+            run.lines().find(|line| line.contains("faults drills::postgres --seed 1 ")).unwrap();
         let seeds = line.split("--seed ").skip(1).map(|seed| seed.split(' ').next().unwrap());
         let seeds: Vec<u64> = seeds.map(|seed| seed.parse().unwrap()).collect();
-        if kinds_of(&seeds) == FaultKind::value_variants().len() {
+        if kinds_of(&seeds) == FaultKind::kinds_on(Topology::Postgres).count() {
             return;
         }
         let mut others = vec![1];
@@ -256,18 +286,21 @@ mod tests {
 
     #[test]
     fn a_seed_draws_the_same_faults_and_all_kinds_of_them() {
-        let drawn = |seed, only| -> Vec<String> {
-            let faults = Draw::new(seed, only).take(200);
-            faults.map(|fault| format!("{fault:?}")).collect()
-        };
-        assert_eq!(drawn(7, None), drawn(7, None));
-        assert_ne!(drawn(7, None), drawn(8, None));
-        for kind in FaultKind::value_variants() {
-            let name = format!("{kind:?}");
-            assert!(drawn(7, None).iter().any(|fault| fault.contains(&name)), "{name}");
-            assert!(drawn(7, Some(*kind)).iter().all(|fault| fault.contains(&name)), "{name}");
+        for topology in [Topology::Postgres, Topology::Embedded] {
+            let drawn = |seed, only| -> Vec<String> {
+                let faults = Draw::new(topology, seed, only).take(200);
+                faults.map(|fault| format!("{fault:?}")).collect()
+            };
+            assert_eq!(drawn(7, None), drawn(7, None));
+            assert_ne!(drawn(7, None), drawn(8, None));
+            for kind in FaultKind::kinds_on(topology) {
+                let name = format!("{kind:?}");
+                assert!(drawn(7, None).iter().any(|fault| fault.contains(&name)), "{name}");
+                assert!(drawn(7, Some(kind)).iter().all(|fault| fault.contains(&name)), "{name}");
+            }
+            let pairs =
+                Draw::new(topology, 7, None).take(200).filter(|drawn| drawn.faults.len() == 2);
+            assert!(pairs.count() > 10);
         }
-        let pairs = Draw::new(7, None).take(200).filter(|drawn| drawn.faults.len() == 2);
-        assert!(pairs.count() > 20);
     }
 }

@@ -1,11 +1,12 @@
 //! Carries faults out, and undoes them.
 
+use super::Topology;
 use super::faults::{Drawn, Fault, FaultKind};
 use super::server::Server;
 use super::site::Site;
-use super::workload::Workload;
 use anyhow::Context;
 use history::event::{FaultBegun, What};
+use history::workload::Workload;
 use std::time::Duration;
 use testbed::Signal;
 use testbed::relay::{self, Relay};
@@ -13,6 +14,9 @@ use tokio::time::sleep;
 
 /// How long servers do not reach the old primary after a promotion.
 const LOST_FOR: Duration = Duration::from_millis(800);
+
+/// How long after its beginning a disk that hangs has taken an fsync.
+const HANGS_AFTER: Duration = Duration::from_millis(300);
 
 /// How far a server's wall clock is moved, in seconds.
 const CLOCK_STEP: i64 = 100_000;
@@ -33,13 +37,13 @@ pub enum Repair {
 
 impl Drawn {
     /// Its name in the recording.
-    fn name(&self) -> String {
+    pub fn name(&self) -> String {
         let names: Vec<String> = self.faults.iter().map(|fault| fault.kind.name()).collect();
         names.join(" and ")
     }
 
-    fn may_lose_counts(&self) -> bool {
-        self.faults.iter().any(|fault| fault.kind.may_lose_counts())
+    fn may_lose_counts(&self, topology: Topology) -> bool {
+        self.faults.iter().any(|fault| fault.kind.may_lose_counts(topology))
     }
 
     /// Carries it out and undoes it; what is left to do.
@@ -51,7 +55,7 @@ impl Drawn {
             name: self.name(),
             servers,
             loses_no_answers: are_kept.into_iter().all(|is_kept| is_kept),
-            may_lose_counts: self.may_lose_counts(),
+            may_lose_counts: self.may_lose_counts(site.topology),
         }));
         let mut repair = Repair::None;
         for fault in &self.faults {
@@ -96,13 +100,22 @@ impl Fault {
             FaultKind::RollingRestart => self.restart_all(site, workload).await?,
             FaultKind::ServerClock => {
                 let step = if self.strikes_all { CLOCK_STEP } else { -CLOCK_STEP };
-                site.clock(number)?.set(step)?;
+                site.preload(number)?.set(step)?;
             }
-            FaultKind::PrimaryKill => site.databases.kill_primary()?,
-            FaultKind::PrimaryPause => site.databases.primary()?.signal_all(Signal::STOP)?,
-            FaultKind::StandbyKill => site.databases.kill_standby()?,
-            FaultKind::StandbyPause => site.databases.standby()?.signal_all(Signal::STOP)?,
-            FaultKind::StandbyCut => site.databases.link.set(relay::Fault::Silent),
+            FaultKind::DiskSlow => site.preload(number)?.set(millis(self.delay)?)?,
+            FaultKind::DiskFails => site.preload(number)?.set(-1)?,
+            FaultKind::DiskHung => {
+                // Those that begin now come back when it is over.
+                site.preload(number)?.set(millis(self.lasts)?)?;
+                sleep(HANGS_AFTER).await;
+                site.preload(number)?.set(0)?;
+            }
+            FaultKind::DiskFull => site.full = Some(site.disk()?.keep_full()?),
+            FaultKind::PrimaryKill => site.databases_mut()?.kill_primary()?,
+            FaultKind::PrimaryPause => site.databases()?.primary()?.signal_all(Signal::STOP)?,
+            FaultKind::StandbyKill => site.databases_mut()?.kill_standby()?,
+            FaultKind::StandbyPause => site.databases()?.standby()?.signal_all(Signal::STOP)?,
+            FaultKind::StandbyCut => site.databases()?.link.set(relay::Fault::Silent),
             FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
                 self.promote(site).await?;
             }
@@ -116,20 +129,28 @@ impl Fault {
         match self.kind {
             FaultKind::ServerKill => site.start_server(number).await?,
             FaultKind::ServerPause => site.server(number)?.signal(Signal::CONT)?,
-            FaultKind::ServerClock => site.clock(number)?.set(0)?,
-            FaultKind::PrimaryKill => site.databases.restart_primary().await?,
-            FaultKind::PrimaryPause => site.databases.primary()?.signal_all(Signal::CONT)?,
-            FaultKind::StandbyKill => site.databases.restart_standby().await?,
-            FaultKind::StandbyPause => site.databases.standby()?.signal_all(Signal::CONT)?,
-            FaultKind::StandbyCut => site.databases.link.set(relay::Fault::None),
+            FaultKind::ServerClock | FaultKind::DiskSlow | FaultKind::DiskFails => {
+                site.preload(number)?.set(0)?;
+            }
+            FaultKind::DiskHung => {}
+            FaultKind::DiskFull => site.full = None,
+            FaultKind::PrimaryKill => site.databases_mut()?.restart_primary().await?,
+            FaultKind::PrimaryPause => site.databases()?.primary()?.signal_all(Signal::CONT)?,
+            FaultKind::StandbyKill => site.databases_mut()?.restart_standby().await?,
+            FaultKind::StandbyPause => site.databases()?.standby()?.signal_all(Signal::CONT)?,
+            FaultKind::StandbyCut => site.databases()?.link.set(relay::Fault::None),
             FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
                 if self.kind == FaultKind::PromotePaused {
                     // It believes that it is the primary.
-                    site.databases.third()?.signal_all(Signal::CONT)?;
+                    site.databases()?.third()?.signal_all(Signal::CONT)?;
                 }
                 if self.cuts_off_others() {
                     sleep(LOST_FOR).await;
-                    self.cut_off_others(site, site.databases.third_number(), relay::Fault::None);
+                    self.cut_off_others(
+                        site,
+                        site.databases()?.third_number(),
+                        relay::Fault::None,
+                    )?;
                 }
             }
             FaultKind::RollingRestart => {}
@@ -159,25 +180,26 @@ impl Fault {
     }
 
     async fn promote(&self, site: &mut Site) -> anyhow::Result<()> {
-        let databases = &mut site.databases;
+        let databases = site.databases_mut()?;
         match self.kind {
             FaultKind::PromotePaused => databases.primary()?.signal_all(Signal::STOP)?,
             FaultKind::PromoteCut => databases.link.set(relay::Fault::Silent),
             _ => databases.kill_primary()?,
         }
         if self.kind == FaultKind::PromoteCut {
-            self.cut_off_others(site, site.databases.primary_number(), relay::Fault::Reset);
+            let node = site.databases()?.primary_number();
+            self.cut_off_others(site, node, relay::Fault::Reset)?;
         }
         if self.kind != FaultKind::PromotePaused {
             sleep(self.lasts).await;
         }
-        site.databases.promote().await?;
+        site.databases_mut()?.promote().await?;
         if self.kind == FaultKind::PromoteCut {
-            site.databases.link.set(relay::Fault::None);
-            site.databases.link.retarget(1);
+            site.databases()?.link.set(relay::Fault::None);
+            site.databases()?.link.retarget(1);
         }
         if self.cuts_off_others() {
-            self.cut_off_others(site, site.databases.third_number(), relay::Fault::Reset);
+            self.cut_off_others(site, site.databases()?.third_number(), relay::Fault::Reset)?;
         }
         Ok(())
     }
@@ -187,19 +209,20 @@ impl Fault {
     }
 
     /// All servers but one lose this node, which may still answer that one.
-    fn cut_off_others(&self, site: &Site, node: usize, fault: relay::Fault) {
-        let stays = self.number(site);
+    fn cut_off_others(&self, site: &Site, node: usize, fault: relay::Fault) -> anyhow::Result<()> {
+        let (stays, primary_port) = (self.number(site), site.databases()?.primary_port());
         for (number, server) in site.servers.iter().enumerate() {
             let is_struck = number != stays;
             match (&server.to_store[..], server.to_store.get(node)) {
                 // An address that moves to the primary: for one server it moves late.
                 ([address], _) if is_struck || fault == relay::Fault::None => {
-                    address.retarget(site.databases.primary_port());
+                    address.retarget(primary_port);
                 }
                 ([_, _, ..], Some(relay)) if is_struck => relay.set(fault),
                 _ => {}
             }
         }
+        Ok(())
     }
 
     fn network_fault(&self) -> relay::Fault {
@@ -234,4 +257,8 @@ impl Fault {
             .filter(|(other, _)| *other == number || (self.strikes_all && !is_of_clients));
         struck.flat_map(|(_, server)| relays(server)).for_each(|relay| relay.set(fault));
     }
+}
+
+fn millis(time: Duration) -> anyhow::Result<i64> {
+    Ok(i64::try_from(time.as_millis())?)
 }

@@ -1,10 +1,10 @@
 //! The operator of a drill: imports and ships orders, issues and revokes keys, with the
 //! program's own commands; and imports that are held open and then killed.
 
-use super::workload::Workload;
 use crate::replicas::blocking;
 use anyhow::Context;
 use history::event::{Answer, Request, What};
+use history::workload::Workload;
 use std::ops::{Range, RangeInclusive};
 use std::process::Stdio;
 use std::sync::Arc;

@@ -1,17 +1,18 @@
 //! One run: everything is started, clients work, faults come and go, and what the clients saw
 //! is judged.
 
+use super::Topology;
 use super::faults::{Draw, FaultKind};
 use super::inject::Repair;
 use super::operator::{ACCOUNT, Operator, VALID_KEYS};
-use super::pool::Pool;
 use super::server::Server;
-use super::site::{Disabled, GIVEN_UP_AFTER, Installation, Site};
-use super::workload::{LIMITS, Workload};
+use super::site::{Disabled, GIVEN_UP_AFTER, Site};
 use crate::replicas::wrong_connections;
+use crate::scenario::Tools;
 use anyhow::Context;
 use futures::future::join_all;
 use history::event::{Answer, Answered, Beginning, Request, What};
+use history::workload::{CALM, LIMITS, LOAD, Pool, Workload};
 use history::{Figures, Journal, Rule, Violation};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,8 +43,14 @@ const CLOSED_WITHIN: Duration = Duration::from_secs(5);
 /// How often each server is asked whether it is ready.
 const PROBE_INTERVAL: Duration = Duration::from_millis(10);
 
+/// How soon a server on its embedded store serves again, all kinds of requests.
+const EMBEDDED_SERVES_WITHIN: Duration = Duration::from_secs(2);
+
 /// What is run.
+#[derive(Clone)]
 pub struct Plan {
+    /// What servers run on.
+    pub topology: Topology,
     /// Where the random choices begin.
     pub seed: u64,
     /// For how long faults are drawn.
@@ -58,18 +65,23 @@ pub struct Plan {
     pub repeat: String,
 }
 
-/// Runs it.
+/// Runs it; the report says what was found.
+pub async fn drill(tools: &Tools, plan: Plan, report: &mut Report) -> anyhow::Result<()> {
+    run(tools, &plan, report).await.map(drop)
+}
+
+/// Runs it, and returns what was found.
 pub async fn run(
-    installation: &Installation,
+    tools: &Tools,
     plan: &Plan,
     report: &mut Report,
 ) -> anyhow::Result<Vec<Violation>> {
-    let mut site = Site::start(installation, ORDERS, plan.disabled).await?;
+    let mut site = Site::start(tools, plan.topology, ORDERS, plan.disabled).await?;
     let journal = Arc::new(Journal::new(Some(File::create(site.root().join("history.jsonl"))?)));
-    let result = drill(&mut site, plan, &journal).await;
+    let result = record(&mut site, plan, &journal, report).await;
     let is_control = plan.until.is_some();
     if result.is_ok() && !is_control {
-        expect_four_connections(&site, report).await?;
+        expect_order(&site, report).await?;
     }
     journal.close()?;
     let figures = journal.figures();
@@ -91,9 +103,16 @@ pub async fn run(
     result.map(|()| violations)
 }
 
-/// Each server has its four connections to the primary, and none of sessions that ended.
-async fn expect_four_connections(site: &Site, report: &mut Report) -> anyhow::Result<()> {
-    let (primary, servers) = (site.databases.primary()?, site.servers.len());
+/// The store is sound, and each server has its connections to the primary and none of sessions
+/// that ended.
+async fn expect_order(site: &Site, report: &mut Report) -> anyhow::Result<()> {
+    if site.topology == Topology::Embedded {
+        // Exits with an error if it finds anything.
+        let checked = block_in_place(|| site.operator.run(&["check"]));
+        checked.map_or_else(|error| report.contradiction(format!("{error:#}")), drop);
+        return Ok(());
+    }
+    let (primary, servers) = (site.databases()?.primary()?, site.servers.len());
     if let Some(found) = wrong_connections(primary, servers, CLOSED_WITHIN).await? {
         report.contradiction(format!("servers keep connections of ended sessions: {found:?}"));
     }
@@ -101,7 +120,12 @@ async fn expect_four_connections(site: &Site, report: &mut Report) -> anyhow::Re
 }
 
 /// Everything but the judgement.
-async fn drill(site: &mut Site, plan: &Plan, journal: &Arc<Journal>) -> anyhow::Result<()> {
+async fn record(
+    site: &mut Site,
+    plan: &Plan,
+    journal: &Arc<Journal>,
+    report: &mut Report,
+) -> anyhow::Result<()> {
     let _canary = journal.watch_machine()?;
     let keys = block_in_place(|| issue_keys(&site.operator))?;
     site.start_servers().await?;
@@ -125,18 +149,21 @@ async fn drill(site: &mut Site, plan: &Plan, journal: &Arc<Journal>) -> anyhow::
         journal.note(of_account(key, ACCOUNT, u32::MAX, None));
     }
     let [key, called @ ..] = called else { anyhow::bail!("no keys") };
-    let bases = site.servers.iter().map(|server| (server.name, server.base_url())).collect();
-    let pool = Pool::new(ORDERS);
+    let bases =
+        site.servers.iter().map(|server| (server.name.to_string(), server.base_url())).collect();
+    let pool = Pool::new(1..=ORDERS);
     called.iter().for_each(|key| pool.issued(key.clone()));
     let (key, limited) = (key.clone(), limited.to_vec());
     let workload = Workload::new(Arc::clone(journal), bases, key, limited, pool, plan.seed)?;
     let workload = Arc::new(workload);
-    let mut clients = workload.start();
+    let mut clients = workload.start(LOAD);
     let operator =
         || Operator::new(Arc::clone(&workload), Arc::clone(&site.operator), ORDERS, plan.seed);
-    clients.spawn(operator().hold_imports(site.hosts()));
+    if site.topology == Topology::Postgres {
+        clients.spawn(operator().hold_imports(site.hosts()));
+    }
     let operator = tokio::spawn(operator().work());
-    let failed = fail(site, plan, &workload).await;
+    let failed = fail(site, plan, &workload, report).await;
     workload.pool.end();
     while let Some(ended) = clients.join_next().await {
         ended.context("a client panicked")?;
@@ -148,11 +175,16 @@ async fn drill(site: &mut Site, plan: &Plan, journal: &Arc<Journal>) -> anyhow::
 }
 
 /// Faults, one after the other, until the time is over or something is found.
-async fn fail(site: &mut Site, plan: &Plan, workload: &Workload) -> anyhow::Result<()> {
+async fn fail(
+    site: &mut Site,
+    plan: &Plan,
+    workload: &Workload,
+    report: &mut Report,
+) -> anyhow::Result<()> {
     let journal = &workload.journal;
     sleep(WORKS).await;
     let began = Instant::now();
-    for drawn in Draw::new(plan.seed, plan.only) {
+    for drawn in Draw::new(plan.topology, plan.seed, plan.only) {
         let is_found = match plan.until {
             None => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|found| found.rule == rule),
@@ -160,16 +192,21 @@ async fn fail(site: &mut Site, plan: &Plan, workload: &Workload) -> anyhow::Resu
         if began.elapsed() > plan.lasts || is_found {
             break;
         }
-        workload.pool.set_calm(drawn.is_calm);
+        workload.pool.set_rests(if drawn.is_calm { CALM } else { 1 });
         sleep(drawn.after).await;
         let repair = drawn.inject(site, workload).await?;
+        let undone = Instant::now();
         let recovered = recover(&site.servers, workload);
-        if repair == Repair::Standby {
+        if let (Repair::Standby, Some(databases)) = (repair, &mut site.databases) {
             // The primary that was replaced may go on meanwhile.
-            tokio::join!(recovered, site.databases.give_standby()).1?;
-            site.databases.kill_third()?;
+            tokio::join!(recovered, databases.give_standby()).1?;
+            databases.kill_third()?;
         } else {
             recovered.await;
+        }
+        if plan.topology == Topology::Embedded {
+            let what = format!("service after {}", drawn.name());
+            report.time(what, undone.elapsed(), EMBEDDED_SERVES_WITHIN);
         }
     }
     sleep(WORKS).await;

@@ -1,14 +1,13 @@
 //! A server process under drill, with a relay to each of its neighbours: its clients and
-//! the nodes of PostgreSQL.
+//! the nodes of PostgreSQL, if it has any.
 
-use crate::replicas::url_of;
 use anyhow::Context;
 use reqwest::Client;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use testbed::relay::{Relay, Tampering};
-use testbed::{DataDir, Program, ServerProcess, Signal};
+use testbed::relay::Relay;
+use testbed::{DataDir, ServerProcess, Signal};
 use tokio::task::block_in_place;
 
 /// How long the admin listener may take to answer.
@@ -18,9 +17,8 @@ const ADMIN_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct Server {
     /// Its name in the recording.
     pub name: &'static str,
-    program: Program,
-    directory: PathBuf,
-    url: String,
+    data: DataDir,
+    logs: PathBuf,
     process: Option<ServerProcess>,
     lives: u32,
     /// From its clients; the port stays when the server is started again.
@@ -31,40 +29,32 @@ pub struct Server {
 }
 
 impl Server {
-    /// The server of this name, which is not started yet. With one port, every primary is to be
-    /// reached there.
+    /// The server of this name, which is not started yet. Its logs are in this directory.
     pub async fn new(
         name: &'static str,
-        program: &Program,
-        root: &Path,
-        nodes: &[u16],
-        tampering: Tampering,
+        data: DataDir,
+        logs: &Path,
+        to_store: Vec<Relay>,
     ) -> anyhow::Result<Server> {
-        let mut to_store = Vec::new();
-        for node in nodes {
-            to_store.push(Relay::tampering(*node, tampering).await?);
-        }
         // Led to the server when it listens.
         let to_clients = Relay::to(1).await?;
-        let url = url_of(to_store.iter().map(|relay| relay.port).collect::<Vec<_>>());
-        let (program, directory) = (program.clone(), root.join(name));
         let http = Client::builder().timeout(ADMIN_TIMEOUT).build()?;
-        let (process, lives) = (None, 0);
-        Ok(Server { name, program, directory, url, process, lives, to_clients, to_store, http })
+        let (process, lives, logs) = (None, 0, logs.to_path_buf());
+        Ok(Server { name, data, logs, process, lives, to_clients, to_store, http })
     }
 
     /// Starts it, and leads its clients to it; each life has a log of its own.
     pub fn start(&mut self, prepare: impl FnOnce(&mut Command)) -> anyhow::Result<()> {
         self.lives += 1;
-        let data = DataDir::beside(&self.program, &self.directory, &self.url);
-        std::fs::create_dir_all(&self.directory)?;
-        let mut command = data.command();
+        std::fs::create_dir_all(self.data.path())?;
+        std::fs::create_dir_all(&self.logs)?;
+        let mut command = self.data.command();
         prepare(&mut command);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.args(["--log-level", "info"]);
         // So that nothing but 401 answers a key that was revoked.
         command.args(["--keyless-per-minute", "1000000"]);
-        let log = self.directory.join(format!("log-{}", self.lives));
+        let log = self.logs.join(format!("log-{}", self.lives));
         let process = block_in_place(|| ServerProcess::start(&mut command, &log))?;
         self.to_clients.retarget(process.address()?.port());
         self.process = Some(process);

@@ -1,9 +1,11 @@
-//! All that a drill starts: three nodes of PostgreSQL, three servers, the relays
-//! between them, and the operator's commands.
+//! All that a drill starts: servers, what they run on, the relays between them, and the
+//! operator's commands.
 
+use super::Topology;
 use super::databases::{Databases, Standby};
 use super::server::Server;
 use crate::replicas::url_of;
+use crate::scenario::Tools;
 use anyhow::Context;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -11,9 +13,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use testbed::postgres::{DATABASE, Installed, USER};
+use testbed::postgres::{DATABASE, USER};
 use testbed::relay::{self, Relay, Tampering};
-use testbed::{DataDir, Preload, Program};
+use testbed::{DataDir, Full, Preload, SmallDisk};
 use tokio::task::block_in_place;
 use tokio_postgres::config::TargetSessionAttrs;
 
@@ -22,14 +24,6 @@ const NAMES: [&str; 3] = ["a", "b", "c"];
 
 /// How long a server may take until it is ready, before the drill gives it up.
 pub const GIVEN_UP_AFTER: Duration = Duration::from_secs(20);
-
-/// What is installed, and what is tried.
-pub struct Installation {
-    /// PostgreSQL.
-    pub postgres: Installed,
-    /// The server.
-    pub program: Program,
-}
 
 /// What a control damages; by default nothing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,22 +40,30 @@ pub struct Disabled {
 
 /// All that runs.
 pub struct Site {
-    /// PostgreSQL.
-    pub databases: Databases,
+    /// What servers run on.
+    pub topology: Topology,
+    /// PostgreSQL, where servers run on it.
+    pub databases: Option<Databases>,
     /// The servers.
     pub servers: Vec<Server>,
     /// The operator's commands.
     pub operator: Arc<DataDir>,
     /// The networks between them and each node of PostgreSQL.
     pub to_commands: Vec<Relay>,
-    /// The wall clock of each server.
-    pub clocks: Vec<Preload>,
+    /// What each server is loaded with: its wall clock, or on an embedded store its disk.
+    preloads: Vec<Preload>,
+    /// While the disk of an embedded store is full.
+    pub full: Option<Full>,
+    disk: Option<SmallDisk>,
     root: TempDir,
 }
 
 /// How often a server is started, and how long after it ended.
 const STARTS: u32 = 10;
 const START_AGAIN_AFTER: Duration = Duration::from_millis(200);
+
+/// Room for an embedded store.
+const DISK_KIB: u64 = 64 * 1024;
 
 /// How far an asynchronous standby is behind.
 const STANDBY_LATE: Duration = Duration::from_millis(500);
@@ -89,48 +91,105 @@ const SEQUENCE: &str = "
 impl Site {
     /// Starts everything but the servers, with pending orders from 1 to this one.
     pub async fn start(
-        installation: &Installation,
+        tools: &Tools,
+        topology: Topology,
         orders: usize,
         disabled: Disabled,
     ) -> anyhow::Result<Site> {
         let root = tempfile::Builder::new().prefix("drill-").tempdir()?;
         // The accounts of the database servers have directories below it.
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o755))?;
+        let site = match topology {
+            Topology::Postgres => Site::on_postgres(tools, root, disabled).await?,
+            Topology::Embedded => Site::embedded(tools, root).await?,
+        };
+        block_in_place(|| {
+            if topology == Topology::Postgres {
+                site.operator.run(&["migrate"])?;
+            }
+            site.operator.import_pending(1..=i64::try_from(orders)?)?;
+            site.operator.run_with_input(&["pets", "import", "-"], b"id,name\n1,Rex\n")
+        })?;
+        if disabled.order_of_changes {
+            site.databases()?.execute(SEQUENCE).await?;
+        }
+        Ok(site)
+    }
+
+    async fn on_postgres(tools: &Tools, root: TempDir, disabled: Disabled) -> anyhow::Result<Site> {
         let standby = match disabled.synchronous_standby {
             true => Standby::Asynchronous,
             false => Standby::Synchronous,
         };
-        let databases = Databases::start(&installation.postgres, root.path(), standby).await?;
+        let databases = Databases::start(&tools.postgres()?, root.path(), standby).await?;
         if disabled.synchronous_standby {
             databases.link.set(relay::Fault::Delay(STANDBY_LATE));
         }
-        let mut to_commands = Vec::new();
-        for port in databases.ports() {
-            to_commands.push(Relay::to(port).await?);
-        }
-        let url = url_of(to_commands.iter().map(|relay| relay.port).collect::<Vec<_>>());
-        let data = root.path().join("operator");
-        let operator = Arc::new(DataDir::beside(&installation.program, &data, &url));
-        block_in_place(|| {
-            operator.run(&["migrate"])?;
-            operator.import_pending(1..=i64::try_from(orders)?)?;
-            operator.run_with_input(&["pets", "import", "-"], b"id,name\n1,Rex\n")
-        })?;
-        if disabled.order_of_changes {
-            databases.execute(SEQUENCE).await?;
-        }
-        let (mut servers, mut clocks) = (Vec::new(), Vec::new());
-        for name in NAMES {
-            let all = databases.ports();
-            let mut ports = &all[..];
-            if disabled.addresses {
-                ports = ports.get(..1).unwrap_or_default();
+        let program = &tools.program;
+        let relays = async |ports: &[u16], tampering| {
+            let mut relays = Vec::new();
+            for port in ports {
+                relays.push(Relay::tampering(*port, tampering).await?);
             }
-            let (program, tampering) = (&installation.program, disabled.tampering);
-            servers.push(Server::new(name, program, root.path(), ports, tampering).await?);
-            clocks.push(Preload::wall_clock()?);
+            let ports: Vec<u16> = relays.iter().map(|relay| relay.port).collect();
+            anyhow::Ok((relays, url_of(ports)))
+        };
+        let nodes = databases.ports();
+        let (to_commands, url) = relays(&nodes, Tampering::None).await?;
+        let operator = DataDir::beside(program, &root.path().join("operator"), &url);
+        let (mut servers, mut preloads) = (Vec::new(), Vec::new());
+        for name in NAMES {
+            let count = if disabled.addresses { 1 } else { nodes.len() };
+            let nodes = nodes.get(..count).context("there are nodes")?;
+            let (to_store, url) = relays(nodes, disabled.tampering).await?;
+            let directory = root.path().join(name);
+            let data = DataDir::beside(program, &directory, &url);
+            servers.push(Server::new(name, data, &directory, to_store).await?);
+            preloads.push(Preload::wall_clock()?);
         }
-        Ok(Site { databases, servers, operator, to_commands, clocks, root })
+        Ok(Site {
+            topology: Topology::Postgres,
+            databases: Some(databases),
+            servers,
+            operator: Arc::new(operator),
+            to_commands,
+            preloads,
+            full: None,
+            disk: None,
+            root,
+        })
+    }
+
+    async fn embedded(tools: &Tools, root: TempDir) -> anyhow::Result<Site> {
+        let (disk, [name, ..]) = (SmallDisk::mount(DISK_KIB)?, NAMES);
+        let data = || DataDir::at(&tools.program, disk.path());
+        let server = Server::new(name, data(), &root.path().join(name), Vec::new()).await?;
+        Ok(Site {
+            topology: Topology::Embedded,
+            databases: None,
+            servers: vec![server],
+            operator: Arc::new(data()),
+            to_commands: Vec::new(),
+            preloads: vec![Preload::disk()?],
+            full: None,
+            disk: Some(disk),
+            root,
+        })
+    }
+
+    /// PostgreSQL.
+    pub fn databases(&self) -> anyhow::Result<&Databases> {
+        self.databases.as_ref().context("there is no PostgreSQL")
+    }
+
+    /// The same, to be changed.
+    pub fn databases_mut(&mut self) -> anyhow::Result<&mut Databases> {
+        self.databases.as_mut().context("there is no PostgreSQL")
+    }
+
+    /// The disk of the embedded store.
+    pub fn disk(&self) -> anyhow::Result<&SmallDisk> {
+        self.disk.as_ref().context("there is no small disk")
     }
 
     /// Starts this server, again if it finds no primary in time, as a supervisor does.
@@ -164,16 +223,16 @@ impl Site {
         self.servers.get_mut(number).context("there is no such server")
     }
 
-    /// The wall clock of this server.
-    pub fn clock(&self, number: usize) -> anyhow::Result<&Preload> {
-        self.clocks.get(number).context("each server has a clock")
+    /// The wall clock of this server, or its disk.
+    pub fn preload(&self, number: usize) -> anyhow::Result<&Preload> {
+        self.preloads.get(number).context("there is no such server")
     }
 
     fn try_to_start(&mut self, number: usize) -> anyhow::Result<()> {
-        let clock = self.clocks.get(number).context("each server has a clock")?;
+        let preload = self.preloads.get(number).context("there is no such server")?;
         let server = self.servers.get_mut(number).context("there is no such server")?;
         server.start(|command| {
-            clock.put_into(command);
+            preload.put_into(command);
         })
     }
 
@@ -207,7 +266,7 @@ impl Site {
 
     /// Leaves data and logs where they are.
     pub fn keep(&mut self) {
-        self.databases.keep();
+        self.databases.iter_mut().for_each(Databases::keep);
         self.root.disable_cleanup(true);
     }
 }

@@ -1,6 +1,7 @@
 //! The statement as it ships against the limiter in memory: random accounts, keys, plans,
 //! lifted bans and clocks, in batches; they agree on every decision and every figure.
 
+use crate::scenario::Tools;
 use slog::{Discard, Logger, o};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use store_orders::limits::postgres::{Admission, SCHEMA_1, remove_expired};
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, Window};
 use store_orders_api::plans::PlanLimits;
 use testbed::Report;
-use testbed::postgres::{Cluster, Installed};
+use testbed::postgres::Cluster;
 use tokio_postgres::Client;
 
 const REQUESTS: usize = 100_000;
@@ -26,8 +27,8 @@ const CLOCK: &str = "
     SET search_path = test, pg_catalog, public;";
 
 /// Runs it.
-pub async fn run(installed: &Installed, report: &mut Report) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let cluster = Cluster::create(&tools.postgres()?)?;
     let server = cluster.primary("primary", &[]).await?;
     let client = server.admin("postgres").await?;
     client.batch_execute(SCHEMA_1).await?;

@@ -2,30 +2,29 @@
 //! together, in a database of their own, and the operator sees it.
 
 use crate::replicas::{Replica, StoreUnderTest, blocking};
+use crate::scenario::Tools;
 use anyhow::Context;
 use futures::future::join_all;
 use reqwest::{Client, Response};
 use serde_json::Value;
 use std::time::{Duration, Instant};
-use testbed::postgres::{Cluster, Installed};
-use testbed::{Key, Program, Report};
+use testbed::postgres::Cluster;
+use testbed::{Key, Report};
 
 const REQUESTS: usize = 200;
 const ACCOUNTS: usize = 10;
+const WITHIN_BUSINESS: usize = 500;
+const AT_ONCE: usize = 100;
 const WITHIN: Duration = Duration::from_secs(5);
 
 /// Where the counts are.
 const LIMITS: [&str; 2] = ["--limits-database", "the counts"];
 
 /// Runs it.
-pub async fn run(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let cluster = Cluster::create(&tools.postgres()?)?;
     let primary = cluster.primary("primary", &[]).await?;
-    let store = StoreUnderTest::at(program, &primary.url())?;
+    let store = StoreUnderTest::at(&tools.program, &primary.url())?;
     let operate = async |arguments: &[&str]| {
         let operator = store.operator(&store.url);
         let all: Vec<String> = arguments.iter().chain(&LIMITS).map(ToString::to_string).collect();
@@ -47,6 +46,23 @@ pub async fn run(
         let counts = (with(200), with(429));
         report.expect(counts == (60, REQUESTS - 60), || format!("200 and 429: {counts:?}"));
     }
+    let begun = bans_begun(&replicas).await?;
+    report.expect(begun == ACCOUNTS, || format!("{begun} bans began, not one for each account"));
+    let operator = store.operator(&store.url);
+    let (large, one, other) = blocking(move || {
+        let large = operator.issue_key("large", "business")?;
+        let one = operator.issue_enterprise_key("shared", 60, 60)?;
+        Ok((large, one, operator.issue_another_key("shared")?))
+    })
+    .await?;
+    let mut refused = 0;
+    for _ in 0..WITHIN_BUSINESS / AT_ONCE {
+        refused += AT_ONCE - admitted(&replicas, &large, AT_ONCE).await?;
+    }
+    report.expect(refused == 0, || format!("Business was refused {refused} of {WITHIN_BUSINESS}"));
+    // Two keys of one account share its windows.
+    let both = admitted(&replicas, &one, 30).await? + admitted(&replicas, &other, AT_ONCE).await?;
+    report.expect(both == 60, || format!("{both} admitted of two keys of one account"));
     let shown: Value =
         serde_json::from_str(&operate(&["accounts", "show", "account-0", "--json"]).await?)?;
     let used = shown.pointer("/usage/day/used").and_then(Value::as_u64);
@@ -76,4 +92,21 @@ async fn send(replicas: &[Replica], key: &Key, requests: usize) -> anyhow::Resul
         http.get(url).bearer_auth(&key.text).send()
     });
     Ok(join_all(sent).await.into_iter().collect::<Result<_, _>>()?)
+}
+
+/// How many of these requests were admitted.
+async fn admitted(replicas: &[Replica], key: &Key, requests: usize) -> anyhow::Result<usize> {
+    let answers = send(replicas, key, requests).await?;
+    Ok(answers.iter().filter(|one| one.status() == 200).count())
+}
+
+/// How many bans began, as all servers together tell Prometheus.
+async fn bans_begun(replicas: &[Replica]) -> anyhow::Result<usize> {
+    let mut bans = 0;
+    for replica in replicas {
+        let metrics = replica.metrics().await?;
+        let line = metrics.lines().find_map(|line| line.strip_prefix("store_orders_bans_total "));
+        bans += line.context("no metric of bans")?.parse::<usize>()?;
+    }
+    Ok(bans)
 }

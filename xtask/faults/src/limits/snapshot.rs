@@ -1,13 +1,18 @@
 //! A long snapshot in the store's database: with a database for the counts it changes nothing,
 //! without one every request is still answered.
 
-use super::clients::{ANSWER_LIMIT, Limiter, request};
+use crate::scenario::Tools;
 use futures::future::join_all;
+use slog::{Logger, o};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store_orders::limits::Decision;
+use store_orders::clock::Now;
+use store_orders::limits::{Decision, KeyedRequest, Limits};
+use store_orders::store::postgres::{PostgresLimits, PostgresStore, migrate};
 use store_orders_api::plans::PlanLimits;
 use testbed::Report;
-use testbed::postgres::{Cluster, DATABASE, Installed};
+use testbed::postgres::{Cluster, DATABASE};
+use tokio::runtime::Handle;
 
 const ACCOUNTS: i64 = 100;
 const UNLIMITED: PlanLimits = PlanLimits { per_minute: u32::MAX, per_day: u32::MAX };
@@ -18,10 +23,40 @@ const LASTS: Duration = Duration::from_secs(30);
 /// All accounts send a request this often: 5,000 a second.
 const PERIOD: Duration = Duration::from_millis(20);
 
+/// No clock of ours has a part in the counting.
+const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
+
+/// How soon every request has its answer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+
+/// A store's sessions, and what counts through them.
+struct Limiter {
+    limits: PostgresLimits,
+    _store: PostgresStore,
+}
+
+impl Limiter {
+    /// On a session of its own to the store at this URL, which is created if it is missing.
+    async fn open(url: &str, limits_database: Option<&str>) -> anyhow::Result<Limiter> {
+        let url: store_orders::config::PostgresUrl = url.parse()?;
+        let url = url.with_limits_database(limits_database.map(ToString::to_string));
+        let (log, migrated) = (Logger::root(slog::Discard, o!()), url.clone());
+        crate::replicas::blocking(move || Ok(migrate(&migrated, || ())?)).await?;
+        let store = PostgresStore::open(&Handle::current(), url, false, log.clone())?;
+        Ok(Limiter { limits: store.limits(1_000, log), _store: store })
+    }
+
+    /// What it decides.
+    async fn admit(&self, request: KeyedRequest) -> Decision {
+        let deadline = Instant::now() + ANSWER_LIMIT;
+        self.limits.admit(request, &Arc::from("key_1"), NOW, deadline).await
+    }
+}
+
 /// Runs it.
-pub async fn run(installed: &Installed, report: &mut Report) -> anyhow::Result<()> {
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     for database in [Some("limits"), None] {
-        let cluster = Cluster::create(installed)?;
+        let cluster = Cluster::create(&tools.postgres()?)?;
         let primary = cluster.primary("primary", &[]).await?;
         let limiter = Limiter::open(&primary.url(), database).await?;
         let before = load(&limiter, LASTS / 3, report).await;
@@ -58,4 +93,9 @@ async fn load(limiter: &Limiter, lasts: Duration, report: &mut Report) -> (Durat
     times.sort_unstable();
     let p99 = times.get(times.len() * 99 / 100).copied().unwrap_or_default();
     (p99, times.last().copied().unwrap_or_default())
+}
+
+/// A request of this account with its one key.
+fn request(account: i64, limits: PlanLimits) -> KeyedRequest {
+    KeyedRequest { account, key: account, limits, unbanned_at_ms: 0 }
 }

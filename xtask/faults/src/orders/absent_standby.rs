@@ -2,11 +2,12 @@
 //! again: they say which one it is, and leave no connections that wait for it. Also what a
 //! server says at its start of standbys of which not all have to confirm.
 
-use super::setup::{OnPair, expect_agreement, replicas};
+use super::setup::{OnPair, expect_agreement};
 use crate::replicas::{StoreUnderTest, blocking};
+use crate::scenario::Tools;
 use std::time::{Duration, Instant};
-use testbed::postgres::{Installed, Pair, Postgres};
-use testbed::{Program, Report, Signal};
+use testbed::postgres::Postgres;
+use testbed::{Report, Signal};
 
 /// How often a server is started.
 const STARTS: usize = 5;
@@ -18,14 +19,9 @@ const SAID_WITHIN: Duration = Duration::from_secs(6);
 const WARNING: &str = "not every synchronous standby confirms commits";
 
 /// Runs it.
-pub async fn run(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let OnPair { cluster, pair, store, key } = OnPair::start(installed, program, 10).await?;
-    let Pair { primary, standby, link } = pair;
-    let mut servers = replicas(&store, 1).await?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let OnPair { cluster, primary, standby, link, store, key, replicas: mut servers } =
+        OnPair::start(tools, 10, 1).await?;
     for (names, warns) in [("ANY 1 (standby, other)", true), ("standby", false)] {
         primary.set("synchronous_standby_names", names).await?;
         let server = store.replica(&format!("warns-{warns}"), &store.url, &[]).await?;

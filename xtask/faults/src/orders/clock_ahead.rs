@@ -1,14 +1,15 @@
 //! The clock of the promoted primary is two minutes ahead, and is set back later: keys work as
-//! soon as they are issued, windows close early, and what was refused stays refused.
+//! soon as they are issued, windows close early, bans are kept, and what was refused stays refused.
 
-use super::setup::{OnPair, expect_agreement, replicas};
+use super::setup::{OnPair, expect_agreement};
 use crate::replicas::{bases, blocking};
+use crate::scenario::Tools;
 use anyhow::Context;
 use futures::future::try_join_all;
 use reqwest::Client;
 use std::time::Duration;
-use testbed::postgres::{Cluster, Installed};
-use testbed::{DataDir, Key, Preload, Program, Report};
+use testbed::postgres::Cluster;
+use testbed::{DataDir, Key, Preload, Report};
 
 /// How far the clock is ahead, in seconds.
 const AHEAD: i64 = 120;
@@ -18,6 +19,9 @@ const PER_MINUTE: u32 = 5;
 
 /// How long a first ban lasts, in seconds.
 const BAN: i64 = 300;
+
+/// The counts are in a database of their own.
+const LIMITS: [&str; 2] = ["--limits-database", "limits"];
 
 /// What a failover may forget of the request counts.
 const MAY_BE_LOST: Duration = Duration::from_secs(1);
@@ -31,33 +35,34 @@ struct Clients {
 }
 
 /// Runs it.
-pub async fn run(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let OnPair { mut cluster, pair, store, key } = OnPair::start(installed, program, 10).await?;
-    let port = pair.standby.port;
-    pair.standby.stop()?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let OnPair { mut cluster, primary, standby, link, store, key, mut replicas } =
+        OnPair::start(tools, 10, 0).await?;
+    let port = standby.port;
+    standby.stop()?;
     let clock = cluster.clock.insert(Preload::wall_clock()?);
     clock.set(AHEAD)?;
-    let upstream = Cluster::upstream(pair.link.port);
+    let upstream = Cluster::upstream(link.port);
     let settings = [("primary_conninfo", upstream.as_str())];
     let standby = cluster.start_at("standby", port, &settings).await?;
-    pair.primary.wait_for_standby().await?;
-    let replicas = replicas(&store, 3).await?;
+    primary.wait_for_standby().await?;
     let operator = store.operator(&store.url);
     let [limited, banned] = blocking(move || {
+        operator.run(&[&["migrate"], &LIMITS[..]].concat())?;
         let key = |account| operator.issue_enterprise_key(account, PER_MINUTE, u32::MAX);
         Ok([key("limited")?, key("banned")?])
     })
     .await?;
+    for name in ["one", "two", "three"] {
+        replicas.push(store.replica(name, &store.url, &LIMITS).await?);
+    }
+    expect_agreement(&replicas, &key, report).await?;
     let clients = Clients { http: Client::new(), bases: bases(&replicas), limited, banned };
     let admitted = clients.use_up(&clients.limited).await?;
     report.expect(admitted == PER_MINUTE, || format!("{admitted} admitted in the first minute"));
     while !clients.ask(0, &clients.banned).await?.is_banned {}
     tokio::time::sleep(MAY_BE_LOST * 2).await;
-    pair.primary.kill()?;
+    primary.kill()?;
     standby.promote().await?;
     expect_agreement(&replicas, &key, report).await?;
 

@@ -1,11 +1,12 @@
 //! A session of an idle server ends, and another begins: each server has its connections
 //! and no more, also of the sessions that ended.
 
-use super::setup::{OnPrimary, replicas};
+use super::setup::OnPrimary;
 use crate::replicas::{ROLES, wrong_connections};
+use crate::scenario::Tools;
 use std::time::{Duration, Instant};
-use testbed::postgres::{DATABASE, Installed};
-use testbed::{Program, Report};
+use testbed::Report;
+use testbed::postgres::DATABASE;
 
 const SERVERS: usize = 2;
 
@@ -15,14 +16,9 @@ const ENDED_AFTER: Duration = Duration::from_millis(500);
 const CLOSED_WITHIN: Duration = Duration::from_secs(3);
 
 /// Runs it.
-pub async fn run(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let OnPrimary { cluster: _cluster, primary, store, .. } =
-        OnPrimary::start(installed, program, 10).await?;
-    let _replicas = replicas(&store, SERVERS).await?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let on = OnPrimary::start(tools, 10, SERVERS).await?;
+    let primary = &on.primary;
     let admin = primary.admin(DATABASE).await?;
     // All sessions end, each time by the end of another one of their connections.
     for role in ROLES {
@@ -33,7 +29,7 @@ pub async fn run(
         // The server ends them when it comes to it.
         tokio::time::sleep(ENDED_AFTER).await;
         let began = Instant::now();
-        let wrong = wrong_connections(&primary, SERVERS, 2 * CLOSED_WITHIN).await?;
+        let wrong = wrong_connections(primary, SERVERS, 2 * CLOSED_WITHIN).await?;
         report.expect(wrong.is_none(), || format!("after the end of the {role}: {wrong:?}"));
         report.time(
             format!("connections after the end of the {role}"),

@@ -2,14 +2,15 @@
 //! cancellations take no longer than without it, because nothing that they ask walks its rows. And
 //! imports that are committed: lists do not wait while servers read them.
 
-use super::setup::{OnPrimary, expect_agreement, replicas};
+use super::setup::{OnPrimary, expect_agreement};
 use crate::replicas::{Replica, blocking};
+use crate::scenario::Tools;
 use anyhow::{Context, ensure};
 use reqwest::Client;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-use testbed::postgres::{DATABASE, Installed};
-use testbed::{DataDir, Key, Program, Report};
+use testbed::postgres::DATABASE;
+use testbed::{DataDir, Key, Report};
 use tokio::io::AsyncWriteExt;
 use tokio::time::sleep;
 
@@ -41,15 +42,10 @@ const WAITS: &str =
     "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 3)";
 
 /// Runs it.
-pub async fn run(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let OnPrimary { cluster: _cluster, primary, store, key } =
-        OnPrimary::start(installed, program, ORDERS).await?;
-    let replicas = replicas(&store, 3).await?;
-    let (http, mut next, mut admin) = (Client::new(), 1, primary.admin(DATABASE).await?);
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let OnPrimary { cluster: _cluster, primary, store, key, replicas } =
+        OnPrimary::start(tools, ORDERS, 3).await?;
+    let (mut next, mut admin) = (1, primary.admin(DATABASE).await?);
     let transaction = admin.transaction().await?;
     let began = Instant::now();
     transaction.batch_execute(IMPORT).await?;
@@ -59,8 +55,7 @@ pub async fn run(
         let (mut lists, mut cancellations, mut failed) = (Vec::new(), Vec::new(), 0);
         for replica in replicas.iter().cycle().take(ROUNDS) {
             let sent = Instant::now();
-            let url = format!("{}/store/orders/{next}", replica.server.base_url());
-            let status = http.delete(url).bearer_auth(&key.text).send().await?.status();
+            let status = replica.cancel(&key, next).await?;
             cancellations.push(sent.elapsed());
             let sent = Instant::now();
             let listed = replica.list(&key).await;

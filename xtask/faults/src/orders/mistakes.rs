@@ -1,25 +1,22 @@
 //! What an operator gets wrong: each has one clear line, and no password in it.
 
 use crate::replicas::{StoreUnderTest, blocking};
+use crate::scenario::Tools;
 use serde_json::Value;
 use std::time::Duration;
-use testbed::postgres::{Cluster, DATABASE, Installed, Postgres, USER};
-use testbed::{Program, Report};
+use testbed::Report;
+use testbed::postgres::{Cluster, DATABASE, Postgres, USER};
 use tokio_postgres::NoTls;
 
 /// Never shown.
 const PASSWORD: &str = "ZmFsc2NoZXMgUGFzc3dvcnQ";
 
 /// Runs it.
-pub async fn run(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let cluster = Cluster::create(&tools.postgres()?)?;
     // Three connections are kept for the superuser.
     let primary = cluster.primary("primary", &[("max_connections", "12")]).await?;
-    let store = StoreUnderTest::create(program, &primary.url(), 10).await?;
+    let store = StoreUnderTest::create(&tools.program, &primary.url(), 10).await?;
     let admin = primary.admin(DATABASE).await?;
     let roles = format!(
         "CREATE ROLE stranger LOGIN; CREATE ROLE guarded LOGIN PASSWORD '{PASSWORD}';
@@ -61,7 +58,7 @@ pub async fn run(
         ),
         ("an empty database", of(USER, "empty"), &["no store", "store-orders migrate"]),
         ("a database of another program", of(USER, "foreigners"), &["no store"]),
-        ("nobody listens", closed, &["127.0.0.1:1", "refused"]),
+        ("a closed port", closed, &["127.0.0.1:1", "refused"]),
     ];
     for (what, url, words) in cases {
         expect_refusal(&store, what, &url, words, report).await?;

@@ -2,13 +2,13 @@
 //! next one acknowledges nothing before that second has passed, because another server may still
 //! list from the old primary.
 
-use super::setup::{OnPair, expect_agreement, replicas};
+use super::setup::{OnPair, expect_agreement};
 use crate::replicas::ROLES;
+use crate::scenario::Tools;
 use anyhow::Context;
-use reqwest::Client;
 use std::time::{Duration, Instant};
-use testbed::postgres::{DATABASE, Installed, Pair};
-use testbed::{Program, Report};
+use testbed::Report;
+use testbed::postgres::DATABASE;
 
 /// When the first session is reset.
 const RESET_AFTER: Duration = Duration::from_millis(300);
@@ -17,15 +17,9 @@ const RESET_AFTER: Duration = Duration::from_millis(300);
 const WAIT: Duration = Duration::from_secs(1);
 
 /// Runs it.
-pub async fn run(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let OnPair { cluster: _cluster, pair, store, key } =
-        OnPair::start(installed, program, 10).await?;
-    let Pair { primary, standby, link: _link } = pair;
-    let replicas = replicas(&store, 1).await?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let OnPair { cluster: _cluster, primary, standby, link: _link, key, replicas, .. } =
+        OnPair::start(tools, 10, 1).await?;
     primary.kill()?;
     standby.promote().await?;
     let (admin, ours) = (standby.admin(DATABASE).await?, "store-orders %");
@@ -46,12 +40,10 @@ pub async fn run(
     let all = ended == ROLES.len();
     report.expect(all, || format!("{ended} connections of the first session were ended"));
     let replica = replicas.first().context("there is a replica")?;
-    let order = format!("{}/store/orders/1", replica.server.base_url());
-    let client = Client::new();
     // Without a session requests are answered 503.
     let cancelled = async {
         loop {
-            let status = client.delete(&order).bearer_auth(&key.text).send().await?.status();
+            let status = replica.cancel(&key, 1).await?;
             if status != 503 || opened.elapsed() > 5 * WAIT {
                 return anyhow::Ok((status, opened.elapsed()));
             }

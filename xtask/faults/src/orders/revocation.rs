@@ -4,12 +4,13 @@
 
 use super::setup::expect_agreement;
 use crate::replicas::{StoreUnderTest, bases, blocking};
+use crate::scenario::Tools;
 use anyhow::Context;
 use reqwest::Client;
 use std::time::{Duration, Instant};
-use testbed::postgres::{Cluster, Installed, Postgres};
+use testbed::Report;
+use testbed::postgres::{Cluster, Postgres};
 use testbed::relay::{Fault, Relay};
-use testbed::{Program, Report};
 
 /// How long a server accepts a key after it last looked at the keys.
 const STALE_AFTER: Duration = Duration::from_secs(1);
@@ -21,14 +22,10 @@ const OF_ACCOUNT: u32 = u32::MAX;
 const REFUSED: (u16, bool) = (503, false);
 
 /// Runs it.
-pub async fn run(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let cluster = Cluster::create(&tools.postgres()?)?;
     let primary = cluster.primary("primary", &[]).await?;
-    let store = StoreUnderTest::create(program, &primary.url(), 100).await?;
+    let store = StoreUnderTest::create(&tools.program, &primary.url(), 100).await?;
     let (leaked, good) = (store.key("leaked").await?, store.key("good").await?);
     let relay = Relay::to(primary.port).await?;
     let cut_off = store.replica("cut-off", &Postgres::url_at(relay.port), &[]).await?;
@@ -65,6 +62,8 @@ pub async fn run(
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     report.time("last key let in without the database", last_let_in, STALE_AFTER);
+    let unready = replicas.first().context("there are replicas")?.unready_because().await;
+    report.expect(unready.is_some(), || "a server without its store is ready".to_string());
     for _ in 0..100 {
         for key in [&leaked, &good] {
             let answer = ask(&key.text).await?;

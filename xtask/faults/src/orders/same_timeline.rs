@@ -2,18 +2,15 @@
 //! two standbys are promoted to one timeline, or a copy of the data directory is put back. The
 //! server finds that the journal lacks its last change, and reads everything again.
 
-use super::setup::expect_agreement;
+use super::setup::{READY_WITHIN, expect_agreement};
 use crate::replicas::{Replica, StoreUnderTest, blocking, url_of};
+use crate::scenario::Tools;
 use anyhow::{Context, bail};
-use reqwest::{Client, StatusCode};
-use std::time::Duration;
-use testbed::postgres::{Cluster, Installed, Postgres};
+use testbed::postgres::{Cluster, Postgres};
 use testbed::relay::{Fault, Relay};
-use testbed::{Key, Program, Report};
+use testbed::{Key, Report};
 
 const ORDERS: i64 = 20;
-
-const READY_WITHIN: Duration = Duration::from_secs(5);
 
 /// A server, and what it knows.
 struct Scene {
@@ -25,23 +22,19 @@ struct Scene {
 }
 
 /// The primary dies, one standby is promoted and dies, and the other one is promoted.
-pub async fn run_fork(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
+pub async fn run_fork(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let cluster = Cluster::create(&tools.postgres()?)?;
     let primary = cluster.primary("primary", &[]).await?;
     let first = cluster.standby("first", primary.port).await?;
     let second = cluster.standby("second", primary.port).await?;
     primary.set("synchronous_standby_names", "2 (*)").await?;
-    let created = StoreUnderTest::create(program, &primary.url(), ORDERS).await?;
+    let created = StoreUnderTest::create(&tools.program, &primary.url(), ORDERS).await?;
     let (key, leaked) = (created.key("clients").await?, created.key("leaked").await?);
     primary.kill()?;
     first.promote().await?;
     let relay = Relay::to(second.port).await?;
     relay.set(Fault::Reset);
-    let store = StoreUnderTest::at(program, &url_of([first.port, relay.port]))?;
+    let store = StoreUnderTest::at(&tools.program, &url_of([first.port, relay.port]))?;
     let scene = Scene::open(store, key, leaked).await?;
     let lost = scene.change_and_lose().await?;
     first.kill()?;
@@ -50,21 +43,17 @@ pub async fn run_fork(
 }
 
 /// The data directory is replaced by an earlier copy of itself.
-pub async fn run_restored(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
+pub async fn run_restored(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let cluster = Cluster::create(&tools.postgres()?)?;
     let primary = cluster.primary("primary", &[]).await?;
-    let created = StoreUnderTest::create(program, &primary.url(), ORDERS).await?;
+    let created = StoreUnderTest::create(&tools.program, &primary.url(), ORDERS).await?;
     let (key, leaked) = (created.key("clients").await?, created.key("leaked").await?);
     let port = primary.port;
     primary.kill()?;
     cluster.copy("primary", "backup")?;
     let primary = cluster.start_at("primary", port, &[]).await?;
     let relay = Relay::to(port).await?;
-    let store = StoreUnderTest::at(program, &Postgres::url_at(relay.port))?;
+    let store = StoreUnderTest::at(&tools.program, &Postgres::url_at(relay.port))?;
     let scene = Scene::open(store, key, leaked).await?;
     let lost = scene.change_and_lose().await?;
     relay.set(Fault::Reset);
@@ -80,19 +69,12 @@ impl Scene {
         Ok(Scene { store, replica, key, leaked })
     }
 
-    async fn status(&self, key: &Key) -> anyhow::Result<StatusCode> {
-        // No pet has such an id: 400 comes after the key was checked.
-        let url = format!("{}/pets/x", self.replica.server.base_url());
-        Ok(Client::new().get(url).bearer_auth(&key.text).send().await?.status())
-    }
-
     /// Three changes of orders and two of keys, which the server knows. Returns the key that was
     /// issued.
     async fn change_and_lose(&self) -> anyhow::Result<Key> {
         let lost = self.store.key("lost").await?;
         for id in 1..=3 {
-            let url = format!("{}/store/orders/{id}", self.replica.server.base_url());
-            let status = Client::new().delete(url).bearer_auth(&lost.text).send().await?.status();
+            let status = self.replica.cancel(&lost, id).await?;
             if status != 204 {
                 bail!("a cancellation was answered {status}");
             }
@@ -122,7 +104,7 @@ impl Scene {
         let taken = self.replica.ready(READY_WITHIN).await?;
         report.time("ready after it was reached", taken, READY_WITHIN);
         for (key, what) in [(&self.leaked, "revoked"), (lost, "lost")] {
-            let status = self.status(key).await?;
+            let status = self.replica.key_status(&key.text).await?;
             report.expect(status == 401, || format!("the {what} key has {status}"));
         }
         let list = String::from_utf8(self.replica.list(&self.key).await?)?;

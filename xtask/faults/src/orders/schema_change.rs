@@ -1,11 +1,12 @@
 //! The schema is changed while servers run: one step that they survive, and one that demands
 //! a newer program, after which they are not ready and no new one starts.
 
-use super::setup::{OnPrimary, expect_agreement, replicas};
+use super::setup::{OnPrimary, expect_agreement};
+use crate::scenario::Tools;
 use std::time::{Duration, Instant};
 use store_orders::store::postgres::schema::{MIGRATIONS, Migration, STORE, Schema, migrate};
-use testbed::postgres::{DATABASE, Installed};
-use testbed::{Program, Report};
+use testbed::Report;
+use testbed::postgres::DATABASE;
 
 /// This program goes on after it.
 const SURVIVED: Migration = Migration {
@@ -25,14 +26,9 @@ const NEEDS_NEWER: Migration = Migration {
 const NOTICED_WITHIN: Duration = Duration::from_secs(3);
 
 /// Runs it.
-pub async fn run(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let OnPrimary { cluster: _cluster, primary, store, key } =
-        OnPrimary::start(installed, program, 100).await?;
-    let mut running = replicas(&store, 2).await?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let OnPrimary { cluster: _cluster, primary, store, key, replicas: mut running } =
+        OnPrimary::start(tools, 100, 2).await?;
     let mut admin = primary.admin(DATABASE).await?;
     let survived = [MIGRATIONS, &[SURVIVED]].concat();
     migrate(&mut admin, Schema { migrations: &survived, ..STORE }, || ()).await?;

@@ -1,10 +1,12 @@
-//! What most cases begin with, database servers and a store with a key on them, and what they
-//! end with, servers that agree.
+//! What most scenarios begin with, database servers, a store with a key on them and replicas, and
+//! what they end with, replicas that agree.
 
 use crate::replicas::{Replica, StoreUnderTest, url_of};
+use crate::scenario::Tools;
 use std::time::{Duration, Instant};
-use testbed::postgres::{Cluster, Installed, Pair, Postgres};
-use testbed::{Key, Program, Report};
+use testbed::postgres::{Cluster, Pair, Postgres};
+use testbed::relay::Relay;
+use testbed::{Key, Report};
 
 /// How soon every server is ready after the last fault.
 pub const READY_WITHIN: Duration = Duration::from_secs(5);
@@ -22,6 +24,8 @@ pub struct OnPrimary {
     pub store: StoreUnderTest,
     /// A key without a practical limit.
     pub key: Key,
+    /// Its servers, which are ready.
+    pub replicas: Vec<Replica>,
 }
 
 /// A store on a primary with a synchronous standby.
@@ -29,46 +33,56 @@ pub struct OnPair {
     /// Where the servers live.
     pub cluster: Cluster,
     /// The servers.
-    pub pair: Pair,
+    pub primary: Postgres,
+    pub standby: Postgres,
+    /// The network between them.
+    pub link: Relay,
     /// The store, with pending orders, reached at the primary or else at the standby.
     pub store: StoreUnderTest,
     /// A key without a practical limit.
     pub key: Key,
+    /// Its servers, which are ready.
+    pub replicas: Vec<Replica>,
 }
 
 impl OnPrimary {
-    /// With pending orders from 1 to this one.
-    pub async fn start(
-        installed: &Installed,
-        program: &Program,
+    /// With pending orders from 1 to this one, and as many replicas.
+    pub async fn start(tools: &Tools, orders: i64, replicas: usize) -> anyhow::Result<OnPrimary> {
+        let cluster = Cluster::create(&tools.postgres()?)?;
+        OnPrimary::start_in(tools, cluster, &[], orders, replicas).await
+    }
+
+    /// The same in this cluster, on a server with these settings.
+    pub async fn start_in(
+        tools: &Tools,
+        cluster: Cluster,
+        settings: &[(&str, &str)],
         orders: i64,
+        replicas: usize,
     ) -> anyhow::Result<OnPrimary> {
-        let cluster = Cluster::create(installed)?;
-        let primary = cluster.primary("primary", &[]).await?;
-        let store = StoreUnderTest::create(program, &primary.url(), orders).await?;
+        let primary = cluster.primary("primary", settings).await?;
+        let store = StoreUnderTest::create(&tools.program, &primary.url(), orders).await?;
         let key = store.key("clients").await?;
-        Ok(OnPrimary { cluster, primary, store, key })
+        let replicas = start_replicas(&store, replicas).await?;
+        Ok(OnPrimary { cluster, primary, store, key, replicas })
     }
 }
 
 impl OnPair {
-    /// With pending orders from 1 to this one.
-    pub async fn start(
-        installed: &Installed,
-        program: &Program,
-        orders: i64,
-    ) -> anyhow::Result<OnPair> {
-        let cluster = Cluster::create(installed)?;
-        let pair = cluster.pair().await?;
-        let url = url_of([pair.primary.port, pair.standby.port]);
-        let store = StoreUnderTest::create(program, &url, orders).await?;
+    /// With pending orders from 1 to this one, and as many replicas.
+    pub async fn start(tools: &Tools, orders: i64, replicas: usize) -> anyhow::Result<OnPair> {
+        let cluster = Cluster::create(&tools.postgres()?)?;
+        let Pair { primary, standby, link } = cluster.pair().await?;
+        let url = url_of([primary.port, standby.port]);
+        let store = StoreUnderTest::create(&tools.program, &url, orders).await?;
         let key = store.key("clients").await?;
-        Ok(OnPair { cluster, pair, store, key })
+        let replicas = start_replicas(&store, replicas).await?;
+        Ok(OnPair { cluster, primary, standby, link, store, key, replicas })
     }
 }
 
-/// Starts servers that know both hosts, and waits until they are ready.
-pub async fn replicas(store: &StoreUnderTest, count: usize) -> anyhow::Result<Vec<Replica>> {
+/// Starts servers that know all hosts, and waits until they are ready.
+pub async fn start_replicas(store: &StoreUnderTest, count: usize) -> anyhow::Result<Vec<Replica>> {
     let mut replicas = Vec::new();
     for number in 0..count {
         let replica = store.replica(&format!("replica-{number}"), &store.url, &[]).await?;

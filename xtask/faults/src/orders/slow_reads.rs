@@ -1,15 +1,16 @@
 //! Orders are counted, and all keys are read, for longer than other answers may take: both come
-//! to their end, lists go on beside the count, and no session ends.
+//! to their end, lists go on during the count, and no session ends.
 
-use super::setup::{OnPrimary, expect_agreement, replicas};
+use super::setup::{OnPrimary, expect_agreement, start_replicas};
+use crate::scenario::Tools;
 use anyhow::Context;
 use std::time::{Duration, Instant};
-use testbed::postgres::{DATABASE, Installed};
-use testbed::{Program, Report};
+use testbed::Report;
+use testbed::postgres::DATABASE;
 
 const ORDERS: i64 = 12;
 
-/// How many keys there are beside the clients'.
+/// How many keys there are in addition to the clients'.
 const KEYS: usize = 10;
 
 /// Views in the place of the tables, with a column that can take its time: the status of the
@@ -56,19 +57,15 @@ const COUNTED_WITHIN: Duration = Duration::from_secs(25);
 const KEYS_READ_WITHIN: Duration = Duration::from_secs(10);
 
 /// Runs it.
-pub async fn run(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let OnPrimary { cluster: _cluster, primary, store, key } =
-        OnPrimary::start(installed, program, ORDERS).await?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let OnPrimary { cluster: _cluster, primary, store, key, .. } =
+        OnPrimary::start(tools, ORDERS, 0).await?;
     for number in 0..KEYS {
         store.key(&format!("account-{number}")).await?;
     }
     let admin = primary.admin(DATABASE).await?;
     admin.batch_execute(VIEWS).await?;
-    let replicas = replicas(&store, 1).await?;
+    let replicas = start_replicas(&store, 1).await?;
     let replica = replicas.first().context("there is a replica")?;
     admin.batch_execute(BE_SLOW).await?;
 
@@ -78,7 +75,7 @@ pub async fn run(
     let changed = Instant::now();
     let list = String::from_utf8(replica.list(&key).await?)?;
     report.expect(list.contains("{\"id\":100,"), || "a list lacks the change".to_string());
-    report.time("a list beside the count", changed.elapsed(), LISTED_WITHIN);
+    report.time("a list during the count", changed.elapsed(), LISTED_WITHIN);
     while !replica.metrics().await?.contains("store_orders_orders{state=\"pending\"} ") {
         if began.elapsed() > 2 * COUNTED_WITHIN {
             break;

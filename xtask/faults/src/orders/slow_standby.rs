@@ -2,12 +2,13 @@
 //! succeeds with a warning only, and no 204 may come of it. The standby is promoted, and has
 //! every order that was acknowledged.
 
-use super::setup::{OnPair, expect_agreement, replicas};
+use super::setup::{OnPair, expect_agreement, start_replicas};
 use crate::replicas::bases;
-use crate::traffic::{LOAD, Traffic};
+use crate::scenario::Tools;
+use history::Traffic;
 use std::time::Duration;
-use testbed::postgres::{DATABASE, Installed, Pair, USER};
-use testbed::{Program, Report, Signal};
+use testbed::postgres::{DATABASE, USER};
+use testbed::{Report, Signal};
 
 const ORDERS: i64 = 4_000;
 
@@ -25,39 +26,25 @@ const HOSTILE: [&str; 5] = [
 ];
 
 /// Runs it.
-pub async fn run(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    run_with(installed, program, &[], report).await
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    run_with(tools, &[], report).await
 }
 
 /// The same for a role whose own settings would lose cancellations.
-pub async fn run_as_hostile_role(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    run_with(installed, program, &HOSTILE, report).await
+pub async fn run_as_hostile_role(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    run_with(tools, &HOSTILE, report).await
 }
 
-async fn run_with(
-    installed: &Installed,
-    program: &Program,
-    settings: &[&str],
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let OnPair { cluster: _cluster, pair, store, key } =
-        OnPair::start(installed, program, ORDERS).await?;
-    let Pair { primary, standby, link: _link } = pair;
+async fn run_with(tools: &Tools, settings: &[&str], report: &mut Report) -> anyhow::Result<()> {
+    let OnPair { cluster: _cluster, primary, standby, link: _link, store, key, .. } =
+        OnPair::start(tools, ORDERS, 0).await?;
     let admin = primary.admin("postgres").await?;
     for setting in settings {
         let set = format!("ALTER ROLE {USER} IN DATABASE {DATABASE} SET {setting}");
         admin.batch_execute(&set).await?;
     }
-    let replicas = replicas(&store, 2).await?;
-    let traffic = Traffic::start(bases(&replicas), &key, ORDERS, LOAD)?;
+    let replicas = start_replicas(&store, 2).await?;
+    let traffic = Traffic::start(bases(&replicas), &key, ORDERS)?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     standby.signal_all(Signal::STOP)?;
     let suspended = traffic.now();
@@ -83,5 +70,5 @@ async fn run_with(
     });
     report.figure(format!("{cancelled} waits for the standby were cancelled"));
     expect_agreement(&replicas, &key, report).await?;
-    seen.judge(&store, &store.url, report).await
+    seen.judge(store.operator(&store.url), report).await
 }

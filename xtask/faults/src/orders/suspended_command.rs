@@ -1,13 +1,13 @@
 //! A command is suspended in its transaction, and holds the lock that every change of orders
 //! needs: the server takes its transaction back, and cancellations go on.
 
-use super::setup::{OnPrimary, expect_agreement, replicas};
+use super::setup::{OnPrimary, expect_agreement};
+use crate::scenario::Tools;
 use anyhow::{Context, bail};
-use reqwest::Client;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
-use testbed::postgres::{DATABASE, Installed};
-use testbed::{ChildProcess, Program, Report, Signal};
+use testbed::postgres::DATABASE;
+use testbed::{ChildProcess, Report, Signal};
 
 /// How long the command may wait for the lock that another holds.
 const WAITS_WITHIN: Duration = Duration::from_secs(20);
@@ -16,14 +16,9 @@ const WAITS_WITHIN: Duration = Duration::from_secs(20);
 const RECOVERY: Duration = Duration::from_secs(27);
 
 /// Runs it.
-pub async fn run(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let OnPrimary { cluster: _cluster, primary, store, key } =
-        OnPrimary::start(installed, program, 10).await?;
-    let replicas = replicas(&store, 1).await?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let OnPrimary { cluster: _cluster, primary, store, key, replicas } =
+        OnPrimary::start(tools, 10, 1).await?;
     let (admin, mut other) = (primary.admin(DATABASE).await?, primary.admin(DATABASE).await?);
     // It stops between its first lock and its COMMIT: in the middle, it waits for this row.
     let locked = other.transaction().await?;
@@ -43,14 +38,12 @@ pub async fn run(
     }
     child.signal(Signal::STOP)?;
     locked.commit().await?;
-    let (began, http) = (Instant::now(), Client::new());
-    let base = replicas.first().context("there is a replica")?.server.base_url().to_string();
+    let (began, replica) = (Instant::now(), replicas.first().context("there is a replica")?);
     let mut statuses = Vec::new();
     while statuses.last() != Some(&204) && began.elapsed() < 2 * RECOVERY {
-        let request = http.delete(format!("{base}/store/orders/2")).bearer_auth(&key.text);
-        statuses.push(request.send().await?.status().as_u16());
+        statuses.push(replica.cancel(&key, 2).await?);
     }
-    report.time("a cancellation beside the suspended command", began.elapsed(), RECOVERY);
+    report.time("a cancellation during the suspended command", began.elapsed(), RECOVERY);
     report.expect(statuses.first() == Some(&503), || format!("it held no lock: {statuses:?}"));
     report.expect(statuses.last() == Some(&204), || format!("cancellations: {statuses:?}"));
     child.signal(Signal::CONT)?;

@@ -1,18 +1,20 @@
 //! Connections with TLS: which certificate each `sslmode` takes.
 
 use crate::replicas::blocking;
+use crate::scenario::Tools;
 use store_orders::config::PostgresUrl;
 use store_orders::store::postgres::PostgresCommands;
 use store_orders::store::{OperatorStore, postgres};
-use testbed::postgres::{Cluster, Installed};
+use testbed::postgres::Cluster;
 use testbed::{Authority, Report};
 
 /// The name in the server's certificate, which is not where it listens.
 const OTHER_NAME: &str = "db.example.com";
 
 /// Runs it.
-pub async fn run(installed: &Installed, report: &mut Report) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let installed = tools.postgres()?;
+    let cluster = Cluster::create(&installed)?;
     let files = |name: &str| cluster.path().join(name);
     let (authority, of_localhost, of_other) = (Authority::new()?, "localhost", OTHER_NAME);
     let stranger = Authority::new()?;
@@ -44,7 +46,7 @@ pub async fn run(installed: &Installed, report: &mut Report) -> anyhow::Result<(
             (format!("sslmode=verify-ca&sslrootcert={strange}"), false),
             (format!("sslmode=verify-full&sslrootcert={ca}"), is_right),
             (format!("sslmode=verify-full&sslrootcert={strange}"), false),
-            // The system trusts nobody that we made.
+            // The system does not trust our authorities.
             ("sslmode=verify-full".to_string(), false),
         ];
         for (query, is_taken) in cases {

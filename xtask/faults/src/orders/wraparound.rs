@@ -1,23 +1,19 @@
 //! Transaction ids near their wraparound: each transaction has a warning, and servers and commands
 //! work all the same.
 
-use super::setup::{expect_agreement, replicas};
+use super::setup::{expect_agreement, start_replicas};
 use crate::replicas::StoreUnderTest;
-use reqwest::Client;
-use testbed::postgres::{Cluster, DATABASE, Installed};
-use testbed::{Program, Report};
+use crate::scenario::Tools;
+use testbed::Report;
+use testbed::postgres::{Cluster, DATABASE};
 
 /// The first transaction id of a segment of pg_xact, 36 million before the wraparound: warnings
 /// begin 40 million before it.
 const NEXT_ID: u32 = 2_014 * 1_048_576;
 
 /// Runs it.
-pub async fn run(
-    installed: &Installed,
-    program: &Program,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let cluster = Cluster::create(installed)?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let cluster = Cluster::create(&tools.postgres()?)?;
     let settings = [("wal_level", "logical")];
     let primary = cluster.primary("primary", &settings).await?;
     // With it no vacuum of a catalog ends the warnings.
@@ -28,14 +24,12 @@ pub async fn run(
     cluster.set_next_transaction("primary", NEXT_ID)?;
     let primary = cluster.start_at("primary", port, &settings).await?;
 
-    let store = StoreUnderTest::create(program, &primary.url(), 10).await?;
+    let store = StoreUnderTest::create(&tools.program, &primary.url(), 10).await?;
     let key = store.key("clients").await?;
-    let replicas = replicas(&store, 2).await?;
-    let http = Client::new();
+    let replicas = start_replicas(&store, 2).await?;
     for (id, replica) in (1..).zip(&replicas) {
-        let order = format!("{}/store/orders/{id}", replica.server.base_url());
-        let answer = http.delete(order).bearer_auth(&key.text).send().await?;
-        report.expect(answer.status() == 204, || format!("order {id}: {}", answer.status()));
+        let status = replica.cancel(&key, id).await?;
+        report.expect(status == 204, || format!("order {id}: {status}"));
     }
     expect_agreement(&replicas, &key, report).await?;
     let left = "SELECT 2147483647 - age(datfrozenxid) FROM pg_database WHERE datname = 'postgres'";

@@ -1,9 +1,11 @@
 //! The wall clock is set forward and back, also while the server is down: no window opens
-//! early, and nobody is locked out.
+//! early, and no client is locked out.
 
+use super::Embedded;
+use crate::scenario::Tools;
 use reqwest::{Client, StatusCode};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use testbed::{DataDir, Key, Preload, Program, Report, ServerProcess};
+use testbed::{Key, Preload, Report, ServerProcess};
 
 const PER_DAY: u32 = 50;
 const DAY: i64 = 86_400;
@@ -22,10 +24,9 @@ enum End {
 }
 
 /// Runs it.
-pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
-    let (directory, clock) = (tempfile::tempdir()?, Preload::wall_clock()?);
-    let data = DataDir::at(program, &directory.path().join("data"));
-    data.import_pending(1..=10)?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let (store, clock) = (Embedded::new(tools, 10)?, Preload::wall_clock()?);
+    let data = &store.data;
     let key = data.issue_enterprise_key("acme", 1_000_000, PER_DAY)?;
     let start = || {
         let mut command = data.command();

@@ -1,131 +1,115 @@
-//! Operators' commands beside a full load of cancellations, on disks of several speeds:
-//! none starves, and none starves the cancellations.
+//! Operators' commands and a full load of cancellations on disks of several speeds: no command
+//! starves, and none starves the cancellations.
 
-use super::clients::{Cancelling, Seen};
-use super::slow_disk::SlowDisk;
-use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::AtomicI64;
+use super::Embedded;
+use crate::scenario::Tools;
+use history::Traffic;
+use history::workload::Load;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
-use testbed::{DataDir, Program, Report, ServerProcess};
+use testbed::{Preload, Report, ServerProcess};
+use tokio::task::{JoinSet, block_in_place};
 
-const CLIENTS: usize = 16;
-const ORDERS: i64 = 400_000;
+const LOAD: Load = Load { writers: 16, listers: 0 };
+const ORDERS: i64 = 100_000;
 
-/// How many commands run at each speed.
+/// How many commands run at each speed, one after the other.
 const COMMANDS: usize = 5;
 
-/// Runs commands beside cancellations with fsync this much slower.
-pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
-    for (slower_ms, bound) in [(0, 1), (5, 1), (20, 1), (100, 4), (500, 4)] {
-        let (slower, bound) = (Duration::from_millis(slower_ms), Duration::from_secs(bound));
-        beside_cancels(program, slower, bound, report).await?;
-    }
-    many_commands(program, report).await
-}
+/// How much slower each fsync is, and how long a command may take then.
+const SPEEDS: [(Duration, Duration); 5] = [
+    (Duration::ZERO, Duration::from_secs(1)),
+    (Duration::from_millis(5), Duration::from_secs(1)),
+    (Duration::from_millis(20), Duration::from_secs(1)),
+    (Duration::from_millis(100), Duration::from_secs(4)),
+    (Duration::from_millis(500), Duration::from_secs(4)),
+];
 
-async fn beside_cancels(
-    program: &Program,
-    slower: Duration,
-    bound: Duration,
-    report: &mut Report,
-) -> anyhow::Result<()> {
-    let loaded = LoadedServer::start(program, slower)?;
-    let mut slowest = Duration::ZERO;
-    for number in 0..COMMANDS {
-        let mut command = loaded.command();
-        let began = Instant::now();
-        let output = tokio::task::spawn_blocking(move || command.output()).await??;
-        slowest = slowest.max(began.elapsed());
-        report.expect(output.status.success(), || {
-            let error = String::from_utf8_lossy(&output.stderr).into_owned();
-            format!("command {number} with fsync {slower:?} slower failed: {error}")
-        });
-        tokio::time::sleep(Duration::from_millis(fastrand::u64(20..200))).await;
-    }
-    let answers = loaded.stop().await?;
-    let what = format!("the slowest of {COMMANDS} commands, fsync {slower:?} slower");
-    report.time(what, slowest, bound);
-    let good = answers.iter().filter(|seen| seen.status.is_some_and(|s| s == 204)).count();
-    report.figure(format!("cancels meanwhile: {good} of {} answered with 204", answers.len()));
-    for seen in answers.iter().filter(|seen| seen.status.is_none_or(|status| status != 204)) {
-        report.expect(false, || format!("order {}: {:?}", seen.order, seen.status));
-    }
-    Ok(())
-}
+/// Commands in a loop, for how long and on which disk.
+const OPERATORS: usize = 8;
+const LOOP: Duration = Duration::from_secs(6);
+const LOOP_SLOWER: Duration = Duration::from_millis(20);
 
-/// Eight commands in a loop and the cancellations take turns: between two commands a batch is
-/// written, which each client has a cancellation in.
-async fn many_commands(program: &Program, report: &mut Report) -> anyhow::Result<()> {
-    let loaded = LoadedServer::start(program, Duration::from_millis(20))?;
+/// Runs it.
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    for (slower, bound) in SPEEDS {
+        let loaded = LoadedServer::start(tools, slower)?;
+        let mut slowest = Duration::ZERO;
+        for _ in 0..COMMANDS {
+            let began = Instant::now();
+            expect_success(&block_in_place(|| loaded.command().output())?, report);
+            slowest = slowest.max(began.elapsed());
+            tokio::time::sleep(Duration::from_millis(fastrand::u64(20..200))).await;
+        }
+        report.time(format!("slowest command, fsync {slower:?} slower"), slowest, bound);
+        loaded.stop(report).await?;
+    }
+    // Between two commands a batch is written, which each client has a cancellation in.
+    let loaded = LoadedServer::start(tools, LOOP_SLOWER)?;
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let (before, until) = (loaded.load.done(), Instant::now() + Duration::from_secs(6));
-    let operators: Vec<_> = (0..8)
-        .map(|_| {
-            let mut command = loaded.command();
-            tokio::task::spawn_blocking(move || {
-                let mut failed = 0;
-                let mut done = 0;
-                while Instant::now() < until {
-                    let ended = command.output()?;
-                    failed += usize::from(!ended.status.success());
-                    done += 1;
-                }
-                anyhow::Ok((done, failed))
-            })
-        })
-        .collect();
-    let (mut done, mut failed) = (0, 0);
-    for operator in operators {
-        let (own, own_failed) = operator.await??;
-        (done, failed) = (done + own, failed + own_failed);
+    let (before, until) = (loaded.traffic.acknowledged(), Instant::now() + LOOP);
+    let mut operators = JoinSet::new();
+    for _ in 0..OPERATORS {
+        let mut command = loaded.command();
+        operators.spawn_blocking(move || {
+            let mut outputs = Vec::new();
+            while Instant::now() < until {
+                outputs.push(command.output()?);
+            }
+            anyhow::Ok(outputs)
+        });
     }
-    let cancels = loaded.load.done() - before;
-    loaded.stop().await?;
-    report.figure(format!("{cancels} cancels beside {done} commands in a loop"));
-    report.expect(cancels >= done, || "cancels starve beside commands in a loop".to_string());
-    report.expect(failed == 0, || format!("{failed} of {done} commands in a loop failed"));
-    Ok(())
+    let mut done = 0;
+    while let Some(outputs) = operators.join_next().await {
+        let outputs = outputs??;
+        done += outputs.len();
+        outputs.iter().for_each(|output| expect_success(output, report));
+    }
+    let cancels = loaded.traffic.acknowledged() - before;
+    report.figure(format!("{cancels} cancels next to {done} commands in a loop"));
+    report.expect(cancels >= done, || "commands in a loop starve cancellations".to_string());
+    loaded.stop(report).await
+}
+
+fn expect_success(output: &Output, report: &mut Report) {
+    report.expect(output.status.success(), || {
+        format!("a command failed: {}", String::from_utf8_lossy(&output.stderr))
+    });
 }
 
 /// A server on a slow disk, with clients that cancel.
 struct LoadedServer {
-    disk: SlowDisk,
-    data: DataDir,
+    disk: Preload,
+    store: Embedded,
     server: ServerProcess,
-    load: Cancelling,
-    _directory: TempDir,
+    traffic: Traffic,
 }
 
 impl LoadedServer {
-    fn start(program: &Program, slower: Duration) -> anyhow::Result<LoadedServer> {
-        let (directory, disk) = (tempfile::tempdir()?, SlowDisk::new()?);
-        let data = DataDir::at(program, &directory.path().join("data"));
-        data.import_pending(1..=ORDERS)?;
-        let key = data.issue_enterprise_key("clients", u32::MAX, u32::MAX)?;
-        data.run(&["accounts", "create", "acme", "--plan", "pro"])?;
-        let server =
-            data.start(disk.put_under(&mut data.command()), &["--log-level", "warning"])?;
-        disk.delay(slower)?;
-        let next = Arc::new(AtomicI64::new(1));
-        let load = Cancelling::start(CLIENTS, server.base_url(), &key, &next, ORDERS);
-        Ok(LoadedServer { disk, data, server, load, _directory: directory })
+    fn start(tools: &Tools, slower: Duration) -> anyhow::Result<LoadedServer> {
+        let (disk, store) = (Preload::disk()?, Embedded::new(tools, ORDERS)?);
+        let flags = ["--log-level", "warning"];
+        let server = store.data.start(disk.put_into(&mut store.data.command()), &flags)?;
+        disk.set(i64::try_from(slower.as_millis())?)?;
+        let bases = vec![server.base_url().to_string()];
+        let traffic = Traffic::start_with(LOAD, bases, &store.key, ORDERS)?.without_rests();
+        Ok(LoadedServer { disk, store, server, traffic })
     }
 
     /// A command that writes, on the same disk.
     fn command(&self) -> Command {
-        let mut command = self.data.command();
-        command.args(["keys", "issue", "--account", "acme", "--json"]);
-        self.disk.put_under(&mut command);
+        let mut command = self.store.data.command();
+        command.args(["keys", "issue", "--account", "clients", "--json"]);
+        self.disk.put_into(&mut command);
         command
     }
 
-    /// Ends the load, then the server; what the clients saw.
-    async fn stop(self) -> anyhow::Result<Vec<Seen>> {
-        let answers = self.load.stop().await?;
-        self.disk.delay(Duration::ZERO)?;
+    /// Ends the load, then the server. No cancellation may have been refused.
+    async fn stop(self, report: &mut Report) -> anyhow::Result<()> {
+        let seen = self.traffic.stop().await?;
+        self.disk.set(0)?;
         self.server.stop()?;
-        Ok(answers)
+        report.expect(seen.unavailable() == 0, || "cancellations were refused".to_string());
+        seen.judge(self.store.data, report).await
     }
 }

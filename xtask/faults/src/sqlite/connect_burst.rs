@@ -1,8 +1,10 @@
 //! A thousand clients that connect at the same moment: none waits for a second attempt.
 
+use super::Embedded;
+use crate::scenario::Tools;
 use futures::future::join_all;
 use std::time::{Duration, Instant};
-use testbed::{DataDir, Program, Report};
+use testbed::Report;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -12,11 +14,9 @@ const CLIENTS: usize = 1_000;
 const FIRST_ATTEMPT: Duration = Duration::from_millis(950);
 
 /// Runs it.
-pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
-    let directory = tempfile::tempdir()?;
-    let data = DataDir::at(program, &directory.path().join("data"));
-    data.import_pending(1..=10)?;
-    let server = data.serve(&[])?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let store = Embedded::new(tools, 10)?;
+    let server = store.serve()?;
     let address = server.address()?;
     let client = async || {
         let began = Instant::now();

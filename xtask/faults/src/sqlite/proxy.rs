@@ -1,14 +1,13 @@
 //! Hostile clients before nginx with the configuration that `nginx-conf` prints, and
 //! real servers behind it.
 
-mod nginx;
-
+use super::nginx::Nginx;
+use crate::scenario::Tools;
 use anyhow::{Context, bail};
-use nginx::Nginx;
 use reqwest::StatusCode;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
-use testbed::{DataDir, Key, Program, Report, ServerProcess, Signal, nginx_program};
+use testbed::{DataDir, Key, Report, ServerProcess, Signal};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
@@ -37,16 +36,9 @@ const LEAST_P99_BOUND: Duration = Duration::from_millis(50);
 /// How often a slow client sends a byte.
 const BYTE_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Fails if nginx is missing.
-pub fn check_tools() -> anyhow::Result<()> {
-    match nginx_program() {
-        Some(_) => Ok(()),
-        None => bail!("nginx is missing: apt-get install nginx-light"),
-    }
-}
-
 /// Runs it.
-pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let program = &tools.program;
     let directory = tempfile::tempdir()?;
     let [one, two] = ["one", "two"].map(|name| DataDir::at(program, &directory.path().join(name)));
     one.import_pending(1..=20_000)?;

@@ -1,11 +1,12 @@
-//! Generated requests, well-formed, odd and broken, beside a client that behaves: the
+//! Generated requests, well-formed, odd and broken, next to a client that behaves: the
 //! server goes on, what it answers is HTTP and keeps the contract, and no order is
-//! cancelled that nobody named with a key.
+//! cancelled that no request named with a key.
 
 mod answers;
 mod generate;
 
-use super::clients::cancel;
+use super::Embedded;
+use crate::scenario::Tools;
 use answers::{Sent, whole_answers};
 use anyhow::{Context, bail};
 use fastrand::Rng;
@@ -17,7 +18,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
-use testbed::{DataDir, Key, Program, Report, Signal};
+use testbed::{DataDir, Key, Report, Signal};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use tokio::task::JoinSet;
@@ -51,13 +52,10 @@ struct Tally {
 }
 
 /// Runs it.
-pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
-    let directory = tempfile::tempdir()?;
-    let data = DataDir::at(program, &directory.path().join("data"));
-    data.import_pending(1..=*OWN_ORDERS.end())?;
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let Embedded { data, key: own, _directory } = Embedded::new(tools, *OWN_ORDERS.end())?;
     data.run_with_input(&["pets", "import", "-"], b"id,name\n7,Rex\n")?;
     let keys = known_keys(&data)?;
-    let own = data.issue_enterprise_key("behaves", u32::MAX, u32::MAX)?;
     let server = data.serve(&["--log-level", "warning"])?;
     let stop = Arc::new(AtomicBool::new(false));
     let behaving = tokio::spawn(behave(server.base_url().to_string(), own, Arc::clone(&stop)));
@@ -134,9 +132,10 @@ async fn behave(
             requests += 1;
         }
         if let Some(order) = own.next() {
-            let seen = cancel(&http, &base, &key, order).await;
-            if seen.status != Some(StatusCode::NO_CONTENT) {
-                bail!("the client that behaves got {:?} for order {order}", seen.status);
+            let url = format!("{base}/store/orders/{order}");
+            let status = http.delete(url).bearer_auth(&key.text).send().await?.status();
+            if status != StatusCode::NO_CONTENT {
+                bail!("the client that behaves got {status} for order {order}");
             }
             cancelled.insert(order);
             requests += 1;

@@ -1,11 +1,12 @@
 //! One client that asks for long lists and reads none, while others change the list: the
 //! server's memory stays bounded.
 
-use super::clients::cancel;
+use super::Embedded;
+use crate::scenario::Tools;
 use anyhow::Context;
 use futures::future::join_all;
 use std::time::Duration;
-use testbed::{DataDir, Program, Report, ServerProcess};
+use testbed::{Report, ServerProcess};
 use tokio::net::TcpStream;
 
 /// 27 MB in the list.
@@ -17,13 +18,9 @@ const CANCELS_BETWEEN: i64 = 200;
 const BOUND: usize = 128;
 
 /// Runs it.
-pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
-    let directory = tempfile::tempdir()?;
-    let data = DataDir::at(program, &directory.path().join("data"));
-    data.import_pending(1..=ORDERS)?;
-    let [greedy, other] = ["greedy", "other"]
-        .map(|account| data.issue_enterprise_key(account, 10_000_000, 10_000_000));
-    let (greedy, other) = (greedy?, other?);
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    let Embedded { data, key: other, _directory } = Embedded::new(tools, ORDERS)?;
+    let greedy = data.issue_enterprise_key("greedy", 10_000_000, 10_000_000)?;
     let bound = BOUND.to_string();
     let server = data.serve(&["--outdated-lists-mib", &bound, "--log-level", "warning"])?;
     let http = reqwest::Client::new();
@@ -59,8 +56,10 @@ pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
         let mut ready = sender.clone().ready().await?;
         unread.push(ready.send_request(request, true)?.0.await?);
         let place = |number: i64| 1 + round + number * (ORDERS / CANCELS_BETWEEN);
-        let cancels = (0..CANCELS_BETWEEN)
-            .map(|number| cancel(&http, server.base_url(), &other, place(number)));
+        let cancels = (0..CANCELS_BETWEEN).map(|number| {
+            let url = format!("{list}/{}", place(number));
+            http.delete(url).bearer_auth(&other.text).send()
+        });
         join_all(cancels).await;
         length().await.context("a fresh list was refused")?;
         highest = highest.max(resident_mib(&server)?);
@@ -70,7 +69,7 @@ pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
          before, at most {highest} MiB",
         bytes / 1_000_000
     ));
-    // Beside the bound: a list that is being made, and what the allocator keeps.
+    // In addition to the bound: a list that is being made, and what the allocator keeps.
     let allowed = before + BOUND + 4 * bytes / (1024 * 1024) + 64;
     report.expect(highest <= allowed, || format!("memory grew to {highest} MiB, not {allowed}"));
     drop((unread, sender));

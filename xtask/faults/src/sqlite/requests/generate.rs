@@ -1,4 +1,4 @@
-//! Requests as nobody should send them, from a random source: well-formed ones of every
+//! Requests that no client should send, from a random source: well-formed ones of every
 //! kind, odd ones, and both with bytes changed.
 
 use fastrand::Rng;

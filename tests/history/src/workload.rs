@@ -1,23 +1,36 @@
-//! The clients of a drill: writers that cancel, listers on all servers, accounts at their
-//! limits, a key that is banned, callers with keys that are revoked.
+//! The clients of every scenario: writers that cancel, listers on all servers, accounts at their
+//! limits, a key that is banned, callers with keys that are revoked. All that they see is recorded.
 
-use super::pool::Pool;
-use crate::traffic::answer_to;
-use history::event::{Answer, Request};
-use history::{GIVES_UP_AFTER, Journal};
-use reqwest::Client;
+mod pool;
+
+pub use pool::{CALM, Pool};
+
+use crate::event::{Answer, Answered, Request};
+use crate::{GIVES_UP_AFTER, Journal, ShownOrders};
+use reqwest::{Client, RequestBuilder};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 use testbed::Key;
 use tokio::task::JoinSet;
 
-/// How many writers there are, and how long each rests between two cancels.
-const WRITERS: usize = 5;
-const WRITER_RESTS: Duration = Duration::from_millis(20);
+/// How many clients there are that cancel and that list.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// Clients that cancel.
+    pub writers: usize,
+    /// Clients that list.
+    pub listers: usize,
+}
 
-/// How many listers there are, and how long each rests between two lists.
-const LISTERS: usize = 4;
+/// What two cores can do next to the servers.
+pub const LOAD: Load = Load { writers: 5, listers: 4 };
+
+/// How long each rests between two requests.
+const WRITER_RESTS: Duration = Duration::from_millis(20);
 const LISTER_RESTS: Duration = Duration::from_millis(15);
+
+/// In the body of a 429 to a key that is banned.
+const BANNED: &[u8] = br#""key_banned""#;
 
 /// The limits a minute and a day of accounts that reach them.
 pub const LIMITS: [(u32, u32); WAITING + 2] = [
@@ -55,14 +68,15 @@ pub struct Workload {
     /// What is recorded.
     pub journal: Arc<Journal>,
     /// The servers: their names and where their clients reach them.
-    pub servers: Vec<(&'static str, String)>,
+    pub servers: Vec<(String, String)>,
     /// A key without a practical limit.
     pub key: Key,
     /// Keys of accounts with a limit.
     pub limited: Vec<Key>,
     /// Orders to cancel, keys to call with, and whether the clients rest or end.
     pub pool: Pool,
-    http: Client,
+    plain: Client,
+    gzip: Client,
     seed: u64,
 }
 
@@ -70,24 +84,27 @@ impl Workload {
     /// No client works yet.
     pub fn new(
         journal: Arc<Journal>,
-        servers: Vec<(&'static str, String)>,
+        servers: Vec<(String, String)>,
         key: Key,
         limited: Vec<Key>,
         pool: Pool,
         seed: u64,
     ) -> anyhow::Result<Workload> {
-        let http = Client::builder().retry(reqwest::retry::never()).timeout(GIVES_UP_AFTER);
-        let http = http.pool_idle_timeout(IDLE_CONNECTION_LIMIT).build()?;
-        Ok(Workload { journal, servers, key, limited, pool, http, seed })
+        let client = |gzip| {
+            let client = Client::builder().gzip(gzip).retry(reqwest::retry::never());
+            client.timeout(GIVES_UP_AFTER).pool_idle_timeout(IDLE_CONNECTION_LIMIT).build()
+        };
+        let (plain, gzip) = (client(false)?, client(true)?);
+        Ok(Workload { journal, servers, key, limited, pool, plain, gzip, seed })
     }
 
     /// Has all clients begin.
-    pub fn start(self: &Arc<Self>) -> JoinSet<()> {
+    pub fn start(self: &Arc<Self>, load: Load) -> JoinSet<()> {
         let mut clients = JoinSet::new();
-        for number in 0..WRITERS {
+        for number in 0..load.writers {
             clients.spawn(Arc::clone(self).cancel(number));
         }
-        for number in 0..LISTERS {
+        for number in 0..load.listers {
             clients.spawn(Arc::clone(self).list(number));
         }
         for number in 0..self.limited.len() {
@@ -118,7 +135,7 @@ impl Workload {
 
     async fn list(self: Arc<Self>, number: usize) {
         let name = format!("lister-{number}");
-        let mut random = self.random(WRITERS + number);
+        let mut random = self.random(50 + number);
         while !self.pool.is_over() {
             let server = self.server_of(number, &mut random);
             self.send(&name, server, &self.key, Request::List).await;
@@ -202,9 +219,13 @@ impl Workload {
             return Answer::Lost("there is no such server".to_string());
         };
         let request = match &what {
-            Request::Cancel(id) => self.http.delete(format!("{base}/store/orders/{id}")),
-            Request::List => self.http.get(format!("{base}/store/orders")),
-            _ => self.http.get(format!("{base}/pets/1")),
+            Request::Cancel(id) => self.plain.delete(format!("{base}/store/orders/{id}")),
+            // Some of its clients read gzip.
+            Request::List if client.ends_with(['1', '3']) => {
+                self.gzip.get(format!("{base}/store/orders"))
+            }
+            Request::List => self.plain.get(format!("{base}/store/orders")),
+            _ => self.plain.get(format!("{base}/pets/1")),
         };
         let lists = (what == Request::List).then_some(&self.journal.orders);
         let op = self.journal.asks(client, Some(server), Some(&key.id), what);
@@ -212,4 +233,34 @@ impl Workload {
         self.journal.gets(op, answer.clone());
         answer
     }
+}
+
+/// Sends a request; what the recording says of its answer. The body of a list is held against
+/// the orders that were shown before.
+async fn answer_to(request: RequestBuilder, lists: Option<&ShownOrders>) -> Answer {
+    let answered = async {
+        let answer = request.send().await?;
+        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+        reqwest::Result::Ok((status, headers, answer.bytes().await?))
+    };
+    match (answered.await, lists) {
+        (Ok((200, _, body)), Some(lists)) => lists.list(&body),
+        (Ok((status, headers, body)), _) => {
+            let header = |name| headers.get(name)?.to_str().ok();
+            let retry_after = header("retry-after").and_then(|text| text.parse().ok());
+            let closes_in = closes_in(header("x-ratelimit-reset"), header("date"));
+            let is_banned = body.windows(BANNED.len()).any(|part| part == BANNED);
+            Answer::Status(Answered { status, retry_after, closes_in, is_banned })
+        }
+        (Err(error), _) => Answer::Lost(format!("{:#}", anyhow::Error::from(error))),
+    }
+}
+
+/// Seconds until the window closes, by the server's own clock. The date of a response may be a
+/// second old, also when the clock was moved in between: then it says nothing.
+fn closes_in(reset: Option<&str>, date: Option<&str>) -> Option<i64> {
+    let reset: i64 = reset?.parse().ok()?;
+    let date = httpdate::parse_http_date(date?).ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let left = reset - i64::try_from(date.as_secs()).ok()?;
+    (-1..=62).contains(&left).then_some(left)
 }

@@ -62,7 +62,7 @@ impl Nginx {
         }
         let file = prefix.join("nginx.conf");
         std::fs::write(&file, configuration)?;
-        let nginx = nginx_program().context("nginx is missing")?;
+        let nginx = nginx_program().context("nginx is missing: apt-get install nginx-light")?;
         let mut command = Command::new(nginx);
         command.arg("-p").arg(prefix).arg("-c").arg(&file).args(["-g", "daemon off;"]);
         let log = std::fs::File::create(prefix.join("stderr"))?;
@@ -85,7 +85,7 @@ impl Nginx {
 
     /// A client of this address, with a connection of its own.
     pub fn client(&self, from: IpAddr) -> reqwest::Result<Client> {
-        Client::builder().local_address(from).danger_accept_invalid_certs(true).build()
+        Client::builder().local_address(from).no_gzip().danger_accept_invalid_certs(true).build()
     }
 }
 

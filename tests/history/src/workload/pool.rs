@@ -1,7 +1,8 @@
 //! What clients and the operator share: orders to cancel, keys to call with, and when to rest.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use testbed::Key;
@@ -14,7 +15,7 @@ const NEIGHBOURS: usize = 6;
 const CALLED_AFTER_REVOCATION: Duration = Duration::from_millis(2_500);
 
 /// How much longer clients rest that send little.
-const CALM: u32 = 8;
+pub const CALM: u32 = 8;
 
 /// How often those that sleep look whether everything is over.
 const LOOK: Duration = Duration::from_millis(100);
@@ -31,16 +32,21 @@ pub struct Pool {
     /// Held by those that change or count something, for each request.
     turns: RwLock<()>,
     is_over: AtomicBool,
-    /// Whether clients send little.
-    is_calm: AtomicBool,
+    /// How many times as long as usual clients rest.
+    rests: AtomicU32,
     /// The server that clients avoid, and one more; 0 for none.
     avoided: AtomicUsize,
 }
 
 impl Pool {
-    /// Orders from 1 to this one.
-    pub fn new(last: usize) -> Pool {
-        Pool { next: AtomicUsize::new(1), last: AtomicUsize::new(last), ..Pool::default() }
+    /// These orders.
+    pub fn new(orders: RangeInclusive<usize>) -> Pool {
+        Pool {
+            next: AtomicUsize::new(*orders.start()),
+            last: AtomicUsize::new(*orders.end()),
+            rests: AtomicU32::new(1),
+            ..Pool::default()
+        }
     }
 
     /// An order that is pending as far as anybody knows; sometimes one that another client
@@ -107,15 +113,14 @@ impl Pool {
         self.turns.write().await
     }
 
-    /// Whether clients are to send little from now on.
-    pub fn set_calm(&self, is_calm: bool) {
-        self.is_calm.store(is_calm, Ordering::SeqCst);
+    /// From now on clients rest this many times as long as usual.
+    pub fn set_rests(&self, times: u32) {
+        self.rests.store(times, Ordering::SeqCst);
     }
 
-    /// Rests for as long after a request, or for longer where little is sent.
+    /// Rests for as long after a request, or as many times as long.
     pub async fn pause(&self, rest: Duration) {
-        let times = if self.is_calm.load(Ordering::SeqCst) { CALM } else { 1 };
-        tokio::time::sleep(rest * times).await;
+        tokio::time::sleep(rest * self.rests.load(Ordering::SeqCst)).await;
     }
 
     /// The server that clients send nothing to from now on, as a balancer does before it is

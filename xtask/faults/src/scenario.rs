@@ -1,0 +1,122 @@
+//! A scenario: a name, and what is tried on servers of its own until it proves something.
+
+use anyhow::bail;
+use futures::future::LocalBoxFuture;
+use libtest_mimic::{Failed, Trial};
+use parking_lot::RwLock;
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use testbed::postgres::Installed;
+use testbed::{Program, Report, until_conclusive};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// What scenarios share.
+pub struct Tools {
+    /// The server, built from this checkout.
+    pub program: Program,
+    /// Where random choices begin.
+    pub seed: u64,
+    /// Held by each scenario; alone by one that bounds times.
+    machine: RwLock<()>,
+    /// The worst exit status so far.
+    worst: AtomicU8,
+    is_interrupted: AtomicBool,
+}
+
+impl Tools {
+    /// For scenarios of this program.
+    pub fn new(program: Program, seed: u64) -> Tools {
+        let (worst, is_interrupted) = (AtomicU8::new(0), AtomicBool::new(false));
+        Tools { program, seed, machine: RwLock::new(()), worst, is_interrupted }
+    }
+
+    /// The PostgreSQL that is installed.
+    pub fn postgres(&self) -> anyhow::Result<Installed> {
+        Installed::find()
+    }
+
+    /// The worst exit status of the scenarios that ran.
+    pub fn exit_status(&self) -> u8 {
+        self.worst.load(Ordering::SeqCst)
+    }
+}
+
+type Run = dyn for<'a> Fn(&'a Tools, &'a mut Report) -> LocalBoxFuture<'a, anyhow::Result<()>>
+    + Send
+    + Sync;
+
+/// A scenario.
+pub struct Scenario {
+    name: String,
+    is_timed: bool,
+    run: Box<Run>,
+}
+
+/// A scenario of this name that runs this function.
+macro_rules! scenario {
+    ($name:expr, $run:expr) => {
+        $crate::scenario::Scenario::new($name, |tools, report| Box::pin($run(tools, report)))
+    };
+}
+pub(crate) use scenario;
+
+impl Scenario {
+    /// One that no other may run at the same time as, because it bounds times.
+    pub fn new<F>(name: impl Into<String>, run: F) -> Scenario
+    where
+        F: for<'a> Fn(&'a Tools, &'a mut Report) -> LocalBoxFuture<'a, anyhow::Result<()>>,
+        F: Send + Sync + 'static,
+    {
+        Scenario { name: name.into(), is_timed: true, run: Box::new(run) }
+    }
+
+    /// It bounds no times: others of this kind may run at the same time.
+    pub fn untimed(self) -> Scenario {
+        Scenario { is_timed: false, ..self }
+    }
+
+    /// It as a test.
+    pub fn into_trial(self, tools: &Arc<Tools>) -> Trial {
+        let tools = Arc::clone(tools);
+        Trial::test(self.name.clone(), move || match self.attempt(&tools) {
+            Ok(0) => Ok(()),
+            Ok(3) => Err(Failed::from("the machine stood still each time: nothing was proved")),
+            Ok(_) => Err(Failed::without_message()),
+            Err(error) => {
+                tools.worst.fetch_max(2, Ordering::SeqCst);
+                Err(Failed::from(format!("{error:#}")))
+            }
+        })
+    }
+
+    fn attempt(&self, tools: &Tools) -> anyhow::Result<u8> {
+        let _alone = self.is_timed.then(|| tools.machine.write());
+        let _shared = (!self.is_timed).then(|| tools.machine.read());
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let mut printed = Vec::new();
+        writeln!(printed, "\n== {}", self.name)?;
+        let code = until_conclusive(&mut printed, |report| {
+            fastrand::seed(tools.seed);
+            runtime.block_on(self.until_interrupted(tools, report))
+        })?;
+        anstream::stdout().write_all(&printed)?;
+        tools.worst.fetch_max(code, Ordering::SeqCst);
+        Ok(code)
+    }
+
+    /// A signal ends it early, so that no process stays and no disk stays mounted.
+    async fn until_interrupted(&self, tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+        let (mut interrupt, mut terminate) =
+            (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        if !tools.is_interrupted.load(Ordering::SeqCst) {
+            tokio::select! {
+                ended = (self.run)(tools, report) => return ended,
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        }
+        tools.is_interrupted.store(true, Ordering::SeqCst);
+        bail!("interrupted")
+    }
+}
