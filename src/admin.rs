@@ -24,7 +24,7 @@ use orders_gauge::OrdersGauge;
 use prometheus::Registries;
 use schemars::JsonSchema;
 use serde::Serialize;
-use slog::{Logger, info};
+use slog::{Logger, info, warn};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -245,6 +245,11 @@ pub fn listen(
         .config(config)
         .start()
         .map_err(|error| ListenError::new(address, "--admin-listen", &error))?;
-    info!(log, "admin listener opened"; "address" => %listener.local_addr());
+    let address = listener.local_addr();
+    info!(log, "admin listener opened"; "address" => %address);
+    if !address.ip().is_loopback() {
+        warn!(log, "other machines can reach the admin listener, which takes no key";
+            "address" => %address, "fix" => "keep this port off public networks");
+    }
     Ok(Some(listener))
 }

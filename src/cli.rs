@@ -6,6 +6,7 @@ mod backup;
 mod check;
 mod config;
 mod demo;
+mod handbook;
 mod health;
 mod importing;
 mod interrupts;
@@ -123,7 +124,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   store-orders health
-  store-orders health --json --url http://127.0.0.1:8081/livez")]
+  store-orders health --json --admin-listen 127.0.0.1:9081")]
     Health(health::HealthArgs),
     /// Show which servers use the store
     #[command(after_help = "\
@@ -153,7 +154,16 @@ Example:
 Example:
   store-orders nginx-conf > /etc/nginx/nginx.conf")]
     NginxConf,
-    /// Print alerts for Prometheus; the README says what to do when one fires
+    /// Print the operator's handbook, or the list of its pages
+    ///
+    /// On a terminal a page opens in $PAGER, or in less.
+    #[command(after_help = "\
+Examples:
+  store-orders handbook
+  store-orders handbook operating
+  store-orders handbook replicas | less")]
+    Handbook(handbook::HandbookArgs),
+    /// Print alerts for Prometheus; `handbook operating` says what to do when one fires
     #[command(after_help = "\
 Example:
   store-orders alerts > /etc/prometheus/rules/store-orders.yaml")]
@@ -232,6 +242,7 @@ impl Cli {
             Command::Config(command) => command.run(options, effective, printer),
             Command::SystemdUnit => Ok(out.write_all(SYSTEMD_UNIT.as_bytes())?),
             Command::NginxConf => Ok(out.write_all(NGINX_CONF.as_bytes())?),
+            Command::Handbook(args) => args.run(out),
             Command::Alerts => Ok(out.write_all(ALERTS.as_bytes())?),
             Command::Dashboard => Ok(out.write_all(DASHBOARD.as_bytes())?),
             Command::Completions(args) => args.run(command_line(), out),

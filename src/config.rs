@@ -23,7 +23,9 @@ pub use file::{ConfigFile, check_environment, unknown_variables, why_invalid};
 pub use invalid::InvalidSettings;
 pub use listen::{AdminListen, ListenAddress, ListenError};
 pub use passwords::without_passwords;
-pub use settings::{LogLevel, ServerConfig, all_settings, duration_within, may_hold_password};
+pub use settings::{
+    LogLevel, ServerConfig, all_settings, duration, duration_within, may_hold_password,
+};
 pub use store_settings::{StoreLocation, StoreSettings, path_parser};
 
 pub use crate::store::postgres::PostgresUrl;

@@ -8,7 +8,7 @@ pub use known_keys::{KeyRefusal, KnownKeys};
 
 use crate::blocking::run_with;
 use crate::clock::{BootInstant, Clock, Now};
-use crate::keys::{Digest, Environment, digest_of};
+use crate::keys::{Digest, Environment, digest_of, environment_of};
 use crate::store::{HalfVersion, KeyRow, Store, StoreError, Versions};
 use parking_lot::{Mutex, RwLock};
 use repeating::repeat_until;
@@ -75,7 +75,8 @@ impl KeyCache {
             return None;
         }
         let Some(digest) = digest_of(presented, environment) else {
-            return Some(Err(KeyRefusal::Malformed));
+            let other = environment_of(presented).map(KeyRefusal::OtherEnvironment);
+            return Some(Err(other.unwrap_or(KeyRefusal::Malformed)));
         };
         let mut found = self.find_known(&digest, now, &map);
         if found.is_none() {

@@ -132,16 +132,20 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// The digest of what a caller presented, if it has the form of a key of this
-/// environment: prefix, length, alphabet and checksum.
+/// The digest of what a caller presented, if it has the form of a key of this environment.
 pub fn digest_of(presented: &[u8], environment: Environment) -> Option<Digest> {
-    if presented.len() != KEY_BYTES || !presented.starts_with(environment.prefix().as_bytes()) {
-        return None;
-    }
+    (environment_of(presented)? == environment).then(|| Digest::of(presented))
+}
+
+/// The environment of what has the form of a key: prefix, length, alphabet and checksum.
+pub fn environment_of(presented: &[u8]) -> Option<Environment> {
+    let has_prefix = |kind: &Environment| presented.starts_with(kind.prefix().as_bytes());
+    let environment = Environment::ALL.into_iter().find(has_prefix)?;
     let (body, checksum) = presented.split_at_checked(PREFIX_BYTES + RANDOM_CHARS)?;
-    let well_formed = presented.iter().skip(PREFIX_BYTES).all(u8::is_ascii_alphanumeric)
+    let well_formed = presented.len() == KEY_BYTES
+        && presented.iter().skip(PREFIX_BYTES).all(u8::is_ascii_alphanumeric)
         && checksum == checksum_of(body);
-    well_formed.then(|| Digest::of(presented))
+    well_formed.then_some(environment)
 }
 
 /// CRC-32 of the body, as six base-62 digits, the highest first: it tells a mistyped key

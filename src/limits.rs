@@ -42,6 +42,14 @@ pub struct KeyedRequest {
     pub unbanned_at_ms: i64,
 }
 
+impl KeyedRequest {
+    /// Whether the account may send nothing. The operator chose it, so the client is not to blame
+    /// and gets no strikes.
+    fn is_shut(&self) -> bool {
+        self.limits.per_minute == 0 || self.limits.per_day == 0
+    }
+}
+
 /// One of the two windows of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Window {
@@ -131,25 +139,16 @@ impl Decision {
 /// The rate limiter: in memory for one server, in PostgreSQL for several.
 #[async_trait]
 pub trait Limits: Send + Sync {
-    /// In one atomic step, counts a request with a valid key in both windows of its
-    /// account, or rejects it and counts a strike.
-    async fn admit(&self, request: KeyedRequest, now: Now) -> Decision;
-
-    /// The same by this deadline; a ban that begins is logged, with this id of the key.
-    async fn admit_logged(
+    /// Counts a request with a valid key in both windows of its account, in one atomic step, or
+    /// rejects it and counts a strike. A ban that begins is logged with the key's id. After the
+    /// deadline the request is not counted.
+    async fn admit(
         &self,
         request: KeyedRequest,
         key_id: &Arc<str>,
         now: Now,
-        _deadline: Instant,
-        log: &Logger,
-    ) -> Decision {
-        let decision = self.admit(request, now).await;
-        if let Decision::Banned { status, begins: true } = decision {
-            log_ban(log, &request, Some(key_id), status, now);
-        }
-        decision
-    }
+        deadline: Instant,
+    ) -> Decision;
 
     /// Counts a request without a valid key against its address, or rejects it.
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision;
@@ -167,7 +166,7 @@ pub trait Limits: Send + Sync {
 pub(crate) fn log_ban(
     log: &Logger,
     request: &KeyedRequest,
-    key_id: Option<&str>,
+    key_id: &str,
     status: RateLimitStatus,
     now: Now,
 ) {

@@ -36,14 +36,17 @@ use readers::Readers;
 use response::list_response;
 use sizes::Sizes;
 use slog::Logger;
-use state::{Refresh, State};
+use state::{Refresh, State, read_ahead};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use writer::Writer;
 
 /// A refresh that changes up to this many pages runs on the thread that asked for
 /// the list: each of them is copied once.
 const FEW_PAGES: usize = 4;
+
+/// How often the store is asked whether there is an import to be read ahead.
+const READ_AHEAD_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Why there is no list.
 #[derive(Debug, thiserror::Error)]
@@ -170,6 +173,19 @@ impl OrderList {
         let orders = Arc::clone(self);
         // A failure shows at the next request for a list.
         tokio::spawn(async move { drop(orders.list().await) });
+    }
+
+    /// Reads long imports ahead, on an engine where that is needed. Never ends there.
+    pub async fn keep_reading_ahead(self: Arc<Self>) {
+        while self.store.has_imports_ahead() {
+            tokio::time::sleep(READ_AHEAD_INTERVAL).await;
+            let orders = Arc::clone(&self);
+            // What fails is tried again, until lists have to wait for it.
+            let read = run_with((), move || read_ahead(&orders.state, &*orders.store)).await;
+            if matches!(read, Ok(Ok(true))) && self.list().await.is_ok() {
+                self.state.lock().forget_ahead();
+            }
+        }
     }
 
     /// The version of the store that the list reflects.

@@ -129,7 +129,8 @@ impl Server {
         let socket = ListeningSocket::prepared(http.local_addr(), config.stalled_after, &log);
         let key_refresh = context.keys.keep_current(&log).map_err(StartError::Threads)?;
         let reloads = certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
-        let background = reloads.map(tokio::spawn).collect();
+        let mut background: Vec<_> = reloads.map(tokio::spawn).collect();
+        background.push(tokio::spawn(Arc::clone(&context.orders).keep_reading_ahead()));
         let connections = connection_facts(http.local_addr(), certificate.as_ref());
         let admin_context = Arc::new(AdminContext::new(context, log_buffer, connections));
         let admin = admin::listen(&config.admin_listen, &admin_context, &log)?;

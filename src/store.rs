@@ -37,4 +37,4 @@ pub use report::{CheckReport, Structure};
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, is_expired};
 pub use serving::Store;
 pub use timeouts::PATIENCE;
-pub use versions::{HalfVersion, PolledVersions, VersionCheck, Versions};
+pub use versions::{HalfVersion, ImportWaits, PolledVersions, ReadAhead, VersionCheck, Versions};

@@ -23,7 +23,7 @@ async fn every_wrong_authorization_gets_the_same_body() {
     let mut typo = good.to_string();
     typo.replace_range(20..21, if &good[20..21] == "a" { "b" } else { "a" });
     let sent_key: Vec<String> = vec![
-        format!("Bearer {}", staging.text),
+        format!("Bearer {}x", staging.text),
         format!("Bearer {}", revoked.text),
         format!("Bearer {}", expired.text),
         format!("Bearer {typo}"),
@@ -67,6 +67,12 @@ async fn every_wrong_authorization_gets_the_same_body() {
     answer.assert_error(401, "unauthorized");
     bodies.push(answer.body);
     assert!(bodies.iter().all(|body| *body == bodies[0]), "one body for all");
+    let answer = server.send_with(&staging, "GET", "/v1/store/orders").await;
+    answer.assert_error(401, "unauthorized");
+    assert_eq!(answer.text("www-authenticate"), WITH_KEY);
+    let said = String::from_utf8(answer.body.to_vec()).unwrap();
+    let message = "This API key is for staging, and this is the address of production. ";
+    assert!(said.contains(message) && !said.contains(&staging.text), "{said}");
 }
 
 #[tokio::test]

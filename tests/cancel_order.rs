@@ -15,7 +15,7 @@ async fn a_cancelled_order_leaves_the_list_for_good() {
 
     let cancelled = client.cancel_order(2).await.unwrap();
     assert_eq!(cancelled.status(), 204);
-    let ids: Vec<i64> = client.list_orders().await.unwrap().iter().map(|order| order.id).collect();
+    let ids: Vec<i64> = client.list_orders().await.unwrap().iter().map(|order| *order.id).collect();
     assert_eq!(ids, [1, 3]);
     assert_eq!(error_of(client.cancel_order(2).await), (404, "order_not_found".to_string()));
 
@@ -132,7 +132,7 @@ async fn a_restart_keeps_cancellations() {
     server.client(&key).cancel_order(1).await.unwrap();
     let server = server.stop().await.serve().await;
     let client = server.client(&key);
-    let ids: Vec<i64> = client.list_orders().await.unwrap().iter().map(|order| order.id).collect();
+    let ids: Vec<i64> = client.list_orders().await.unwrap().iter().map(|order| *order.id).collect();
     assert_eq!(ids, [2]);
     assert_eq!(error_of(client.cancel_order(1).await).0, 404);
 }

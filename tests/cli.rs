@@ -6,6 +6,7 @@ mod check;
 mod config;
 mod data_directory;
 mod errors;
+mod handbook;
 mod health;
 mod help;
 mod imports;

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use store_orders_api::errors::Code;
 use store_orders_api::plans::Plan;
-use store_orders_client::{Client, ConnectError, ErrorCode, RetryPolicy};
+use store_orders_client::{BuildError, Client, ErrorCode, RetryPolicy};
 use testbed::Key;
 use testbed::in_process::TestSetup;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
@@ -23,7 +23,7 @@ fn the_methods_are_the_operations_of_the_document() {
     assert_eq!(found, BTreeMap::from(methods));
 
     // The compiler holds that these methods, and no others, are deprecated.
-    let client = Client::connect("https://orders.example.com/v1", "sto_test_x").unwrap();
+    let client = Client::new("https://orders.example.com/v1", "sto_test_x").unwrap();
     drop((client.cancel_order(1), client.list_orders()));
     #[expect(deprecated, reason = "the document deprecates it")]
     drop(client.get_pet(1));
@@ -89,7 +89,7 @@ async fn a_cancel_whose_answer_is_lost_is_repeated_and_its_404_explained() {
         let says = "404 order_not_found: not there, possibly cancelled by an earlier attempt: ";
         assert!(line.starts_with(says), "{line}");
         let orders = client.list_orders().await.unwrap();
-        assert_eq!(orders.iter().map(|order| order.id).collect::<Vec<_>>(), [2]);
+        assert_eq!(orders.iter().map(|order| *order.id).collect::<Vec<_>>(), [2]);
         assert_eq!(orders.attempts(), 1);
 
         // Asked only once, a 404 explains nothing.
@@ -125,15 +125,15 @@ async fn a_base_url_without_the_version_is_refused_before_any_request() {
     for wrong in
         [server.origin(), format!("{}/", server.origin()), format!("{}/v2", server.origin())]
     {
-        let error = Client::connect(wrong, &key.text).unwrap_err();
-        assert!(matches!(error, ConnectError::BaseUrl(_)), "{error:?}");
+        let error = Client::new(wrong, &key.text).unwrap_err();
+        assert!(matches!(error, BuildError::BaseUrl(_)), "{error:?}");
         assert_eq!(
             error.to_string(),
             "the base URL must end in /v1, the version of the API that this client speaks: \
              append /v1"
         );
     }
-    let client = Client::connect(format!("{}/v1/", server.origin()), &key.text).unwrap();
+    let client = Client::new(format!("{}/v1/", server.origin()), &key.text).unwrap();
     let orders = client.list_orders().await.unwrap();
     assert_eq!(orders.rate_limit().unwrap().remaining, 299, "nothing was counted before");
 }

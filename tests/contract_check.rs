@@ -18,7 +18,8 @@ fn response(status: &str, headers: &str, body: &str) -> String {
 }
 
 const JSON: &str = "content-type: application/json\r\n";
-const LINK: &str = "link: </docs>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"\r\n";
+const LINK: &str =
+    "link: </docs#error-not_found>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"\r\n";
 
 fn list(body: &str) -> String {
     response("200 OK", JSON, body)

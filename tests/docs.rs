@@ -295,3 +295,22 @@ async fn the_changelog_says_until_when_the_deprecated_operation_stays() {
     assert!(words.contains(", removed no earlier than "), "{words}");
     assert!(page.contains("<a href=\"#deprecated\">"), "{page}");
 }
+
+/// What nginx answers itself with the configuration of `nginx-conf`.
+#[test]
+fn the_document_has_the_codes_of_the_proxy() {
+    let configuration = testbed::CliSandbox::new().run(&["nginx-conf"]).done();
+    let (_, map) = configuration.split_once("map $status $store_orders_code {").unwrap();
+    let document = include_str!("../spec/openapi.json");
+    let mut seen = 0;
+    for line in map.lines().skip(1).take_while(|line| line.trim() != "}") {
+        let (status, code) = line.trim().trim_end_matches(';').split_once(' ').unwrap();
+        let named = match status {
+            "default" => format!("`{}` with 502, 503 or 504", code.trim()),
+            status => format!("`{}` with {status}", code.trim()),
+        };
+        assert!(document.contains(&named), "{named}");
+        seen += 1;
+    }
+    assert_eq!(seen, 5);
+}

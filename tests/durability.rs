@@ -45,7 +45,7 @@ async fn a_kill_right_after_a_204_keeps_the_cancellation() {
     let (server, _tap, client) = serve(&data, &key);
     let listed = client.list_orders().await.unwrap();
     for id in acknowledged {
-        assert!(listed.iter().all(|order| order.id != id), "order {id} is back");
+        assert!(listed.iter().all(|order| *order.id != id), "order {id} is back");
         assert_eq!(error_of(client.cancel_order(id).await).0, 404, "order {id}");
     }
     drop(server);
@@ -86,7 +86,7 @@ async fn a_real_file_of_100_000_orders_comes_back_complete() {
     let orders = client.list_orders().await.unwrap().into_inner();
     assert_eq!(orders.len(), 100_000);
     for (id, order) in (1..).zip(&orders) {
-        assert_eq!((order.id, order.pet_id, order.quantity), (id, id * 7, 1 + id % 9));
+        assert_eq!((*order.id, *order.pet_id, order.quantity), (id, id * 7, 1 + id % 9));
         assert_eq!(order.complete, id % 2 == 0);
         let date = order.ship_date.map(|date| date.to_rfc3339());
         assert_eq!(date.as_deref(), (id % 3 == 0).then_some("2026-12-24T09:30:00+00:00"));

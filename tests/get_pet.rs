@@ -3,16 +3,20 @@
 use store_orders_api::plans::Plan;
 use testbed::in_process::{Answer, TestSetup, error_of};
 
+const SERVICE_DESC: &str = "</openapi.json>; rel=\"service-desc\"";
+
 fn assert_deprecated(answer: &Answer) {
     assert_eq!(answer.text("deprecation"), "@1796083200");
     assert_eq!(answer.text("sunset"), "Wed, 01 Dec 2027 00:00:00 GMT");
     let links: Vec<_> = answer.text("link").split(", ").collect();
     assert_eq!(answer.headers.get_all("link").iter().count(), 1);
     assert_eq!(links[0], "</changelog>; rel=\"deprecation\"");
-    // Beside it, on 401 and 404, what every such response links to.
-    let service = ["</docs>; rel=\"service-doc\"", "</openapi.json>; rel=\"service-desc\""];
+    // On 401 and 404 also what every such response links to.
+    let service =
+        |code| [format!("</docs#error-{code}>; rel=\"service-doc\""), SERVICE_DESC.to_string()];
     match answer.status.as_u16() {
-        401 | 404 => assert_eq!(links[1..], service),
+        401 => assert_eq!(links[1..], service("unauthorized")),
+        404 => assert_eq!(links[1..], service("pet_not_found")),
         _ => assert_eq!(links.len(), 1),
     }
 }
@@ -26,7 +30,7 @@ async fn a_pet_is_found_or_not() {
     let server = setup.serve().await;
     let client = server.client(&key);
     let pet = client.get_pet(7).await.unwrap().into_inner();
-    assert_eq!((pet.id, pet.name.as_str()), (7, "Rex"));
+    assert_eq!((*pet.id, pet.name.as_str()), (7, "Rex"));
     assert_eq!(error_of(client.get_pet(8).await), (404, "pet_not_found".to_string()));
 }
 

@@ -4,7 +4,8 @@
 //! - `list_orders`, `cancel_order`, `get_pet`, `docs`, `paths_and_methods`: a file
 //!   per route. `authentication`, `last_used`, `limits`: keys and limits.
 //! - `cli`: the commands. `server`: running a server. `durability`: crashes.
-//! - `client`: the generated client beside the contract.
+//! - `client`: the generated client and the contract; `client_test_server`: what its crate
+//!   has for users' tests.
 //! - `every_documented_answer` and `contract_check`: the wire and the document.
 //! - `testbed` starts servers, `history` records and checks what clients saw.
 #![expect(
@@ -18,6 +19,7 @@ mod authentication;
 mod cancel_order;
 mod cli;
 mod client;
+mod client_test_server;
 mod contract_check;
 mod docs;
 mod durability;

@@ -4,8 +4,10 @@
 
 use allocation_counter::measure;
 use rand::RngExt;
+use slog::{Discard, Logger, o};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::time::Duration;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::key_cache::KnownKeys;
 use store_orders::keys::Digest;
@@ -15,6 +17,8 @@ use store_orders_api::plans::{Plan, PlanLimits};
 
 const ACCOUNTS: i64 = 100_000;
 
+static KEY_ID: LazyLock<Arc<str>> = LazyLock::new(|| Arc::from("key_1"));
+
 fn now(seconds: u64) -> Now {
     let monotonic = Duration::from_secs(seconds);
     Now { monotonic, wall: Duration::from_secs(1_781_524_800) + monotonic }
@@ -22,7 +26,7 @@ fn now(seconds: u64) -> Now {
 
 fn admit(limits: &InMemoryLimits, row: i64, plan: PlanLimits) -> Decision {
     let request = KeyedRequest { account: row, key: row, limits: plan, unbanned_at_ms: 0 };
-    futures::executor::block_on(limits.admit(request, now(0)))
+    futures::executor::block_on(limits.admit(request, &KEY_ID, now(0), Instant::now()))
 }
 
 /// Bytes that are still allocated when `make` has returned, for each account.
@@ -36,7 +40,7 @@ fn bytes_each<T>(make: impl FnOnce() -> T) -> (i64, T) {
 fn an_active_account_with_its_key_costs_less_than_300_bytes() {
     let plan = Plan::Free.limits().unwrap();
     let (windows, limits) = bytes_each(|| {
-        let limits = InMemoryLimits::new(1_000);
+        let limits = InMemoryLimits::new(1_000, Logger::root(Discard, o!()));
         for row in 1..=ACCOUNTS {
             assert!(matches!(admit(&limits, row, plan), Decision::Admitted(_)));
         }
@@ -87,7 +91,7 @@ fn a_million_keys_take_less_than_220_megabytes() {
 
 #[test]
 fn a_million_addresses_cost_no_more_than_the_bound() {
-    let limits = InMemoryLimits::new(5);
+    let limits = InMemoryLimits::new(5, Logger::root(Discard, o!()));
     let mut random = rand::rng();
     let mut refused = 0;
     let allocations = measure(|| {

@@ -4,7 +4,9 @@ use store_orders_api::plans::Plan;
 use testbed::in_process::TestSetup;
 
 /// RFC 8631.
-const SERVICE_LINK: &str = "</docs>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"";
+fn link_of(code: &str) -> String {
+    format!("</docs#error-{code}>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"")
+}
 
 #[tokio::test]
 async fn an_unknown_path_answers_in_our_shape_and_counts() {
@@ -32,10 +34,10 @@ async fn an_unknown_path_answers_in_our_shape_and_counts() {
         let answer = server.send_with(&key, "GET", path).await;
         answer.assert_error(404, "not_found");
         assert_eq!(answer.number("x-ratelimit-remaining"), 999 - count as u64, "{path}");
-        assert_eq!(answer.text("link"), SERVICE_LINK, "{path}");
+        assert_eq!(answer.text("link"), link_of("not_found"), "{path}");
         let answer = server.send("GET", path, &[]).await;
         answer.assert_error(401, "unauthorized");
-        assert_eq!(answer.text("link"), SERVICE_LINK, "{path}");
+        assert_eq!(answer.text("link"), link_of("unauthorized"), "{path}");
     }
 }
 
@@ -46,21 +48,21 @@ async fn only_401_and_404_link_to_the_reference_and_the_document() {
     setup.pending([1]).shipped(2);
     let server = setup.serve().await;
     for (method, path, status, linked) in [
-        ("GET", "/v1/store/orders", 200, false),
-        ("DELETE", "/v1/store/orders/1", 204, false),
-        ("DELETE", "/v1/store/orders/1", 404, true),
-        ("DELETE", "/v1/store/orders/2", 409, false),
-        ("DELETE", "/v1/store/orders/x", 400, false),
-        ("POST", "/v1/store/orders", 405, false),
-        ("HEAD", "/v1/nothing", 404, true),
+        ("GET", "/v1/store/orders", 200, None),
+        ("DELETE", "/v1/store/orders/1", 204, None),
+        ("DELETE", "/v1/store/orders/1", 404, Some("order_not_found")),
+        ("DELETE", "/v1/store/orders/2", 409, None),
+        ("DELETE", "/v1/store/orders/x", 400, None),
+        ("POST", "/v1/store/orders", 405, None),
+        ("HEAD", "/v1/nothing", 404, Some("not_found")),
     ] {
         let answer = server.send_with(&key, method, path).await;
         assert_eq!(answer.status, status, "{method} {path}");
         let link = answer.headers.get("link").map(|link| link.to_str().unwrap());
-        assert_eq!(link, linked.then_some(SERVICE_LINK), "{method} {path}");
+        assert_eq!(link, linked.map(link_of).as_deref(), "{method} {path}");
     }
     let answer = server.send("GET", "/v1/store/orders", &[]).await;
-    assert_eq!((answer.status.as_u16(), answer.text("link")), (401, SERVICE_LINK));
+    assert_eq!((answer.status.as_u16(), answer.text("link")), (401, &*link_of("unauthorized")));
 }
 
 #[tokio::test]

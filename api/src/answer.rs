@@ -4,6 +4,7 @@
 //! inspected by the middleware.
 
 use crate::errors::{Error, OperationError};
+use crate::headers;
 use crate::types::{Order, Pet};
 use dropshot::{
     ApiEndpointResponse, Body, HttpCodedResponse, HttpError, HttpResponse, HttpResponseDeleted,
@@ -42,7 +43,7 @@ where
     }
 }
 
-/// The response with `error` as its body.
+/// The response with `error` as its body, and on 401 and 404 with a `Link` to what is said of it.
 pub fn error_response(error: &Error) -> Response<Body> {
     let body = serde_json::to_vec(error).unwrap_or_default();
     let mut response = Response::new(Body::from(body));
@@ -51,6 +52,10 @@ pub fn error_response(error: &Error) -> Response<Body> {
     response
         .headers_mut()
         .insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+    let link = headers::error_link(response.status(), &error.code);
+    if let Some(link) = link.and_then(|link| header::HeaderValue::try_from(link).ok()) {
+        response.headers_mut().insert(&headers::LINK.wire, link);
+    }
     response
 }
 

@@ -93,8 +93,13 @@ fn complete(document: &mut Value) -> Result<(), DocumentError> {
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": key_form::pattern(),
-        "description": "An API key, issued by the operator of the service. Every key has the \
-                        form of `bearerFormat`, a regular expression.",
+        "description": format!(
+            "An API key, issued by the operator of the service: `{}` or `{}`, then {} letters and \
+             digits. `bearerFormat` says it as a regular expression.",
+            key_form::PRODUCTION_PREFIX,
+            key_form::STAGING_PREFIX,
+            key_form::RANDOM_CHARS + key_form::CHECKSUM_CHARS,
+        ),
     }});
     member(document, &["info"])?["x-plans"] = plans();
     name_tags(member(document, &["tags"])?);

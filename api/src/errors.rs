@@ -163,12 +163,21 @@ pub fn invalid_parameter(name: &str) -> Error {
     ))
 }
 
-/// 401, the same whether the key is missing or invalid in any way.
+/// 401, the same whether the key is missing or invalid in any way but one.
 pub fn unauthorized() -> Error {
     Code::Unauthorized.with_message(
-        "No valid API key was sent. Send yours in one header: Authorization: Bearer <API_KEY>."
+        "No valid API key was sent. Send your key in the Authorization header: Authorization: \
+         Bearer <API_KEY>."
             .to_string(),
     )
+}
+
+/// 401: the key has the form of one of the other environment, which its prefix alone tells.
+pub fn key_of_other_environment(its: &str, here: &str) -> Error {
+    Code::Unauthorized.with_message(format!(
+        "This API key is for {its}, and this is the address of {here}. Send it to the address of \
+         {its}, or use a key for {here}."
+    ))
 }
 
 /// 404: no such path.

@@ -108,15 +108,16 @@ pub static SUNSET: Header = Header {
     example: PET_SUNSET,
 };
 
-/// Where to read on: see [`link`].
+/// Where to read on: [`error_link`] and [`PET_LINK`].
 pub static LINK: Header = Header {
     name: "Link",
     wire: http::header::LINK,
     kind: HeaderType::Text,
-    meaning: "Where to read on (RFC 8288). On 401 and 404, the API reference and this document, \
-              with the relations of RFC 8631; on every response of a deprecated operation, the \
+    meaning: "Where to read on (RFC 8288). On 401 and 404, what the API reference says of the \
+              error, and this document, with the relations of RFC 8631; on every response of a deprecated operation, the \
               changelog, which announces it, with that of RFC 9745.",
-    example: SERVICE_LINK,
+    example: "</docs#error-unauthorized>; rel=\"service-doc\", </openapi.json>; \
+              rel=\"service-desc\"",
 };
 
 /// Deprecated since 2026-12-01, midnight UTC (RFC 9745).
@@ -128,23 +129,18 @@ pub const PET_SUNSET: &str = "Wed, 01 Dec 2027 00:00:00 GMT";
 /// Where a deprecation is announced, relative to the server.
 pub const PET_LINK: &str = "</changelog>; rel=\"deprecation\"";
 
-/// What describes the service, for people and for programs, relative to the server.
-pub const SERVICE_LINK: &str =
-    "</docs>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"";
+/// Where to read on about an error: in the API reference, at the address of its code, and in
+/// the document, relative to the server. Only a client without a valid key, or with a wrong
+/// address, has to be told: 401 and 404.
+pub fn error_link(status: StatusCode, code: &str) -> Option<String> {
+    is_linked(status).then(|| {
+        format!("</docs#error-{code}>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"")
+    })
+}
 
-/// Both, in one field: not every client reads several.
-pub const PET_AND_SERVICE_LINK: &str = "</changelog>; rel=\"deprecation\", </docs>; \
-    rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"";
-
-/// The `Link` of a response. A client without a valid key, or with a wrong address,
-/// is told where to find the right ones.
-pub const fn link(status: StatusCode, deprecated: bool) -> Option<&'static str> {
-    match (deprecated, matches!(status, StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND)) {
-        (true, true) => Some(PET_AND_SERVICE_LINK),
-        (true, false) => Some(PET_LINK),
-        (false, true) => Some(SERVICE_LINK),
-        (false, false) => None,
-    }
+/// Whether every response of this status has a `Link`.
+pub const fn is_linked(status: StatusCode) -> bool {
+    matches!(status, StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND)
 }
 
 /// On every response of every operation: the limits (specification, Limits)
@@ -153,13 +149,3 @@ pub static ON_EVERY_RESPONSE: [&Header; 4] = [&LIMIT, &REMAINING, &RESET, &REQUE
 
 /// Additionally on every response of a deprecated operation, beside [`LINK`].
 pub static ON_DEPRECATED: [&Header; 2] = [&DEPRECATION, &SUNSET];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_field_has_the_links_of_both() {
-        assert_eq!(PET_AND_SERVICE_LINK, [PET_LINK, SERVICE_LINK].join(", "));
-    }
-}

@@ -85,7 +85,7 @@ pub trait StoreOrdersApi {
 
     /// Look up a pet
     ///
-    /// Deprecated since {deprecated_since}: do not use it in new code. It may be
+    /// Deprecated from {deprecated_since}: do not use it in new code. It may be
     /// removed at any time after {sunset}. Every response of this path
     /// carries both dates in its `Deprecation` and `Sunset` headers.
     #[endpoint {

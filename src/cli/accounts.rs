@@ -7,12 +7,13 @@ use super::table::Column;
 use super::usage::UsageJson;
 use super::values;
 use crate::clock::{Clock, SystemClock};
-use crate::store::{Account, OperatorStore};
+use crate::store::{Account, OperatorStore, StoreError};
 use anyhow::Context;
 use chrono::{SubsecRound, Utc};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
+use std::io::IsTerminal;
 use store_orders_api::plans::{Plan, PlanLimits};
 
 #[derive(Debug, Subcommand)]
@@ -37,7 +38,7 @@ Examples:
 Example:
   store-orders accounts rename acme \"Acme Corporation\"")]
     Rename {
-        /// The account's name
+        /// The account's name, or its id
         name: String,
         /// The new name: 1 to 64 printable characters, which no other account has
         new_name: String,
@@ -47,7 +48,7 @@ Example:
 Example:
   store-orders accounts set-plan acme --plan business")]
     SetPlan {
-        /// The account's name
+        /// The account's name, or its id
         name: String,
         #[command(flatten)]
         plan: PlanArgs,
@@ -59,10 +60,14 @@ Example:
     /// orders' history, and keeps its name: rename it to use the name for another account.
     #[command(after_help = "\
 Example:
-  store-orders accounts close acme")]
+  store-orders accounts close acme
+  store-orders accounts close acme --yes")]
     Close {
-        /// The account's name
+        /// The account's name, or its id
         name: String,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
     },
     /// Show an account and what it has used of its limits
     #[command(after_help = "\
@@ -70,7 +75,7 @@ Examples:
   store-orders accounts show acme
   store-orders accounts show acme --json | jq .usage")]
     Show {
-        /// The account's name
+        /// The account's name, or its id
         name: String,
     },
     /// List all accounts, by name
@@ -118,25 +123,54 @@ impl AccountsCommand {
                 show(&*store, name.trim(), "created account", printer)
             }
             AccountsCommand::Rename { name, new_name } => {
+                let name = &name_of(&*store, name)?;
                 store.rename_account(name, new_name)?;
                 let new_name = new_name.trim();
                 let text = format!("renamed account {name:?} to {new_name:?}");
                 Ok(printer.show(&json!({ "renamed": name, "name": new_name }), text)?)
             }
-            AccountsCommand::Close { name } => {
+            AccountsCommand::Close { name, yes } => {
+                let name = &name_of(&*store, name)?;
+                store.account(name, now.timestamp_millis())?;
+                if !yes && !confirmed(name)? {
+                    anyhow::bail!("account {name:?} stays open");
+                }
                 let revoked = store.close_account(name, now)?;
                 let plural = if revoked == 1 { "" } else { "s" };
                 let text = format!("closed account {name:?}: {revoked} key{plural} revoked");
                 Ok(printer.show(&json!({ "closed": name, "revokedKeys": revoked }), text)?)
             }
             AccountsCommand::SetPlan { name, plan } => {
+                let name = &name_of(&*store, name)?;
                 store.set_plan(name, plan.plan, plan.own_limits())?;
                 show(&*store, name, "changed account", printer)
             }
-            AccountsCommand::Show { name } => show_usage(options, &*store, name, printer),
+            AccountsCommand::Show { name } => {
+                show_usage(options, &*store, &name_of(&*store, name)?, printer)
+            }
             AccountsCommand::List { table } => list(&*store, table.wide, printer),
         }
     }
+}
+
+/// The name of the account that is given by its name or, as the log names it, by its id.
+pub(super) fn name_of(store: &dyn OperatorStore, given: &str) -> Result<String, StoreError> {
+    let Ok(id) = given.parse::<i64>() else { return Ok(given.to_string()) };
+    let accounts = store.accounts(Utc::now().timestamp_millis())?;
+    let by_name = accounts.iter().find(|account| account.name == given);
+    let found = by_name.or_else(|| accounts.iter().find(|account| account.id == id));
+    Ok(found.map_or_else(|| given.to_string(), |account| account.name.clone()))
+}
+
+/// Asks on a terminal whether to close the account; elsewhere it must be said with `--yes`.
+fn confirmed(name: &str) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        anyhow::bail!("closing {name:?} revokes all its keys for good; repeat it with --yes");
+    }
+    let mut answer = String::new();
+    eprint!("Close {name:?} for good, and revoke all its keys? [y/N] ");
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
 fn show(

@@ -16,7 +16,7 @@ pub(super) struct Checked {
     #[serde(flatten)]
     pub store: CheckReport,
     /// Accounts whose requests are counted, if there is a file of the limits.
-    pub counted_accounts: Option<i64>,
+    pub counted_accounts: Option<usize>,
 }
 
 /// Shows the counts and all problems; any problem makes the command fail.

@@ -10,6 +10,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::plans::Plan;
@@ -54,7 +55,7 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
         config,
         HangUp::Stops,
         |server| {
-            introduce(out, server.address(), &issued)?;
+            introduce(out, server.address(), directory.path(), &issued)?;
             out.flush()
         },
     )
@@ -99,7 +100,12 @@ fn order(number: i64, now: DateTime<Utc>) -> NewOrder {
     }
 }
 
-fn introduce(out: &mut dyn Write, address: SocketAddr, issued: &IssuedKey) -> std::io::Result<()> {
+fn introduce(
+    out: &mut dyn Write,
+    address: SocketAddr,
+    directory: &Path,
+    issued: &IssuedKey,
+) -> std::io::Result<()> {
     let base = format!("http://{address}/v1");
     let key = issued.key.expose();
     let line = |what: &str, curl: String| format!("  # {what}\n  curl -i {curl}\n");
@@ -121,6 +127,8 @@ fn introduce(out: &mut dyn Write, address: SocketAddr, issued: &IssuedKey) -> st
     for line in lines {
         write!(out, "{line}")?;
     }
-    writeln!(out, "\n  A page to read it and to try it: http://{address}/docs\n")?;
+    writeln!(out, "  # if you sent so much that the key is banned")?;
+    writeln!(out, "  store-orders keys unban {} --data-dir {}", issued.id, directory.display())?;
+    writeln!(out, "\n  API reference, where you can try requests: http://{address}/docs\n")?;
     writeln!(out, "listening on {base}")
 }

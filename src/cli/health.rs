@@ -2,20 +2,15 @@
 //! client.
 
 use super::printer::Printer;
-use crate::config::{AdminListen, ListenAddress, duration_within};
+use crate::config::{AdminListen, duration_within};
 use anyhow::Context;
 use clap::Args;
-use http::Uri;
 use serde::Serialize;
 use serde_json::Value;
-use std::fmt;
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpStream, ToSocketAddrs};
-use std::str::FromStr;
-use std::time::{Duration, Instant};
-
-/// The page that says whether requests should be sent to the server.
-const READY: &str = "/readyz";
+use std::net::TcpStream;
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// Longer than any answer of the admin listener.
 const LONGEST_ANSWER_BYTES: u64 = 64 * 1024;
@@ -29,9 +24,6 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(3_600);
 /// Arguments of `health`.
 #[derive(Args, Debug)]
 pub struct HealthArgs {
-    /// Page to ask instead of /readyz of the admin listener, such as http://127.0.0.1:8081/livez
-    #[arg(long, value_name = "URL")]
-    url: Option<HealthUrl>,
     /// How long to wait for the answer
     #[arg(
         long,
@@ -52,129 +44,68 @@ pub struct HealthArgs {
 
 impl HealthArgs {
     pub(super) fn run(&self, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-        let url = match (&self.url, &self.admin_listen) {
-            (Some(url), _) => url.clone(),
-            (None, AdminListen::At(address)) => HealthUrl::of_listener(address),
-            (None, AdminListen::Off) => {
-                anyhow::bail!("the admin listener is off; name a page of the server with --url")
-            }
+        let AdminListen::At(address) = &self.admin_listen else {
+            anyhow::bail!("the admin listener is off; turn it on with --admin-listen HOST:PORT")
         };
-        let health = Health::of(&url, self.timeout);
+        let (status, reason) = match ask(address.to_string(), self.timeout) {
+            Ok((status, body)) => (Some(status), reason(status, &body)),
+            Err(error) => (None, format!("{error:#}")),
+        };
+        let url = format!("http://{address}/readyz");
+        let health = Health { url: &url, ready: status == Some(200), status, reason: &reason };
         if health.ready {
-            return Ok(printer.show(&health, format!("{url}: {}", health.reason))?);
+            return Ok(printer.show(&health, format!("{url}: {reason}"))?);
         }
         if printer.is_json() {
             printer.show(&health, "")?;
             printer.flush()?;
         }
-        anyhow::bail!("{url}: not ready: {}", health.reason)
+        anyhow::bail!("{url}: not ready: {reason}")
     }
 }
 
 /// What a server answered.
 #[derive(Serialize)]
-struct Health {
-    url: String,
+struct Health<'a> {
+    url: &'a str,
     ready: bool,
     /// The HTTP status; null without an answer.
     status: Option<u16>,
-    reason: String,
-}
-
-impl Health {
-    fn of(url: &HealthUrl, timeout: Duration) -> Health {
-        let (status, reason) = match url.ask(timeout) {
-            Ok((status, body)) => (Some(status), reason(status, &body)),
-            Err(error) => (None, format!("{error:#}")),
-        };
-        Health { url: url.to_string(), ready: status == Some(200), status, reason }
-    }
+    reason: &'a str,
 }
 
 /// What the body says of the state, in words.
 fn reason(status: u16, body: &str) -> String {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let field = |name| body.get(name).and_then(Value::as_str);
-    let Some(state) = field("state") else {
-        let message = field("message").map(str::to_string);
-        return message.unwrap_or_else(|| format!("HTTP status {status}"));
-    };
-    let mut text = state.to_string();
-    if let Some(damage) = field("damaged") {
-        text.push_str(&format!(", but the store is damaged: {damage}"));
+    match (field("state"), field("damaged")) {
+        (Some(state), Some(damage)) => format!("{state}, but the store is damaged: {damage}"),
+        (Some(state), None) => state.to_string(),
+        (None, _) => {
+            field("message").map_or_else(|| format!("HTTP status {status}"), str::to_string)
+        }
     }
-    text
 }
 
-/// A page over plain HTTP, which is all that the admin listener speaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct HealthUrl {
-    host: String,
-    port: u16,
-    path: String,
+/// The status and the body of the answer of this address; one that is every address of the
+/// machine is reached at the loopback. The thread ends with the program.
+fn ask(address: String, timeout: Duration) -> anyhow::Result<(u16, String)> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || sender.send(exchange(&address)));
+    let late = |_| anyhow::anyhow!("no answer within {timeout:?}");
+    parsed(&receiver.recv_timeout(timeout).map_err(late)??).context("the answer is not HTTP")
 }
 
-impl HealthUrl {
-    /// The page of a listener, which is asked at the loopback if it has every address.
-    fn of_listener(address: &ListenAddress) -> HealthUrl {
-        let (host, port) = match address {
-            ListenAddress::Ip(address) => {
-                let host: IpAddr = match address.ip() {
-                    IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-                    IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-                    ip => ip,
-                };
-                (host.to_string(), address.port())
-            }
-            ListenAddress::Name(host, port) => (host.clone(), *port),
-        };
-        HealthUrl { host, port, path: READY.to_string() }
-    }
-
-    /// The status and the body of its answer.
-    fn ask(&self, timeout: Duration) -> anyhow::Result<(u16, String)> {
-        let deadline = Instant::now() + timeout;
-        let left = || {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                Err(anyhow::anyhow!("no answer within {timeout:?}"))
-            } else {
-                Ok(left)
-            }
-        };
-        let addresses = (self.host.as_str(), self.port).to_socket_addrs();
-        let addresses = addresses.with_context(|| format!("{} has no address", self.host))?;
-        let mut connection = Err(anyhow::anyhow!("{} has no address", self.host));
-        for address in addresses {
-            connection = TcpStream::connect_timeout(&address, left()?).context("cannot connect");
-            if connection.is_ok() {
-                break;
-            }
-        }
-        let mut connection = connection?;
-        connection.set_write_timeout(Some(left()?))?;
-        // In one piece: who answers the first part and hangs up would be an error otherwise.
-        let HealthUrl { host, path, .. } = self;
-        let request =
-            format!("GET {path} HTTP/1.0\r\nHost: {host}\r\nAccept: application/json\r\n\r\n");
-        connection.write_all(request.as_bytes()).context("no answer")?;
-        let mut answer = Vec::new();
-        let mut chunk = [0; 4096];
-        loop {
-            connection.set_read_timeout(Some(left()?))?;
-            match connection.read(&mut chunk) {
-                Ok(0) => break,
-                Ok(length) => answer.extend_from_slice(chunk.get(..length).unwrap_or_default()),
-                // The time is up, which the next round says.
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                Err(error) => return Err(error).context("no answer"),
-            }
-            if answer.len() as u64 > LONGEST_ANSWER_BYTES {
-                anyhow::bail!("the answer is too long for one of the admin listener");
-            }
-        }
-        parsed(&String::from_utf8_lossy(&answer)).context("the answer is not HTTP")
-    }
+/// The admin listener speaks plain HTTP alone.
+fn exchange(address: &str) -> anyhow::Result<String> {
+    let mut connection = TcpStream::connect(address).context("cannot connect")?;
+    // One write: a server may answer and close early.
+    let request =
+        format!("GET /readyz HTTP/1.0\r\nHost: {address}\r\nAccept: application/json\r\n\r\n");
+    connection.write_all(request.as_bytes()).context("no answer")?;
+    let mut answer = Vec::new();
+    connection.take(LONGEST_ANSWER_BYTES).read_to_end(&mut answer).context("no answer")?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
 /// The status and the body of a response.
@@ -186,66 +117,9 @@ fn parsed(answer: &str) -> Option<(u16, String)> {
     Some((status, body.to_string()))
 }
 
-impl FromStr for HealthUrl {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<HealthUrl, String> {
-        const FORM: &str =
-            "write a page of the admin listener, such as http://127.0.0.1:8081/livez";
-        let url: Uri = text.parse().map_err(|error| format!("{error}; {FORM}"))?;
-        let host = url.host().filter(|host| !host.is_empty()).ok_or(FORM)?;
-        if url.scheme_str() != Some("http") {
-            return Err(format!("only http:// can be asked; {FORM}"));
-        }
-        let path = url.path_and_query().map_or("/", |path| path.as_str());
-        Ok(HealthUrl {
-            host: host.trim_matches(['[', ']']).to_string(),
-            port: url.port_u16().unwrap_or(80),
-            path: if path == "/" { READY.to_string() } else { path.to_string() },
-        })
-    }
-}
-
-impl fmt::Display for HealthUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let HealthUrl { host, port, path } = self;
-        if host.contains(':') {
-            write!(f, "http://[{host}]:{port}{path}")
-        } else {
-            write!(f, "http://{host}:{port}{path}")
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_page_of_the_admin_listener_is_asked_over_plain_http() {
-        for (text, shown) in [
-            ("http://127.0.0.1:8081", "http://127.0.0.1:8081/readyz"),
-            ("http://[::1]:8081/livez", "http://[::1]:8081/livez"),
-            ("http://orders/", "http://orders:80/readyz"),
-        ] {
-            assert_eq!(text.parse::<HealthUrl>().unwrap().to_string(), shown);
-        }
-        for text in ["https://orders/readyz", "orders:8081", "/readyz", "http://", ""] {
-            assert!(text.parse::<HealthUrl>().unwrap_err().contains("such as"), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_listener_at_every_address_is_asked_at_the_loopback() {
-        for (address, shown) in [
-            ("0.0.0.0:8081", "http://127.0.0.1:8081/readyz"),
-            ("[::]:8081", "http://[::1]:8081/readyz"),
-            ("192.0.2.1:9", "http://192.0.2.1:9/readyz"),
-            ("orders:9", "http://orders:9/readyz"),
-        ] {
-            assert_eq!(HealthUrl::of_listener(&address.parse().unwrap()).to_string(), shown);
-        }
-    }
 
     #[test]
     fn the_state_is_said_in_words() {

@@ -96,6 +96,9 @@ pub(super) fn import<R: Importable>(
         None => 0,
     };
     if parsed.bad.count() > 0 {
+        if printer.is_json() {
+            printer.show(&NotImported::of(&parsed.bad), "")?;
+        }
         return Err(InvalidFile { file: name, bad: parsed.bad }.into());
     }
     let records: Vec<R> = parsed.rows.into_iter().map(|row| row.record).collect();
@@ -225,6 +228,31 @@ fn report<R: Record>(imported: &Imported, printer: &mut Printer<'_>) -> anyhow::
         ));
     }
     Ok(printer.show(imported, text)?)
+}
+
+/// What an import did that was refused: nothing, and why.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NotImported {
+    imported: usize,
+    bad_rows: usize,
+    /// The first of them.
+    errors: Vec<RowError>,
+}
+
+#[derive(Serialize)]
+struct RowError {
+    line: usize,
+    problem: String,
+}
+
+impl NotImported {
+    fn of(bad: &BadRows) -> NotImported {
+        let error =
+            |row: &BadRow| RowError { line: row.position.line, problem: row.problem.to_string() };
+        let errors = bad.first().iter().map(error).collect();
+        NotImported { imported: 0, bad_rows: bad.count(), errors }
+    }
 }
 
 /// A file with bad rows.

@@ -3,6 +3,7 @@
 mod find;
 mod shown;
 
+use super::accounts::name_of;
 use super::listing::ListingArgs;
 use super::options::Options;
 use super::printer::Printer;
@@ -85,7 +86,7 @@ Examples:
   store-orders keys find - < leaked-key
   store-orders keys find -       # then paste the key, and press Enter")]
     Find {
-        /// Standard input, the only place where a key is read
+        /// `-`: read the key from standard input
         #[arg(value_name = "-")]
         input: StandardInput,
     },
@@ -114,6 +115,7 @@ impl KeysCommand {
         let now_ms = clock.now().wall_ms();
         match self {
             KeysCommand::Issue { account, environment, expires } => {
+                let account = &name_of(&*store, account)?;
                 let new = NewKey { account, environment: *environment, expires_after: *expires };
                 show_once(&store.issue_key(&new, now_ms)?, printer)?;
                 store.await_servers();
@@ -136,8 +138,9 @@ impl KeysCommand {
             }
             KeysCommand::Find { .. } => find(options, &*store, &clock, printer),
             KeysCommand::List { account, state, table } => {
-                let (account, state) = (account.as_deref(), *state);
-                let chosen = Chosen { account, state, wide: table.wide };
+                let account = account.as_ref().map(|given| name_of(&*store, given)).transpose()?;
+                let chosen =
+                    Chosen { account: account.as_deref(), state: *state, wide: table.wide };
                 list(options, &*store, &clock, &chosen, printer)
             }
         }
@@ -157,9 +160,7 @@ struct KeyNotShown {
 
 fn show_once(issued: &IssuedKey, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let (id, key) = (&issued.id, issued.key.expose());
-    let text = format!(
-        "id   {id}\nkey  {key}\nThe key is shown this once: the store keeps only its hash."
-    );
+    let text = format!("id   {id}\nkey  {key}\nCopy this key now; it is not shown again.");
     printer
         .show(&json!({ "id": id, "key": key }), text)
         .and_then(|()| printer.flush())

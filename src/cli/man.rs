@@ -139,7 +139,7 @@ const FILES: [(&str, &str); 3] = [
         "The store: orders, pets, accounts and digests of keys. Whole only together with \
          store.sqlite-wal while that exists.",
     ),
-    ("./store-orders-data/limits.sqlite", "What the server counted of requests, and bans."),
+    ("./store-orders-data/limits.snapshot", "What the server counted of requests, and bans."),
     (
         "./store-orders-data/server.lock, ./store-orders-data/write-intent.lock",
         "Held by the server, and by whichever program writes.",

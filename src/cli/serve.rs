@@ -59,7 +59,7 @@ pub fn serve(location: &StoreLocation, config: &ServerConfig) -> Result<(), Serv
 fn announce(server: &Server) -> std::io::Result<()> {
     let mut out = File::from(std::io::stdout().as_fd().try_clone_to_owned()?);
     if let Some(address) = server.admin_address() {
-        writeln!(out, "operators on http://{address}")?;
+        writeln!(out, "admin listener on http://{address}")?;
     }
     writeln!(out, "listening on {}", server.url())
 }

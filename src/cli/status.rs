@@ -24,7 +24,27 @@ fn embedded(directory: &Path, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         Some(server) => format!("{name}: served ({server})"),
         None => format!("{name}: no server runs"),
     };
+    let server = server.as_deref().map(RunningServer::of);
     Ok(printer.show(&json!({ "store": name, "server": server }), text)?)
+}
+
+/// The server of a data directory, from what it wrote into its lock.
+#[derive(Serialize)]
+struct RunningServer<'a> {
+    pid: Option<u32>,
+    /// Absent until it listens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    address: Option<&'a str>,
+}
+
+impl RunningServer<'_> {
+    fn of(written: &str) -> RunningServer<'_> {
+        let (pid, address) = match written.split_once(", ") {
+            Some((pid, address)) => (pid, Some(address)),
+            None => (written, None),
+        };
+        RunningServer { pid: pid.strip_prefix("pid ").and_then(|pid| pid.parse().ok()), address }
+    }
 }
 
 fn shared(url: &PostgresUrl, printer: &mut Printer<'_>) -> anyhow::Result<()> {

@@ -59,11 +59,8 @@ impl fmt::Display for UsageJson {
             _ if self.is_shared => {
                 f.write_str("counted    in PostgreSQL, each request before its answer")
             }
-            Some(age) => write!(
-                f,
-                "written    {age} s ago; a running server writes new counts within half a second"
-            ),
-            None => f.write_str("written    never"),
+            Some(age) => write!(f, "counts     as of {age} s ago"),
+            None => f.write_str("counts     none yet"),
         }
     }
 }

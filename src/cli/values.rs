@@ -1,5 +1,6 @@
 //! Values of flags and arguments.
 
+use crate::config::duration;
 use crate::store::{MAX_OVERLAP, Status};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::time::Duration;
@@ -8,6 +9,9 @@ use store_orders_api::types::plain_int64;
 
 /// Short enough that the end has a date.
 const LONGEST_LIFE: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// Of durations.
+const EXAMPLES: &str = "30m, 24h or 7d";
 
 /// The id of an order, written as in the API.
 pub fn id(text: &str) -> Result<i64, String> {
@@ -27,7 +31,7 @@ pub fn status() -> impl TypedValueParser<Value = Status> {
 
 /// How long a key is valid.
 pub fn life(text: &str) -> Result<Duration, String> {
-    let life = duration(text)?;
+    let life = duration(text, EXAMPLES)?;
     if life.is_zero() || life > LONGEST_LIFE {
         return Err(
             "a key is valid for more than 0 s and at most 100 years; without --expires it \
@@ -40,16 +44,11 @@ pub fn life(text: &str) -> Result<Duration, String> {
 
 /// How long a rotated key stays valid.
 pub fn overlap(text: &str) -> Result<Duration, String> {
-    let overlap = duration(text)?;
+    let overlap = duration(text, EXAMPLES)?;
     if overlap > MAX_OVERLAP {
         return Err("a rotated key stays valid for at most 7 days".to_string());
     }
     Ok(overlap)
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    humantime::parse_duration(text)
-        .map_err(|error| format!("{error}; write a duration like 30m, 24h or 7d"))
 }
 
 #[cfg(test)]

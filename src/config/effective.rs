@@ -86,8 +86,8 @@ impl EffectiveSettings {
         let in_postgres = self.value_of("store").is_some();
         let has_limits_database = self.value_of("limits_database").is_some();
         let problem = match (&config.tls_cert, &config.tls_key) {
-            (Some(_), None) => Some(("tls_cert", "a certificate needs its tls_key")),
-            (None, Some(_)) => Some(("tls_key", "a key needs its tls_cert")),
+            (Some(_), None) => Some(("tls_cert", "--tls-cert also needs --tls-key")),
+            (None, Some(_)) => Some(("tls_key", "--tls-key also needs --tls-cert")),
             _ if has_limits_database && !in_postgres => Some((
                 "limits_database",
                 "only servers on PostgreSQL count in a database; name the store's with store",

@@ -219,14 +219,21 @@ impl LogLevel {
     }
 }
 
-/// A duration such as `20s` or `1m 30s`, from `shortest` to `longest`.
+/// A duration such as `20s` or `1m 30s`; what is none gets these examples.
+pub fn duration(text: &str, examples: &str) -> Result<Duration, String> {
+    humantime::parse_duration(text).map_err(|error| match text.parse::<f64>() {
+        Ok(_) => format!("add a unit: {examples}"),
+        Err(_) => format!("{error}; write a duration like {examples}"),
+    })
+}
+
+/// A duration from `shortest` to `longest`.
 pub fn duration_within(
     shortest: Duration,
     longest: Duration,
 ) -> impl Fn(&str) -> Result<Duration, String> + Clone {
     move |text| {
-        let duration = humantime::parse_duration(text)
-            .map_err(|error| format!("{error}; write a duration like 500ms, 20s or 2m"))?;
+        let duration = duration(text, "500ms, 20s or 2m")?;
         if duration < shortest || duration > longest {
             let [shortest, longest] = [shortest, longest].map(humantime::format_duration);
             return Err(format!("must be from {shortest} to {longest}"));

@@ -4,6 +4,7 @@
 use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::key_cache::KeyRefusal;
+use crate::keys::Environment;
 use crate::store::KeyRow;
 use dropshot::Body;
 use http::{HeaderMap, HeaderValue, Response, header};
@@ -35,7 +36,7 @@ pub struct Identity {
 pub enum Unauthenticated {
     /// 401.
     Refused {
-        /// The reason, for the log alone.
+        /// The reason.
         refusal: KeyRefusal,
         /// Whether a key was sent at all.
         key_sent: bool,
@@ -67,15 +68,22 @@ pub async fn authenticate(
         .map_err(|refusal| Unauthenticated::Refused { refusal, key_sent: true })
 }
 
-/// The 401. Its challenge says whether a key was sent (RFC 6750, 3), its body does
-/// not say what was wrong with it.
-pub fn unauthorized(key_sent: bool) -> Response<Body> {
+/// The 401. Its challenge says whether a key was sent (RFC 6750, 3). Its body says of a key that
+/// it is for the other environment, which its prefix shows, and of no other what was
+/// wrong with it.
+pub fn unauthorized(refusal: KeyRefusal, key_sent: bool, here: Environment) -> Response<Body> {
     let challenge = if key_sent {
         "Bearer realm=\"store-orders\", error=\"invalid_token\""
     } else {
         "Bearer realm=\"store-orders\""
     };
-    let mut response = error_response(&errors::unauthorized());
+    let error = match refusal {
+        KeyRefusal::OtherEnvironment(its) => {
+            errors::key_of_other_environment(its.as_str(), here.as_str())
+        }
+        _ => errors::unauthorized(),
+    };
+    let mut response = error_response(&error);
     response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
     response
 }

@@ -3,9 +3,6 @@
 //! from the document and from files embedded in the program, and no page loads
 //! anything from another server.
 
-mod changelog;
-mod feed;
-mod llms;
 mod page;
 mod policy;
 mod served_document;
@@ -42,7 +39,8 @@ pub struct Docs {
 }
 
 impl Docs {
-    /// The pages for this document.
+    /// The pages for this document. Those that depend on no setting are made by
+    /// `cargo xtask generate`.
     pub fn new(document: &Value) -> Result<Docs, DocumentError> {
         let docs = include_str!("docs/assets/docs.html");
         let script = include_str!("docs/assets/docs.js");
@@ -58,10 +56,14 @@ impl Docs {
             docs_style: Page::plain(STYLE, Policy::Asset, docs_style),
             scalar: Page::compressed(SCRIPT, Policy::Asset, scalar),
             style: Page::plain(STYLE, Policy::Asset, style),
-            changelog: Page::plain(HTML, Policy::Text, changelog::page()),
-            feed: Page::plain(FEED, Policy::Asset, feed::feed()),
+            changelog: Page::plain(
+                HTML,
+                Policy::Text,
+                include_str!("docs/generated/changelog.html"),
+            ),
+            feed: Page::plain(FEED, Policy::Asset, include_str!("docs/generated/changelog.atom")),
             icon: Page::plain("image/svg+xml", Policy::Asset, icon),
-            llms: Page::plain(TEXT, Policy::Asset, llms::page(document)),
+            llms: Page::plain(TEXT, Policy::Asset, llms(document)),
             robots: Page::plain(TEXT, Policy::Asset, robots),
         })
     }
@@ -92,4 +94,18 @@ impl Docs {
             None => moved_permanently("/docs"),
         })
     }
+}
+
+/// The document in short, for language models.
+fn llms(document: &Value) -> String {
+    let servers = document["servers"].as_array().into_iter().flatten();
+    let base_url = |server: &Value| {
+        let url = server["url"].as_str().unwrap_or_default();
+        match server["description"].as_str() {
+            Some(description) => format!("- Base URL: `{url}` ({description})\n"),
+            None => format!("- Base URL: `{url}`\n"),
+        }
+    };
+    let base_urls: String = servers.map(base_url).collect();
+    include_str!("docs/generated/llms.txt").replace("{base_urls}", &base_urls)
 }

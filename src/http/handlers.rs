@@ -94,13 +94,13 @@ fn unavailable<T, E: OperationError>(
     error: E,
 ) -> Result<Answer<T, E>, Error> {
     error!(context.context().log, "the store cannot be reached";
-        "req_id" => &context.request_id, "error" => %ErrorChain(cause));
+        "request_id" => &context.request_id, "error" => %ErrorChain(cause));
     Ok(Answer::Error(error))
 }
 
 /// 500: the cause goes to the log, not to the client.
 fn failed(context: &RequestContext<Arc<ServerContext>>, cause: &dyn std::error::Error) -> Error {
     error!(context.context().log, "an operation failed";
-        "req_id" => &context.request_id, "error" => %ErrorChain(cause));
+        "request_id" => &context.request_id, "error" => %ErrorChain(cause));
     internal_error()
 }

@@ -113,7 +113,7 @@ async fn admit(
         Err(Unauthenticated::Refused { refusal, key_sent }) => {
             scope.refusal = Some(refusal.as_str());
             rate_limit::by_address(scope).await?;
-            ControlFlow::Break(unauthorized(key_sent))
+            ControlFlow::Break(unauthorized(refusal, key_sent, scope.server().environment))
         }
         Err(Unauthenticated::CannotCheck) => {
             rate_limit::status_by_address(scope).await;

@@ -17,11 +17,8 @@ pub async fn by_account(
 ) -> ControlFlow<Response<Body>> {
     let Identity { account, key, limits, plan, unbanned_at_ms, .. } = *identity;
     let request = KeyedRequest { account, key, limits, unbanned_at_ms };
-    let server = scope.server();
-    let limiter = &server.limits;
-    let decision = limiter
-        .admit_logged(request, &identity.key_id, scope.now, scope.deadline(), &server.log)
-        .await;
+    let limits = &scope.server().limits;
+    let decision = limits.admit(request, &identity.key_id, scope.now, scope.deadline()).await;
     scope.refusal = match decision {
         Decision::Admitted(_) => None,
         Decision::Limited(..) => Some("rate_limited"),

@@ -105,14 +105,14 @@ impl RequestScope {
 
     /// The response to a request for which the store had no answer at its deadline.
     pub fn timed_out(&self) -> Response<Body> {
-        error!(self.server.log, "the store cannot be reached"; "req_id" => &self.request_id,
+        error!(self.server.log, "the store cannot be reached"; "request_id" => &self.request_id,
             "error" => format_args!("no answer within {} s", PATIENCE.as_secs()));
         error_response(&errors::service_unavailable())
     }
 
     /// The response to a request whose handling panicked.
     pub fn panicked(&self) -> Response<Body> {
-        error!(self.server.log, "a request panicked"; "req_id" => &self.request_id);
+        error!(self.server.log, "a request panicked"; "request_id" => &self.request_id);
         error_response(&errors::internal_error())
     }
 
@@ -132,9 +132,12 @@ impl RequestScope {
             for header in headers::ON_DEPRECATED {
                 set.insert(&header.wire, HeaderValue::from_static(header.example));
             }
-        }
-        if let Some(link) = headers::link(status, self.is_deprecated) {
-            set.insert(&headers::LINK.wire, HeaderValue::from_static(link));
+            // One field: not every client reads several.
+            let links = set.get(&headers::LINK.wire).and_then(|link| link.to_str().ok());
+            let links = links.map(|others| format!("{}, {others}", headers::PET_LINK));
+            let link = links.and_then(|links| HeaderValue::try_from(links).ok());
+            let link = link.unwrap_or(HeaderValue::from_static(headers::PET_LINK));
+            set.insert(&headers::LINK.wire, link);
         }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             let after = set.entry(header::RETRY_AFTER);
@@ -161,7 +164,7 @@ impl RequestScope {
         let sent = || self.user_agent.as_ref().map(HeaderValue::as_bytes);
         let user_agent = sent().filter(|_| log.is_on()).map(redaction::user_agent);
         log.write(self.now.wall.saturating_add(latency), || RequestLine {
-            req_id: &self.request_id,
+            request_id: &self.request_id,
             method: self.method.as_str(),
             path: redaction::path(self.uri.path()),
             status: status.as_u16(),

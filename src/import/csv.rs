@@ -39,6 +39,10 @@ fn columns<R: Record>(
              cells that have a comma"
         ));
     }
+    let is_name = |cell: &str| cell.chars().any(char::is_alphabetic);
+    if header.iter().next().is_some_and(|cell| !is_name(cell)) {
+        return Err(format!("there is no header row, such as {}", R::FIELDS.join(",")));
+    }
     let (columns, mut problems) = field_names::<R>(header.iter(), unknown);
     let missing = R::REQUIRED.iter().filter(|name| !columns.contains(&Some(**name)));
     problems.extend(missing.map(|name| format!("{name} is missing")));

@@ -31,20 +31,22 @@ pub fn field_names<'n, R: Record>(
     unknown: &mut Unknown,
 ) -> (Vec<Option<&'static str>>, Vec<String>) {
     let (mut known, mut problems) = (Vec::with_capacity(R::FIELDS.len()), Vec::new());
+    let mut refused = Vec::new();
     for name in names {
         let field = R::FIELDS.iter().copied().find(|field| field.eq_ignore_ascii_case(name));
         match field {
-            None if !unknown.ignore(name) => problems.push(format!(
-                "{} is unknown; the names are {}",
-                quoted(name),
-                R::FIELDS.join(", ")
-            )),
+            None if !unknown.ignore(name) => refused.push(quoted(name)),
             Some(field) if known.contains(&Some(field)) => {
                 problems.push(format!("{field} is given twice"));
             }
             _ => {}
         }
         known.push(field);
+    }
+    if !refused.is_empty() {
+        let are = if refused.len() == 1 { "is" } else { "are" };
+        let (refused, names) = (refused.join(", "), R::FIELDS.join(", "));
+        problems.push(format!("{refused} {are} unknown; the names are {names}"));
     }
     (known, problems)
 }

@@ -160,10 +160,15 @@ fn all_faults_of_a_row_are_in_one_message() {
          shipDate, complete, status; petId must be a 64-bit integer, not null"
     );
     assert_eq!(
-        failure(b"id,colour,id\n"),
-        "line 1 has to name the columns, separated by commas: \"colour\" is unknown; the names \
-         are id, petId, quantity, shipDate, complete, status; id is given twice; petId is \
-         missing; quantity is missing"
+        failure(b"id,colour,size,id\n"),
+        "line 1 has to name the columns, separated by commas: id is given twice; \"colour\", \
+         \"size\" are unknown; the names are id, petId, quantity, shipDate, complete, status; \
+         petId is missing; quantity is missing"
+    );
+    assert_eq!(
+        failure(b"1,7,2\n"),
+        "line 1 has to name the columns, separated by commas: there is no header row, such as \
+         id,petId,quantity,shipDate,complete,status"
     );
 }
 

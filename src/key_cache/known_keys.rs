@@ -2,7 +2,7 @@
 //! one entry.
 
 use crate::clock::Now;
-use crate::keys::Digest;
+use crate::keys::{Digest, Environment};
 use crate::store::{HalfVersion, KeyRow, MIN_USE_INTERVAL_MS, Store, StoreError, is_expired};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -14,8 +14,10 @@ pub enum KeyRefusal {
     NoKey,
     /// More than one `Authorization` header.
     SeveralHeaders,
-    /// Not the form of a key of this environment.
+    /// Not the form of a key.
     Malformed,
+    /// The form of a key of this other environment.
+    OtherEnvironment(Environment),
     /// Never issued here, or ended more than 30 days ago.
     Unknown,
     /// Revoked by the operator.
@@ -31,6 +33,7 @@ impl KeyRefusal {
             KeyRefusal::NoKey => "no_key",
             KeyRefusal::SeveralHeaders => "several_authorization_headers",
             KeyRefusal::Malformed => "malformed_key",
+            KeyRefusal::OtherEnvironment(_) => "key_of_other_environment",
             KeyRefusal::Unknown => "unknown_key",
             KeyRefusal::Revoked => "revoked_key",
             KeyRefusal::Expired => "expired_key",

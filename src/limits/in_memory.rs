@@ -25,43 +25,42 @@ pub struct InMemoryLimits {
     addresses: Mutex<AddressTable>,
     keyless_per_minute: u32,
     bans: Counter,
+    log: Logger,
 }
 
 impl InMemoryLimits {
     /// Nothing counted yet. Without a valid key, an address may send this many
-    /// requests a minute.
-    pub fn new(keyless_per_minute: u32) -> InMemoryLimits {
+    /// requests a minute. Bans are logged here.
+    pub fn new(keyless_per_minute: u32, log: Logger) -> InMemoryLimits {
         InMemoryLimits {
             accounts: ShardedMap::new(),
             keys: ShardedMap::new(),
             addresses: Mutex::new(AddressTable::new(MAX_ADDRESSES)),
             keyless_per_minute,
             bans: Counter::default(),
+            log,
         }
     }
 
-    /// What has changed since the last call of this or of
-    /// [`InMemoryLimits::take_all`].
-    pub fn take_changes(&self) -> LimitsSnapshot {
-        LimitsSnapshot { accounts: self.accounts.take_changes(), keys: self.keys.take_changes() }
+    /// Whether anything has changed since the last call.
+    pub fn take_changed(&self) -> bool {
+        // Both are asked, whatever the first says.
+        self.accounts.take_changed() | self.keys.take_changed()
     }
 
-    /// Everything; afterwards nothing counts as changed.
-    pub fn take_all(&self) -> LimitsSnapshot {
-        LimitsSnapshot { accounts: self.accounts.take_all(), keys: self.keys.take_all() }
+    /// All windows, strikes and bans.
+    pub fn snapshot(&self) -> LimitsSnapshot {
+        LimitsSnapshot { accounts: self.accounts.all(), keys: self.keys.all() }
     }
 
     /// Restores what an earlier run counted, and adds it to what this one has
-    /// counted since. Whatever its timestamps, no window and no ban lasts longer
-    /// from `now` than its length.
+    /// counted since.
     pub fn restore(&self, snapshot: LimitsSnapshot, now: Timestamp) {
         for (account, saved) in snapshot.accounts {
-            let saved = saved.unwrap_or_default().clamped(now);
-            self.accounts.restore(account, |windows| windows.merged(saved, now));
+            self.accounts.update(account, |windows| *windows = windows.merged(saved, now));
         }
         for (key, saved) in snapshot.keys {
-            let saved = saved.unwrap_or_default().clamped(now);
-            self.keys.restore(key, |strikes| strikes.merged(saved, now));
+            self.keys.update(key, |strikes| *strikes = strikes.merged(saved, now));
         }
     }
 
@@ -74,9 +73,7 @@ impl InMemoryLimits {
 
     fn decide(&self, request: KeyedRequest, now: Timestamp) -> Decision {
         let KeyedRequest { account, key, limits, unbanned_at_ms } = request;
-        // The operator chose a limit of 0; the client is not to blame, so it gets
-        // no strikes.
-        let is_shut = limits.per_minute == 0 || limits.per_day == 0;
+        let is_shut = request.is_shut();
         if !is_shut
             && let Some(strikes) = self.keys.get(key)
             && let Some(status) = strikes.ban_at(now, limits.per_minute, unbanned_at_ms)
@@ -103,23 +100,18 @@ impl InMemoryLimits {
 
 #[async_trait]
 impl Limits for InMemoryLimits {
-    async fn admit(&self, request: KeyedRequest, now: Now) -> Decision {
-        self.decide(request, Timestamp::from(now.monotonic))
-    }
-
     /// Nothing is awaited between the decision and the log, so that a request that is given up
     /// meanwhile is logged too.
-    async fn admit_logged(
+    async fn admit(
         &self,
         request: KeyedRequest,
         key_id: &Arc<str>,
         now: Now,
         _: Instant,
-        log: &Logger,
     ) -> Decision {
         let decision = self.decide(request, Timestamp::from(now.monotonic));
         if let Decision::Banned { status, begins: true } = decision {
-            log_ban(log, &request, Some(key_id), status, now);
+            log_ban(&self.log, &request, key_id, status, now);
         }
         decision
     }

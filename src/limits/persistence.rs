@@ -1,21 +1,221 @@
-//! Carries windows, strikes and bans over a restart, in `limits.sqlite` in the data
+//! Carries windows, strikes and bans over a restart, in `limits.snapshot` in the data
 //! directory: a file of its own, so that damage to it affects no order and no key.
-//! No request waits for it.
-//!
-//! Its timestamps are in persistent monotonic time: it follows the monotonic clock
-//! while a server runs, and over a restart the clock of the machine's boot, so that
-//! setting the wall clock changes nothing. Over a reboot it advances by as much as
-//! wall time did, never back: a wall clock set back makes nobody wait longer.
+//! It is written whole by a thread of its own, so no request waits for it.
 
-mod check;
-mod database;
-mod file;
 mod persister;
-mod quarantine;
 mod report;
-mod saved_clock;
+mod saved;
 
-pub use check::check;
-pub use file::LimitsFile;
 pub use persister::LimitsPersister;
-pub use report::LimitsFileReport;
+pub use report::{LimitsFileReport, check};
+
+use super::in_memory::InMemoryLimits;
+use super::timestamp::Timestamp;
+use crate::clock::{Clock, Now};
+use crate::log::ErrorChain;
+use saved::{ReadError, SavedLimits, nanos};
+use slog::{Logger, error, info, warn};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Its name in the data directory.
+const FILE_NAME: &str = "limits.snapshot";
+
+/// What versions up to 1.1 wrote instead.
+const EARLIER_FILE_NAME: &str = "limits.sqlite";
+
+/// How often expired windows and bans are removed.
+const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
+
+const EFFECT: &str = "windows and bans start at zero";
+
+/// When the wall clock has moved this far against the monotonic one, it is written
+/// even if nothing was counted: after a reboot it alone says how much time has passed.
+const MAX_WALL_DRIFT_NANOS: u64 = 100_000_000;
+
+/// The limits, and the file that they are written to.
+pub struct LimitsFile {
+    path: PathBuf,
+    store_id: String,
+    limits: Arc<InMemoryLimits>,
+    clock: Arc<dyn Clock>,
+    log: Logger,
+    /// Whether the last read or write succeeded.
+    is_available: bool,
+    /// Whether what earlier runs saved has been read. Until then the file is not
+    /// written: it holds counts that the memory lacks.
+    is_restored: bool,
+    /// Wall time minus monotonic time in the file; `None` if the next write must not be
+    /// skipped.
+    wall_offset_nanos: Option<i64>,
+    next_cleanup: Timestamp,
+}
+
+impl LimitsFile {
+    /// Restores the limits from the file in this directory. This never fails: a damaged
+    /// file, or that of a store with another id, is quarantined, and if the file cannot
+    /// be read, counting goes on in memory. The log reports it.
+    pub fn open(
+        directory: &Path,
+        store_id: String,
+        limits: Arc<InMemoryLimits>,
+        clock: Arc<dyn Clock>,
+        log: Logger,
+    ) -> LimitsFile {
+        let now = clock.now();
+        let mut file = LimitsFile {
+            path: directory.join(FILE_NAME),
+            store_id,
+            limits,
+            clock,
+            log,
+            is_available: true,
+            is_restored: false,
+            wall_offset_nanos: None,
+            next_cleanup: Timestamp::from(now.monotonic) + CLEANUP_INTERVAL,
+        };
+        let restored = file.restore(now);
+        file.log_changed_availability(restored);
+        file
+    }
+
+    /// Writes the limits if they have changed since the last call. The first failure in
+    /// a row is logged.
+    pub fn write(&mut self) {
+        let now = self.clock.now();
+        let monotonic = Timestamp::from(now.monotonic);
+        if monotonic >= self.next_cleanup {
+            self.next_cleanup = monotonic + CLEANUP_INTERVAL;
+            self.limits.remove_expired(monotonic);
+        }
+        let written = self.try_write(now);
+        self.log_changed_availability(written);
+    }
+
+    /// The last write of a run: writes the time even if nothing has changed.
+    pub fn finish(&mut self) {
+        self.wall_offset_nanos = None;
+        self.write();
+    }
+
+    fn try_write(&mut self, now: Now) -> io::Result<()> {
+        self.restore(now)?;
+        let wall_offset = nanos(now.wall).saturating_sub(nanos(now.monotonic));
+        let is_current = |written: i64| written.abs_diff(wall_offset) <= MAX_WALL_DRIFT_NANOS;
+        let has_changed = self.limits.take_changed();
+        if !has_changed && self.wall_offset_nanos.is_some_and(is_current) {
+            return Ok(());
+        }
+        // If this write fails, the next is not skipped.
+        self.wall_offset_nanos = None;
+        let boot = self.clock.boot();
+        SavedLimits::new(&self.store_id, self.limits.snapshot(), now, boot).write(&self.path)?;
+        self.wall_offset_nanos = Some(wall_offset);
+        Ok(())
+    }
+
+    /// Unless it was done before, restores what is saved in the file.
+    fn restore(&mut self, now: Now) -> io::Result<()> {
+        if self.is_restored {
+            return Ok(());
+        }
+        match SavedLimits::read(&self.path) {
+            Ok(Some(saved)) if saved.store_id == self.store_id => {
+                let monotonic = Timestamp::from(now.monotonic);
+                let age_nanos = nanos(saved.age(now, self.clock.boot().as_ref()));
+                let offset = monotonic.as_nanos().saturating_sub(age_nanos);
+                self.limits.restore(saved.limits.shifted(offset), monotonic);
+                self.limits.remove_expired(monotonic);
+            }
+            Ok(Some(_)) => {
+                let renamed = self.quarantine("other-store", now)?;
+                warn!(self.log, "limits file of another store quarantined";
+                    "file" => %self.path.display(), "quarantine" => %renamed.display(),
+                    "effect" => EFFECT);
+            }
+            Ok(None) => {
+                let earlier = self.path.with_file_name(EARLIER_FILE_NAME);
+                if earlier.exists() {
+                    warn!(self.log, "limits file of an earlier version ignored";
+                        "file" => %earlier.display(), "effect" => EFFECT,
+                        "fix" => "delete it, with the files whose names begin with its name");
+                }
+            }
+            Err(ReadError::Damaged(damage)) => {
+                let renamed = self.quarantine("damaged", now)?;
+                error!(self.log, "limits file quarantined"; "file" => %self.path.display(),
+                    "quarantine" => %renamed.display(), "error" => damage, "effect" => EFFECT);
+            }
+            Err(ReadError::Unavailable(error)) => return Err(error),
+        }
+        self.is_restored = true;
+        Ok(())
+    }
+
+    /// Renames the file, so that it can be examined, and returns its new name.
+    fn quarantine(&self, why: &str, now: Now) -> io::Result<PathBuf> {
+        let renamed = format!("{FILE_NAME}.{why}-{}", now.wall.as_secs());
+        let renamed = self.path.with_file_name(renamed);
+        std::fs::rename(&self.path, &renamed)?;
+        Ok(renamed)
+    }
+
+    fn log_changed_availability(&mut self, outcome: io::Result<()>) {
+        let was_available = std::mem::replace(&mut self.is_available, outcome.is_ok());
+        match outcome {
+            Ok(()) if !was_available => info!(self.log, "limits file available again"),
+            Err(error) if was_available => {
+                error!(self.log, "limits file unavailable"; "file" => %self.path.display(),
+                    "error" => %ErrorChain(&error),
+                    "effect" => "counting goes on in memory, and a restart forgets it",
+                    "fix" => "free disk space or correct the permissions; the next write retries");
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use crate::limits::{KeyedRequest, Limits};
+    use futures::FutureExt;
+    use slog::{Discard, o};
+    use store_orders_api::plans::PlanLimits;
+
+    #[test]
+    fn it_is_written_only_if_something_has_changed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(FILE_NAME);
+        let clock = Arc::new(ManualClock::at(Duration::from_secs(1_000_000)));
+        let limits = Arc::new(InMemoryLimits::new(10));
+        let (id, log) = ("a store".to_string(), Logger::root(Discard, o!()));
+        let mut file =
+            LimitsFile::open(directory.path(), id, Arc::clone(&limits), clock.clone(), log);
+        let writes = |file: &mut LimitsFile| {
+            file.write();
+            std::fs::remove_file(&path).is_ok()
+        };
+        assert!(writes(&mut file), "the first");
+        assert!(!writes(&mut file), "nothing has changed");
+        let plan = PlanLimits { per_minute: 1, per_day: 10 };
+        let request = KeyedRequest { account: 1, key: 1, limits: plan, unbanned_at_ms: 0 };
+        // The first is counted; the second changes the strikes of the key alone.
+        for _ in 0..2 {
+            limits.admit(request, clock.now()).now_or_never().unwrap();
+            assert!(writes(&mut file));
+            assert!(!writes(&mut file));
+        }
+        let drifted = |nanos: u64| clock.now().wall + Duration::from_nanos(nanos);
+        clock.set_wall(drifted(MAX_WALL_DRIFT_NANOS));
+        assert!(!writes(&mut file), "a clock that is adjusted a little");
+        clock.set_wall(drifted(1));
+        assert!(writes(&mut file), "a clock that was set");
+        assert!(!writes(&mut file));
+        file.finish();
+        assert!(path.exists(), "the last");
+    }
+}

@@ -2,13 +2,14 @@
 
 use super::timestamp::Timestamp;
 use super::{RateLimitStatus, Window};
+use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use store_orders_api::limits::{BAN_FORGIVEN_AFTER_HOURS, FIRST_BAN_SECONDS, MAX_BAN_SECONDS};
 
 const FORGIVEN_AFTER: Duration = Duration::from_secs(BAN_FORGIVEN_AFTER_HOURS as u64 * 3_600);
 
 /// The strikes and the latest ban of a key.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Strikes {
     /// When the minute closes in which strikes are counted.
     pub closes_at: Timestamp,
@@ -108,19 +109,6 @@ impl Strikes {
         let banned_until = bans.map(|strikes| strikes.banned_until).max().unwrap_or_default();
         Strikes { closes_at, count, ban_seconds, banned_until, unbanned_at_ms }
     }
-
-    /// The strikes as restored at `now`: no ban ends later than its length allows,
-    /// no minute later than in a minute.
-    pub fn clamped(self, now: Timestamp) -> Strikes {
-        let ban_seconds = self.ban_seconds.min(MAX_BAN_SECONDS);
-        Strikes {
-            closes_at: self.closes_at.min(now + Window::Minute.length()),
-            count: self.count,
-            ban_seconds,
-            banned_until: self.banned_until.min(now + Duration::from_secs(ban_seconds.into())),
-            unbanned_at_ms: self.unbanned_at_ms,
-        }
-    }
 }
 
 #[cfg(test)]
@@ -181,24 +169,6 @@ mod tests {
         ] {
             assert_eq!(since.merged(before, at(100)), merged, "{before:?} {since:?}");
         }
-    }
-
-    #[test]
-    fn a_restored_ban_is_clamped_to_its_length() {
-        let now = Timestamp::from(Duration::from_secs(10));
-        let far = Timestamp::from(Duration::from_secs(1_000_000));
-        let strikes = Strikes {
-            closes_at: far,
-            count: 1,
-            ban_seconds: 600,
-            banned_until: far,
-            unbanned_at_ms: 0,
-        };
-        let clamped = strikes.clamped(now);
-        assert_eq!(clamped.closes_at, now + Duration::from_secs(60));
-        assert_eq!(clamped.banned_until, now + Duration::from_secs(600));
-        let absurd = Strikes { ban_seconds: u32::MAX, ..strikes }.clamped(now);
-        assert_eq!(absurd.banned_until, now + Duration::from_secs(3_600));
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! A point in monotonic time, in eight bytes: every account and every key holds
 //! two.
 
+use serde::{Deserialize, Serialize};
 use std::ops::Add;
 use std::time::Duration;
 
 /// Nanoseconds of monotonic time. Points before the server started, such as the
 /// end of an earlier run's ban, are negative.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Timestamp(i64);
 
 impl Timestamp {

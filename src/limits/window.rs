@@ -3,11 +3,12 @@
 
 use super::timestamp::Timestamp;
 use super::{Decision, RateLimitStatus, Window};
+use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use store_orders_api::plans::PlanLimits;
 
 /// One window. Once closed it counts as empty.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FixedWindow {
     /// When it closes.
     pub closes_at: Timestamp,
@@ -61,10 +62,6 @@ impl FixedWindow {
         (self.requests >= limit).then_some((status, window))
     }
 
-    fn clamped(self, now: Timestamp, window: Window) -> FixedWindow {
-        FixedWindow { closes_at: self.closes_at.min(now + window.length()), ..self }
-    }
-
     /// Two counts of one window: the part counted first opened it.
     fn merged(self, other: FixedWindow, now: Timestamp) -> FixedWindow {
         match (self.is_open(now), other.is_open(now)) {
@@ -79,7 +76,7 @@ impl FixedWindow {
 }
 
 /// Both windows of an account.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccountWindows {
     /// 60 seconds.
     pub minute: FixedWindow,
@@ -117,14 +114,6 @@ impl AccountWindows {
         self.minute.is_open(now) || self.day.is_open(now)
     }
 
-    /// Both windows as restored at `now`: neither is open for longer than its
-    /// length.
-    pub fn clamped(self, now: Timestamp) -> AccountWindows {
-        AccountWindows {
-            minute: self.minute.clamped(now, Window::Minute),
-            day: self.day.clamped(now, Window::Day),
-        }
-    }
     /// These windows, and what was counted in them apart.
     pub fn merged(self, other: AccountWindows, now: Timestamp) -> AccountWindows {
         AccountWindows {
@@ -152,18 +141,6 @@ mod tests {
         ] {
             assert_eq!(since.merged(saved, at(20)), merged, "{saved:?}");
         }
-    }
-
-    #[test]
-    fn restored_windows_are_clamped_to_their_lengths() {
-        let at = |seconds| Timestamp::from(Duration::from_secs(seconds));
-        let window = |closes, requests| FixedWindow { closes_at: at(closes), requests };
-        let saved = AccountWindows { minute: window(9_000_000, 3), day: window(9_000_000, 4) };
-        let clamped = AccountWindows { minute: window(160, 3), day: window(86_500, 4) };
-        assert_eq!(saved.clamped(at(100)), clamped);
-        assert_eq!(clamped.clamped(at(100)), clamped);
-        assert!(clamped.is_open(at(200)), "the day is open");
-        assert!(!clamped.is_open(at(86_500)));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::edit::Edit;
 use super::memory::ListMemory;
 use super::sizes::Sizes;
 use super::snapshot::Snapshot;
-use crate::store::{CancelledBatch, HalfVersion, OrderChange, Store, StoreError};
+use crate::store::{CancelledBatch, HalfVersion, OrderChange, ReadAhead, Store, StoreError};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -22,14 +22,26 @@ pub struct State {
     version: HalfVersion,
     /// Cancelled orders that are still in the snapshot.
     removed: Vec<i64>,
+    /// What the snapshot is replaced by when an import that was read ahead is a change.
+    ahead: Option<Ahead>,
+}
+
+/// The snapshot with an import.
+#[derive(Debug)]
+struct Ahead {
+    snapshot: Arc<Snapshot>,
+    /// What it reflects of all other changes.
+    version: HalfVersion,
+    import: ReadAhead,
 }
 
 impl State {
     /// All orders of the store. Blocks.
     pub fn open(store: &dyn Store, sizes: Sizes, memory: ListMemory) -> Result<State, StoreError> {
         let none = HalfVersion::beginning(store.poll_versions()?.versions.generation);
-        let (snapshot, version) = read_changes(store, &Snapshot::empty(sizes, memory), none)?;
-        Ok(State { snapshot, lists: 0, version, removed: Vec::new() })
+        let empty = Snapshot::empty(sizes, memory);
+        let (snapshot, version) = read_changes(store, &empty, none, None)?;
+        Ok(State { snapshot, lists: 0, version, removed: Vec::new(), ahead: None })
     }
 
     /// Adds the cancellations of one transaction, which brought the store from one
@@ -51,6 +63,11 @@ impl State {
     /// The version of the store that lists are made of.
     pub fn version(&self) -> HalfVersion {
         self.version
+    }
+
+    /// Frees what was read ahead.
+    pub fn forget_ahead(&mut self) {
+        self.ahead = None;
     }
 
     /// The snapshot, current or not.
@@ -82,24 +99,34 @@ pub struct Refresh {
     /// In ascending order.
     removed: Vec<i64>,
     is_behind: bool,
+    /// The base has this import beyond its version.
+    ahead: Option<ReadAhead>,
 }
 
 impl Refresh {
     /// What brings the snapshot to this version of the store, and takes the removed
     /// orders out of it.
     pub fn of(state: &Mutex<State>, stored: HalfVersion) -> Refresh {
-        let state = state.lock();
+        let mut state = state.lock();
         let (base, version) = (Arc::clone(&state.snapshot), state.version);
         if stored.generation != version.generation {
+            state.ahead = None;
             drop(state);
             let (base, version) =
                 (Arc::new(base.emptied()), HalfVersion::beginning(stored.generation));
-            return Refresh { base, version, removed: Vec::new(), is_behind: true };
+            return Refresh { base, version, removed: Vec::new(), is_behind: true, ahead: None };
         }
         let mut removed = state.removed.clone();
+        // Taken: if the refresh fails, the next one reads the import.
+        let ahead = state.ahead.take_if(|ahead| !ahead.import.version.has_more_than(stored));
         drop(state);
         removed.sort_unstable();
-        Refresh { base, version, removed, is_behind: stored.has_more_than(version) }
+        if let Some(Ahead { snapshot, version, import }) = ahead {
+            let (base, ahead) = (snapshot, Some(import));
+            return Refresh { base, version, removed, is_behind: true, ahead };
+        }
+        let is_behind = stored.has_more_than(version);
+        Refresh { base, version, removed, is_behind, ahead: None }
     }
 
     /// Whether the store has to be read, or more pages than this are changed.
@@ -114,13 +141,9 @@ impl Refresh {
         store: &dyn Store,
     ) -> Result<Arc<Snapshot>, StoreError> {
         if self.is_behind {
-            (self.base, self.version) = read_changes(store, &self.base, self.version)?;
+            (self.base, self.version) = read_changes(store, &self.base, self.version, self.ahead)?;
         }
-        if !self.removed.is_empty() {
-            let mut edit = Edit::of(&self.base);
-            self.removed.iter().for_each(|id| edit.apply(OrderChange::Removed(*id)));
-            self.base = Arc::new(edit.finish());
-        }
+        self.remove();
         let mut state = state.lock();
         state.snapshot = Arc::clone(&self.base);
         state.lists = 1;
@@ -135,6 +158,38 @@ impl Refresh {
         state.removed.drain(..self.removed.len());
         Ok(self.base)
     }
+
+    /// Takes the removed orders out of the base.
+    fn remove(&mut self) {
+        if !self.removed.is_empty() {
+            let mut edit = Edit::of(&self.base);
+            self.removed.iter().for_each(|id| edit.apply(OrderChange::Removed(*id)));
+            self.base = Arc::new(edit.finish());
+        }
+    }
+}
+
+/// Reads an import ahead that is stored and not a change yet, so that no list has to wait for
+/// that. Returns whether one that was read should be a change by now. Blocks.
+pub fn read_ahead(state: &Mutex<State>, store: &dyn Store) -> Result<bool, StoreError> {
+    let has_ahead = state.lock().ahead.is_some();
+    let is_awaited = store.has_import_ahead()?;
+    if has_ahead || !is_awaited {
+        return Ok(has_ahead && !is_awaited);
+    }
+    let now = state.lock().version;
+    let mut refresh = Refresh::of(state, now);
+    refresh.remove();
+    let Refresh { base, version, .. } = refresh;
+    let mut edit = Edit::of(&base);
+    let read = store.for_each_order_ahead(&mut |change| edit.apply(change))?;
+    if let Some((import, _import_waits)) = read
+        && import.version.generation == version.generation
+    {
+        let snapshot = Arc::new(edit.finish());
+        state.lock().ahead = Some(Ahead { snapshot, version, import });
+    }
+    Ok(false)
 }
 
 /// The snapshot with what the store holds after this version, and the version that
@@ -143,9 +198,10 @@ fn read_changes(
     store: &dyn Store,
     base: &Snapshot,
     after: HalfVersion,
+    ahead: Option<ReadAhead>,
 ) -> Result<(Arc<Snapshot>, HalfVersion), StoreError> {
     let mut edit = Edit::of(base);
-    let version = store.for_each_order_since(after, &mut |change| edit.apply(change))?;
+    let version = store.for_each_order_since(after, ahead, &mut |change| edit.apply(change))?;
     Ok((Arc::new(edit.finish()), version))
 }
 
@@ -164,7 +220,7 @@ mod tests {
     /// A list of several pages at version 5.
     fn state() -> Mutex<State> {
         let snapshot = Arc::new(snapshot(200));
-        Mutex::new(State { snapshot, lists: 0, version: at(5), removed: Vec::new() })
+        Mutex::new(State { snapshot, lists: 0, version: at(5), removed: Vec::new(), ahead: None })
     }
 
     fn batch(generation: u64, before: i64, after: i64) -> CancelledBatch {

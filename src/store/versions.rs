@@ -3,6 +3,7 @@
 use super::error::StoreError;
 use crate::clock::BootInstant;
 use std::sync::Arc;
+use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// How far each half of the store is. Every change has a higher number than the ones before,
@@ -51,6 +52,19 @@ impl HalfVersion {
         self.generation != other.generation || self.number > other.number
     }
 }
+
+/// A long import that was read before it is a change: lists do not show its orders yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadAhead {
+    /// What it will be.
+    pub version: HalfVersion,
+    /// When the session was opened that it was read in. Another one may be to a server that
+    /// lacks it.
+    pub session: Instant,
+}
+
+/// Its command waits until this is dropped.
+pub type ImportWaits = Box<dyn Send>;
 
 /// The versions, and how old that news may be.
 #[derive(Clone, Copy, Debug)]

@@ -80,7 +80,11 @@ fn a_closed_account_keeps_its_name_and_has_no_key() {
     sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
     issued(&sandbox, &["issue", "--account", "acme"]);
     let (_, key) = issued(&sandbox, &["issue", "--account", "acme"]);
-    let close = ["accounts", "close", "acme"];
+    let asked = sandbox.run(&["accounts", "close", "acme"]).error();
+    assert!(asked.contains("revokes all its keys for good; repeat it with --yes"), "{asked}");
+    let id = sandbox.listed(&["accounts"])[0]["id"].to_string();
+    assert!(sandbox.run(&["accounts", "show", &id]).done().contains("name       acme\n"));
+    let close = ["accounts", "close", "acme", "--yes"];
     assert_eq!(sandbox.run(&close).done(), "closed account \"acme\": 2 keys revoked\n");
     let again = sandbox.run(&[&close[..], &["--json"]].concat()).json();
     assert_eq!(again, json!({"closed": "acme", "revokedKeys": 0}));
@@ -102,7 +106,12 @@ fn a_closed_account_keeps_its_name_and_has_no_key() {
     sandbox.run(&["accounts", "rename", "acme", "acme (closed)"]).done();
     sandbox.run(&["accounts", "create", "acme", "--plan", "free"]).done();
     assert!(sandbox.listed(&["accounts"])[0].get("closedAt").is_none());
-    assert!(sandbox.run(&["accounts", "close", "none"]).error().starts_with("there is no account"));
+    assert!(
+        sandbox
+            .run(&["accounts", "close", "none", "--yes"])
+            .error()
+            .starts_with("there is no account")
+    );
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn a_status_that_is_none_is_found() {
 #[test]
 fn damaged_counts_are_found() {
     let sandbox = stocked();
-    sandbox.write("store-orders-data/limits.sqlite", "what is this? ".repeat(100).as_str());
+    sandbox.write("store-orders-data/limits.snapshot", "what is this? ".repeat(100).as_str());
     let problems = problems(&sandbox);
-    assert!(problems[0].starts_with("limits.sqlite: "), "{problems:?}");
+    assert!(problems[0].starts_with("limits.snapshot: "), "{problems:?}");
 }

@@ -83,7 +83,7 @@ fn settings_that_cannot_be_used_name_file_line_and_key() {
     let cases = [
         ("unknown.toml", "unknown.toml:3: liste: unknown setting; did you mean listen?"),
         ("network.toml", "network.toml:3: trusted_proxies: invalid value \"10.0.0.0/99\": "),
-        ("half.toml", "half.toml:2: tls_cert: a certificate needs its tls_key"),
+        ("half.toml", "half.toml:2: tls_cert: --tls-cert also needs --tls-key"),
         ("twice.toml", "twice.toml:2: admin_listen: the same address as listen"),
         ("gone.toml", "gone.toml:2: limits: invalid value \"***\": this setting is gone"),
         ("lost.toml", "lost.toml:1: limits_lost: invalid value \"refuse\": this setting is gone"),
@@ -109,10 +109,10 @@ fn settings_that_cannot_be_used_name_file_line_and_key() {
 fn outside_a_file_the_flag_or_the_variable_is_named() {
     let sandbox = CliSandbox::new();
     let error = sandbox.run(&["config", "check", "--tls-key", "key.pem"]).error();
-    assert_eq!(error, "--tls-key: a key needs its tls_cert");
+    assert_eq!(error, "--tls-key: --tls-key also needs --tls-cert");
     let half = [("STORE_ORDERS_TLS_CERT", "cert.pem")];
     let error = sandbox.run_with(&["config", "check"], &half).error();
-    assert_eq!(error, "STORE_ORDERS_TLS_CERT: a certificate needs its tls_key");
+    assert_eq!(error, "STORE_ORDERS_TLS_CERT: --tls-cert also needs --tls-key");
     let senseless = [("STORE_ORDERS_LISTEN", "here")];
     let error = sandbox.run_with(&["serve"], &senseless).failed_server();
     assert!(error.starts_with("STORE_ORDERS_LISTEN: invalid value \"here\": "), "{error}");
@@ -137,7 +137,7 @@ fn config_check_refuses_what_serve_refuses() {
             &["--tls-cert", "cert.pem", "--tls-key", "other.pem"],
             "--tls-cert: cert.pem and other.pem cannot be used together: ",
         ),
-        (&["--tls-cert", "cert.pem"], "--tls-cert: a certificate needs its tls_key"),
+        (&["--tls-cert", "cert.pem"], "--tls-cert: --tls-cert also needs --tls-key"),
         (&["--store", &with_root], "--store: none.pem: "),
         (
             &["--store", url, "--store-password-file", "none"],

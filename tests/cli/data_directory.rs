@@ -21,7 +21,7 @@ fn a_command_that_needs_a_store_creates_none() {
     ] {
         assert_eq!(
             sandbox.run(command).error(),
-            "there is no store at ./store-orders-data/store.sqlite; name it with --data-dir"
+            "there is no store at ./store-orders-data/store.sqlite; give its directory with --data-dir, or create one with `orders import`"
         );
         assert!(sandbox.names("").is_empty(), "{command:?}: {:?}", sandbox.names(""));
     }
@@ -84,7 +84,7 @@ fn files_are_their_owners_whatever_the_directorys_mode() {
     sandbox.run(&["orders", "ship", "1"]).done();
     let names = sandbox.names("store-orders-data");
     let expected = [
-        "limits.sqlite",
+        "limits.snapshot",
         "server.lock",
         "store.sqlite",
         "store.sqlite-shm",

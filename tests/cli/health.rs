@@ -24,13 +24,13 @@ fn answering(answer: &'static str) -> (SocketAddr, JoinHandle<String>) {
 fn a_running_server_is_ready() {
     let data = DataDir::temporary().unwrap();
     let server = data.serve(&["--admin-listen", "127.0.0.1:0"]).unwrap();
-    let admin = server.printed_after("operators on http://").unwrap();
+    let admin = server.printed_after("admin listener on http://").unwrap();
     let sandbox = CliSandbox::new();
     let text = sandbox.run(&["health", "--admin-listen", admin]).done();
     assert_eq!(text, format!("http://{admin}/readyz: ready\n"));
-    let url = format!("http://{admin}/livez");
-    let live = sandbox.run(&["health", "--json", "--url", &url]).json();
-    assert_eq!(live, json!({ "url": url, "ready": true, "status": 200, "reason": "live" }));
+    let url = format!("http://{admin}/readyz");
+    let ready = sandbox.run(&["health", "--json", "--admin-listen", admin]).json();
+    assert_eq!(ready, json!({ "url": url, "ready": true, "status": 200, "reason": "ready" }));
     // A container names every address, and the port alone matters.
     let port = admin.rsplit_once(':').unwrap().1;
     let every = format!("0.0.0.0:{port}");
@@ -51,7 +51,7 @@ fn a_server_that_is_not_ready_says_why() {
     assert!(asked.join().unwrap().starts_with("GET /readyz HTTP/1.0\r\n"));
 
     let (address, asked) = answering(stopping);
-    let output = sandbox.run(&["health", "--json", "--url", &format!("http://{address}")]);
+    let output = sandbox.run(&["health", "--json", "--admin-listen", &address.to_string()]);
     let json: Value = serde_json::from_str(&output.stdout).unwrap();
     assert_eq!((output.status, &json["ready"], &json["status"]), (1, &json!(false), &json!(503)));
     asked.join().unwrap();
@@ -73,7 +73,5 @@ fn without_an_answer_a_server_is_not_ready() {
     assert!(error.contains("the answer is not HTTP"), "{error}");
     asked.join().unwrap();
     let error = sandbox.run(&["health", "--admin-listen", "off"]).error();
-    assert!(error.contains("--url"), "{error}");
-    let usage = sandbox.run(&["health", "--url", "https://localhost/readyz"]).usage();
-    assert!(usage.contains("only http:// can be asked"), "{usage}");
+    assert!(error.contains("the admin listener is off"), "{error}");
 }

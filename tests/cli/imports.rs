@@ -53,6 +53,12 @@ fn one_bad_row_and_nothing_is_stored() {
         "orders.csv: line 4: quantity must be an integer from 1 to 2147483647, not \"0\"; \
          nothing was imported"
     );
+    let refused = sandbox.run(&["orders", "import", "orders.csv", "--json"]);
+    let said: serde_json::Value = serde_json::from_str(&refused.stdout).unwrap();
+    let problem = "quantity must be an integer from 1 to 2147483647, not \"0\"";
+    let errors = json!([{ "line": 4, "problem": problem }]);
+    assert_eq!(said, json!({ "imported": 0, "badRows": 1, "errors": errors }));
+    assert!(refused.status == 1 && refused.stderr.contains(problem), "{}", refused.stderr);
     assert_eq!(sandbox.order_ids(), [0_i64; 0]);
 }
 

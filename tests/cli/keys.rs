@@ -71,7 +71,7 @@ fn keys_are_listed_by_account_and_state() {
     assert_eq!(listed(&["--state", "rotated", "--account", "globex"]), [""; 0]);
     let error = sandbox.run(&["keys", "list", "--account", "none"]).error();
     assert!(error.starts_with("there is no account \"none\""), "{error}");
-    sandbox.run(&["keys", "list", "--state", "banned"]).usage();
+    sandbox.run(&["keys", "list", "--state", "gone"]).usage();
     let table = sandbox.run(&["keys", "list"]).done();
     let names: Vec<_> = table.lines().next().unwrap().split_whitespace().collect();
     let expected = ["id", "account", "environment", "state", "issuedAt", "expiresAt", "successor"];
@@ -91,7 +91,7 @@ fn a_key_is_shown_at_issue_and_never_again() {
     let text = sandbox.run(&["keys", "issue", "--account", "acme"]).done();
     let lines: Vec<_> = text.lines().collect();
     assert!(lines[0].starts_with("id   key_") && lines[1].starts_with("key  sto_live_"), "{text}");
-    assert_eq!(lines[2], "The key is shown this once: the store keeps only its hash.");
+    assert_eq!(lines[2], "Copy this key now; it is not shown again.");
 
     let store = sandbox.store();
     for (key, environment) in [

@@ -19,6 +19,11 @@ fn the_server_of_a_store_is_named() {
     let (pid, address) = (server.process().pid().unwrap(), server.address().unwrap());
     let text = sandbox.run(&["status"]).done();
     assert_eq!(text, format!("./store-orders-data: served (pid {pid}, {address})\n"));
+    let served = sandbox.run(&["status", "--json"]).json();
+    assert_eq!(
+        served["server"],
+        json!({ "pid": pid.to_string().parse::<u32>().unwrap(), "address": address.to_string() })
+    );
 }
 
 #[test]

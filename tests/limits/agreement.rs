@@ -5,7 +5,7 @@ use super::model::{Kind, Model, Outcome, Time};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store_orders::clock::{Clock, ManualClock};
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, LimitsFile, Window};
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -133,8 +133,8 @@ impl Both {
     }
 
     fn process(directory: &TempDir, clock: &Arc<ManualClock>) -> (Arc<InMemoryLimits>, LimitsFile) {
-        let limits = Arc::new(InMemoryLimits::new(KEYLESS_PER_MINUTE));
         let log = slog::Logger::root(slog::Discard, slog::o!());
+        let limits = Arc::new(InMemoryLimits::new(KEYLESS_PER_MINUTE, log.clone()));
         let record =
             LimitsFile::open(directory.path(), "1".to_string(), limits.clone(), clock.clone(), log);
         (limits, record)
@@ -223,7 +223,9 @@ impl Both {
         let (now, limits) = (self.clock.now(), self.plans[account as usize]);
         let unbanned_at_ms = self.unbanned.get(&key).copied().unwrap_or(0);
         let request = KeyedRequest { account, key, limits, unbanned_at_ms };
-        let decision = futures::executor::block_on(self.limits.admit(request, now));
+        let key_id = Arc::from("key_1");
+        let admit = self.limits.admit(request, &key_id, now, Instant::now());
+        let decision = futures::executor::block_on(admit);
         self.last_reset = decision.status().resets_in;
         let expected = self.model.request(account, key, limits, self.wall());
         assert_eq!(self.outcome(decision), expected, "account {account}, key {key}, {limits:?}");

@@ -1,6 +1,5 @@
 //! The real program, stopped politely and killed without a warning.
 
-use rusqlite::{Connection, OpenFlags};
 use testbed::contract::Tap;
 use testbed::{DataDir, Key, ServerProcess, wait_a_second_until};
 
@@ -19,9 +18,8 @@ async fn list(server: &ServerProcess, key: &Key, times: u32) -> i64 {
 
 /// How many requests the file of the limits has counted.
 fn written(data: &DataDir) -> Option<i64> {
-    let path = data.path().join("limits.sqlite");
-    let file = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).ok()?;
-    file.query_row("SELECT day_requests FROM accounts", [], |row| row.get(0)).ok()
+    let account = data.run_json(&["accounts", "show", "acme"]).unwrap();
+    account["usage"]["day"]["used"].as_i64()
 }
 
 #[tokio::test(flavor = "multi_thread")]

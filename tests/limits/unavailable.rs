@@ -3,9 +3,10 @@
 
 use async_trait::async_trait;
 use prometheus_client::metrics::counter::Counter;
+use slog::{Discard, Logger, o};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, RateLimitStatus};
 use store_orders_api::plans::Plan;
@@ -20,13 +21,14 @@ pub struct Unreachable {
 impl Unreachable {
     /// For this long.
     pub fn new(resets_in: Duration) -> Arc<Unreachable> {
-        Arc::new(Unreachable { addresses: InMemoryLimits::new(5), resets_in })
+        let log = Logger::root(Discard, o!());
+        Arc::new(Unreachable { addresses: InMemoryLimits::new(5, log), resets_in })
     }
 }
 
 #[async_trait]
 impl Limits for Unreachable {
-    async fn admit(&self, request: KeyedRequest, _: Now) -> Decision {
+    async fn admit(&self, request: KeyedRequest, _: &Arc<str>, _: Now, _: Instant) -> Decision {
         let (limit, resets_in) = (request.limits.per_minute, self.resets_in);
         Decision::Unavailable(RateLimitStatus { limit, remaining: 0, resets_in })
     }

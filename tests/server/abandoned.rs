@@ -23,7 +23,7 @@ async fn an_abandoned_cancel_is_logged_counted_and_carried_out() {
     let bearer = format!("Authorization: Bearer {}", key.text);
     write!(client, "DELETE /v1/store/orders/1 HTTP/1.1\r\nHost: a\r\n{bearer}\r\n\r\n").unwrap();
     // It waits for the store when its key is used for the first time.
-    let admin = server.printed_after("operators on ").unwrap().to_string();
+    let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let metrics = || async { ask(&admin, "/metrics").await.1 };
     wait_until("the cancel is under way", || async {
         let age = "store_orders_running_batch_age_seconds ";

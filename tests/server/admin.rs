@@ -85,9 +85,9 @@ async fn its_address_is_printed_before_the_servers() {
     let server = data.serve(&["--admin-listen", "127.0.0.1:0"]).unwrap();
     let printed = server.printed();
     assert_eq!(printed.len(), 2, "{printed:?}");
-    assert!(printed[0].starts_with("operators on http://127.0.0.1:"));
+    assert!(printed[0].starts_with("admin listener on http://127.0.0.1:"));
     assert!(printed[1].starts_with("listening on http://127.0.0.1:"));
-    assert_eq!(ask(server.printed_after("operators on ").unwrap(), "/readyz").await.0, 200);
+    assert_eq!(ask(server.printed_after("admin listener on ").unwrap(), "/readyz").await.0, 200);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn it_can_be_switched_off() {
     let sandbox = CliSandbox::new();
     let mut demo = sandbox.command(&["demo", "--listen", "127.0.0.1:0"]);
     let demo = ServerProcess::start(&mut demo, &sandbox.path("log")).unwrap();
-    assert_eq!(demo.printed_after("operators on "), None, "{:?}", demo.printed());
+    assert_eq!(demo.printed_after("admin listener on "), None, "{:?}", demo.printed());
 }
 
 #[test]
@@ -167,8 +167,9 @@ async fn limits_that_are_lost_are_shown_to_the_operator() {
     let ready = ask(&origin, "/readyz").await;
     let why = "requests cannot be counted: no answer";
     assert!(ready.0 == 503 && ready.1.contains(why), "{ready:?}");
-    let health = |url: String| CliSandbox::new().run(&["health", "--url", &url]);
-    let asked = tokio::task::spawn_blocking(move || health(format!("{origin}/readyz")));
+    let admin = origin.strip_prefix("http://").unwrap().to_string();
+    let health = move || CliSandbox::new().run(&["health", "--admin-listen", &admin]);
+    let asked = tokio::task::spawn_blocking(health);
     let output = asked.await.unwrap();
     let said = [output.stdout, output.stderr].concat();
     assert!(said.contains("no answer") && output.status == 1, "{said}");

@@ -61,7 +61,7 @@ async fn expect_refused(server: &ServerProcess, key: &Key, damage: &str) {
         let (status, body) = send(server, key, method, path).await;
         assert!(status == 503 && body.contains("service_unavailable"), "{method} {path}: {body}");
     }
-    let admin = server.printed_after("operators on ").unwrap();
+    let admin = server.printed_after("admin listener on ").unwrap();
     let (status, body) = ask(admin, "/readyz").await;
     assert!(status == 503 && body.contains(damage), "{body}");
     assert!(ask(admin, "/metrics").await.1.contains("store_orders_store_damaged 1\n"));
@@ -75,7 +75,7 @@ async fn expect_refused(server: &ServerProcess, key: &Key, damage: &str) {
 }
 
 async fn expect_served(server: &ServerProcess, key: &Key, damage: &str) -> usize {
-    let admin = server.printed_after("operators on ").unwrap();
+    let admin = server.printed_after("admin listener on ").unwrap();
     wait_until("the damage is named", || async {
         let (status, body) = ask(admin, "/readyz").await;
         assert_eq!(status, 200, "{body}");

@@ -51,7 +51,7 @@ async fn a_full_disk_gives_503_loses_nothing_and_heals() {
     let key = data.issue_key("acme", "business").unwrap();
     let server = serve(&data);
     let caller = Caller::of(&server, &key);
-    let admin = server.printed_after("operators on ").unwrap().to_string();
+    let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let mut left: Vec<i64> = (1..=100).collect();
     for id in 1..=5 {
         assert_eq!(caller.cancel(id).await.status(), 204);

@@ -42,7 +42,7 @@ async fn hung_look_ups_harm_nothing_else_and_the_server_stops_in_time() {
     drop(store);
     let flags = ["--admin-listen", "127.0.0.1:0", "--stop-within", "5s"];
     let server = data.serve(&flags).unwrap();
-    let admin = server.printed_after("operators on ").unwrap().to_string();
+    let admin = server.printed_after("admin listener on ").unwrap().to_string();
     let address = server.address().unwrap();
 
     // Each client goes away before the answer, which leaves the look-up to the server; some are

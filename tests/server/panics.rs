@@ -5,6 +5,7 @@ use async_trait::async_trait;
 use prometheus_client::metrics::counter::Counter;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Instant;
 use store_orders::clock::Now;
 use store_orders::keys::{ApiKey, Environment};
 use store_orders::limits::{Decision, KeyedRequest, Limits};
@@ -17,7 +18,7 @@ struct Panicking(Counter);
 
 #[async_trait]
 impl Limits for Panicking {
-    async fn admit(&self, _: KeyedRequest, _: Now) -> Decision {
+    async fn admit(&self, _: KeyedRequest, _: &Arc<str>, _: Now, _: Instant) -> Decision {
         panic!("a test lets the limits panic")
     }
 
@@ -41,7 +42,10 @@ async fn expect_recorded(server: &TestServer, log: &CapturedLog) {
         log.lines("INFO").into_iter().filter(|line| line["status"] == 500).collect();
     assert_eq!(requests.len(), 1, "{}", log.text());
     let errors = log.lines("ERROR");
-    assert!(errors.iter().any(|line| line["req_id"] == requests[0]["req_id"]), "{errors:?}");
+    assert!(
+        errors.iter().any(|line| line["request_id"] == requests[0]["request_id"]),
+        "{errors:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -46,7 +46,7 @@ async fn ask(connection: &SendRequest<Bytes>, key: &Key) -> ResponseFuture {
 
 /// A gauge or counter of the server.
 async fn metric(server: &ServerProcess, name: &str) -> f64 {
-    let origin = server.printed_after("operators on ").unwrap();
+    let origin = server.printed_after("admin listener on ").unwrap();
     let (_, text) = admin::ask(origin, "/metrics").await;
     let value = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok();
     text.lines().find_map(value).unwrap_or_else(|| panic!("no {name} in {text}"))
@@ -69,7 +69,7 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
     let server = data.serve(&flags).unwrap();
     let address = server.address().unwrap();
     let tap = Tap::before(address);
-    let client = Client::connect(tap.base_url(), &other.text).unwrap();
+    let client = Client::new(tap.base_url(), &other.text).unwrap();
 
     let mut patient = unread(address, &patient).await;
     let windows = [with_window(address, 0).await, with_window(address, 1).await];

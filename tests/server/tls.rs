@@ -195,8 +195,8 @@ fn without_a_pair_there_is_no_start() {
         (&["--tls-cert", "cert.pem", "--tls-key", "key.pem"][..], "cannot be used together"),
         (&["--tls-cert", "cert.pem", "--tls-key", "none.pem"], "cannot read none.pem"),
         (&["--tls-cert", "key.pem", "--tls-key", "key.pem"], "key.pem holds no certificate in PEM"),
-        (&["--tls-cert", "cert.pem"], "a certificate needs its tls_key"),
-        (&["--tls-key", "key.pem"], "a key needs its tls_cert"),
+        (&["--tls-cert", "cert.pem"], "--tls-cert also needs --tls-key"),
+        (&["--tls-key", "key.pem"], "--tls-key also needs --tls-cert"),
     ] {
         let serve = ["serve", "--listen", "127.0.0.1:0", "--admin-listen", "off"];
         let output = sandbox.run(&[&serve[..], flags].concat());

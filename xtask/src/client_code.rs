@@ -1,12 +1,13 @@
 //! Generates the code of the client from the document. Writes no file.
 
 mod error_codes;
+mod for_rust;
 
 use crate::panics::caught;
 use crate::repository::{CLIENT_CODE, DOCUMENT};
 use anyhow::Context;
 use openapiv3::OpenAPI;
-use progenitor::{GenerationSettings, Generator, HooksMode, InterfaceStyle};
+use progenitor::{GenerationSettings, Generator, HooksMode, InterfaceStyle, TypePatch};
 use serde_json::Value;
 
 /// The comment above the code.
@@ -19,13 +20,11 @@ fn header() -> String {
 
 /// The whole text of the generated client for this document.
 pub fn client_code(document: &Value) -> anyhow::Result<String> {
-    let mut api: OpenAPI = serde_json::from_value(document.clone())
+    let (for_rust, identifiers) = for_rust::for_rust(document);
+    let api: OpenAPI = serde_json::from_value(for_rust)
         .with_context(|| format!("{DOCUMENT} is not an OpenAPI 3.0 document"))?;
-    // It would become the documentation of `Client`, and rustdoc would take its
-    // curl example for Rust. The crate has an introduction of its own.
-    api.info.description = None;
 
-    let tokens = caught(|| generator().generate_tokens(&api))
+    let tokens = caught(|| generator(&api, &identifiers).generate_tokens(&api))
         .map_err(|panic| anyhow::anyhow!(cannot_generate(&panic)))?
         .with_context(|| format!("progenitor cannot generate a client from {DOCUMENT}"))?;
     let codes = error_codes::module(document)?;
@@ -34,13 +33,26 @@ pub fn client_code(document: &Value) -> anyhow::Result<String> {
     Ok(header() + &prettyplease::unparse(&file))
 }
 
-fn generator() -> Generator {
+/// The generator, told which types are identifiers. The other schemas are records.
+fn generator(api: &OpenAPI, identifiers: &[String]) -> Generator {
     let mut settings = GenerationSettings::new();
     settings
         .with_interface(InterfaceStyle::Positional)
         .with_inner_type(quote::quote!(crate::call::Call))
         .with_derive("PartialEq")
         .with_hooks(HooksMode::Expected);
+    for name in api.components.iter().flat_map(|components| components.schemas.keys()) {
+        let mut patch = TypePatch::default();
+        if identifiers.contains(name) {
+            for derive in ["Copy", "Eq", "Hash", "Ord", "PartialOrd"] {
+                patch.with_derive(derive);
+            }
+        } else {
+            // The API may add fields.
+            patch.with_attr("#[non_exhaustive]");
+        }
+        settings.with_patch(name, &patch);
+    }
     Generator::new(&settings)
 }
 

@@ -1,15 +1,16 @@
-//! `cargo xtask generate`: writes the client from the document, and its README from
-//! its documentation.
+//! `cargo xtask generate`: writes the client from the document, its README from its
+//! documentation, and the server's pages from the changelog and the document.
 
 use crate::Outcome;
 use crate::canonical_json;
 use crate::client_code::client_code;
 use crate::client_readme::client_readme;
-use crate::repository::{CLIENT_CODE, CLIENT_DOCS, CLIENT_README, DOCUMENT, Repository};
+use crate::pages::pages;
+use crate::repository::{CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, DOCUMENT, Repository};
 use anyhow::ensure;
 use std::io::Write;
 
-/// Rewrites the generated client and its README, and no other file.
+/// Rewrites the generated client, its README and the generated pages, and no other file.
 pub fn generate(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let text = repository.read(DOCUMENT)?;
     let document = canonical_json::parse(DOCUMENT, &text)?;
@@ -22,6 +23,11 @@ pub fn generate(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<
     let readme = client_readme(&repository.read(CLIENT_DOCS)?)?;
     write(repository, CLIENT_CODE, DOCUMENT, &code, out)?;
     write(repository, CLIENT_README, CLIENT_DOCS, &readme, out)?;
+    if repository.has_server() {
+        for page in pages(&repository.read(CHANGELOG)?, &document) {
+            write(repository, &page.name, page.source, &page.text, out)?;
+        }
+    }
     Ok(Outcome::Clean)
 }
 

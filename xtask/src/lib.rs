@@ -21,6 +21,7 @@ pub mod imports;
 pub mod judge;
 pub mod line_diff;
 pub mod outcome;
+pub mod pages;
 pub mod panics;
 pub mod publish;
 pub mod published;

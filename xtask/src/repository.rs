@@ -15,6 +15,8 @@ pub const CLIENT_CODE: &str = "api/client/src/generated.rs";
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
 /// The README of the client's crate, as messages name it.
 pub const CLIENT_README: &str = "api/client/README.md";
+/// The directory of the generated pages of the server.
+pub const PAGES: &str = "src/http/docs/generated";
 /// The changelog, as messages name it.
 pub const CHANGELOG: &str = "CHANGELOG.md";
 
@@ -45,6 +47,11 @@ impl Repository {
     /// The text of one of its files.
     pub fn read(&self, name: &str) -> anyhow::Result<String> {
         std::fs::read_to_string(self.root.join(name)).with_context(|| format!("cannot read {name}"))
+    }
+
+    /// Whether it has a server, for which pages are generated.
+    pub fn has_server(&self) -> bool {
+        self.root.join(PAGES).is_dir()
     }
 
     /// The text of a generated file, empty if it does not exist yet.

@@ -42,7 +42,7 @@ fn with_document(from: &str, to: &str) -> Inputs {
 fn this_repository_is_clean() {
     let (outcome, text) = run(&Inputs::read(&Repository::here()));
     assert_eq!(outcome, Outcome::Clean, "{text}");
-    assert!(text.ends_with("7 of 7 checks passed.\n"), "{text}");
+    assert!(text.ends_with("8 of 8 checks passed.\n"), "{text}");
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn a_difference_is_shown_with_place_both_values_and_fix() {
     fix: edit spec/openapi.json, or api/src/document.rs
 ";
     assert!(text.starts_with(expected), "{text}");
-    assert!(text.ends_with("6 of 7 checks passed, 1 failed.\n"), "{text}");
+    assert!(text.ends_with("7 of 8 checks passed, 1 failed.\n"), "{text}");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_doubled_key_is_a_problem_even_with_the_right_value() {
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.contains("    -  \"openapi\": \"3.0.2\",\n"), "{text}");
     assert!(text.contains("    fix: edit spec/openapi.json: no key twice in an object"), "{text}");
-    assert!(text.ends_with("6 of 7 checks passed, 1 failed.\n"), "{text}");
+    assert!(text.ends_with("7 of 8 checks passed, 1 failed.\n"), "{text}");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_document_that_is_not_json_cannot_be_checked() {
     let (outcome, text) = run(&with_document("\"openapi\": \"3.0.3\",", "\"openapi\" \"3.0.3\","));
     assert_eq!(outcome, Outcome::CouldNotRun);
     assert!(text.contains("spec/openapi.json:2:13: invalid JSON: expected `:`"), "{text}");
-    assert!(text.ends_with("2 of 7 checks passed, 5 could not run.\n"), "{text}");
+    assert!(text.ends_with("2 of 8 checks passed, 6 could not run.\n"), "{text}");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn an_unreadable_file_stops_only_the_checks_that_need_it() {
     let (outcome, text) = run(&unreadable);
     assert_eq!(outcome, Outcome::CouldNotRun);
     assert!(text.contains("could not run\n  cannot read it\n"), "{text}");
-    assert!(text.ends_with("6 of 7 checks passed, 1 could not run.\n"), "{text}");
+    assert!(text.ends_with("7 of 8 checks passed, 1 could not run.\n"), "{text}");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn all_checks_run_when_one_fails() {
     wrong.client = Ok(String::new());
     let (outcome, text) = run(&wrong);
     assert_eq!(outcome, Outcome::Drift);
-    assert!(text.ends_with("5 of 7 checks passed, 2 failed.\n"), "{text}");
+    assert!(text.ends_with("6 of 8 checks passed, 2 failed.\n"), "{text}");
 }
 
 #[test]
@@ -150,6 +150,16 @@ fn a_readme_that_is_not_what_the_documentation_says_is_shown_as_lines() {
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.contains("  api/client/README.md (-), and what "), "{text}");
     assert!(text.contains("    -## Retries\n") && text.contains("    +## Repetitions\n"), "{text}");
+    assert!(text.contains("    fix: cargo xtask generate\n"), "{text}");
+}
+
+#[test]
+fn a_page_that_is_not_what_the_changelog_says_is_shown_as_lines() {
+    let real = inputs();
+    let changelog = real.changelog.as_ref().unwrap().replacen("# Changelog", "# Changes", 1);
+    let (outcome, text) = run(&Inputs { changelog: Ok(changelog), ..real });
+    assert_eq!(outcome, Outcome::Drift);
+    assert!(text.contains("/changelog.html (-), and what CHANGELOG.md generates (+)"), "{text}");
     assert!(text.contains("    fix: cargo xtask generate\n"), "{text}");
 }
 

@@ -101,6 +101,21 @@ fn rust_version_is_the_highest_that_its_dependencies_declare() {
 }
 
 #[test]
+fn the_readme_names_the_rust_version_and_every_feature() {
+    let metadata = cargo(&["metadata", "--locked", "--no-deps", "--format-version", "1"]);
+    let metadata: Value = serde_json::from_str(&metadata).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let client = packages.iter().find(|package| package["name"] == PACKAGE).unwrap();
+    let readme = Repository::here().read("api/client/README.md").unwrap();
+    let version = format!("Rust {} ", client["rust_version"].as_str().unwrap());
+    assert!(readme.contains(&version), "{version} is missing");
+    let features = client["features"].as_object().unwrap();
+    for feature in features.keys().filter(|feature| *feature != "default") {
+        assert!(readme.contains(&format!("\n| `{feature}`")), "{feature} is missing");
+    }
+}
+
+#[test]
 fn the_package_has_what_a_reader_looks_for() {
     let files = files_of_the_package();
     for name in ["README.md", "LICENSE", "src/lib.rs", "examples/list_and_cancel.rs"] {

@@ -6,19 +6,19 @@
 
 use std::error::Error;
 use std::io::Write;
-use store_orders_client::{Client, ErrorCode};
+use store_orders_client::{Client, ErrorCode, OrderId};
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let base_url = arguments.next().ok_or("no base URL given, such as https://HOST/v1")?;
-    let order_id = arguments.next().map(|id| id.parse::<i64>()).transpose()?;
+    let order_id = arguments.next().map(|id| id.parse::<OrderId>()).transpose()?;
     let key = std::env::var("STORE_ORDERS_KEY").map_err(|_| "STORE_ORDERS_KEY is not set")?;
     let mut out = std::io::stdout().lock();
 
-    let client = Client::connect(base_url, key)?;
+    let client = Client::new(base_url, key)?;
     let orders = client.list_orders().await?;
-    for order in orders.iter() {
+    for order in &orders {
         writeln!(out, "order {}: {} of pet {}", order.id, order.quantity, order.pet_id)?;
     }
     if let Some(limit) = orders.rate_limit() {

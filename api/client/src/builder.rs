@@ -20,14 +20,15 @@ const BASE_PATH: &str = "/v1";
 /// Why a client could not be made. No message holds the key.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum ConnectError {
+pub enum BuildError {
     /// Requests cannot be sent to the base URL.
     #[error("the base URL {0}")]
     BaseUrl(&'static str),
     /// The key cannot be sent in a header.
     #[error("the API key is empty or contains characters that no key has")]
     Key,
-    /// The HTTP client could not be set up, for example its TLS.
+    /// The HTTP client could not be set up, for example its TLS, or the thread of a
+    /// blocking client.
     #[error("the HTTP client could not be set up")]
     Http(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
@@ -39,15 +40,13 @@ impl Client {
     /// host, and issues `key`: keys that begin with `sto_live_` are for
     /// production, those that begin with `sto_test_` for staging.
     ///
-    /// The first request opens the first connection.
-    pub fn connect(
-        base_url: impl Into<String>,
-        key: impl Into<String>,
-    ) -> Result<Self, ConnectError> {
+    /// An error says what is wrong with the base URL or the key. Neither is tried: the first
+    /// request opens the first connection.
+    pub fn new(base_url: impl Into<String>, key: impl Into<String>) -> Result<Self, BuildError> {
         Self::builder(base_url, key).build()
     }
 
-    /// Like [`connect`](Self::connect), with options to set before
+    /// Like [`new`](Self::new), with options to set before
     /// [`build`](ClientBuilder::build).
     pub fn builder(base_url: impl Into<String>, key: impl Into<String>) -> ClientBuilder {
         ClientBuilder {
@@ -94,8 +93,8 @@ impl ClientBuilder {
     /// block.
     ///
     /// ```
-    /// # use store_orders_client::{Client, ConnectError};
-    /// # fn example(key: String) -> Result<Client, ConnectError> {
+    /// # use store_orders_client::{Client, BuildError};
+    /// # fn example(key: String) -> Result<Client, BuildError> {
     /// Client::builder("https://orders.example.com/v1", key)
     ///     .on_attempt(|attempt| {
     ///         if attempt.wait.is_some() {
@@ -134,8 +133,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Makes the client, if base URL and key are valid.
-    pub fn build(self) -> Result<Client, ConnectError> {
+    /// Makes the client, if base URL and key are valid. It sends nothing.
+    pub fn build(self) -> Result<Client, BuildError> {
         let base_url = checked_base_url(&self.base_url)?;
         let authorization = authorization(&self.key)?;
         let user_agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
@@ -151,7 +150,7 @@ impl ClientBuilder {
             // Reqwest itself repeats what HTTP/2 refused, which is a retry too.
             http = http.retry(reqwest::retry::never());
         }
-        let http = http.build().map_err(|error| ConnectError::Http(error.into()))?;
+        let http = http.build().map_err(|error| BuildError::Http(error.into()))?;
         let call = Call::new(self.retry, self.observer);
         let generated = generated::Client::new_with_client(&base_url, http, call);
         Ok(Client { generated })
@@ -172,8 +171,8 @@ impl std::fmt::Debug for ClientBuilder {
 }
 
 /// The URL without a slash at its end, because paths are appended to it.
-fn checked_base_url(text: &str) -> Result<String, ConnectError> {
-    let url = Url::parse(text).map_err(|_| ConnectError::BaseUrl("is not a URL"))?;
+fn checked_base_url(text: &str) -> Result<String, BuildError> {
+    let url = Url::parse(text).map_err(|_| BuildError::BaseUrl("is not a URL"))?;
     let fault = if !matches!(url.scheme(), "http" | "https") {
         "must begin with https:// or http://"
     } else if !url.username().is_empty() || url.password().is_some() {
@@ -185,17 +184,16 @@ fn checked_base_url(text: &str) -> Result<String, ConnectError> {
     } else {
         return Ok(text.trim().trim_end_matches('/').to_string());
     };
-    Err(ConnectError::BaseUrl(fault))
+    Err(BuildError::BaseUrl(fault))
 }
 
 /// `Bearer <key>`, marked as sensitive so that no `Debug` output shows it.
-fn authorization(key: &str) -> Result<HeaderValue, ConnectError> {
+fn authorization(key: &str) -> Result<HeaderValue, BuildError> {
     let key = key.trim();
     if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
-        return Err(ConnectError::Key);
+        return Err(BuildError::Key);
     }
-    let mut value =
-        HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| ConnectError::Key)?;
+    let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| BuildError::Key)?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -238,8 +236,8 @@ mod tests {
     #[test]
     fn invalid_keys_are_refused_and_not_shown() {
         for wrong in ["", "  ", "sto_live_\nX: y", "sto live", "sto_lïve"] {
-            let error = Client::connect("https://orders.example/v1", wrong).unwrap_err();
-            assert!(matches!(error, ConnectError::Key));
+            let error = Client::new("https://orders.example/v1", wrong).unwrap_err();
+            assert!(matches!(error, BuildError::Key));
             assert!(!error.to_string().contains("sto"));
         }
         // A key that was read from a file often ends with a line break.

@@ -9,6 +9,7 @@ use progenitor_client::{encode_path, ClientHooks, OperationInfo, RequestBuilderE
 #[allow(clippy::all)]
 pub mod types {
     ///The body of every error response.
+    #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Error {
         ///Machine-readable error code. Codes may be added: handle an unknown one by its `status`. Today's codes: `invalid_parameter`, `unauthorized`, `order_not_found`, `pet_not_found`, `not_found`, `method_not_allowed`, `order_already_shipped`, `rate_limit_exceeded`, `key_banned`, `internal_error`, `service_unavailable`.
@@ -19,15 +20,16 @@ pub mod types {
         pub status: i64,
     }
     ///An order placed in the store.
+    #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Order {
         ///Whether the order has been fulfilled.
         pub complete: bool,
-        ///Unique order identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
-        pub id: i64,
-        ///Identifier of the animal in the order. The store may have no pet with this identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
+        ///Unique order identifier.
+        pub id: OrderId,
+        ///Identifier of the animal in the order. The store may have no pet with this identifier.
         #[serde(rename = "petId")]
-        pub pet_id: i64,
+        pub pet_id: PetId,
         ///Number of units ordered, 1 to 2147483647.
         pub quantity: i64,
         ///Expected or actual ship date, in UTC (RFC 3339). Absent if unknown, never null.
@@ -37,13 +39,122 @@ pub mod types {
         )]
         pub ship_date: ::std::option::Option<::chrono::DateTime<::chrono::offset::Utc>>,
     }
+    ///Unique order identifier.
+    #[derive(
+        ::serde::Deserialize,
+        ::serde::Serialize,
+        Clone,
+        Copy,
+        Debug,
+        Eq,
+        Hash,
+        Ord,
+        PartialEq,
+        PartialOrd
+    )]
+    #[serde(transparent)]
+    pub struct OrderId(pub i64);
+    impl ::std::ops::Deref for OrderId {
+        type Target = i64;
+        fn deref(&self) -> &i64 {
+            &self.0
+        }
+    }
+    impl ::std::convert::From<OrderId> for i64 {
+        fn from(value: OrderId) -> Self {
+            value.0
+        }
+    }
+    impl ::std::convert::From<i64> for OrderId {
+        fn from(value: i64) -> Self {
+            Self(value)
+        }
+    }
+    impl ::std::fmt::Display for OrderId {
+        fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+            self.0.fmt(f)
+        }
+    }
+    impl ::std::str::FromStr for OrderId {
+        type Err = <i64 as ::std::str::FromStr>::Err;
+        fn from_str(value: &str) -> ::std::result::Result<Self, Self::Err> {
+            Ok(Self(value.parse()?))
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for OrderId {
+        type Error = <i64 as ::std::str::FromStr>::Err;
+        fn try_from(value: &str) -> ::std::result::Result<Self, Self::Error> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<String> for OrderId {
+        type Error = <i64 as ::std::str::FromStr>::Err;
+        fn try_from(value: String) -> ::std::result::Result<Self, Self::Error> {
+            value.parse()
+        }
+    }
     ///A pet of the store. Deprecated together with its operation.
+    #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Pet {
-        ///Unique pet identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse it without loss, and keep it as text.
-        pub id: i64,
+        ///Unique pet identifier.
+        pub id: PetId,
         ///The pet's name.
         pub name: ::std::string::String,
+    }
+    ///Unique pet identifier.
+    #[derive(
+        ::serde::Deserialize,
+        ::serde::Serialize,
+        Clone,
+        Copy,
+        Debug,
+        Eq,
+        Hash,
+        Ord,
+        PartialEq,
+        PartialOrd
+    )]
+    #[serde(transparent)]
+    pub struct PetId(pub i64);
+    impl ::std::ops::Deref for PetId {
+        type Target = i64;
+        fn deref(&self) -> &i64 {
+            &self.0
+        }
+    }
+    impl ::std::convert::From<PetId> for i64 {
+        fn from(value: PetId) -> Self {
+            value.0
+        }
+    }
+    impl ::std::convert::From<i64> for PetId {
+        fn from(value: i64) -> Self {
+            Self(value)
+        }
+    }
+    impl ::std::fmt::Display for PetId {
+        fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+            self.0.fmt(f)
+        }
+    }
+    impl ::std::str::FromStr for PetId {
+        type Err = <i64 as ::std::str::FromStr>::Err;
+        fn from_str(value: &str) -> ::std::result::Result<Self, Self::Err> {
+            Ok(Self(value.parse()?))
+        }
+    }
+    impl ::std::convert::TryFrom<&str> for PetId {
+        type Error = <i64 as ::std::str::FromStr>::Err;
+        fn try_from(value: &str) -> ::std::result::Result<Self, Self::Error> {
+            value.parse()
+        }
+    }
+    impl ::std::convert::TryFrom<String> for PetId {
+        type Error = <i64 as ::std::str::FromStr>::Err;
+        fn try_from(value: String) -> ::std::result::Result<Self, Self::Error> {
+            value.parse()
+        }
     }
     /// Error types.
     pub mod error {
@@ -146,16 +257,16 @@ const _: () = {
 impl Client {
     /**Look up a pet
 
-Deprecated since 1 December 2026: do not use it in new code. It may be removed at any time after 1 December 2027. Every response of this path carries both dates in its `Deprecation` and `Sunset` headers.
+Deprecated from 1 December 2026: do not use it in new code. It may be removed at any time after 1 December 2027. Every response of this path carries both dates in its `Deprecation` and `Sunset` headers.
 
 Sends a `GET` request to `/pets/{petId}`
 
 Arguments:
-- `pet_id`: Identifier of the pet: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers lose digits: send the text of a `petId` that was parsed without loss.
+- `pet_id`: Identifier of the pet: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent.
 */
     pub async fn get_pet<'a>(
         &'a self,
-        pet_id: i64,
+        pet_id: &'a types::PetId,
     ) -> Result<ResponseValue<types::Pet>, Error<types::Error>> {
         let url = format!(
             "{}/pets/{}", self.baseurl, encode_path(& pet_id.to_string()),
@@ -258,11 +369,11 @@ Cancels a pending order: it is removed from the list at once, and its identifier
 Sends a `DELETE` request to `/store/orders/{orderId}`
 
 Arguments:
-- `order_id`: Identifier of the order to cancel: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent. It may exceed 2^53-1, where JavaScript's numbers lose digits and a rounded one names another order: send the text of an `id` that was parsed without loss.
+- `order_id`: Identifier of the order to cancel: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent.
 */
     pub async fn cancel_order<'a>(
         &'a self,
-        order_id: i64,
+        order_id: &'a types::OrderId,
     ) -> Result<ResponseValue<()>, Error<types::Error>> {
         let url = format!(
             "{}/store/orders/{}", self.baseurl, encode_path(& order_id.to_string()),

@@ -4,8 +4,8 @@
 //! use store_orders_client::{Client, ErrorCode};
 //!
 //! # async fn example(key: String) -> Result<(), Box<dyn std::error::Error>> {
-//! let client = Client::connect("https://orders.example.com/v1", key)?;
-//! for order in client.list_orders().await?.iter() {
+//! let client = Client::new("https://orders.example.com/v1", key)?;
+//! for order in client.list_orders().await? {
 //!     println!("order {} is for pet {}", order.id, order.pet_id);
 //! }
 //! match client.cancel_order(1042).await {
@@ -17,9 +17,20 @@
 //! # }
 //! ```
 //!
+//! ```text
+//! cargo add store-orders-client
+//! cargo add tokio --features macros,rt-multi-thread
+//! ```
+//!
+//! It needs Rust 1.88 and a tokio runtime; with the feature `blocking` it has a runtime of
+//! its own. `examples/list_and_cancel.rs` is a whole program.
+//!
 //! The base URL ends in `/v1`, the version of the API that this client speaks; any
-//! other is refused by [`Client::connect`]. A [`Response`] dereferences to its value,
-//! and has the status, the rate limit, the request id and the number of attempts.
+//! other is refused by [`Client::new`]. A [`Response`] dereferences to its value, can be
+//! iterated over where that can, and has the status, the rate limit, the request id and
+//! the number of attempts. Identifiers are types of their own, [`OrderId`] and [`PetId`],
+//! so that an order is not cancelled by the number of its pet. Calls take plain integers,
+//! too.
 //!
 //! # Errors
 //!
@@ -40,8 +51,8 @@
 //! connection is lost or silent for too long. Attempts and time are bounded: see [`RetryPolicy`].
 //!
 //! ```
-//! # use store_orders_client::{Client, ConnectError};
-//! # fn example(key: String) -> Result<Client, ConnectError> {
+//! # use store_orders_client::{Client, BuildError};
+//! # fn example(key: String) -> Result<Client, BuildError> {
 //! Client::builder("https://orders.example.com/v1", key)
 //!     .on_attempt(|attempt| eprintln!("{attempt}")) // list_orders, attempt 1: 503 …
 //!     .build()
@@ -77,9 +88,34 @@
 //!
 //! # Features
 //!
-//! - `rustls` (default): TLS by rustls, with the certificates that the system trusts.
-//! - `native-tls`: TLS by the system's library, such as OpenSSL; used if both are on.
-//!   Without the other: `default-features = false, features = ["native-tls"]`.
+//! | Feature | What it adds |
+//! |---|---|
+//! | `rustls` (default) | TLS by rustls, with the certificates that the system trusts. |
+//! | `native-tls` | TLS by the system's library, such as OpenSSL; used if both are on. Without the other: `default-features = false, features = ["native-tls"]`. |
+//! | `blocking` | `blocking::Client`, whose methods have the same names, for programs without async code. |
+//! | `testing` | `testing::Server`, a server on a loopback port that answers as the API documents, for your tests. |
+//! | `tracing` | A span named `store_orders` for each call, at the level `INFO`, with `operation`, `order_id` or `pet_id`, `status`, `attempts`, `request_id` and, if it failed, `error`. |
+//!
+//! # Tests of your program
+//!
+//! With `cargo add --dev store-orders-client --features testing`:
+//!
+//! ```
+//! # #[cfg(feature = "testing")]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use store_orders_client::{Client, ErrorCode, Order, testing};
+//!
+//! let server = testing::Server::start([Order::new(1042, 7, 2)])?;
+//! let client = Client::new(server.base_url(), testing::KEY)?;
+//! server.fail_next(ErrorCode::ServiceUnavailable);
+//! assert_eq!(client.cancel_order(1042).await?.attempts(), 2);
+//! assert!(server.orders().is_empty());
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "testing"))]
+//! # fn main() {}
+//! ```
 //!
 //! # The deprecated operation
 //!
@@ -94,6 +130,8 @@
 //! ```
 
 mod attempt;
+#[cfg(feature = "blocking")]
+pub mod blocking;
 mod builder;
 mod call;
 mod error;
@@ -108,13 +146,16 @@ mod response;
 mod retry;
 mod retry_after;
 mod send;
+mod span;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use attempt::Attempt;
-pub use builder::{ClientBuilder, ConnectError};
+pub use builder::{BuildError, ClientBuilder};
 pub use error::Error;
 pub use error_code::ErrorCode;
 pub use error_kind::ErrorKind;
-pub use generated::types::{Error as ErrorBody, Order, Pet};
+pub use generated::types::{Error as ErrorBody, Order, OrderId, Pet, PetId};
 pub use operations::Client;
 pub use rate_limit::RateLimit;
 /// The HTTP client underneath, for [`ClientBuilder::http`].

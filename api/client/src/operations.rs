@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::error_kind::ErrorKind;
 use crate::generated::{self, types};
 use crate::response::{Head, Response};
+use crate::span::in_span;
 use progenitor_client::ResponseValue;
 use std::fmt;
 
@@ -25,7 +26,8 @@ impl Client {
     /// An order is in no list that begins after its cancellation was answered.
     pub async fn list_orders(&self) -> Result<Response<Vec<types::Order>>, Error> {
         let client = self.for_one_call();
-        converted(client.list_orders().await, &client.inner).await
+        let call = async { converted(client.list_orders().await, &client.inner).await };
+        in_span("list_orders", None, None, call).await
     }
 
     /// Cancels a pending order: it leaves the list at once and for good.
@@ -36,9 +38,13 @@ impl Client {
     /// too late. If the request was sent again after a lost response, the first
     /// may mean that this call cancelled it: see
     /// [`Error::earlier_attempt_may_have_cancelled`].
-    pub async fn cancel_order(&self, order_id: i64) -> Result<Response<()>, Error> {
-        let client = self.for_one_call();
-        converted(client.cancel_order(order_id).await, &client.inner).await
+    pub async fn cancel_order(
+        &self,
+        order_id: impl Into<types::OrderId>,
+    ) -> Result<Response<()>, Error> {
+        let (client, id) = (self.for_one_call(), order_id.into());
+        let call = async { converted(client.cancel_order(&id).await, &client.inner).await };
+        in_span("cancel_order", Some(id), None, call).await
     }
 
     /// Looks up a pet.
@@ -46,11 +52,15 @@ impl Client {
     /// The error's code is [`PetNotFound`](crate::ErrorCode::PetNotFound) if
     /// there is no such pet.
     #[deprecated(
-        note = "deprecated by the API since 1 December 2026; it may go after 1 December 2027"
+        note = "deprecated by the API from 1 December 2026; it may go after 1 December 2027"
     )]
-    pub async fn get_pet(&self, pet_id: i64) -> Result<Response<types::Pet>, Error> {
-        let client = self.for_one_call();
-        converted(client.get_pet(pet_id).await, &client.inner).await
+    pub async fn get_pet(
+        &self,
+        pet_id: impl Into<types::PetId>,
+    ) -> Result<Response<types::Pet>, Error> {
+        let (client, id) = (self.for_one_call(), pet_id.into());
+        let call = async { converted(client.get_pet(&id).await, &client.inner).await };
+        in_span("get_pet", None, Some(id), call).await
     }
 }
 

@@ -93,6 +93,28 @@ impl<T> DerefMut for Response<T> {
     }
 }
 
+/// The orders of a list, for example.
+impl<T: IntoIterator> IntoIterator for Response<T> {
+    type Item = T::Item;
+    type IntoIter = T::IntoIter;
+
+    fn into_iter(self) -> T::IntoIter {
+        self.value.into_iter()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Response<T>
+where
+    &'a T: IntoIterator,
+{
+    type Item = <&'a T as IntoIterator>::Item;
+    type IntoIter = <&'a T as IntoIterator>::IntoIter;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.value.into_iter()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,6 +132,12 @@ mod tests {
         assert_eq!(response.retry_after(), Some(Duration::from_secs(7)));
         assert_eq!(response.rate_limit(), None);
         assert_eq!(response.clone(), response);
+        let mut seen = Vec::new();
+        for number in &response {
+            seen.push(*number);
+        }
+        assert_eq!(seen, [1, 2]);
+        assert!(response.clone().into_iter().eq([1, 2]));
         assert_eq!(response.into_inner(), [1, 2]);
     }
 }

@@ -87,7 +87,8 @@ fn description_of(status: &str) -> &'static str {
     match status {
         "400" => "A path parameter is malformed",
         "401" => {
-            "Missing or invalid API key. The body is the same whatever is wrong with the key. A \
+            "Missing or invalid API key. The body does not say what is wrong with \
+             the key, unless it is a key for the other environment. A \
              client that sends too many such requests gets 429 instead."
         }
         "404" => "Requested resource could not be found",
@@ -117,7 +118,7 @@ fn header_of(status: &str) -> Option<(&'static Header, bool)> {
 /// Whether responses of this status link to something.
 fn has_link(status: &str, deprecated: bool) -> bool {
     let status = status.parse().unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    headers::link(status, deprecated).is_some()
+    deprecated || headers::is_linked(status)
 }
 
 fn error_response(status: &str, errors: &[Error], deprecated: bool) -> Value {

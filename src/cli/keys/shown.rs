@@ -52,6 +52,8 @@ pub enum KeyState {
     Active,
     /// Replaced, and still valid until it expires
     Rotated,
+    /// Valid, but banned because it kept sending requests after a 429
+    Banned,
     /// No longer valid since its end
     Expired,
     /// No longer valid, by `keys revoke` or `accounts close`
@@ -59,11 +61,13 @@ pub enum KeyState {
 }
 
 impl KeyState {
-    fn of(key: &KeyRecord, now_ms: i64) -> KeyState {
+    fn of(key: &KeyRecord, is_banned: bool, now_ms: i64) -> KeyState {
         if key.revoked_at.is_some() {
             KeyState::Revoked
         } else if key.expires_at.is_some_and(|end| end <= now_ms) {
             KeyState::Expired
+        } else if is_banned {
+            KeyState::Banned
         } else if key.successor.is_some() {
             KeyState::Rotated
         } else {
@@ -75,6 +79,7 @@ impl KeyState {
         match self {
             KeyState::Active => "active",
             KeyState::Rotated => "rotated",
+            KeyState::Banned => "banned",
             KeyState::Expired => "expired",
             KeyState::Revoked => "revoked",
         }
@@ -108,7 +113,7 @@ impl KeyJson {
         let ban = banned.get(&key.row);
         let ban = ban.filter(|ban| ban.unbanned_at_ms >= key.unbanned_at.unwrap_or(0));
         KeyJson {
-            state: KeyState::of(&key, now.wall_ms()),
+            state: KeyState::of(&key, ban.is_some(), now.wall_ms()),
             id: key.id,
             account: key.account,
             environment: key.environment,

@@ -35,7 +35,7 @@ impl ServedLimits {
             ServedStore::Sqlite(store) => {
                 let directory = store.path().parent().unwrap_or(Path::new("."));
                 let store_id = store.id()?;
-                let limits = Arc::new(InMemoryLimits::new(keyless));
+                let limits = Arc::new(InMemoryLimits::new(keyless, log.clone()));
                 let counting = Arc::clone(&limits);
                 let file = LimitsFile::open(directory, store_id, counting, clock, log.clone());
                 let persister = LimitsPersister::start(file).map_err(|source| {

@@ -1,6 +1,6 @@
 //! The thread that writes the limits file while a server runs.
 
-use super::file::LimitsFile;
+use super::LimitsFile;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -18,8 +18,10 @@ pub struct LimitsPersister {
 }
 
 impl LimitsPersister {
-    /// Starts the thread.
+    /// Writes the file, so that a disk that refuses it is logged at the start, and starts the
+    /// thread.
     pub fn start(mut file: LimitsFile) -> std::io::Result<LimitsPersister> {
+        file.write();
         let (running, stop) = channel::<()>();
         let (alive, ended) = channel::<()>();
         std::thread::Builder::new().name("limits".to_string()).spawn(move || {
@@ -42,7 +44,7 @@ impl LimitsPersister {
 
 #[cfg(test)]
 mod tests {
-    use super::super::file::FILE_NAME;
+    use super::super::FILE_NAME;
     use super::*;
     use crate::clock::ManualClock;
     use crate::limits::InMemoryLimits;
@@ -53,8 +55,8 @@ mod tests {
     fn the_last_write_completes() {
         let directory = tempfile::tempdir().unwrap();
         let clock = Arc::new(ManualClock::at(Duration::from_secs(1_000_000)));
-        let limits = Arc::new(InMemoryLimits::new(10));
         let (id, log) = ("a store".to_string(), Logger::root(Discard, o!()));
+        let limits = Arc::new(InMemoryLimits::new(10, log.clone()));
         let file = LimitsFile::open(directory.path(), id, limits, clock, log);
         let persister = LimitsPersister::start(file).unwrap();
         assert!(persister.finish(Duration::from_secs(60)));

@@ -1,77 +1,75 @@
-//! Reads the counts from the limits file, beside a server that writes it.
+//! What the limits file says to the operator's commands, also while a server writes it.
 
-use super::database::Database;
-use super::file::FILE_NAME;
-use super::saved_clock::SavedClock;
+use super::FILE_NAME;
+use super::saved::{ReadError, SavedLimits, nanos};
 use crate::clock::{Boot, Now};
 use crate::limits::report::{AccountUsage, Ban, LimitsReport, ReportError, WindowUsage};
 use crate::limits::timestamp::Timestamp;
 use crate::limits::window::FixedWindow;
+use crate::log::ErrorChain;
 use std::collections::HashSet;
 use std::path::Path;
+use std::time::Duration;
 
-/// The counts in a limits file, which is at most half a second behind the server.
+/// The counts in a limits file, which was at most half a second behind the server.
 #[derive(Debug)]
 pub struct LimitsFileReport {
     /// `None` if no server has counted anything for this store.
-    database: Option<Database>,
+    saved: Option<SavedLimits>,
     boot: Option<Boot>,
 }
 
 impl LimitsFileReport {
-    /// Opens the file in this directory, and changes nothing in it. `boot` is that of
-    /// the clock whose readings the methods get.
+    /// Reads the file in this directory. `boot` is that of the clock whose readings the
+    /// methods get.
     pub fn open(
         directory: &Path,
         store_id: &str,
         boot: Option<Boot>,
     ) -> Result<LimitsFileReport, ReportError> {
-        let database = Database::open_to_read(&directory.join(FILE_NAME), store_id);
-        Ok(LimitsFileReport {
-            database: database.map_err(|error| ReportError(error.into()))?,
-            boot,
-        })
+        let saved = SavedLimits::read(&directory.join(FILE_NAME));
+        let saved = saved.map_err(|error| ReportError(error.into()))?;
+        Ok(LimitsFileReport { saved: saved.filter(|saved| saved.store_id == store_id), boot })
     }
 
-    /// Persistent monotonic time at `now`, by the clock saved in the file.
-    fn persistent(&self, clock: &SavedClock, now: Now) -> Timestamp {
-        Timestamp::from_nanos(clock.persistent_nanos_at(now, self.boot.as_ref()))
+    /// What is saved, how long ago that was, and the time now in its timestamps.
+    fn at(&self, now: Now) -> Option<(&SavedLimits, Duration, Timestamp)> {
+        let saved = self.saved.as_ref()?;
+        let age = saved.age(now, self.boot.as_ref());
+        Some((saved, age, Timestamp::from_nanos(nanos(age))))
     }
 }
 
 impl LimitsReport for LimitsFileReport {
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError> {
-        let Some(database) = &self.database else { return Ok(AccountUsage::default()) };
-        let read = database.read_account(account).map_err(|error| ReportError(error.into()))?;
-        let Some((clock, windows)) = read else { return Ok(AccountUsage::default()) };
-        let persistent = self.persistent(&clock, now);
-        let windows = windows.clamped(persistent);
+        let Some((saved, age, now)) = self.at(now) else { return Ok(AccountUsage::default()) };
+        let of_account = saved.limits.accounts.iter().find(|(row, _)| *row == account);
+        let windows = of_account.map(|(_, windows)| *windows).unwrap_or_default();
         let usage = |window: FixedWindow| {
-            window.is_open(persistent).then(|| WindowUsage {
+            window.is_open(now).then(|| WindowUsage {
                 requests: window.requests,
-                resets_in: window.closes_at.saturating_duration_since(persistent),
+                resets_in: window.closes_at.saturating_duration_since(now),
             })
         };
-        let counted_at = Timestamp::from_nanos(clock.persistent_nanos);
-        Ok(AccountUsage {
-            minute: usage(windows.minute),
-            day: usage(windows.day),
-            age: Some(persistent.saturating_duration_since(counted_at)),
-        })
+        Ok(AccountUsage { minute: usage(windows.minute), day: usage(windows.day), age: Some(age) })
     }
 
     fn bans(&self, wanted: &[i64], now: Now) -> Result<Vec<Ban>, ReportError> {
-        let Some(database) = &self.database else { return Ok(Vec::new()) };
-        let read = database.read_keys().map_err(|error| ReportError(error.into()))?;
-        let Some((clock, keys)) = read else { return Ok(Vec::new()) };
-        let persistent = self.persistent(&clock, now);
+        let Some((saved, _, now)) = self.at(now) else { return Ok(Vec::new()) };
         let wanted: HashSet<i64> = wanted.iter().copied().collect();
-        let bans = keys.into_iter().filter(|(key, _)| wanted.contains(key));
+        let bans = saved.limits.keys.iter().filter(|(key, _)| wanted.contains(key));
         let bans = bans.filter_map(|(key, strikes)| {
-            let strikes = strikes?.clamped(persistent);
-            let ban = strikes.ban_at(persistent, 0, strikes.unbanned_at_ms)?;
-            Some(Ban { key, ends_in: ban.resets_in, unbanned_at_ms: strikes.unbanned_at_ms })
+            let ban = strikes.ban_at(now, 0, strikes.unbanned_at_ms)?;
+            Some(Ban { key: *key, ends_in: ban.resets_in, unbanned_at_ms: strikes.unbanned_at_ms })
         });
         Ok(bans.collect())
     }
+}
+
+/// For `check`: the accounts whose requests the file in this directory counts, if there is
+/// a file; or what is wrong with it.
+pub fn check(directory: &Path) -> Result<Option<usize>, String> {
+    let saved = SavedLimits::read(&directory.join(FILE_NAME));
+    let accounts = saved.map(|saved| saved.map(|saved| saved.limits.accounts.len()));
+    accounts.map_err(|error: ReadError| format!("{FILE_NAME}: {}", ErrorChain(&error)))
 }

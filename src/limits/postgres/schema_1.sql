@@ -12,8 +12,9 @@ CREATE TABLE limits_schema (
     store_id       text
 );
 
--- Both windows of an account. The last three columns are of the last batch: the limits, and
--- how many requests were admitted, by which a server knows the counts before.
+-- Both windows of an account. The limits and the number that was admitted are of the last batch:
+-- by that a server knows the counts before. No key of the account is banned after bans_until, so
+-- that most batches do not look at the keys.
 -- Every batch updates the rows of its accounts: half-empty pages let it replace a row in its
 -- page (HOT), and vacuum is due by the number of dead rows, however large the table is.
 CREATE TABLE limits_accounts (
@@ -24,16 +25,18 @@ CREATE TABLE limits_accounts (
     day_requests    bigint NOT NULL,
     per_minute      bigint NOT NULL,
     per_day         bigint NOT NULL,
-    admitted        bigint NOT NULL
+    admitted        bigint NOT NULL,
+    bans_until      bigint NOT NULL
 ) WITH (fillfactor = 30, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
         autovacuum_vacuum_cost_delay = 0);
-CREATE INDEX limits_accounts_by_end ON limits_accounts (day_closes);
+CREATE INDEX limits_accounts_by_end ON limits_accounts (greatest(day_closes, bans_until));
 
--- Strikes and the latest ban of a key that was refused. The last four columns are of the last
--- batch: when it was, the limit, the refusals, and how many of them came before the ban (-1 if it
--- had begun before).
+-- Strikes and the latest ban of a key that was refused. From struck_at to limited the columns are
+-- of the last batch: when it was, the limit, the refusals, and how many of them came before the ban
+-- (-1 if it had begun before).
 CREATE TABLE limits_keys (
     key          bigint  PRIMARY KEY,
+    account      bigint  NOT NULL,
     closes       bigint  NOT NULL,
     strikes      bigint  NOT NULL,
     ban_seconds  integer NOT NULL,

@@ -94,7 +94,8 @@ fn advice(error: &PostgresError) -> Option<&'static str> {
     {
         "fix: the user and the password of --store, or pg_hba.conf of the server"
     } else if *state == SqlState::INVALID_CATALOG_NAME {
-        "fix: create the database with createdb, or name another one in --store"
+        "fix: create the store's database with createdb, that of --limits-database with \
+         `store-orders migrate`, or name another one"
     } else if *state == SqlState::UNDEFINED_TABLE
         || *state == SqlState::UNDEFINED_COLUMN
         || *state == SqlState::INVALID_SCHEMA_NAME

@@ -176,8 +176,8 @@ pub async fn require_current(
             "the database has no store; `store-orders migrate` creates one, and \
              `store-orders restore` fills it from a backup"
         } else {
-            "the database has no tables for the request counts; fix: `store-orders migrate`, with \
-             the --limits-database of the servers"
+            "the database has no tables for the request counts; fix: the --limits-database that \
+             all servers on this store have, then `store-orders migrate` with it"
         }));
     };
     if i64::from(found.version) < newest(migrations) {

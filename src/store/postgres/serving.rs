@@ -6,8 +6,9 @@ mod limiter;
 pub use limiter::PostgresLimits;
 
 use super::columns::{order_counts, plan_and_limits, value};
-use super::connecting::roles::{COUNTER, KEYS};
+use super::connecting::roles::{AHEAD, COUNTER, KEYS};
 use super::error::{read, unreachable_because, written};
+use super::importing::{Importing, complete_stored, stored_and_awaited};
 use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};
@@ -20,19 +21,21 @@ use crate::store::order_rows::COUNT_ORDERS;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::timeouts::{LONG_READ_LIMIT, PATIENCE, READ_LIMIT};
 use crate::store::{
-    Cancellation, CancelledBatch, HalfVersion, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS,
-    OrderChange, OrderCounts, PolledVersions, Store, StoreError, Structure, VersionCheck, Versions,
+    Cancellation, CancelledBatch, HalfVersion, ImportWaits, KeyRow, ListedOrder,
+    MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, ReadAhead, Store, StoreError,
+    Structure, VersionCheck, Versions,
 };
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
 use slog::Logger;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use store_orders_api::types::Pet;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
 
 /// How long a test of writing may take: less than readiness waits for it.
@@ -44,6 +47,8 @@ pub struct PostgresStore {
     runtime: Handle,
     sessions: watch::Receiver<Current>,
     replica: Arc<Replica>,
+    /// There may be an import whose command was killed after it was stored.
+    may_be_left: AtomicBool,
 }
 
 impl PostgresStore {
@@ -62,7 +67,8 @@ impl PostgresStore {
             OpenError::Schema(error) | OpenError::Store(error) => error,
             other => unreachable_because(other.to_string()),
         })?;
-        Ok(PostgresStore { runtime: runtime.clone(), sessions, replica })
+        let may_be_left = AtomicBool::new(true);
+        Ok(PostgresStore { runtime: runtime.clone(), sessions, replica, may_be_left })
     }
 
     /// What counts requests; an address may send this many a minute without a valid key.
@@ -126,9 +132,14 @@ impl Store for PostgresStore {
     fn for_each_order_since(
         &self,
         version: HalfVersion,
+        ahead: Option<ReadAhead>,
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<HalfVersion, StoreError> {
         let session = self.session_at(version)?;
+        if ahead.is_some_and(|ahead| ahead.session != session.opened) {
+            return Err(unreachable_because("an import was read ahead in an earlier session"));
+        }
+        let after = After { number: version.number, ahead: ahead.map(|it| it.version.number) };
         let visit_row = &mut |row: &Row| visit_order(row, visit);
         let reached = self.wait(async {
             let _reading = session.reading.lock().await;
@@ -136,12 +147,49 @@ impl Store for PostgresStore {
             let read = if version.number == 0 { ALL_ORDERS } else { CHANGED_ORDERS };
             let client = &session.reader.client;
             let caught_up =
-                catch_up(&session, &self.replica, client, read, version, READ_LIMIT, visit_row);
+                catch_up(&session, &self.replica, client, read, after, READ_LIMIT, visit_row);
             roll_back_unless_done(&session, caught_up.await).await
         })?;
         session.require_open()?;
         self.replica.lists(reached.orders);
         Ok(reached.of_orders())
+    }
+
+    fn has_imports_ahead(&self) -> bool {
+        true
+    }
+
+    fn has_import_ahead(&self) -> Result<bool, StoreError> {
+        let session = current(&self.sessions)?;
+        let asked = Importing::ask(&session.checker.client);
+        let importing = self.wait(session.answer(READ_LIMIT, asked))?;
+        // After an import, or at first, there may be one whose command was killed.
+        let may_be_left = self.may_be_left.swap(importing.is_under_way, Ordering::Relaxed);
+        if may_be_left && !importing.is_under_way {
+            let completed = self
+                .wait(async { complete_stored(&session.open_another(&AHEAD).await?.client).await });
+            self.may_be_left.fetch_or(completed.is_err(), Ordering::Relaxed);
+            completed?;
+        }
+        Ok(importing.waits)
+    }
+
+    fn for_each_order_ahead(
+        &self,
+        visit: &mut dyn FnMut(OrderChange<'_>),
+    ) -> Result<Option<(ReadAhead, ImportWaits)>, StoreError> {
+        let session = current(&self.sessions)?;
+        let visit_row = &mut |row: &Row| visit_order(row, visit);
+        self.wait(async {
+            let own = session.open_another(&AHEAD).await?;
+            let Some(number) = stored_and_awaited(&own.client).await? else { return Ok(None) };
+            let after = After { number, ahead: Some(number) };
+            let (replica, limit) = (&self.replica, LONG_READ_LIMIT);
+            catch_up(&session, replica, &own.client, IMPORTED, after, limit, visit_row).await?;
+            let version = HalfVersion { generation: session.generation, number };
+            let waits: ImportWaits = Box::new(own);
+            Ok(Some((ReadAhead { version, session: session.opened }, waits)))
+        })
     }
 
     fn for_each_key_since(
@@ -155,11 +203,12 @@ impl Store for PostgresStore {
             visit(digest, key);
             Ok(())
         };
+        let after = After { number: version.number, ahead: None };
         // To open a connection takes time that a revocation has to wait, so only where a list is
         // being read.
         let mut read = async |client: &Client| {
             let (replica, limit) = (&self.replica, LONG_READ_LIMIT);
-            catch_up(&session, replica, client, CHANGED_KEYS, version, limit, visit_row).await
+            catch_up(&session, replica, client, CHANGED_KEYS, after, limit, visit_row).await
         };
         let reached = self.wait(async {
             match session.reading.try_lock() {
@@ -248,7 +297,7 @@ impl Store for PostgresStore {
             WHERE (used_at IS NULL OR abs(use.at - used_at) >= $3)
               AND keys.row NOT IN (SELECT row FROM recorded)";
         let asked = async {
-            let parameters: [(&(dyn tokio_postgres::types::ToSql + Sync), Type); 3] = [
+            let parameters: [(&(dyn ToSql + Sync), Type); 3] = [
                 (&rows, Type::INT8_ARRAY),
                 (&times, Type::INT8_ARRAY),
                 (&MIN_USE_INTERVAL_MS, Type::INT8),
@@ -267,9 +316,17 @@ const ALL_ORDERS: &str = "
     SELECT id, pet_id, quantity, ship_date, complete, false FROM orders
     WHERE status <> 'cancelled' AND changed_in > $1 AND changed_in <= $2 ORDER BY id";
 
+/// `$3` is the import that was read ahead, or `$1`.
 const CHANGED_ORDERS: &str = "
     SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled' FROM orders
-    WHERE changed_in > $1 AND changed_in <= $2 ORDER BY id";
+    WHERE changed_in > $1 AND changed_in < $3
+    UNION ALL
+    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled' FROM orders
+    WHERE changed_in > $3 AND changed_in <= $2 ORDER BY id";
+
+const IMPORTED: &str = "
+    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled' FROM orders
+    WHERE changed_in = $3 ORDER BY id";
 
 const CHANGED_KEYS: &str = "
     SELECT keys.digest, keys.row, keys.id, keys.account, accounts.plan, accounts.per_minute,
@@ -278,16 +335,23 @@ const CHANGED_KEYS: &str = "
     FROM keys JOIN accounts ON accounts.id = keys.account
     WHERE keys.changed_in > $1 AND keys.changed_in <= $2";
 
+/// What is known already: all changes up to a number, and an import that was read ahead.
+#[derive(Clone, Copy)]
+struct After {
+    number: i64,
+    ahead: Option<i64>,
+}
+
 /// Visits the rows that changed after this version, which `query` reads; returns the versions
 /// that they lead to. Limited is the time to the next row: a long list takes longer. Rows beyond
-/// the journal's last change are of an import that is not committed, or never was: they are not
-/// even looked at.
+/// the journal's last change are of an import that is not committed, or is read ahead: they are
+/// not even looked at.
 async fn catch_up(
     session: &Session,
     replica: &Replica,
     client: &Client,
     query: &str,
-    after: HalfVersion,
+    after: After,
     limit: Duration,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<Versions, StoreError> {
@@ -300,7 +364,8 @@ async fn catch_up(
         let seen = replica.seen();
         let last = last_and_known(client, SELECT_LAST_AND_KNOWN, &seen);
         let (last, is_known) = within(READ_LIMIT, last).await?;
-        let bounds = [(after.number, Type::INT8), (last.change.version, Type::INT8)];
+        let ahead = after.ahead.unwrap_or(after.number);
+        let bounds = [after.number, last.change.version, ahead].map(|bound| (bound, Type::INT8));
         let rows = client.query_typed_raw(query, bounds);
         let rows = within(limit, async { rows.await.map_err(read) }).await?;
         pin_mut!(rows);

@@ -47,6 +47,8 @@ pub struct Session {
     pub store_id: String,
     /// Which server it is.
     pub server: ServerIdentity,
+    /// When its first connection was open. Not two sessions of a server have one such instant.
+    pub opened: Instant,
     /// No cancellation is acknowledged before, and no list answered: an older session, to a
     /// primary that was replaced, may still count until then.
     pub acknowledges_from: Instant,
@@ -194,7 +196,7 @@ impl Session {
         opened: Opened,
         acknowledges_from: Instant,
     ) -> Result<(Arc<Session>, mpsc::UnboundedReceiver<CheckSender>), StoreError> {
-        let Opened { server, store_id, generation, connections, url, target, .. } = opened;
+        let Opened { server, store_id, generation, at, connections, url, target, .. } = opened;
         let [writer, checker, reader, heartbeat, limits] = connections;
         let admission = Admission::prepare(&limits.client).await.map_err(read)?;
         let batch = BatchStatements::prepare(&writer.client).await.map_err(read)?;
@@ -206,6 +208,7 @@ impl Session {
             generation,
             store_id,
             server,
+            opened: at,
             acknowledges_from,
             writer,
             batch,

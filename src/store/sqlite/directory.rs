@@ -39,7 +39,7 @@ pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
         return Ok(path);
     }
     Err(StoreError::Refused(format!(
-        "there is no store at {}; name it with --data-dir",
+        "there is no store at {}; give its directory with --data-dir, or create one with `orders import`",
         path.display()
     )))
 }

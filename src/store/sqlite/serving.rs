@@ -13,8 +13,8 @@ use crate::store::rules::not_cancelled;
 use crate::store::timeouts::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::store::{
     CancelOutcome, Cancellation, CancelledBatch, HalfVersion, KeyRow, ListedOrder,
-    MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, Store, StoreError, Structure,
-    VersionCheck, Versions,
+    MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, ReadAhead, Store, StoreError,
+    Structure, VersionCheck, Versions,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -34,6 +34,7 @@ impl Store for SqliteStore {
     fn for_each_order_since(
         &self,
         version: HalfVersion,
+        _: Option<ReadAhead>,
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<HalfVersion, StoreError> {
         let mut connection = self.scanner.lock();
@@ -245,7 +246,7 @@ mod tests {
             let (read, was_read) = channel();
             let store = &store;
             store
-                .for_each_order_since(Versions::default().of_orders(), &mut |_| {
+                .for_each_order_since(Versions::default().of_orders(), None, &mut |_| {
                     let read = read.clone();
                     scope.spawn(move || {
                         let keys = store.for_each_key_since(HalfVersion::default(), &mut |_, _| ());
@@ -278,7 +279,7 @@ mod tests {
                     OrderChange::Removed(id) => (id, false),
                 });
             };
-            let version = store.for_each_order_since(since, visit).unwrap();
+            let version = store.for_each_order_since(since, None, visit).unwrap();
             (version, seen)
         };
         let (version, all) = changes(Versions::default().of_orders());

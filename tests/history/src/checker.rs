@@ -21,7 +21,7 @@ use recovery::Recovery;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use windows::Windows;
+use windows::{SECOND, Windows};
 
 /// Holds events against the rules.
 #[derive(Default)]
@@ -56,10 +56,11 @@ impl Checker {
             What::Fault(fault) => {
                 self.recovery.fault(&fault.name, findings);
                 if fault.may_lose_counts {
-                    self.windows.doubt();
+                    self.windows.doubt(at);
                 }
                 self.faults.begin(at, fault);
             }
+            What::Promoted => self.windows.trust(at.saturating_add(SECOND.unsigned_abs())),
             What::Undone => {
                 self.faults.undone(at);
                 self.recovery.undone(at);

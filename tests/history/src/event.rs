@@ -44,6 +44,8 @@ pub enum What {
     },
     /// A fault begins.
     Fault(FaultBegun),
+    /// A standby became the primary. From a second later on, every count is kept.
+    Promoted,
     /// It has been undone.
     Undone,
     /// A server answered that it is ready, for the first time since a fault was undone or
@@ -167,7 +169,8 @@ pub struct FaultBegun {
     /// Whether they only delay their answers, and lose none.
     #[serde(default)]
     pub loses_no_answers: bool,
-    /// Whether the request counts of its last second may be lost, until the lists are compared.
+    /// Whether the request counts of the second before it may be lost, and those until a second
+    /// after a standby was promoted, or until the lists are compared.
     #[serde(default)]
     pub may_lose_counts: bool,
 }

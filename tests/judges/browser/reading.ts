@@ -179,8 +179,10 @@ export const openFields: Check = async (page, api) => {
     const statuses = Object.keys(operation.responses);
     const errors = statuses.filter((status) => !status.startsWith("2")).length;
     const count = (word: RegExp) => Array.from(text.matchAll(word)).length;
-    if (count(/^X-RateLimit-Reset\b/gm) < statuses.length || count(/^message\b/gm) < errors)
+    if (count(/^Retry-After\b/gm) === 0 || count(/^message\b/gm) < errors)
       found.push(`the responses of ${address} are closed`);
+    if (count(/^X-RateLimit-Reset\b/gm) > 0)
+      found.push(`${address} repeats what the introduction says of every response`);
   }
   for (const [name, schema] of Object.entries(api.components.schemas)) {
     const model = page.locator(`[id="api/models/${name}-content"]:visible`);

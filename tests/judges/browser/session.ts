@@ -48,6 +48,14 @@ function setting(name: string): string {
   return value;
 }
 
+/** Headers that the introduction alone has. */
+const ON_EVERY_RESPONSE = [
+  "X-RateLimit-Limit",
+  "X-RateLimit-Remaining",
+  "X-RateLimit-Reset",
+  "x-request-id",
+];
+
 /** A reader's way through the pages, in one view. */
 class Tour {
   /** Where a request is composed and its response shown. */
@@ -87,7 +95,8 @@ class Tour {
     await reads(this.page.locator("body"), ...texts);
     await reads(this.page.locator("body"), "The operator of the service issues keys", "sto_live_");
     const plans = ["Free", "Pro", "Business", "100,000", "Enterprise", "Retry-After"];
-    await reads(this.page.locator("body"), ...plans);
+    await reads(this.page.locator("body"), ...plans, ...ON_EVERY_RESPONSE);
+    await reads(this.page.locator("body"), `${this.origin}/v1/store/orders`);
     await this.fits();
     await this.picture("docs");
   }
@@ -103,7 +112,9 @@ class Tour {
     const [list, listed] = await this.operation("orders", "GET", "/store/orders");
     await reads(list, "429", "Test Request");
     await this.picture("operation");
-    await reads(list, listed.responses["200"]!.description!, "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset");
+    await reads(list, listed.responses["200"]!.description!);
+    await click(list.getByRole("button", { name: /Shell/ }));
+    await reads(this.page.locator("body"), "store-orders-client");
   }
 
   /** Opens the section of an operation. */

@@ -118,6 +118,8 @@ enum Part {
     Startup,
     /// The store in PostgreSQL
     Postgres,
+    /// Lists and cancels while six million orders are imported into PostgreSQL
+    LongImport,
     /// Requests counted in PostgreSQL
     SharedLimits,
     /// Whether what clients saw is true
@@ -218,7 +220,7 @@ impl Part {
             Part::Startup if is_missing("sqlite3") => {
                 bail!("sqlite3 is missing: apt-get install sqlite3")
             }
-            Part::Postgres | Part::SharedLimits => postgres::check_tools(),
+            Part::Postgres | Part::LongImport | Part::SharedLimits => postgres::check_tools(),
             _ => Ok(()),
         }
     }
@@ -238,6 +240,7 @@ impl Part {
             Part::Logging => logging::measure(setup),
             Part::Startup => startup::measure(setup),
             Part::Postgres => postgres::measure(setup),
+            Part::LongImport => postgres::long_import::measure(setup),
             Part::SharedLimits => shared_limits::measure(setup),
             Part::Consistency => {
                 let (row, found) = consistency::measure(setup)?;

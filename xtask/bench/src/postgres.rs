@@ -1,6 +1,8 @@
 //! Orders in PostgreSQL, against what its own programs do on the same table and against
 //! the embedded store.
 
+pub mod long_import;
+
 use crate::cancels::cancelling;
 use crate::keys;
 use crate::lists::LIST;
@@ -34,7 +36,7 @@ const LAST_CANCELLED: i64 = 700_000;
 /// One changed row a transaction, as pgbench sends it. It changes the version as a
 /// cancellation does, so that it enters the row into the index of versions too.
 const ONE_ROW: &str = "\\set id random(700001, 1000000)
-UPDATE orders SET complete = NOT complete, version = CASE version WHEN 1 THEN 2 ELSE 1 END
+UPDATE orders SET complete = NOT complete, changed_in = CASE changed_in WHEN 1 THEN 2 ELSE 1 END
 WHERE id = :id;
 ";
 

@@ -8,6 +8,7 @@ use crate::table::{Figure, Row, Target};
 use anyhow::ensure;
 use futures::future::join_all;
 use slog::{Logger, o};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::config::PostgresUrl;
@@ -22,6 +23,9 @@ const UNLIMITED: PlanLimits = PlanLimits { per_minute: u32::MAX, per_day: u32::M
 
 /// No clock of ours has a part in the counting.
 const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
+
+/// Later than a limiter lets a request wait.
+const DEADLINE: Duration = Duration::from_secs(5);
 
 /// How many requests wait, and how many times the rate of a statement each is asked for. Alone,
 /// an admission may take no longer than the one round trip of its statement.
@@ -48,10 +52,12 @@ pub fn measure(setup: &BenchSetup) -> anyhow::Result<Vec<Row>> {
         let row = runtime.block_on(client.query_one(WRITTEN, &[]))?;
         Ok((row.try_get(0)?, row.try_get(1)?))
     };
+    let key_id = Arc::from("key_1");
     let mut rows = Vec::new();
     for (waiting, least) in WAITING {
         let batched = async |request: KeyedRequest| {
-            let decision = limits.admit(request, NOW).await;
+            let deadline = Instant::now() + DEADLINE;
+            let decision = limits.admit(request, &key_id, NOW, deadline).await;
             ensure!(matches!(decision, Decision::Admitted(_)), "{decision:?}");
             Ok(())
         };

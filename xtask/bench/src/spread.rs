@@ -14,13 +14,21 @@ impl Spread {
     /// Of the values of some rounds.
     pub fn of(mut values: Vec<f64>) -> Spread {
         values.sort_unstable_by(f64::total_cmp);
-        let at = |quarters: f64| quantile(&values, quarters / 4.0);
+        let at = |quarters: f64| Spread::quantile(&values, quarters / 4.0);
         Spread { q1: at(1.0), median: at(2.0), q3: at(3.0) }
     }
 
     /// Of a figure that was taken once.
     pub fn single(value: f64) -> Spread {
         Spread { q1: value, median: value, q3: value }
+    }
+
+    /// The quantile of sorted values, interpolated between two of them.
+    pub fn quantile(sorted: &[f64], part: f64) -> f64 {
+        let place = sorted.len().saturating_sub(1) as f64 * part;
+        let at = |index: f64| sorted.get(index as usize).copied().unwrap_or(f64::NAN);
+        let (below, above) = (at(place.floor()), at(place.ceil()));
+        below + (above - below) * place.fract()
     }
 
     /// Whether there is a median.
@@ -36,14 +44,6 @@ impl Spread {
         }
         format!("{median} ({}–{})", shown(self.q1), shown(self.q3))
     }
-}
-
-/// The quantile of sorted values, interpolated between two of them.
-fn quantile(sorted: &[f64], part: f64) -> f64 {
-    let place = sorted.len().saturating_sub(1) as f64 * part;
-    let at = |index: f64| sorted.get(index as usize).copied().unwrap_or(f64::NAN);
-    let (below, above) = (at(place.floor()), at(place.ceil()));
-    below + (above - below) * place.fract()
 }
 
 #[cfg(test)]

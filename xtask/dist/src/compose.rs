@@ -1,4 +1,4 @@
-//! The example compose.yaml of the README, held against the program: it parses, and names
+//! The example compose.yaml of the handbook, held against the program: it parses, and names
 //! only options that the program has.
 
 use crate::command::output;
@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use saphyr::{LoadableYamlNode, Yaml};
 use testbed::Program;
 
-/// How the block begins in the README.
+/// How the block begins in the page.
 const BEGIN: &str = "```yaml\n# compose.yaml\n";
 
 /// What an image runs unless its service says otherwise.
@@ -24,13 +24,13 @@ struct Service {
 
 /// Fails if the example does not fit this program and version.
 pub fn check(readme: &str, program: &Program, version: &str) -> anyhow::Result<()> {
-    let services = services(readme, version).context("compose.yaml in README.md")?;
+    let services = services(readme, version).context("compose.yaml in containers.md")?;
     if !services.iter().any(|service| service.command == [DEFAULT_COMMAND]) {
-        bail!("compose.yaml in README.md runs no server");
+        bail!("compose.yaml in containers.md runs no server");
     }
     for service in &services {
         check_service(service, program)
-            .with_context(|| format!("{} of compose.yaml in README.md", service.name))?;
+            .with_context(|| format!("{} of compose.yaml in containers.md", service.name))?;
     }
     Ok(())
 }

@@ -28,7 +28,11 @@ pub fn make(checkout: &Checkout, out: &mut dyn Write) -> anyhow::Result<Release>
     let built = elf::build(checkout, target, &crates)?;
     let program = Program::at(&built);
     let runtimes = licences::runtimes()?;
-    compose::check(&String::from_utf8(checkout.read("README.md")?)?, &program, &version)?;
+    compose::check(
+        &String::from_utf8(checkout.read("src/handbook/containers.md")?)?,
+        &program,
+        &version,
+    )?;
     let parts = Parts {
         program: std::fs::read(&built)?,
         licence: checkout.read("LICENSE")?,

@@ -72,7 +72,8 @@ pub struct Replica {
 impl Replica {
     /// A server that has an admin listener.
     pub fn of(server: ServerProcess) -> anyhow::Result<Replica> {
-        let admin = server.printed_after("operators on ").context("no admin listener")?.to_string();
+        let admin =
+            server.printed_after("admin listener on ").context("no admin listener")?.to_string();
         Ok(Replica { server, admin, http: Client::new() })
     }
 

@@ -20,7 +20,12 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
 }
 
 /// The problem that the file `name` is not what `source` generates.
-fn problem(name: &str, checked_in: &str, source: &str, generated: &str) -> Option<Problem> {
+pub(super) fn problem(
+    name: &str,
+    checked_in: &str,
+    source: &str,
+    generated: &str,
+) -> Option<Problem> {
     (checked_in != generated).then(|| Problem {
         place: format!("{name} (-), and what {source} generates (+)"),
         details: line_diff(checked_in, generated),

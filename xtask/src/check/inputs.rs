@@ -3,9 +3,12 @@
 use crate::canonical_json;
 use crate::history::History;
 use crate::published::Published;
-use crate::repository::{CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, DOCUMENT, Repository};
+use crate::repository::{
+    CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, DOCUMENT, PAGES, Repository,
+};
 use chrono::{NaiveDate, Utc};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What the checks compare. An input that could not be read holds the reason:
@@ -24,6 +27,8 @@ pub struct Inputs {
     pub client_docs: anyhow::Result<String>,
     /// The text of the README of the client's crate, empty where there is none yet.
     pub client_readme: anyhow::Result<String>,
+    /// The texts of the generated pages by name; none in a checkout without a server.
+    pub pages: anyhow::Result<Option<BTreeMap<String, String>>>,
     /// The published documents.
     pub published: anyhow::Result<Published>,
     /// The published documents in the history of the main branch.
@@ -46,6 +51,7 @@ impl Inputs {
             client: repository.read_generated(CLIENT_CODE),
             client_docs: repository.read(CLIENT_DOCS),
             client_readme: repository.read_generated(CLIENT_README),
+            pages: generated_pages(repository),
             published: Published::read(repository),
             history: History::read(repository),
             changelog: repository.read(CHANGELOG),
@@ -58,6 +64,16 @@ impl Inputs {
     pub fn parsed_document(&self) -> anyhow::Result<Value> {
         canonical_json::parse(DOCUMENT, available(&self.document)?)
     }
+}
+
+fn generated_pages(repository: &Repository) -> anyhow::Result<Option<BTreeMap<String, String>>> {
+    if !repository.has_server() {
+        return Ok(None);
+    }
+    let text = |(name, bytes): (String, Vec<u8>)| {
+        (format!("{PAGES}/{name}"), String::from_utf8_lossy(&bytes).into_owned())
+    };
+    Ok(Some(repository.files(PAGES)?.into_iter().map(text).collect()))
 }
 
 /// An input, or why it could not be read.

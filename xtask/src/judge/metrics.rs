@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 const ALERTS: &str = "src/admin/alerts.yaml";
 
 /// How it begins to name where metrics are.
-const ADMIN_LINE: &str = "operators on http://";
+const ADMIN_LINE: &str = "admin listener on http://";
 
 /// An error if promtool is missing.
 pub(super) fn check_promtool() -> anyhow::Result<()> {

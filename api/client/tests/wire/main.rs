@@ -6,9 +6,15 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+#[cfg(all(feature = "blocking", feature = "testing"))]
+mod blocking;
 mod misbehaving_server;
 mod observer;
 mod proxy_in_front;
 mod scripted;
+#[cfg(feature = "tracing")]
+mod spans;
+#[cfg(feature = "testing")]
+mod test_server;
 #[cfg(any(feature = "rustls", feature = "native-tls"))]
 mod tls;

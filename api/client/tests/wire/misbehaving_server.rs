@@ -30,7 +30,7 @@ async fn a_list_and_the_key_arrive() {
         .header("x-request-id: 5a2bd2f9")])
     .await;
     let orders = client(&server).list_orders().await.unwrap();
-    assert_eq!(orders.iter().map(|order| order.id).collect::<Vec<_>>(), [1]);
+    assert_eq!(orders.iter().map(|order| *order.id).collect::<Vec<_>>(), [1]);
     assert_eq!(orders.rate_limit().unwrap().remaining, 59);
     assert_eq!(orders.request_id(), Some("5a2bd2f9"));
 
@@ -247,8 +247,8 @@ async fn no_debug_output_and_no_error_shows_the_key() {
         let error = client.list_orders().await.unwrap_err();
         outputs.extend([format!("{error:?}"), format!("{error:#}")]);
     }
-    outputs.push(format!("{:?}", Client::connect("nowhere", KEY)));
-    outputs.push(format!("{:?}", Client::connect("http://h/v1", format!("{KEY}\n{KEY}"))));
+    outputs.push(format!("{:?}", Client::new("nowhere", KEY)));
+    outputs.push(format!("{:?}", Client::new("http://h/v1", format!("{KEY}\n{KEY}"))));
     for output in outputs {
         assert!(!output.contains("0123456789abcdef"), "{output}");
     }
@@ -257,7 +257,7 @@ async fn no_debug_output_and_no_error_shows_the_key() {
 #[test]
 fn calls_can_be_spawned() {
     fn is_send(_: &impl Send) {}
-    let client = Client::connect("http://127.0.0.1:9/v1", KEY).unwrap();
+    let client = Client::new("http://127.0.0.1:9/v1", KEY).unwrap();
     is_send(&client.list_orders());
     is_send(&client.cancel_order(1));
 }

@@ -1,36 +1,77 @@
 // Draws the API document with Scalar. Everything that would contact another server
 // is switched off; the Content-Security-Policy would block it anyway.
-Scalar.createApiReference('#reference', {
-  url: '/openapi.json',
-  // In the document the hosts of production and staging are variables; requests
-  // from this page go to the server of this page.
-  servers: [{ url: `${location.origin}/v1`, description: 'The server of this page' }],
-  authentication: { preferredSecurityScheme: 'apiKey' },
-  // A pasted key is not stored.
-  persistAuth: false,
-  proxyUrl: '',
-  telemetry: false,
-  withDefaultFonts: false,
-  agent: { disabled: true, hideAddApi: true },
-  mcp: { disabled: true },
-  hideClientButton: true,
-  showDeveloperTools: 'never',
-  documentDownloadType: 'direct',
-  // The document is short: everything is open.
-  defaultOpenAllTags: true,
-  expandAllResponses: true,
-  expandAllModelSections: true,
-  expandAllSchemaProperties: true,
-  // Begins every id, and is left out of addresses.
-  slug: 'api',
-  // Headings have the addresses `/docs#description/limits` and, of an error such as
-  // `404 order_not_found`, `/docs#error-order_not_found`.
-  generateHeadingSlug: ({ slug }) => {
-    const code = /^\d{3}-(.+)$/.exec(slug)?.[1]
-    return code ? `api/error-${code.replaceAll('-', '_')}` : `api/description/${slug}`
-  },
-  // Fields in the order of the document.
-  orderSchemaPropertiesBy: 'preserve',
-  orderRequiredPropertiesFirst: false,
-  favicon: '/favicon.ico',
+
+/** What the introduction says of every response. */
+const ON_EVERY_RESPONSE = [
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'x-request-id',
+]
+
+const base = `${location.origin}/v1`
+
+/** How the Rust client calls an operation. */
+function inRust({ operationId, parameters = [] }) {
+  const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+  const values = parameters.map(({ name }) => snake(name)).join(', ')
+  return `let client = Client::new("${base}", key)?;\nclient.${snake(operationId)}(${values}).await?;`
+}
+
+/** The document for a reader of this page: with its address, and once what is everywhere. */
+function fitted(document) {
+  const { info, paths, components } = document
+  const since = Number(components.headers.Deprecation.example.slice(1)) * 1000
+  const inTense = (text) => (Date.now() < since ? text : text.replaceAll('eprecated from', 'eprecated since'))
+  info.description = inTense(info.description.replace('https://<host>/v1', base))
+  const parts = Object.values(paths).flatMap((path) => Object.values(path))
+  const operations = parts.filter((part) => part.operationId)
+  for (const operation of operations) {
+    operation.description = inTense(operation.description)
+    const source = inRust(operation)
+    operation['x-codeSamples'] = [{ lang: 'rust', label: 'store-orders-client', source }]
+  }
+  const responses = [...operations, components].flatMap((part) => Object.values(part.responses))
+  for (const header of ON_EVERY_RESPONSE) {
+    for (const response of responses) delete response.headers?.[header]
+  }
+  return document
+}
+
+fetch('/openapi.json').then(async (response) => {
+  Scalar.createApiReference('#reference', {
+    content: fitted(await response.json()),
+    // In the document the hosts of production and staging are variables; requests
+    // from this page go to the server of this page.
+    servers: [{ url: base, description: 'The server of this page' }],
+    authentication: { preferredSecurityScheme: 'apiKey' },
+    // A pasted key is not stored.
+    persistAuth: false,
+    proxyUrl: '',
+    telemetry: false,
+    withDefaultFonts: false,
+    agent: { disabled: true, hideAddApi: true },
+    mcp: { disabled: true },
+    hideClientButton: true,
+    showDeveloperTools: 'never',
+    // The link above leads to the document as it is served.
+    documentDownloadType: 'none',
+    // The document is short: everything is open.
+    defaultOpenAllTags: true,
+    expandAllResponses: true,
+    expandAllModelSections: true,
+    expandAllSchemaProperties: true,
+    // Begins every id, and is left out of addresses.
+    slug: 'api',
+    // Headings have the addresses `/docs#description/limits` and, of an error such as
+    // `404 order_not_found`, `/docs#error-order_not_found`.
+    generateHeadingSlug: ({ slug }) => {
+      const code = /^\d{3}-(.+)$/.exec(slug)?.[1]
+      return code ? `api/error-${code.replaceAll('-', '_')}` : `api/description/${slug}`
+    },
+    // Fields in the order of the document.
+    orderSchemaPropertiesBy: 'preserve',
+    orderRequiredPropertiesFirst: false,
+    favicon: '/favicon.ico',
+  })
 })

@@ -4,12 +4,14 @@ use super::{PostgresCommands, lock_versions};
 use crate::store::postgres::PostgresError;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::{read, waited, written};
+use crate::store::postgres::importing::{READ_AHEAD_LOCK, stored};
 use crate::store::postgres::journal::{Half, last, note};
 use crate::store::postgres::schema::{IMPORT_LOCK, with_notice};
 use crate::store::rules::imported;
 use crate::store::{ImportOutcome, NewOrder, Status, StoreError};
 use std::collections::HashSet;
 use std::pin::Pin;
+use std::time::Duration;
 use store_orders_api::types::{Pet, utc_text};
 use tokio_postgres::Transaction;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
@@ -19,8 +21,12 @@ use tokio_postgres::types::{ToSql, Type};
 /// Ids looked for with one statement.
 const IDS_AT_ONCE: usize = 50_000;
 
-/// Fewer new orders do not change how queries are planned.
-const ANALYZED_ORDERS: usize = 5_000;
+/// Fewer new orders do not change how queries are planned, and servers read them in less time
+/// than a list may take.
+const MANY_ORDERS: usize = 5_000;
+
+/// How long an import waits for servers to begin to read it ahead: they look twice a second.
+const READ_AHEAD_BEGINS: Duration = Duration::from_secs(2);
 
 /// How far above the newest version an import reserves its own: as many changes may be
 /// committed while it is written. At 10,000 a second they take a day, and the numbers suffice for
@@ -52,7 +58,8 @@ impl PostgresCommands {
         progress: &dyn Fn(),
     ) -> Result<ImportOutcome, StoreError> {
         // The commands have looked for the ids, so that hardly ever one is taken.
-        let copied = self.import(async |transaction, version| {
+        let is_long = orders.len() > MANY_ORDERS;
+        let copied = self.import(is_long, async |transaction, version| {
             let orders = orders.iter().inspect(|_| progress()).map(|order| (order, version));
             copy_orders(transaction, "orders", "changed_in", orders).await
         });
@@ -60,11 +67,10 @@ impl PostgresCommands {
             Err(error) if is_taken(&error) => {}
             copied => {
                 copied?;
-                self.analyze(orders.len());
                 return imported("order", orders.len(), orders.len(), skip_existing, || Ok(None));
             }
         }
-        self.import(async |transaction, version| {
+        self.import(is_long, async |transaction, version| {
             stage_orders(transaction, orders).await?;
             let first_taken = first_taken(transaction, "orders").await?;
             let insert = "
@@ -102,24 +108,77 @@ impl PostgresCommands {
     /// A long import must not keep cancellations waiting, nor one that is suspended. It writes
     /// with a version far above the newest one, and locks only to commit: no other change commits
     /// in between, those before have lower versions, and those after go on from its version.
+    ///
+    /// Nor must it keep lists waiting while servers read it. So it is stored first, as rows beyond
+    /// the journal's last change, which are in no list. Then servers read it ahead, and its row in
+    /// the journal makes all of it a change.
     fn import<T>(
         &self,
+        is_long: bool,
         write: impl AsyncFnOnce(&Transaction<'_>, i64) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        self.write(async |transaction| {
-            self.wait_for_imports(transaction).await?;
+        self.ask(async |client| {
+            let lock = client.execute("SELECT pg_advisory_lock($1)", &[&IMPORT_LOCK]);
+            with_notice(lock, self.notice).await.map_err(waited)
+        })?;
+        let imported = self.import_alone(is_long, write);
+        // If this fails the connection was lost, and its locks with it.
+        let _ = self.run("SELECT pg_advisory_unlock_all()");
+        imported
+    }
+
+    fn import_alone<T>(
+        &self,
+        is_long: bool,
+        write: impl AsyncFnOnce(&Transaction<'_>, i64) -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        if let Some(version) = self.ask(async |client| stored(client).await)? {
+            self.write(async |transaction| self.show(transaction, version).await)?;
+        }
+        let is_read_ahead = is_long && !self.replicas()?.is_empty();
+        let (done, version) = self.write(async |transaction| {
             let newest = last(transaction).await?.change.version;
             let version = newest.saturating_add(RESERVED_VERSIONS);
             let done = write(transaction, version).await?;
-            if lock_versions(transaction, self.notice).await? > version {
-                return Err(StoreError::Refused(
-                    "orders changed too often while these were written; nothing was imported"
-                        .to_string(),
-                ));
+            if !is_read_ahead {
+                self.show(transaction, version).await?;
             }
-            note(transaction, version, Half::Orders).await?;
-            Ok(done)
-        })
+            Ok((done, version))
+        })?;
+        if is_read_ahead {
+            self.await_read_ahead();
+            self.write(async |transaction| self.show(transaction, version).await)?;
+        } else if is_long {
+            self.analyze();
+        }
+        Ok(done)
+    }
+
+    /// Makes the orders of this version a change.
+    async fn show(&self, transaction: &Transaction<'_>, version: i64) -> Result<(), StoreError> {
+        if lock_versions(transaction, self.notice).await? > version {
+            return Err(StoreError::Refused(
+                "orders changed too often while these were written; nothing was imported"
+                    .to_string(),
+            ));
+        }
+        note(transaction, version, Half::Orders).await
+    }
+
+    /// Waits until servers have read what is stored: one that does not has its lists wait later.
+    /// So failures are of no consequence.
+    fn await_read_ahead(&self) {
+        let _ = self.run(&format!("SELECT pg_advisory_lock_shared({READ_AHEAD_LOCK})"));
+        self.analyze();
+        std::thread::sleep(READ_AHEAD_BEGINS);
+        // To read millions of rows takes longer than anything else that a command waits for.
+        let _ = self.run("SET lock_timeout = '5min'");
+        let _ = self.run(&format!("SELECT pg_advisory_lock({READ_AHEAD_LOCK})"));
+        let _ = self.run("RESET lock_timeout");
+    }
+
+    fn run(&self, statement: &str) -> Result<(), StoreError> {
+        self.ask(async |client| client.batch_execute(statement).await.map_err(written))
     }
 
     /// One import at a time: two could reserve the same version, or wait for the ids of each
@@ -132,11 +191,8 @@ impl PostgresCommands {
 
     /// Tells the planner of many new orders at once, not when autovacuum finds them. The
     /// import stands whatever comes of it.
-    fn analyze(&self, orders: usize) {
-        if orders > ANALYZED_ORDERS {
-            let _ = self
-                .ask(async |client| client.batch_execute("ANALYZE orders").await.map_err(written));
-        }
+    fn analyze(&self) {
+        let _ = self.run("ANALYZE orders");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::CommandConnection;
 use crate::clock::Now;
-use crate::limits::postgres::{bans, usage};
+use crate::limits::postgres::{SELECT_BANS, bans, usage};
 use crate::limits::{AccountUsage, Ban, LimitsReport, ReportError};
 use crate::store::StoreError;
 use crate::store::postgres::connecting::PostgresUrl;
@@ -30,7 +30,7 @@ impl LimitsReport for PostgresLimitsReport {
 
     fn bans(&self, keys: &[i64], _: Now) -> Result<Vec<Ban>, ReportError> {
         let CommandConnection { runtime, connection } = &self.0;
-        let found = runtime.block_on(bans(&connection.client, keys));
+        let found = runtime.block_on(bans(&connection.client, SELECT_BANS, keys));
         found.map_err(|error| ReportError(read(error).into()))
     }
 }

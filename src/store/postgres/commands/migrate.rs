@@ -16,9 +16,13 @@ use tokio_postgres::error::SqlState;
 pub fn migrate(url: &PostgresUrl, notice: WaitNotice) -> Result<Vec<String>, StoreError> {
     let CommandConnection { runtime, mut connection } = CommandConnection::open(url)?;
     let client = &mut connection.client;
-    let mut done = runtime.block_on(schema::migrate(client, STORE, notice))?;
+    let mut done = Vec::new();
+    // First, so that nothing is done if it may not.
     if let Some(database) = url.limits_database() {
         done.extend(runtime.block_on(create_database(client, database))?);
+    }
+    done.extend(runtime.block_on(schema::migrate(client, STORE, notice))?);
+    if url.limits_database().is_some() {
         let mut limits = CommandConnection::open(&url.limits())?;
         let client = &mut limits.connection.client;
         done.extend(limits.runtime.block_on(schema::migrate(client, LIMITS, notice))?);
@@ -30,18 +34,19 @@ pub fn migrate(url: &PostgresUrl, notice: WaitNotice) -> Result<Vec<String>, Sto
 
 /// Creates the database of the request counts if it is missing. Its name is quoted.
 async fn create_database(client: &Client, database: &str) -> Result<Option<String>, StoreError> {
-    let query = "SELECT quote_ident($1::text),
+    let query = "SELECT quote_ident($1::text), quote_ident(current_user),
                         EXISTS (SELECT FROM pg_database WHERE datname = $1::text)";
     let row = client.query_one(query, &[&database]).await.map_err(read)?;
-    let (quoted, exists): (String, bool) = (value(&row, 0)?, value(&row, 1)?);
+    let (quoted, role): (String, String) = (value(&row, 0)?, value(&row, 1)?);
+    let exists: bool = value(&row, 2)?;
     if exists {
         return Ok(None);
     }
     let create = format!("CREATE DATABASE {quoted} TEMPLATE template0 ENCODING 'UTF8'");
     client.batch_execute(&create).await.map_err(|error| match error.code() {
         Some(&SqlState::INSUFFICIENT_PRIVILEGE) => StoreError::Refused(format!(
-            "the database says: {}; fix: createdb --encoding UTF8 --template template0 {quoted}, \
-             owned by this role",
+            "the database says: {}; fix: as a role that may, createdb --encoding UTF8 --template \
+             template0 --owner {role} {quoted}, then migrate again",
             PostgresError::from(error)
         )),
         _ => engine("migrated")(error),

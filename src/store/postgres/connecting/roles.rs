@@ -88,5 +88,8 @@ pub const COUNTER: Role = Role::new("store-orders counter", timeouts::LONG_READE
 /// Reads keys while the reader reads a list.
 pub const KEYS: Role = Role::new("store-orders keys", timeouts::LONG_READER, true);
 
+/// Reads a long import ahead.
+pub const AHEAD: Role = Role::new("store-orders ahead", timeouts::LONG_READER, true);
+
 /// Does one command of the operator.
 pub const COMMAND: Role = Role::new("store-orders command", timeouts::COMMAND, true);

@@ -25,6 +25,10 @@ use tokio::time::{sleep, timeout_at};
 /// for what the request asks of the store.
 const WAIT_LIMIT: Duration = Duration::from_secs(2);
 
+/// How long a batch may take, before its session ends: it is several statements, if a key of it is
+/// banned or refused.
+const COUNT_LIMIT: Duration = READ_LIMIT.saturating_mul(2);
+
 /// How long a failure makes the server unready, if no request is counted meanwhile.
 const FAILURE_LASTS: Duration = Duration::from_secs(2);
 
@@ -45,7 +49,7 @@ struct Waiting {
     now: Now,
     deadline: Instant,
     /// For the log.
-    key_id: Option<Arc<str>>,
+    key_id: Arc<str>,
     decided: oneshot::Sender<Decision>,
 }
 
@@ -63,32 +67,12 @@ impl PostgresLimits {
         keyless_per_minute: u32,
         log: Logger,
     ) -> PostgresLimits {
+        let addresses = InMemoryLimits::new(keyless_per_minute, log.clone());
         let shared = Shared { bans: Counter::default(), failure: SyncMutex::default(), log };
         let shared = Arc::new(shared);
         let (waiting, queue) = mpsc::unbounded_channel();
         tokio::spawn(Arc::clone(&shared).keep_counting(sessions.clone(), Mutex::new(queue)));
-        let addresses = InMemoryLimits::new(keyless_per_minute);
         PostgresLimits { waiting, sessions, shared, addresses }
-    }
-
-    async fn decide(
-        &self,
-        request: KeyedRequest,
-        key_id: Option<Arc<str>>,
-        now: Now,
-        deadline: Instant,
-    ) -> Decision {
-        let deadline = deadline.min(Instant::now() + WAIT_LIMIT);
-        let (decided, decision) = oneshot::channel();
-        let waiting = Waiting { request, now, deadline, key_id, decided };
-        // While there is no session, nothing waits for one.
-        if current(&self.sessions).is_ok()
-            && self.waiting.send(waiting).is_ok()
-            && let Ok(Ok(decision)) = timeout_at(deadline.into(), decision).await
-        {
-            return decision;
-        }
-        unavailable(&request)
     }
 }
 
@@ -134,7 +118,7 @@ impl Shared {
             let run = session.admission.run(&session.limits.client, &requests).await;
             run.map_err(engine("counted"))
         };
-        let counted = session.answer(READ_LIMIT, counted).await;
+        let counted = session.answer(COUNT_LIMIT, counted).await;
         // A primary that was replaced answers too.
         let decided = counted.and_then(|all| session.require_confirmed().map(|()| all));
         let decisions = match decided {
@@ -151,7 +135,7 @@ impl Shared {
             // Logged here, because the client may have gone away.
             if let Decision::Banned { status, begins: true } = decision {
                 self.bans.inc();
-                log_ban(&self.log, &request, key_id.as_deref(), status, now);
+                log_ban(&self.log, &request, &key_id, status, now);
             }
             let _ = decided.send(decision);
         }
@@ -196,19 +180,24 @@ async fn keep_removing(session: &Session) {
 
 #[async_trait]
 impl Limits for PostgresLimits {
-    async fn admit(&self, request: KeyedRequest, now: Now) -> Decision {
-        self.decide(request, None, now, Instant::now() + WAIT_LIMIT).await
-    }
-
-    async fn admit_logged(
+    async fn admit(
         &self,
         request: KeyedRequest,
         key_id: &Arc<str>,
         now: Now,
         deadline: Instant,
-        _: &Logger,
     ) -> Decision {
-        self.decide(request, Some(Arc::clone(key_id)), now, deadline).await
+        let deadline = deadline.min(Instant::now() + WAIT_LIMIT);
+        let (decided, decision) = oneshot::channel();
+        let waiting = Waiting { request, now, deadline, key_id: Arc::clone(key_id), decided };
+        // While there is no session, nothing waits for one.
+        if current(&self.sessions).is_ok()
+            && self.waiting.send(waiting).is_ok()
+            && let Ok(Ok(decision)) = timeout_at(deadline.into(), decision).await
+        {
+            return decision;
+        }
+        unavailable(&request)
     }
 
     async fn admit_keyless(&self, address: IpAddr, now: Now) -> Decision {

@@ -2,15 +2,17 @@
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
-use crate::listing::{list, versions};
+use crate::listing::{changed_ids, list, versions};
 use crate::records::{cancel, cancellation, import, pending, refusal};
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use store_orders::store::postgres::PostgresCommands;
-use store_orders::store::{CancelOutcome, Cancellation, OrderCommands, OrderCounts};
+use store_orders::store::postgres::{PostgresCommands, print_grants};
+use store_orders::store::{
+    CancelOutcome, Cancellation, OperatorStore, OrderCommands, OrderCounts, ReadAhead, Store,
+};
 use store_orders_api::types::Pet;
 
 /// Longer than what COPY sends at once.
@@ -88,6 +90,83 @@ pub fn an_import_whose_connection_is_lost_stores_nothing(
     ensure!(commands.check()?.orders == Some(OrderCounts::default()));
     commands.import_orders(&orders, false, &|| ())?;
     ensure!(commands.check()?.orders.map(|orders| orders.pending) == Some(LONG));
+    Ok(())
+}
+
+/// Three orders as a command stores them, before they are a change.
+const STORE: &str = "
+    INSERT INTO orders (id, pet_id, quantity, complete, status, changed_in)
+    SELECT n, 7, 1, false, 'pending', version + 1000000000
+    FROM generate_series(11, 13) n, (SELECT max(version) AS version FROM changes) v";
+
+/// What the command holds meanwhile.
+const LOCK: &str = "SELECT pg_advisory_lock(x'73746f7200000002'::bigint),
+                           pg_advisory_lock_shared(x'73746f7200000003'::bigint)";
+
+/// Ends its wait, if no server reads.
+const IS_READ: &str = "SELECT pg_try_advisory_lock(x'73746f7200000003'::bigint)";
+
+const SHOW: &str = "
+    INSERT INTO changes (version, orders, keys)
+    SELECT highest, highest, keys FROM (SELECT max(changed_in) FROM orders) AS o (highest),
+        (SELECT keys FROM changes ORDER BY version DESC LIMIT 1) AS last";
+
+pub fn an_import_that_was_read_ahead_is_shown_at_once(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.server_of_owner()?, database.commands_of_owner()?);
+    import(&commands, 1..=3)?;
+    let before = versions(&store)?.of_orders();
+    database.with(async |client| {
+        client.batch_execute(LOCK).await?;
+        ensure!(!on_another_thread(|| Ok(store.for_each_order_ahead(&mut |_| ())?.is_some()))?);
+        client.batch_execute(STORE).await?;
+        let read = on_another_thread(|| {
+            ensure!(store.has_import_ahead()?);
+            let mut orders = 0;
+            let read = store.for_each_order_ahead(&mut |_| orders += 1)?;
+            ensure!(orders == 3, "{orders} were read ahead");
+            // No part of it is shown yet, whatever else is. One of its orders can be cancelled.
+            cancel(&store, &[2, 12])?;
+            ensure!(list(&store)?.len() == 2 && commands.check()?.problems.is_empty());
+            Ok(read)
+        })?;
+        let (ahead, import_waits) = read.context("it was not awaited")?;
+        ensure!(!client.query_one(IS_READ, &[]).await?.get::<_, bool>(0));
+        drop(import_waits);
+        while !client.query_one(IS_READ, &[]).await?.get::<_, bool>(0) {}
+        client.batch_execute(SHOW).await?;
+        on_another_thread(|| {
+            let mut others = 0;
+            store.for_each_order_since(before, Some(ahead), &mut |_| others += 1)?;
+            ensure!(others == 2, "{others} changes apart from the import");
+            ensure!(changed_ids(&store, before)? == [-2, 11, -12, 13]);
+            let session = ahead.session + Duration::from_nanos(1);
+            let other = ReadAhead { session, ..ahead };
+            let read = store.for_each_order_since(before, Some(other), &mut |_| ());
+            ensure!(read.is_err(), "it was read in another session");
+            Ok(())
+        })
+    })
+}
+
+pub fn an_import_whose_command_was_killed_is_completed(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (commands, role) = (database.commands_of_owner()?, database.new_role()?);
+    database.execute(&print_grants(&database.url().parse()?, &role)?)?;
+    import(&commands, 1..=3)?;
+    database.execute(STORE)?;
+    ensure!(!commands.check()?.problems.is_empty(), "it is not a change");
+    let store = database.server_of(&role)?;
+    ensure!(list(&store)?.len() == 3 && !store.has_import_ahead()? && list(&store)?.len() == 6);
+    // Without a server, the next command completes it.
+    database.execute("DELETE FROM orders WHERE id > 10")?;
+    database.execute(STORE)?;
+    import(&commands, [20])?;
+    ensure!(list(&store)?.len() == 7 && commands.check()?.problems.is_empty());
     Ok(())
 }
 

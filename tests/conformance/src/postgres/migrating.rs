@@ -6,6 +6,7 @@ use crate::listing::{changed_ids, keys, keys_since, list, versions};
 use crate::records::{cancel, import, refusal};
 use crate::wait;
 use anyhow::ensure;
+use store_orders::config::PostgresUrl;
 use store_orders::store::postgres::schema::{
     MIGRATIONS, Migration, STORE, Schema, migrate, require_current,
 };
@@ -162,6 +163,20 @@ pub fn a_role_that_may_not_create_tables_is_told_what_to_do(
     let refused =
         refusal(database.as_role(&role, async |client| Ok(migrate(client, STORE, || ()).await?)))?;
     ensure!(refused.contains("GRANT USAGE, CREATE ON SCHEMA"), "{refused}");
+    ensure!(tables(&database)?.is_empty() && !refused.contains('\n'), "{refused}");
+    Ok(())
+}
+
+pub fn a_role_that_may_not_create_databases_is_told_what_to_do(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.empty_database("")?;
+    let role = database.new_role()?;
+    database.execute(&format!("GRANT ALL ON SCHEMA public TO {role}"))?;
+    let url: PostgresUrl = database.url_for(&role).parse()?;
+    let url = url.with_limits_database(Some("no-such".to_string()));
+    let refused = refusal(store_orders::store::postgres::migrate(&url, || ()))?;
+    ensure!(refused.contains(&format!("--owner {role} \"no-such\"")), "{refused}");
     ensure!(tables(&database)?.is_empty() && !refused.contains('\n'), "{refused}");
     Ok(())
 }

@@ -140,7 +140,7 @@ pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> 
         Ok(client.query_one(query, &[]).await?.try_get::<_, i64>(0)? > 0)
     };
     let mut beside = None;
-    let list = store.for_each_order_since(beginning(&store)?, &mut |_| {
+    let list = store.for_each_order_since(beginning(&store)?, None, &mut |_| {
         beside = Some(on_another_thread(|| {
             std::thread::scope(|scope| {
                 let read = scope.spawn(|| keys(&store).is_err());
@@ -167,7 +167,7 @@ pub fn keys_are_read_beside_a_list(server: &PostgresUnderTest) -> anyhow::Result
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     import(&*commands, [1])?;
     let mut beside = None;
-    store.for_each_order_since(beginning(&store)?, &mut |_| {
+    store.for_each_order_since(beginning(&store)?, None, &mut |_| {
         beside = Some(on_another_thread(|| Ok(keys(&store)?.len())));
     })?;
     ensure!(beside.context("no order was listed")?? == 0);

@@ -10,7 +10,8 @@ use crate::violation::{Operation, Rule, Violation};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-const SECOND: i64 = 1_000_000_000;
+/// In nanoseconds.
+pub const SECOND: i64 = 1_000_000_000;
 
 /// How long a window is open.
 const WINDOW: i64 = 60 * SECOND;
@@ -30,7 +31,7 @@ pub struct Windows {
     accounts: HashMap<String, Account>,
     /// The account of each key.
     keys: HashMap<String, String>,
-    /// Admissions of requests that were sent before then may not be in the counts.
+    /// Requests that were sent before then may not be in the counts.
     trusted_from: u64,
 }
 
@@ -38,8 +39,9 @@ pub struct Windows {
 struct Account {
     per_minute: u32,
     per_day: Option<u32>,
-    /// Requests that were counted in the day's window, and those that may have been.
-    admitted: usize,
+    /// When the requests were answered that were counted in the day's window.
+    admitted: Vec<u64>,
+    /// How many may have been.
     may_be_admitted: usize,
     windows: VecDeque<Window>,
     /// Requests of the last minutes that were counted, or may have been.
@@ -69,21 +71,24 @@ impl Windows {
         (account.per_minute, account.per_day) = (per_minute, per_day);
     }
 
-    /// From now on counts may be lost. What was refused must have been counted all the same.
-    pub fn doubt(&mut self) {
+    /// From now on counts may be lost, and those of the second before. What was refused must have
+    /// been counted all the same.
+    pub fn doubt(&mut self, at: u64) {
         self.trusted_from = u64::MAX;
+        let last = at.saturating_sub(SECOND.unsigned_abs());
+        for account in self.accounts.values_mut() {
+            for window in &mut account.windows {
+                window.admitted.retain(|operation| operation.ended() <= last);
+            }
+            account.windows.retain(|window| !window.admitted.is_empty());
+            account.admitted.retain(|ended| *ended <= last);
+            account.banned.take_if(|(ban, _)| ban.ended() > last);
+        }
     }
 
-    /// From now on no counts are lost: windows begin again, and bans may have ended.
-    pub fn trust(&mut self, at: u64) {
-        if self.trusted_from < u64::MAX {
-            return;
-        }
-        self.trusted_from = at;
-        for account in self.accounts.values_mut() {
-            account.windows.clear();
-            (account.admitted, account.banned) = (0, None);
-        }
+    /// No counts of requests are lost that are sent from then on.
+    pub fn trust(&mut self, from: u64) {
+        self.trusted_from = self.trusted_from.min(from);
     }
 
     /// A request is about to be sent: from now on it may be counted.
@@ -165,9 +170,11 @@ impl Account {
             let text = "a banned key is admitted".to_string();
             findings.add(Violation::new(Rule::AdmittedTooMany, text, &[ban, operation]));
         }
-        self.admitted += 1;
-        if let Some(limit) = self.per_day.filter(|limit| self.admitted > *limit as usize) {
-            let text = format!("{} requests in a day, the limit is {limit}", self.admitted);
+        let Some(limit) = self.per_day else { return };
+        self.admitted.push(operation.ended());
+        let admitted = self.admitted.len();
+        if admitted > limit as usize {
+            let text = format!("{admitted} requests in a day, the limit is {limit}");
             findings.add(Violation::new(Rule::AdmittedTooMany, text, &[operation]));
         }
     }

@@ -56,7 +56,7 @@ impl TestSetup {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
         let (clock, log) = (Arc::new(ManualClock::at(NOON)), Logger::root(slog::Discard, o!()));
-        let limits = Arc::new(InMemoryLimits::new(1_000));
+        let limits = Arc::new(InMemoryLimits::new(1_000, log.clone()));
         let limits_file = LimitsFile::open(
             directory.path(),
             store.id().unwrap(),
@@ -191,7 +191,7 @@ impl TestSetup {
 
     fn restarted_with(mut self, clock: ManualClock) -> TestSetup {
         self.clock = Arc::new(clock);
-        self.limits = Arc::new(InMemoryLimits::new(self.keyless_per_minute));
+        self.limits = Arc::new(InMemoryLimits::new(self.keyless_per_minute, self.log.clone()));
         let (limits, clock) = (self.limits.clone(), self.clock.clone());
         let file = LimitsFile::open(
             self.directory.path(),

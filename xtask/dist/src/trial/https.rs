@@ -54,7 +54,7 @@ pub async fn run(container: &Container, claims: &mut Claims<'_>) -> anyhow::Resu
     });
     claims.add("it does not run as root", is_user, || user)?;
 
-    let admin = server.printed_after("operators on http://").context("no admin listener")?;
+    let admin = server.printed_after("admin listener on http://").context("no admin listener")?;
     let ready = container.run(&["health", "--admin-listen", admin], "")?;
     claims.add("`health` succeeds", ready.status.success(), || format!("{ready:?}"))?;
     server.signal(Signal::TERM)?;

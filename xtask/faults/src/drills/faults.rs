@@ -58,10 +58,15 @@ impl FaultKind {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_string())
     }
 
+    /// Whether a standby is promoted.
+    pub fn promotes(self) -> bool {
+        use FaultKind::{PromoteCut, PromoteKilled, PromotePaused};
+        matches!(self, PromoteKilled | PromotePaused | PromoteCut)
+    }
+
     /// Whether the request counts of the last second may be lost.
     pub fn may_lose_counts(self) -> bool {
-        use FaultKind::{PrimaryKill, PromoteCut, PromoteKilled, PromotePaused};
-        matches!(self, PrimaryKill | PromoteKilled | PromotePaused | PromoteCut)
+        self == FaultKind::PrimaryKill || self.promotes()
     }
 
     /// How often it is drawn, relative to the others.

@@ -56,16 +56,16 @@ impl Drawn {
         let mut repair = Repair::None;
         for fault in &self.faults {
             fault.begin(site, workload).await.with_context(|| fault.kind.name())?;
+            if fault.kind.promotes() {
+                journal.note(What::Promoted);
+            }
             sleep(fault.lasts).await;
         }
         for fault in self.faults.iter().rev() {
             fault.undo(site).await.with_context(|| fault.kind.name())?;
-            repair = match fault.kind {
-                FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => {
-                    Repair::Standby
-                }
-                _ => repair,
-            };
+            if fault.kind.promotes() {
+                repair = Repair::Standby;
+            }
         }
         journal.note(What::Undone);
         Ok(repair)

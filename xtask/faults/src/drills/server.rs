@@ -97,7 +97,8 @@ impl Server {
     }
 
     async fn admin(&self, path: &str) -> anyhow::Result<(u16, String)> {
-        let admin = self.running()?.printed_after("operators on ").context("no admin listener")?;
+        let admin =
+            self.running()?.printed_after("admin listener on ").context("no admin listener")?;
         let answer = self.http.get(format!("{admin}{path}")).send().await?;
         Ok((answer.status().as_u16(), answer.text().await?))
     }

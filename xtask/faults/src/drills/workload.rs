@@ -46,6 +46,10 @@ const REFUSALS: u32 = 4;
 /// How long a caller rests between two requests with a key.
 const CALLER_RESTS: Duration = Duration::from_millis(40);
 
+/// How long a connection may be idle before a request is sent on it: servers close it after 30 s,
+/// which a request that is under way by then does not survive.
+const IDLE_CONNECTION_LIMIT: Duration = Duration::from_secs(10);
+
 /// What all clients share.
 pub struct Workload {
     /// What is recorded.
@@ -73,7 +77,7 @@ impl Workload {
         seed: u64,
     ) -> anyhow::Result<Workload> {
         let http = Client::builder().retry(reqwest::retry::never()).timeout(GIVES_UP_AFTER);
-        let http = http.build()?;
+        let http = http.pool_idle_timeout(IDLE_CONNECTION_LIMIT).build()?;
         Ok(Workload { journal, servers, key, limited, pool, http, seed })
     }
 

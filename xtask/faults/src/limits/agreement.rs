@@ -1,8 +1,10 @@
 //! The statement as it ships against the limiter in memory: random accounts, keys, plans,
 //! lifted bans and clocks, in batches; they agree on every decision and every figure.
 
+use slog::{Discard, Logger, o};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::limits::postgres::{Admission, SCHEMA_1, remove_expired};
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, Window};
@@ -34,7 +36,7 @@ pub async fn run(installed: &Installed, report: &mut Report) -> anyhow::Result<(
         admission: Admission::prepare(&client).await?,
         client,
         now: 1_700_000_000_000_000,
-        memory: InMemoryLimits::new(1),
+        memory: InMemoryLimits::new(1, Logger::root(Discard, o!())),
         plans: [PlanLimits { per_minute: 5, per_day: 30 }; ACCOUNTS],
         unbanned: BTreeMap::new(),
         last_reset: Duration::ZERO,
@@ -131,8 +133,9 @@ impl Both {
         let decisions = self.admission.run(&self.client, batch).await?;
         let now =
             Now { monotonic: Duration::from_micros(self.now.unsigned_abs()), wall: Duration::ZERO };
+        let key_id = Arc::from("key_1");
         for (number, (request, decision)) in batch.iter().zip(&decisions).enumerate() {
-            let expected = self.memory.admit(*request, now).await;
+            let expected = self.memory.admit(*request, &key_id, now, Instant::now()).await;
             if *decision != expected {
                 let difference = format!("{decision:?} instead of {expected:?}");
                 return Ok(Some(format!("request {number}, {request:?}: {difference}")));

@@ -1,6 +1,7 @@
 //! Limiters as servers have them, each on its own session to a store, and what is asked of them.
 
 use slog::{Logger, o};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::limits::{Decision, KeyedRequest, Limits};
@@ -38,7 +39,8 @@ impl Limiter {
 
     /// What it decides.
     pub async fn admit(&self, request: KeyedRequest) -> Decision {
-        self.limits.admit(request, NOW).await
+        let deadline = Instant::now() + ANSWER_LIMIT;
+        self.limits.admit(request, &Arc::from("key_1"), NOW, deadline).await
     }
 
     /// Waits until it counts again; how long that took.

@@ -22,7 +22,7 @@ pub async fn run(program: &Program, report: &mut Report) -> anyhow::Result<()> {
     let key = data.issue_enterprise_key("clients", 1_000_000, 1_000_000)?;
     let server =
         data.start(disk.put_under(&mut data.command()), &["--admin-listen", "127.0.0.1:0"])?;
-    let admin = server.printed_after("operators on ").unwrap_or_default().to_string();
+    let admin = server.printed_after("admin listener on ").unwrap_or_default().to_string();
     let (http, base) = (Client::new(), server.base_url());
     let ready = async || http.get(format!("{admin}/readyz")).send().await?.error_for_status();
     // The first use of the key is recorded before the disk hangs.

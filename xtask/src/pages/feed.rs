@@ -1,12 +1,11 @@
 //! The versions of `CHANGELOG.md` as an Atom feed (RFC 4287).
 
-use super::changelog::{Release, markup, releases};
+use super::changelog::{Release, markup};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
 /// The whole feed. Its addresses are relative, because the server does not know its own.
-pub fn feed() -> String {
-    let releases = releases();
+pub fn feed(releases: &[Release<'_>]) -> String {
     let updated = releases.iter().map(Release::timestamp).max().unwrap_or_default();
     let id = id("the changelog of the Store Orders API");
     let mut feed = format!(
@@ -21,7 +20,7 @@ pub fn feed() -> String {
 <link rel="alternate" type="text/html" href="/changelog"/>
 "#
     );
-    for release in &releases {
+    for release in releases {
         let _ = write!(feed, "{}", entry(release));
     }
     feed.push_str("</feed>\n");

@@ -4,8 +4,7 @@ use chrono::NaiveDate;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Parser, Tag, TagEnd, html};
 use semver::Version;
 
-const HEAD: &str = include_str!("assets/changelog.html");
-const TEXT: &str = include_str!("../../../CHANGELOG.md");
+const HEAD: &str = include_str!("changelog.html");
 const FOOT: &str = "</main>\n</body>\n</html>\n";
 
 /// A version, from its heading `## 1.1.0 (2026-11-22)` to the next heading of that level.
@@ -25,10 +24,10 @@ impl Release<'_> {
 }
 
 /// The versions, newest first, as in the file.
-pub fn releases() -> Vec<Release<'static>> {
-    let sections = TEXT.split("\n## ").skip(1);
-    let release = |section: &'static str| {
-        let (title, text) = section.split_once('\n')?;
+pub fn releases(changelog: &str) -> Vec<Release<'_>> {
+    let sections = changelog.split("\n## ").skip(1);
+    let release = |section| {
+        let (title, text) = str::split_once(section, '\n')?;
         let (version, date) = version_and_date(title)?;
         Some(Release { version, date, text })
     };
@@ -36,9 +35,9 @@ pub fn releases() -> Vec<Release<'static>> {
 }
 
 /// The whole page.
-pub fn page() -> String {
+pub fn page(changelog: &str) -> String {
     let mut page = HEAD.to_string();
-    html::push_html(&mut page, with_anchors(TEXT).into_iter());
+    html::push_html(&mut page, with_anchors(changelog).into_iter());
     page.push_str(FOOT);
     page
 }
@@ -130,6 +129,7 @@ fn slug(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::repository::{CHANGELOG, Repository};
 
     fn rendered(text: &str) -> String {
         let mut page = String::new();
@@ -160,10 +160,11 @@ mod tests {
 
     #[test]
     fn every_version_has_a_date_and_newer_ones_come_first() {
+        let text = Repository::here().read(CHANGELOG).unwrap();
         let is_version =
             |line: &&str| line.starts_with("## ") && line.as_bytes()[3].is_ascii_digit();
-        let releases = releases();
-        assert_eq!(releases.len(), TEXT.lines().filter(is_version).count());
+        let releases = releases(&text);
+        assert_eq!(releases.len(), text.lines().filter(is_version).count());
         assert!(releases.is_sorted_by(|newer, older| {
             newer.version > older.version && newer.date >= older.date
         }));

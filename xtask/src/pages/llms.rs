@@ -5,7 +5,8 @@ use serde_json::Value;
 use std::fmt::Write;
 use store_orders_api::errors::Code;
 
-/// The whole text.
+/// The text, in which `{base_urls}` stands for a line for each address of the operator's
+/// servers.
 pub fn page(document: &Value) -> String {
     let info = &document["info"];
     let introduction = text(&info["description"]);
@@ -17,13 +18,7 @@ pub fn page(document: &Value) -> String {
         "Version {version}. Every request needs a key, which the operator of the service issues: \
          `Authorization: Bearer <API_KEY>`.\n"
     );
-    for server in document["servers"].as_array().into_iter().flatten() {
-        let _ = write!(page, "- Base URL: `{}`", text(&server["url"]));
-        let _ = match server["description"].as_str() {
-            Some(description) => writeln!(page, " ({})", one_line(description)),
-            None => writeln!(page),
-        };
-    }
+    page.push_str("{base_urls}");
     page.push_str(
         "\n## Documents\n\n\
          - [OpenAPI document](/openapi.json): the whole contract, for programs\n\
@@ -85,9 +80,5 @@ mod tests {
         let begins = |start: &str| lines.iter().any(|line| line.starts_with(start));
         assert!(begins("- [listOrders](/docs#tag/orders/GET/store/orders): `GET /store/orders`."));
         assert!(begins("- [order_not_found](/docs#error-order_not_found): 404. There is no"));
-        assert!(
-            page.contains("- Base URL: `https://{host}/v1` (Production: accepts keys"),
-            "{page}"
-        );
     }
 }

@@ -1,0 +1,92 @@
+//! The client for programs without async code: the feature `blocking`.
+
+use crate::builder::{BuildError, ClientBuilder};
+use crate::error::Error;
+use crate::generated::types::{Order, OrderId, Pet, PetId};
+use crate::response::Response;
+use std::fmt;
+use std::sync::Arc;
+use tokio::runtime::{Builder, Runtime};
+
+/// A client whose calls block until the response is there, with its waits and retries.
+/// Otherwise it does what the [async client](crate::Client) does. Needs the feature
+/// `blocking`.
+///
+/// It has one thread of its own, for the connections. Cloning is cheap and shares them.
+///
+/// ```
+/// # #[cfg(feature = "testing")] {
+/// use store_orders_client::{Order, blocking, testing};
+///
+/// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// let server = testing::Server::start([Order::new(1042, 7, 2)])?;
+/// let client = blocking::Client::new(server.base_url(), testing::KEY)?;
+/// for order in client.list_orders()? {
+///     println!("order {} is for pet {}", order.id, order.pet_id);
+/// }
+/// client.cancel_order(1042)?;
+/// # Ok(())
+/// # }
+/// # example().unwrap();
+/// # }
+/// ```
+///
+/// # Panics
+///
+/// Its calls panic in async code, as does dropping the last clone there: use the async
+/// client, or `tokio::task::spawn_blocking`.
+#[derive(Clone)]
+pub struct Client {
+    client: crate::Client,
+    runtime: Arc<Runtime>,
+}
+
+impl Client {
+    /// A client with the default time-outs and retries: see [`crate::Client::new`]. For
+    /// others use [`crate::Client::builder`] and [`ClientBuilder::build_blocking`].
+    pub fn new(base_url: impl Into<String>, key: impl Into<String>) -> Result<Self, BuildError> {
+        crate::Client::builder(base_url, key).build_blocking()
+    }
+
+    /// Lists all orders: see [`crate::Client::list_orders`].
+    pub fn list_orders(&self) -> Result<Response<Vec<Order>>, Error> {
+        self.runtime.block_on(self.client.list_orders())
+    }
+
+    /// Cancels a pending order: see [`crate::Client::cancel_order`].
+    pub fn cancel_order(&self, order_id: impl Into<OrderId>) -> Result<Response<()>, Error> {
+        self.runtime.block_on(self.client.cancel_order(order_id))
+    }
+
+    /// Looks up a pet: see [`crate::Client::get_pet`].
+    #[deprecated(
+        note = "deprecated by the API from 1 December 2026; it may go after 1 December 2027"
+    )]
+    #[expect(deprecated, reason = "both are")]
+    pub fn get_pet(&self, pet_id: impl Into<PetId>) -> Result<Response<Pet>, Error> {
+        self.runtime.block_on(self.client.get_pet(pet_id))
+    }
+}
+
+impl ClientBuilder {
+    /// Like [`build`](Self::build), for programs without async code. Needs the feature
+    /// `blocking`.
+    pub fn build_blocking(self) -> Result<Client, BuildError> {
+        let client = self.build()?;
+        // A thread of its own, so that connections are served between calls, too.
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("store-orders-client")
+            .enable_all()
+            .build()
+            .map_err(|error| BuildError::Http(error.into()))?;
+        Ok(Client { client, runtime: Arc::new(runtime) })
+    }
+}
+
+/// Shows no key.
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.client.fmt(f)
+    }
+}

@@ -1,0 +1,111 @@
+//! The span of each call.
+
+use crate::scripted::{Reply, ScriptedServer};
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use store_orders_client::{Client, RetryPolicy};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+const KEY: &str = "sto_test_0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// The fields of a span or an event, and its target.
+#[derive(Default)]
+struct Fields(BTreeMap<&'static str, String>);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0.insert(field.name(), format!("{value:?}"));
+    }
+}
+
+/// Keeps all spans and events, at every level and of every crate.
+#[derive(Clone, Default)]
+struct Recorder(Arc<Mutex<Vec<Fields>>>);
+
+impl Recorder {
+    /// The number of what was added, from 1.
+    fn add(&self, metadata: &Metadata<'_>, record: impl FnOnce(&mut Fields)) -> u64 {
+        let mut fields = Fields(BTreeMap::from([("target", metadata.target().to_string())]));
+        record(&mut fields);
+        let mut all = self.0.lock().unwrap();
+        all.push(fields);
+        all.len() as u64
+    }
+}
+
+impl Subscriber for Recorder {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        Id::from_u64(self.add(span.metadata(), |fields| span.record(fields)))
+    }
+
+    fn record(&self, span: &Id, values: &Record<'_>) {
+        let mut all = self.0.lock().unwrap();
+        values.record(&mut all[span.into_u64() as usize - 1]);
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        self.add(event.metadata(), |fields| event.record(fields));
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+#[tokio::test]
+async fn each_call_is_one_span_with_its_result_and_without_the_key() {
+    let server = ScriptedServer::start([
+        Reply::json(503, "").header("x-request-id: a"),
+        Reply::json(409, r#"{"code":"order_already_shipped","message":"Gone.","status":409}"#)
+            .header("x-request-id: b"),
+        Reply::json(200, "[]"),
+        Reply::json(200, r#"{"id":7,"name":"Rex"}"#),
+        Reply::close(),
+    ])
+    .await;
+    let policy = RetryPolicy::default().first_wait(Duration::from_millis(2)).attempts(2);
+    let client = Client::builder(&server.base_url, KEY).retry(policy).build().unwrap();
+
+    let recorder = Recorder::default();
+    let default = tracing::subscriber::set_default(recorder.clone());
+    client.cancel_order(1042).await.unwrap_err();
+    client.list_orders().await.unwrap();
+    #[expect(deprecated, reason = "it still has a span")]
+    client.get_pet(7).await.unwrap();
+    client.list_orders().await.unwrap_err();
+    drop(default);
+
+    let all = recorder.0.lock().unwrap();
+    let own = all.iter().filter(|fields| fields.0["target"] == "store_orders_client");
+    let spans: Vec<String> = own
+        .map(|Fields(fields)| {
+            let shown = fields.iter().filter(|(name, _)| **name != "target");
+            shown.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    let error = "error=409 order_already_shipped: Gone. (request id b, after 2 attempts)";
+    let lost = "error=the connection to the server failed (after 2 attempts)";
+    assert_eq!(
+        spans,
+        [
+            &format!(
+                "attempts=2 {error} operation=\"cancel_order\" order_id=1042 request_id=\"b\" \
+                 status=409"
+            ),
+            "attempts=1 operation=\"list_orders\" status=200",
+            "attempts=1 operation=\"get_pet\" pet_id=7 status=200",
+            &format!("attempts=2 {lost} operation=\"list_orders\""),
+        ]
+    );
+    for (name, value) in all.iter().flat_map(|fields| &fields.0) {
+        assert!(!value.contains("0123456789abcdef"), "{name} shows the key");
+    }
+}

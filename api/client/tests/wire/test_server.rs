@@ -1,0 +1,95 @@
+//! What the server for users' tests does for a client.
+
+use std::time::Duration;
+use store_orders_client::testing::{KEY, Server};
+use store_orders_client::{Client, ErrorCode, Order, Pet};
+
+fn server() -> Server {
+    Server::start([Order::new(1, 7, 2), Order::new(2, 8, 1)]).unwrap()
+}
+
+fn client(server: &Server) -> Client {
+    Client::builder(server.base_url(), KEY).without_retries().build().unwrap()
+}
+
+#[tokio::test]
+async fn orders_are_listed_and_cancelled_unless_they_have_shipped() {
+    let server = server();
+    let client = client(&server);
+    server.ship(2);
+    let orders = client.list_orders().await.unwrap();
+    assert_eq!(*orders, [Order::new(1, 7, 2), Order::new(2, 8, 1)]);
+    let limit = orders.rate_limit().unwrap();
+    assert_eq!((limit.limit, limit.remaining), (1_000, 999));
+
+    client.cancel_order(1).await.unwrap();
+    let error = client.cancel_order(1).await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::OrderNotFound));
+    let error = client.cancel_order(2).await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::OrderAlreadyShipped));
+    assert_eq!(server.orders(), [Order::new(2, 8, 1)]);
+}
+
+#[tokio::test]
+#[expect(deprecated, reason = "the server has the deprecated operation, too")]
+async fn pets_are_those_that_were_added() {
+    let server = server();
+    server.add_pet(Pet::new(7, "Rex"));
+    let client = client(&server);
+    assert_eq!(*client.get_pet(7).await.unwrap(), Pet::new(7, "Rex"));
+    let error = client.get_pet(8).await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::PetNotFound));
+}
+
+#[tokio::test]
+async fn another_key_is_unauthorized() {
+    let server = server();
+    for key in ["sto_test_x", &format!("{KEY}0")] {
+        let error = Client::new(server.base_url(), key).unwrap().list_orders().await.unwrap_err();
+        assert_eq!(error.code(), Some(ErrorCode::Unauthorized));
+    }
+}
+
+#[tokio::test]
+async fn requests_above_the_limit_are_refused_until_the_minute_is_over() {
+    let server = server();
+    server.limit(2);
+    let client = client(&server);
+    for remaining in [1, 0] {
+        let orders = client.list_orders().await.unwrap();
+        assert_eq!(orders.rate_limit().unwrap().remaining, remaining);
+    }
+    let error = client.cancel_order(1).await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::RateLimitExceeded));
+    let wait = error.retry_after().unwrap();
+    assert!(wait > Duration::ZERO && wait <= Duration::from_secs(61), "{wait:?}");
+    assert_eq!(server.orders().len(), 2);
+    server.limit(2);
+    client.cancel_order(1).await.unwrap();
+}
+
+#[tokio::test]
+async fn errors_come_on_demand_and_in_turn() {
+    let server = server();
+    let codes = [ErrorCode::KeyBanned, ErrorCode::InternalError, ErrorCode::from("order_frozen")];
+    for code in &codes {
+        server.fail_next(code.clone());
+    }
+    let client = client(&server);
+    for (code, status) in codes.into_iter().zip([429, 500, 500]) {
+        let error = client.cancel_order(1).await.unwrap_err();
+        assert_eq!((error.status().unwrap().as_u16(), error.code()), (status, Some(code)));
+    }
+    client.cancel_order(1).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_lost_response_is_one_of_a_request_that_was_carried_out() {
+    let server = server();
+    server.lose_next_response();
+    let error = Client::new(server.base_url(), KEY).unwrap().cancel_order(1).await.unwrap_err();
+    assert!(error.earlier_attempt_may_have_cancelled(), "{error}");
+    server.lose_next_response();
+    let error = client(&server).cancel_order(2).await.unwrap_err();
+    assert_eq!((error.status(), server.orders().len()), (None, 0));
+}

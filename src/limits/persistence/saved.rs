@@ -1,0 +1,118 @@
+//! The content of the limits file: a line with its version and checksum, then the limits.
+//! A write replaces the file by a rename, so that a reader finds it whole.
+//!
+//! Its timestamps count from the moment of saving. How long ago that was is told by the
+//! clock of the machine's boot, so that setting the wall clock changes nothing; after a
+//! reboot by the wall clock, but it is never negative: no window and no ban lasts longer
+//! than its length.
+
+use crate::clock::{Boot, Now};
+use crate::limits::snapshot::LimitsSnapshot;
+use crate::limits::timestamp::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// The first line, but for the checksum. A file of another version is not read.
+const HEADER: &str = "store-orders limits 1, crc32 ";
+
+/// Limits, and the clocks when they were saved.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SavedLimits {
+    /// The store whose requests are counted: another's ids mean other accounts and keys.
+    pub store_id: String,
+    /// Since the Unix epoch.
+    wall: Duration,
+    /// The id of the boot, and the time since then; `None` if it was unknown.
+    boot: Option<(String, Duration)>,
+    /// Timestamps are in nanoseconds since the moment of saving.
+    pub limits: LimitsSnapshot,
+}
+
+/// Why the file was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// Its content is not what was written.
+    #[error("{0}")]
+    Damaged(String),
+    /// The disk or the permissions prevent it.
+    #[error("cannot be read")]
+    Unavailable(#[source] io::Error),
+}
+
+impl SavedLimits {
+    /// These limits, whose timestamps are in monotonic time, saved at `now`.
+    pub fn new(
+        store_id: &str,
+        limits: LimitsSnapshot,
+        now: Now,
+        boot: Option<Boot>,
+    ) -> SavedLimits {
+        SavedLimits {
+            store_id: store_id.to_string(),
+            wall: now.wall,
+            boot: boot.map(|boot| {
+                let since = since_boot(&boot, now);
+                (boot.id, since)
+            }),
+            limits: limits.shifted(nanos(now.monotonic).saturating_neg()),
+        }
+    }
+
+    /// The time since they were saved.
+    pub fn age(&self, now: Now, boot: Option<&Boot>) -> Duration {
+        match (&self.boot, boot) {
+            (Some((id, saved)), Some(boot)) if *id == boot.id => {
+                since_boot(boot, now).saturating_sub(*saved)
+            }
+            _ => now.wall.saturating_sub(self.wall),
+        }
+    }
+
+    /// Reads the file; `None` if there is none.
+    pub fn read(path: &Path) -> Result<Option<SavedLimits>, ReadError> {
+        let content = match std::fs::read(path) {
+            Ok(content) => content,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(ReadError::Unavailable(error)),
+        };
+        let damaged = |what: &str| ReadError::Damaged(what.to_string());
+        let line_end = content.iter().position(|byte| *byte == b'\n').unwrap_or(0);
+        let (line, rest) = content.split_at(line_end);
+        let sum = line.strip_prefix(HEADER.as_bytes());
+        let sum = sum.ok_or_else(|| damaged("not a limits file of this version"))?;
+        let body = rest.get(1..).unwrap_or_default();
+        if sum != checksum(body).as_bytes() {
+            return Err(damaged("the checksum does not match the content"));
+        }
+        postcard::from_bytes(body).map(Some).map_err(|error| ReadError::Damaged(error.to_string()))
+    }
+
+    /// Replaces the file; it is on the disk on return.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let body = postcard::to_stdvec(self).map_err(io::Error::other)?;
+        let new = path.with_extension("new");
+        let mut file = File::create(&new)?;
+        writeln!(file, "{HEADER}{}", checksum(&body))?;
+        file.write_all(&body)?;
+        // Also after a crash of the machine at most a second of counting is lost.
+        file.sync_all()?;
+        std::fs::rename(&new, path)?;
+        path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
+    }
+}
+
+fn checksum(body: &[u8]) -> String {
+    format!("{:08x}", crc32fast::hash(body))
+}
+
+fn since_boot(boot: &Boot, now: Now) -> Duration {
+    boot.age_at_start.saturating_add(now.monotonic)
+}
+
+/// Nanoseconds, which last for 292 years.
+pub fn nanos(duration: Duration) -> i64 {
+    Timestamp::from(duration).as_nanos()
+}

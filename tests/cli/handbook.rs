@@ -1,0 +1,142 @@
+//! The handbook and the README: what they name exists.
+
+use clap::CommandFactory;
+use std::collections::BTreeSet;
+use std::path::Path;
+use store_orders::cli::Cli;
+use testbed::CliSandbox;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+const PAGES: [&str; 4] = ["operating", "replicas", "containers", "settings"];
+
+/// Each text with its path below the root.
+fn texts() -> Vec<(String, String)> {
+    let pages = PAGES.map(|page| format!("src/handbook/{page}.md"));
+    let paths = pages.into_iter().chain(["README.md".to_string()]);
+    paths.map(|path| (read(&path), path)).map(|(text, path)| (path, text)).collect()
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(Path::new(ROOT).join(path)).expect(path)
+}
+
+/// What stands between backticks, and every line of a code block.
+fn code(text: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (number, part) in text.split("```").enumerate() {
+        if number % 2 == 1 {
+            found.extend(part.lines().map(str::to_string));
+        } else {
+            found.extend(part.split('`').skip(1).step_by(2).map(|span| span.replace('\n', " ")));
+        }
+    }
+    found
+}
+
+/// All options of a command and of those below, as `--name` and by environment variable.
+fn options(command: &clap::Command, found: &mut BTreeSet<String>) {
+    for arg in command.get_arguments() {
+        found.extend(arg.get_long().map(|name| format!("--{name}")));
+        found.extend(arg.get_env().map(|name| name.to_string_lossy().into_owned()));
+    }
+    command.get_subcommands().for_each(|sub| options(sub, found));
+}
+
+#[test]
+fn a_page_is_printed_and_all_are_listed() {
+    let sandbox = CliSandbox::new();
+    let list = sandbox.run(&["handbook"]).done();
+    for page in PAGES {
+        assert!(list.contains(&format!("store-orders handbook {page} ")), "{list}");
+        let text = read(&format!("src/handbook/{page}.md"));
+        assert_eq!(sandbox.run(&["handbook", page]).done(), text);
+    }
+    assert_eq!(list.lines().count(), PAGES.len());
+}
+
+#[test]
+fn commands_that_are_named_exist() {
+    let mut seen = 0;
+    for (path, text) in texts() {
+        for line in code(&text) {
+            let mut words = line.split_whitespace();
+            words.by_ref().find(|word| *word == "store-orders");
+            let mut command = Cli::command();
+            for word in words {
+                if !command.has_subcommands() {
+                    break;
+                }
+                let sub = command.find_subcommand(word).cloned();
+                command = sub.unwrap_or_else(|| panic!("{path}: no command {word:?}: {line}"));
+                seen += 1;
+            }
+        }
+    }
+    assert!(seen > 30, "{seen}");
+}
+
+#[test]
+fn settings_that_are_named_exist() {
+    let mut exist = BTreeSet::new();
+    options(&Cli::command(), &mut exist);
+    let mut seen = 0;
+    for (path, text) in texts() {
+        for line in code(&text) {
+            // Other programs have options too.
+            let ours = line.starts_with("--") || line.contains("store-orders ");
+            let other = line.starts_with("docker") || line.starts_with("cargo");
+            let is_name =
+                |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
+            for word in line.split(|character| !is_name(character)) {
+                let flag = ours && !other && word.len() > 2 && word.starts_with("--");
+                let variable =
+                    word.len() > "STORE_ORDERS_".len() && word.starts_with("STORE_ORDERS_");
+                if flag || variable {
+                    assert!(exist.contains(word), "{path}: {word}: {line}");
+                    seen += 1;
+                }
+            }
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    let mut seen = 0;
+    for (path, text) in texts() {
+        let directory = Path::new(ROOT).join(&path).parent().unwrap().to_path_buf();
+        let targets = text.split("](").skip(1).filter_map(|rest| rest.split(')').next());
+        for target in targets.filter(|target| !target.starts_with("https://")) {
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let linked = match file {
+                "" => text.clone(),
+                file => {
+                    let file = directory.join(file);
+                    assert!(file.exists(), "{path}: {target}");
+                    std::fs::read_to_string(file).unwrap_or_default()
+                }
+            };
+            let headings = linked.lines().filter(|line| line.starts_with('#'));
+            let mut anchors = headings
+                .map(|line| line.trim_start_matches('#').trim().to_lowercase().replace(' ', "-"));
+            assert!(anchor.is_empty() || anchors.any(|own| own == anchor), "{path}: {target}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 5, "{seen}");
+}
+
+#[test]
+fn each_alert_is_in_the_runbook() {
+    let alerts = CliSandbox::new().run(&["alerts"]).done();
+    let runbook = read("src/handbook/operating.md");
+    let names = alerts.lines().filter_map(|line| line.split_once("- alert: "));
+    let mut seen = 0;
+    for (_, name) in names {
+        assert!(runbook.contains(&format!("| `{name}` |")), "{name}");
+        seen += 1;
+    }
+    assert!(seen > 5, "{alerts}");
+    assert_eq!(alerts.matches("runbook: store-orders handbook operating\n").count(), seen);
+}

@@ -1,0 +1,29 @@
+//! The pages of the server that are made from the changelog and the document, and embedded in
+//! it. Writes no file.
+
+mod changelog;
+mod feed;
+mod llms;
+
+use crate::repository::{CHANGELOG, DOCUMENT, PAGES};
+use serde_json::Value;
+
+/// A page.
+pub struct Page {
+    /// Its file.
+    pub name: String,
+    /// The file that it is made from.
+    pub source: &'static str,
+    /// What the file says.
+    pub text: String,
+}
+
+/// All pages of this changelog and this document.
+pub fn pages(changelog: &str, document: &Value) -> Vec<Page> {
+    let page = |name: &str, source, text| Page { name: format!("{PAGES}/{name}"), source, text };
+    vec![
+        page("changelog.html", CHANGELOG, changelog::page(changelog)),
+        page("changelog.atom", CHANGELOG, feed::feed(&changelog::releases(changelog))),
+        page("llms.txt", DOCUMENT, llms::page(document)),
+    ]
+}
