@@ -184,6 +184,7 @@ mod tests {
     use crate::limits::{KeyedRequest, Limits};
     use futures::FutureExt;
     use slog::{Discard, o};
+    use std::time::Instant;
     use store_orders_api::plans::PlanLimits;
 
     #[test]
@@ -191,8 +192,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(FILE_NAME);
         let clock = Arc::new(ManualClock::at(Duration::from_secs(1_000_000)));
-        let limits = Arc::new(InMemoryLimits::new(10));
         let (id, log) = ("a store".to_string(), Logger::root(Discard, o!()));
+        let limits = Arc::new(InMemoryLimits::new(10, log.clone()));
         let mut file =
             LimitsFile::open(directory.path(), id, Arc::clone(&limits), clock.clone(), log);
         let writes = |file: &mut LimitsFile| {
@@ -203,9 +204,11 @@ mod tests {
         assert!(!writes(&mut file), "nothing has changed");
         let plan = PlanLimits { per_minute: 1, per_day: 10 };
         let request = KeyedRequest { account: 1, key: 1, limits: plan, unbanned_at_ms: 0 };
+        let key_id = Arc::from("key_1");
         // The first is counted; the second changes the strikes of the key alone.
         for _ in 0..2 {
-            limits.admit(request, clock.now()).now_or_never().unwrap();
+            let now = clock.now();
+            limits.admit(request, &key_id, now, Instant::now()).now_or_never().unwrap();
             assert!(writes(&mut file));
             assert!(!writes(&mut file));
         }

@@ -58,8 +58,10 @@ fn name_identifier(
     let mut letters = of.chars();
     let (true, Some(first)) = (is_64_bits, letters.next()) else { return };
     let kind = format!("{}{}Id", first.to_uppercase(), letters.as_str());
-    let mut reference = json!({ "allOf": [{ "$ref": format!("#/components/schemas/{kind}") }] });
-    reference["description"] = schema["description"].clone();
+    let reference = json!({
+        "allOf": [{ "$ref": format!("#/components/schemas/{kind}") }],
+        "description": schema["description"],
+    });
     let schema = std::mem::replace(schema, reference);
     // Its own record describes it best.
     if name == "id" || !kinds.contains_key(&kind) {
