@@ -13,10 +13,8 @@ mod gone_settings;
 mod invalid;
 mod listen;
 mod passwords;
-mod postgres_url;
 mod settings;
 mod store_settings;
-mod url_parts;
 
 pub use default_file::default_file;
 pub use document_settings::{BaseUrl, DocumentSettings};
@@ -25,9 +23,9 @@ pub use file::{ConfigFile, check_environment, unknown_variables, why_invalid};
 pub use invalid::InvalidSettings;
 pub use listen::{AdminListen, ListenAddress, ListenError};
 pub use passwords::without_passwords;
-pub use postgres_url::{InvalidUrl, PostgresTls, PostgresUrl, TlsMode};
 pub use settings::{
     LogLevel, ServerConfig, all_settings, duration, duration_within, may_hold_password,
 };
 pub use store_settings::{StoreLocation, StoreSettings, path_parser};
-pub use url_parts::read_password;
+
+pub use crate::store::postgres::PostgresUrl;

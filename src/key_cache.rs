@@ -192,12 +192,11 @@ impl KeyCache {
     fn refresh(&self) -> Result<(), StoreError> {
         let polled = self.store.poll_versions()?;
         let now_ms = self.clock.now().wall_ms();
-        if self.keys.read().have_forgotten_too_much(now_ms) {
+        let starts_over = self.keys.read().have_forgotten_too_much(now_ms);
+        if starts_over || self.lacks(polled.versions) {
             let _reading = self.reading.blocking_lock();
-            self.read_all(polled.versions)?;
-        } else if self.lacks(polled.versions) {
-            let _reading = self.reading.blocking_lock();
-            self.read(polled.versions)?;
+            let read = if starts_over { KeyCache::read_all } else { KeyCache::read };
+            read(self, polled.versions)?;
         }
         if self.keys.read().tidied_ago_ms(now_ms) >= TIDY_INTERVAL_MS {
             self.keys.write().tidy(now_ms);

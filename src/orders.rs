@@ -115,6 +115,7 @@ impl OrderList {
         let checked = Instant::now();
         let (current, stored) = self.current().await?;
         if let Some(snapshot) = current {
+            *refreshing = Some(checked);
             return Ok(snapshot);
         }
         let refresh = Refresh::of(&self.state, stored);

@@ -9,6 +9,7 @@
 //! | `order_rows`, `account_rows` | the rows, plain values on every engine |
 //! | `versions` | how often the store has changed |
 //! | `rules` | what a change may do and what it answers, on every engine |
+//! | `timeouts` | how long everything waits, and what ties these times |
 //! | `report` | what `check` reports, and the checks that every engine shares |
 //! | `postgres` | the SQL of PostgreSQL, which several servers share |
 //! | `sqlite` | the SQL and the files of the embedded engine |
@@ -22,6 +23,7 @@ mod report;
 mod rules;
 mod serving;
 pub mod sqlite;
+mod timeouts;
 mod versions;
 
 pub use account_rows::{Account, IssuedKey, KeyRecord, KeyRow, NewKey, Rotation};
@@ -32,6 +34,7 @@ pub use order_rows::{
     OrderCounts, Status, StoredOrder, UnknownStatus,
 };
 pub use report::{CheckReport, Structure};
-pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, PATIENCE, is_expired};
+pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, is_expired};
 pub use serving::Store;
+pub use timeouts::PATIENCE;
 pub use versions::{HalfVersion, ImportWaits, PolledVersions, ReadAhead, VersionCheck, Versions};

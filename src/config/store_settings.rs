@@ -2,8 +2,7 @@
 
 use super::gone_settings::GoneSettings;
 use super::invalid::InvalidSettings;
-use super::postgres_url::PostgresUrl;
-use super::url_parts::read_password;
+use crate::store::postgres::{PostgresUrl, read_password};
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use std::path::{Path, PathBuf};

@@ -26,6 +26,8 @@ pub use commands::{
     PostgresCommands, PostgresLimitsReport, ReplicaRow, begin_new_store, migrate, print_grants,
     restore,
 };
-pub use connecting::{COMMAND, ConnectError, Connection, check_tls, connect};
+pub use connecting::{
+    COMMAND, ConnectError, Connection, InvalidUrl, PostgresUrl, check_tls, connect, read_password,
+};
 pub use error::PostgresError;
 pub use serving::{PostgresLimits, PostgresStore};

@@ -15,15 +15,6 @@ pub const MAX_OVERLAP: Duration = Duration::from_secs(7 * 86_400);
 /// write a minute.
 pub const MIN_USE_INTERVAL_MS: i64 = 60_000;
 
-/// How long a request waits for the store, from its arrival.
-pub const PATIENCE: Duration = Duration::from_secs(5);
-
-/// How long a command waits for servers and other commands that write.
-pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// How long a command waits before it says so.
-pub const NOTICE_AFTER: Duration = Duration::from_secs(2);
-
 /// How far ids of accounts and keys jump over a restore. Those that the old store issued
 /// after the backup may stand in logs and counts, and are not used again.
 pub const ID_GAP: i64 = 1_000_000;

@@ -266,14 +266,15 @@ fn a_password_with_any_character_is_shown_nowhere() {
     for (flag, url, shown) in [
         ("--store", "postgres://u:it's-secret@h/d", "postgres://u:***@h:5432/d"),
         ("--store", "postgres://u:pa ss-secret@h/d", "postgres://u:***@h:5432/d"),
-        ("--store", "postgres://u:pa?ss-secret@h/d", "postgres://u:***@h:5432/d"),
+        ("--store", "postgres://u:pa%3Fss-secret@h/d", "postgres://u:***@h:5432/d"),
         ("--store", "postgres://h/d?user=u&password=it's-secret", "postgres://u:***@h:5432/d"),
     ] {
         hidden(&sandbox.run(&["config", "show", flag, url]).done(), shown);
         hidden(&sandbox.run(&["config", "show", "--json", flag, url]).done(), shown);
     }
     for (flag, url) in [
-        ("--store", "postgres://u:pa?ss-secret@h:x/d"),
+        ("--store", "postgres://u:pa?ss-secret@h/d"),
+        ("--store", "postgres://u:pa%ss-secret@h/d"),
         ("--store", "postgres://u:it's-secret@h:x/d"),
         ("--store", "postgres://u:se@cret-secret@h/d"),
         ("--store", "postgres://h/d?sslpassword=it's-secret"),

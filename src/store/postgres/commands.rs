@@ -25,22 +25,19 @@ use super::connecting::{COMMAND, Connection, Link, connect};
 use super::error::{engine, read, require_one_row, waited, written};
 use super::journal::{Half, last, note};
 use super::schema::{STORE, require_current, with_notice};
-use crate::config::PostgresUrl;
 use crate::store::commands::{Engine, Statements};
+use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::rules::can_ship;
+use crate::store::timeouts::COMMAND_CONNECT_LIMIT;
 use crate::store::{
     CheckReport, ImportOutcome, NewOrder, OperatorStore, Status, StoreError, WaitNotice,
 };
 use blocking::Blocking;
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
-use std::time::Duration;
 use store_orders_api::types::Pet;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, Transaction};
-
-/// How long a command waits for each address of the store's hosts.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
 /// A connection, and what drives it while something is asked of it.
 pub struct CommandConnection {
@@ -59,7 +56,7 @@ impl CommandConnection {
         };
         let runtime =
             Builder::new_current_thread().enable_all().build().map_err(|e| failed(e.into()))?;
-        let connected = runtime.block_on(connect(url, &COMMAND, CONNECT_LIMIT));
+        let connected = runtime.block_on(connect(url, &COMMAND, COMMAND_CONNECT_LIMIT));
         let connection = connected.map_err(|error| failed(error.into()))?;
         Ok(CommandConnection { runtime, connection })
     }

@@ -7,23 +7,24 @@
 mod link;
 pub(super) mod roles;
 mod tls;
+mod tls_mode;
+mod url;
 
 pub use link::Link;
 pub use roles::COMMAND;
 pub use tls::check_tls;
+pub use url::{InvalidUrl, PostgresUrl, read_password};
 
 use super::error::PostgresError;
-use crate::blocking::run_with;
-use crate::config::{PostgresUrl, TlsMode, read_password};
 use link::drive;
 use roles::{KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES, Role, UNACKNOWLEDGED_LIMIT};
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tls::{connector, ssl_mode};
-use tokio::sync::Semaphore;
+use tls_mode::TlsMode;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::Host;
@@ -41,10 +42,6 @@ const WHO: &str = "SELECT pg_is_in_recovery(), current_setting('transaction_read
     set_config('search_path', coalesce(quote_ident(current_schema()), '\"\"'), false), \
     CASE WHEN current_setting('server_version_num')::int >= 170000 \
          THEN set_config('transaction_timeout', '0', false) END";
-
-/// How many passwords are read at once: as many as a session has connections. A file system that
-/// hangs holds no more threads.
-static PASSWORD_READS: Semaphore = Semaphore::const_new(4);
 
 /// An open connection to a primary.
 pub struct Connection {
@@ -271,7 +268,7 @@ pub async fn connect_to(
     };
     let connecting = async {
         if let Some(file) = url.password_file() {
-            config.password(password_in(file).await?);
+            config.password(file.read().await.map_err(|error| Refusal(error.to_string()))?);
         }
         begin(config, target.tls.clone(), address).await
     };
@@ -279,14 +276,6 @@ pub async fn connect_to(
         Ok(begun) => begun.map_err(|refusal| refused(refusal.0)),
         Err(_) => Err(refused(format!("no answer within {} ms", limit.as_millis()))),
     }
-}
-
-async fn password_in(file: &Path) -> Result<String, Refusal> {
-    let path = file.to_path_buf();
-    let permit = PASSWORD_READS.acquire().await.map_err(|closed| Refusal(closed.to_string()))?;
-    let read = run_with(permit, move || read_password(&path)).await;
-    read.unwrap_or_else(|panicked| Err(panicked.into()))
-        .map_err(|error| Refusal(format!("{} cannot be read: {error}", file.display())))
 }
 
 async fn begin(

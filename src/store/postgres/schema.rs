@@ -4,7 +4,7 @@
 pub(super) mod grants;
 
 use super::error::{PostgresError, engine, read, waited};
-use crate::store::rules::NOTICE_AFTER;
+use crate::store::timeouts::NOTICE_AFTER;
 use crate::store::{StoreError, WaitNotice};
 use semver::Version;
 use std::pin::pin;

@@ -6,7 +6,7 @@ mod limiter;
 pub use limiter::PostgresLimits;
 
 use super::columns::{order_counts, plan_and_limits, value};
-use super::connecting::roles::{AHEAD, COUNTER, KEYS, LONG_READ_LIMIT, READ_LIMIT};
+use super::connecting::roles::{AHEAD, COUNTER, KEYS};
 use super::error::{read, unreachable_because, written};
 use super::importing::{Importing, complete_stored, stored_and_awaited};
 use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
@@ -15,10 +15,11 @@ use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
 use super::session::{OpenError, Session, is_of_connection, within};
 use crate::clock::BootInstant;
-use crate::config::PostgresUrl;
 use crate::keys::Digest;
 use crate::log::ErrorChain;
 use crate::store::order_rows::COUNT_ORDERS;
+use crate::store::postgres::connecting::PostgresUrl;
+use crate::store::timeouts::{LONG_READ_LIMIT, PATIENCE, READ_LIMIT};
 use crate::store::{
     Cancellation, CancelledBatch, HalfVersion, ImportWaits, KeyRow, ListedOrder,
     MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, ReadAhead, Store, StoreError,
@@ -36,9 +37,6 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
-
-/// How long a pet waits for a long list: nobody waits longer for the pet.
-const TURN_LIMIT: Duration = Duration::from_secs(5);
 
 /// How long a test of writing may take: less than readiness waits for it.
 const TEST_LIMIT: Duration = Duration::from_millis(1_500);
@@ -242,7 +240,7 @@ impl Store for PostgresStore {
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
         let session = current(&self.sessions)?;
         self.wait(async {
-            let _reading = within(TURN_LIMIT, async { Ok(session.reading.lock().await) }).await?;
+            let _reading = within(PATIENCE, async { Ok(session.reading.lock().await) }).await?;
             let query = "SELECT name FROM pets WHERE id = $1";
             let rows = async {
                 session.reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read)

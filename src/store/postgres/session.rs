@@ -14,15 +14,16 @@ pub(super) mod statements;
 mod version_check;
 
 use super::columns::value;
-use super::connecting::roles::{CHECKER, HEARTBEAT, LIMITER, READ_LIMIT, READER, Role, WRITER};
+use super::connecting::roles::{CHECKER, HEARTBEAT, LIMITER, READER, Role, WRITER};
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
 use super::error::{PostgresError, read, unreachable_because, written};
 use super::journal::{Change, Last, SELECT_LAST_AND_KNOWN, last_and_known};
 use super::schema::{LIMITS, STORE, require_current};
 use crate::clock::BootInstant;
-use crate::config::PostgresUrl;
 use crate::limits::postgres::Admission;
 use crate::log::ErrorChain;
+use crate::store::postgres::connecting::PostgresUrl;
+use crate::store::timeouts::{CONFIRMED_FOR, CONNECT_LIMIT, READ_LIMIT};
 use crate::store::{StoreError, Versions};
 use durability::require_standby;
 use parking_lot::Mutex;
@@ -34,13 +35,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
 use tokio_postgres::{Client, Statement};
-
-/// How long each attempt to connect may take, for each address.
-pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
-
-/// How long a session counts after its last confirmed heartbeat was sent, and so also how
-/// long an older one may still count after another primary was reached.
-pub const CONFIRMED_FOR: Duration = Duration::from_secs(1);
 
 /// What a list waits for.
 pub type CheckSender = oneshot::Sender<Result<Versions, Arc<StoreError>>>;

@@ -10,6 +10,7 @@ use crate::clock::BootInstant;
 use crate::keys::Digest;
 use crate::store::order_rows::COUNT_ORDERS;
 use crate::store::rules::not_cancelled;
+use crate::store::timeouts::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::store::{
     CancelOutcome, Cancellation, CancelledBatch, HalfVersion, KeyRow, ListedOrder,
     MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, ReadAhead, Store, StoreError,
@@ -17,14 +18,8 @@ use crate::store::{
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use store_orders_api::types::{Pet, utc_text};
-
-/// How long a batch waits to begin: a cancellation is answered within 5 s.
-const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
-
-/// The same for other writes, which hold up a batch that comes meanwhile.
-const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 impl Store for SqliteStore {
     fn check_versions(&self) -> Result<VersionCheck, StoreError> {
@@ -237,6 +232,7 @@ mod tests {
     use super::*;
     use crate::store::{NewOrder, OperatorStore};
     use std::sync::mpsc::channel;
+    use std::time::Duration;
 
     #[test]
     fn the_keys_are_read_while_changed_orders_are_read() {

@@ -2,7 +2,7 @@
 //! other writers: the server for a few seconds, a command for a minute.
 
 use super::intent_lock::{IntentLock, POLL_INTERVAL};
-use crate::store::rules::{COMMAND_TIMEOUT, NOTICE_AFTER};
+use crate::store::timeouts::{COMMAND_TIMEOUT, NOTICE_AFTER};
 use crate::store::{StoreError, WaitNotice};
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::ffi::SQLITE_BUSY;

@@ -2,10 +2,10 @@
 
 use super::CommandConnection;
 use crate::clock::Now;
-use crate::config::PostgresUrl;
 use crate::limits::postgres::{SELECT_BANS, bans, usage};
 use crate::limits::{AccountUsage, Ban, LimitsReport, ReportError};
 use crate::store::StoreError;
+use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::error::read;
 use crate::store::postgres::schema::{LIMITS, require_current};
 

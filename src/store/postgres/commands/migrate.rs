@@ -2,8 +2,8 @@
 //! database that it has not brought up to date.
 
 use super::CommandConnection;
-use crate::config::PostgresUrl;
 use crate::store::postgres::columns::value;
+use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::error::{PostgresError, engine, read};
 use crate::store::postgres::schema::grants::{self, Rights};
 use crate::store::postgres::schema::{self, LIMITS, STORE};

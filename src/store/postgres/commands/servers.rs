@@ -5,14 +5,10 @@ use crate::store::StoreError;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::read;
 use crate::store::postgres::journal;
-use crate::store::postgres::session::CONFIRMED_FOR;
+use crate::store::timeouts::{CONFIRMED_FOR, HEARD_WITHIN};
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_postgres::{Client, Row};
-
-/// A server that can reach the database sends a heartbeat within this time, also if it has to
-/// open another session first.
-const HEARD_WITHIN: Duration = Duration::from_secs(5);
 
 /// How often a command looks for heartbeats: there are four a second.
 const LOOKS_EVERY: Duration = Duration::from_millis(20);

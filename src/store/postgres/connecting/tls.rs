@@ -1,6 +1,7 @@
 //! TLS to PostgreSQL, as libpq's `sslmode` and certificates ask for it.
 
-use crate::config::{PostgresTls, PostgresUrl, TlsMode};
+use super::tls_mode::{PostgresTls, TlsMode};
+use super::url::PostgresUrl;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};

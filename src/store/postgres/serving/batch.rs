@@ -5,7 +5,6 @@
 //! same batch is sent again, and finds what it did.
 
 use crate::store::postgres::columns::{parsed, value};
-use crate::store::postgres::connecting::roles::{ANSWER_TIME, LEAST_TIME, LOCK_WAIT};
 use crate::store::postgres::error::{
     PostgresError, read, require_one_row, unreachable_because, written,
 };
@@ -15,6 +14,7 @@ use crate::store::postgres::session::opener::Current;
 use crate::store::postgres::session::replica::Replica;
 use crate::store::postgres::session::statements::BatchStatements;
 use crate::store::rules::not_cancelled;
+use crate::store::timeouts::{ANSWER_TIME, LEAST_TIME, LOCK_WAIT, RETRY_AFTER, SESSION_WAIT};
 use crate::store::{CancelOutcome, Cancellation, Status, StoreError};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,12 +24,6 @@ use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until, timeout_at};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
-
-/// How long a batch that was not sent yet waits for a session.
-const SESSION_WAIT: Duration = Duration::from_secs(1);
-
-/// How long to wait before a batch is sent again.
-const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// Cancellations that are carried out together. Of those for the same order the first owns
 /// the outcome.

@@ -8,17 +8,14 @@ use super::statements::HeartbeatStatements;
 use crate::clock::BootInstant;
 use crate::store::StoreError;
 use crate::store::postgres::connecting::Connection;
-use crate::store::postgres::connecting::roles::READ_LIMIT;
 use crate::store::postgres::error::{unreachable_because, written};
 use crate::store::postgres::journal::remove_old;
 use crate::store::postgres::schema::{STORE, require_current};
+use crate::store::timeouts::{HEARTBEAT_INTERVAL, READ_LIMIT};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_postgres::types::ToSql;
-
-/// How often a heartbeat is sent.
-const INTERVAL: Duration = Duration::from_millis(250);
 
 /// How often the schema is looked at and the journal tidied, and how long that waits for the reader.
 const TIDY_INTERVAL: Duration = Duration::from_secs(1);
@@ -84,7 +81,7 @@ pub async fn deregister(session: &Session, replica: &Replica) -> Result<(), Stor
 
 /// Sends heartbeats until the session or the server ends.
 pub async fn keep_beating(session: Arc<Session>, replica: Arc<Replica>) {
-    let mut ticks = interval(INTERVAL);
+    let mut ticks = interval(HEARTBEAT_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for number in 0_u32.. {
         ticks.tick().await;

@@ -5,24 +5,20 @@ use super::durability::warn_if_commits_can_be_lost;
 use super::heartbeat::{beat, keep_beating, register, tidy};
 use super::replica::Replica;
 use super::version_check::answer_checks;
-use super::{CONFIRMED_FOR, CONNECT_LIMIT, OpenError, Opened, Session, within};
-use crate::config::PostgresUrl;
+use super::{OpenError, Opened, Session, within};
 use crate::log::ErrorChain;
 use crate::store::StoreError;
-use crate::store::postgres::connecting::roles::READ_LIMIT;
+use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::connecting::{ConnectError, ServerIdentity, Target, targets};
 use crate::store::postgres::error::unreachable_because;
+use crate::store::timeouts::{
+    CONFIRM_LIMIT, CONFIRMED_FOR, CONNECT_LIMIT, READ_LIMIT, RETRY_AFTER,
+};
 use slog::{Logger, info, warn};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::watch;
 use tokio::time::sleep;
-
-/// How long to wait after a failed attempt.
-const RETRY_AFTER: Duration = Duration::from_millis(100);
-
-/// How long the first commits of a session may take, before another host is tried.
-const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 
 /// What opens sessions.
 pub struct Opener {
@@ -146,6 +142,7 @@ pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, Stor
 mod tests {
     use super::*;
     use crate::store::postgres::connecting::Address;
+    use std::time::Duration;
 
     #[test]
     fn a_session_waits_for_a_second_after_the_first_one_to_its_server() {

@@ -1,8 +1,7 @@
 //! How connections to PostgreSQL use TLS, with the names and meanings of libpq.
 
-use crate::config::url_parts::{file_text, write_parameters};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tokio_postgres::config::Host;
 
@@ -79,13 +78,19 @@ impl PostgresTls {
 /// As the parameters of a URL, with their `?`; nothing if there are none.
 impl fmt::Display for PostgresTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file =
+            |file: &Option<PathBuf>| file.as_deref().map(Path::display).map(|f| f.to_string());
         let parameters = [
             ("sslmode", self.mode.map(|mode| mode.as_str().to_string())),
-            ("sslrootcert", file_text(self.root.as_ref())),
-            ("sslcert", file_text(self.certificate.as_ref())),
-            ("sslkey", file_text(self.key.as_ref())),
+            ("sslrootcert", file(&self.root)),
+            ("sslcert", file(&self.certificate)),
+            ("sslkey", file(&self.key)),
         ];
-        write_parameters(f, parameters)
+        let given = parameters.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        for ((name, value), separator) in given.zip(['?', '&', '&', '&']) {
+            write!(f, "{separator}{name}={value}")?;
+        }
+        Ok(())
     }
 }
 

@@ -1,13 +1,14 @@
 //! The address of a store in PostgreSQL, as libpq writes it.
 
-mod tls;
-
-pub use tls::{PostgresTls, TlsMode};
-
-use super::url_parts::{decoded, write_user};
+use super::tls_mode::PostgresTls;
+use crate::blocking::run_with;
+use percent_encoding::percent_decode_str;
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
@@ -16,7 +17,7 @@ use tokio_postgres::config::{Host, SslMode};
 pub struct PostgresUrl {
     config: Config,
     tls: PostgresTls,
-    password_file: Option<PathBuf>,
+    password_file: Option<PasswordFile>,
     limits_database: Option<String>,
 }
 
@@ -26,8 +27,8 @@ pub enum InvalidUrl {
     /// It has another scheme, or none.
     #[error("write postgres://USER@HOST/DATABASE")]
     Scheme,
-    /// What belongs to a user name or a password may stand elsewhere.
-    #[error("in a user name or password, write @ as %40, / as %2F and ? as %3F")]
+    /// Part of a user name or a password would be taken for a host, a database or a parameter.
+    #[error("percent-encode the URL's parts: write @ as %40, / as %2F, ? as %3F and % as %25")]
     Encoding,
     /// A parameter is not one of libpq's, or its value is not.
     #[error("{0}")]
@@ -66,9 +67,9 @@ impl PostgresUrl {
         session
     }
 
-    /// The file with the password, to be read at each connection: the password may change.
-    pub fn password_file(&self) -> Option<&Path> {
-        self.password_file.as_deref()
+    /// The file with the password.
+    pub fn password_file(&self) -> Option<&PasswordFile> {
+        self.password_file.as_ref()
     }
 
     /// How connections use TLS.
@@ -111,49 +112,79 @@ impl PostgresUrl {
     #[must_use]
     pub fn or_password_file(mut self, file: &Path) -> PostgresUrl {
         if self.config.get_password().is_none() {
-            self.password_file = Some(file.to_path_buf());
+            let reads = Arc::new(Semaphore::new(PASSWORD_READS));
+            self.password_file = Some(PasswordFile { path: file.to_path_buf(), reads });
         }
         self
     }
+}
+
+/// How many passwords are read at once. A file system that hangs holds no more threads.
+const PASSWORD_READS: usize = 4;
+
+/// A file with the password, to be read at each connection: the password may change.
+#[derive(Clone)]
+pub struct PasswordFile {
+    path: PathBuf,
+    reads: Arc<Semaphore>,
+}
+
+impl PartialEq for PasswordFile {
+    fn eq(&self, other: &PasswordFile) -> bool {
+        self.path == other.path
+    }
+}
+
+impl Eq for PasswordFile {}
+
+impl PasswordFile {
+    /// The password that is in it now.
+    pub async fn read(&self) -> io::Result<String> {
+        let permit = Arc::clone(&self.reads).acquire_owned().await.map_err(io::Error::other)?;
+        let path = self.path.clone();
+        let read = run_with(permit, move || read_password(&path)).await;
+        read.unwrap_or_else(|panicked| Err(io::Error::other(panicked))).map_err(|error| {
+            io::Error::other(format!("{} cannot be read: {error}", self.path.display()))
+        })
+    }
+}
+
+/// The password in a file, which may end with a line break. Blocks.
+pub fn read_password(file: &Path) -> io::Result<String> {
+    let text = std::fs::read_to_string(file)?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_string())
 }
 
 impl FromStr for PostgresUrl {
     type Err = InvalidUrl;
 
     fn from_str(text: &str) -> Result<PostgresUrl, InvalidUrl> {
-        if !["postgres://", "postgresql://"].iter().any(|scheme| text.starts_with(scheme)) {
-            return Err(InvalidUrl::Scheme);
-        }
-        // As tokio-postgres does: a password may have a `?` that is not encoded. But the name of
-        // a certificate's file may have an `@`.
-        let user = text.find('@').and_then(|at| text.get(..at)).unwrap_or_default();
-        let parameters = user.split_once('?').map(|(_, parameters)| parameters).unwrap_or_default();
-        let is_tls = parameters.split('&').any(|parameter| parameter.starts_with("ssl"));
-        let user = if is_tls { "" } else { user };
-        let place = text.strip_prefix(user).unwrap_or_default();
-        let (place, query) = place.split_once('?').unwrap_or((place, ""));
-        // Or what is of a password would be taken for a host or a database.
-        if place.matches('@').count() > 1 || parameters.contains("password=") {
+        let schemes = ["postgres://", "postgresql://"];
+        let rest = schemes.iter().find_map(|scheme| text.strip_prefix(scheme));
+        let rest = rest.ok_or(InvalidUrl::Scheme)?;
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, database) = place.split_once('/').unwrap_or((place, ""));
+        let is_encoded = authority.matches('@').count() <= 1
+            && !database.contains('@')
+            && !query.contains('@')
+            && rest.split('%').skip(1).all(begins_with_two_digits);
+        if !is_encoded {
             return Err(InvalidUrl::Encoding);
         }
-        let address = format!("{user}{place}");
         let (mut tls, mut others) = (PostgresTls::default(), Vec::new());
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
-            let is_taken = tls.take(name, &decoded(value));
+            let is_taken = tls.take(name, &percent_decode_str(value).decode_utf8_lossy());
             if !is_taken.map_err(|why| InvalidUrl::Parameter(why.to_string()))? {
                 others.push(parameter);
             }
-        }
-        if user.is_empty() && others.iter().any(|parameter| parameter.contains('@')) {
-            return Err(InvalidUrl::Encoding);
         }
         if tls.certificate.is_some() != tls.key.is_some() {
             let why = "sslcert and sslkey belong together".to_string();
             return Err(InvalidUrl::Parameter(why));
         }
-        let rest = format!("{address}?{}", others.join("&"));
-        let config: Config = rest.parse().map_err(|error: tokio_postgres::Error| {
+        let plain = format!("postgres://{place}?{}", others.join("&"));
+        let config: Config = plain.parse().map_err(|error: tokio_postgres::Error| {
             // It names the parameter, and repeats no value. But what follows an `&` of a
             // password would be taken for a parameter.
             let cause = std::error::Error::source(&error).map(ToString::to_string);
@@ -171,13 +202,21 @@ impl FromStr for PostgresUrl {
     }
 }
 
+/// Whether what follows a `%` is hexadecimal.
+fn begins_with_two_digits(text: &str) -> bool {
+    text.as_bytes().get(..2).is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+}
+
 /// Without the password. The alternate form, `{:#}`, says that there is one, and how TLS is
 /// used.
 impl fmt::Display for PostgresUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("postgres://")?;
         let shows_password = f.alternate() && self.config.get_password().is_some();
-        write_user(f, self.config.get_user(), shows_password)?;
+        let (user, password) = (self.config.get_user(), if shows_password { ":***" } else { "" });
+        if user.is_some() || shows_password {
+            write!(f, "{}{password}@", user.unwrap_or_default())?;
+        }
         for (number, (host, port)) in self.hosts().enumerate() {
             let separator = if number == 0 { "" } else { "," };
             match host {
@@ -198,6 +237,7 @@ impl fmt::Debug for PostgresUrl {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tls_mode::TlsMode;
     use super::*;
 
     fn url(text: &str) -> PostgresUrl {
@@ -223,12 +263,9 @@ mod tests {
         assert_eq!(url.tls().root, Some("/ca.pem".into()));
         let (host, _) = url.hosts().next().unwrap();
         assert_eq!(url.tls().mode_for(host), TlsMode::VerifyCa);
-        for user in ["", "u:se?cret@"] {
-            let text = format!("postgres://{user}a/d?application_name=x&sslrootcert=/a@b.pem");
-            let url: PostgresUrl = text.parse().unwrap();
-            assert_eq!(url.tls().root, Some("/a@b.pem".into()));
-            assert_eq!(url.hosts().next().unwrap().0, &Host::Tcp("a".to_string()));
-        }
+        let url: PostgresUrl =
+            "postgres://a/d?application_name=x&sslrootcert=/a%40b.pem".parse().unwrap();
+        assert_eq!(url.tls().root, Some("/a@b.pem".into()));
         let why = "postgres://a/d?sslmode=require&user=u@b".parse::<PostgresUrl>();
         assert_eq!(why, Err(InvalidUrl::Encoding));
     }
@@ -261,17 +298,24 @@ mod tests {
     }
 
     #[test]
-    fn a_password_that_is_not_encoded_is_taken_for_nothing_else() {
-        for text in ["se@cret", "se?cret", "12/se?cret", "12?password=se"] {
-            let text = format!("postgres://u:{text}@a/d");
-            match text.parse::<PostgresUrl>() {
-                Ok(url) => assert_eq!(url.to_string(), "postgres://u@a:5432/d"),
-                Err(why) => assert_eq!(why, InvalidUrl::Encoding, "{text}"),
-            }
+    fn a_password_that_is_not_encoded_is_refused_and_not_repeated() {
+        for text in [
+            "u:se@cret@a/d",
+            "u:se?cret@a/d",
+            "u:12/se?cret@a/d",
+            "u:12/secret@a/d",
+            "u:12?password=se@a/d",
+            "u:se%cret@a/d",
+            "u:secret%4@a/d",
+            "a/d?password=@cret",
+            "u@a/d?password=secret%",
+        ] {
+            let why = format!("postgres://{text}").parse::<PostgresUrl>().unwrap_err();
+            assert_eq!(why, InvalidUrl::Encoding, "{text}");
+            assert!(!why.to_string().contains("cret"));
         }
-        let password = |text: &str| url(text).session().get_password().map(<[u8]>::to_vec);
-        assert_eq!(password("postgres://u:12/se?cret@a/d"), Some(b"12/se?cret".to_vec()));
-        assert!("postgres://a?password=@cret".parse::<PostgresUrl>().is_err());
+        let encoded = url("postgres://u:12%2Fse%3Fc%40%25ret@a/d");
+        assert_eq!(encoded.session().get_password(), Some(&b"12/se?c@%ret"[..]));
         let why = "postgres://u@a/d?password=1&secret=2".parse::<PostgresUrl>().unwrap_err();
         assert!(!why.to_string().contains("secret"), "{why}");
     }

@@ -1,0 +1,122 @@
+//! How long requests, commands, servers and connections wait, and what ties these times.
+
+use std::time::Duration;
+
+/// How long a request waits for the store, from its arrival.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long a command waits for servers and other commands that write.
+pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long a command waits before it says so.
+pub const NOTICE_AFTER: Duration = Duration::from_secs(2);
+
+/// How long a batch on the embedded engine waits to begin.
+pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// The same for other writes, which hold up a batch that comes meanwhile.
+pub const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long a server's attempt to connect to PostgreSQL may take, for each address.
+pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
+
+/// The same for a command.
+pub const COMMAND_CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long the first commits of a session may take, before another host is tried.
+pub const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
+
+/// How often a session sends a heartbeat.
+pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How long a session's lease is valid after its last confirmed heartbeat was sent, and so also how
+/// long an older one may still be valid after another primary was reached.
+pub const CONFIRMED_FOR: Duration = Duration::from_secs(1);
+
+/// How long a batch that was not sent yet waits for a session.
+pub const SESSION_WAIT: Duration = Duration::from_secs(1);
+
+/// How long to wait after a failed attempt to open a session, and before a batch is sent again.
+pub const RETRY_AFTER: Duration = Duration::from_millis(100);
+
+/// A batch that has less time left is not sent: its late answer would end a session that works.
+pub const LEAST_TIME: Duration = Duration::from_millis(500);
+
+/// How long a batch waits for each lock, unless it has less time left: twice, for `versions` and
+/// for the row of an order.
+pub const LOCK_WAIT: Duration = Duration::from_secs(2);
+
+/// What a batch needs besides its waits for locks: a server that answers waits for no more.
+pub const ANSWER_TIME: Duration = Duration::from_millis(300);
+
+/// How long an answer may take that waits for no commit, before its session ends.
+pub const READ_LIMIT: Duration = Duration::from_secs(2);
+
+/// How long counting every order may take, and a statement that reads keys on another connection.
+pub const LONG_READ_LIMIT: Duration = Duration::from_secs(30);
+
+/// A server that can reach the database sends a heartbeat within this time, also if it has to
+/// open another session first.
+pub const HEARD_WITHIN: Duration = Duration::from_secs(5);
+
+/// What PostgreSQL ends by itself, in milliseconds: a wait for a lock, a statement, and a
+/// transaction that sends nothing. 0 is no limit.
+#[derive(Clone, Copy)]
+pub struct ServerLimits {
+    /// `lock_timeout`.
+    pub lock_ms: u64,
+    /// `statement_timeout`.
+    pub statement_ms: u64,
+    /// `idle_in_transaction_session_timeout`. A client that is suspended or out of reach must not
+    /// hold up cancellations. One at work sends its next statement at once.
+    pub idle_ms: u64,
+}
+
+/// Cancels orders: in a transaction it holds the lock on `versions`.
+pub const WRITER: ServerLimits = limits(LOCK_WAIT.as_millis() as u64, 10_000, 2_000);
+
+/// Checks lists and keys.
+pub const CHECKER: ServerLimits = limits(1_000, 2_000, 10_000);
+
+/// Reads pets, keys and changed orders.
+pub const READER: ServerLimits = limits(1_000, 1_500, 20_000);
+
+/// Sends heartbeats. No lock is worth a late one: only this server locks its row.
+pub const HEARTBEAT: ServerLimits = limits(250, 5_000, 10_000);
+
+/// Counts requests.
+pub const LIMITER: ServerLimits = limits(500, 650, 10_000);
+
+/// Reads whole tables.
+pub const LONG_READER: ServerLimits = limits(1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000);
+
+/// Does one command, which waits for locks as long as the operator is told; an import takes as
+/// long as it takes.
+pub const COMMAND: ServerLimits = limits(COMMAND_TIMEOUT.as_millis() as u64, 0, 20_000);
+
+const fn limits(lock_ms: u64, statement_ms: u64, idle_ms: u64) -> ServerLimits {
+    ServerLimits { lock_ms, statement_ms, idle_ms }
+}
+
+const fn ms(duration: Duration) -> u64 {
+    duration.as_millis() as u64
+}
+
+const _: () = {
+    // A cancellation is answered in time, whatever it waits for.
+    assert!(ms(BATCH_TIMEOUT) < ms(PATIENCE));
+    assert!(2 * ms(LOCK_WAIT) + ms(ANSWER_TIME) < ms(PATIENCE));
+    assert!(ms(SESSION_WAIT) + ms(CONFIRMED_FOR) + ms(LEAST_TIME) < ms(PATIENCE));
+    assert!(ms(ANSWER_TIME) < ms(LEAST_TIME));
+    assert!(WRITER.idle_ms < ms(PATIENCE));
+    // A batch waits for as long as one host takes.
+    assert!(ms(CONNECT_LIMIT) + ms(CONFIRM_LIMIT) <= ms(SESSION_WAIT));
+    // Two heartbeats may be lost within a lease, and one that waits for a lock.
+    assert!(3 * ms(HEARTBEAT_INTERVAL) < ms(CONFIRMED_FOR));
+    assert!(HEARTBEAT.lock_ms <= ms(HEARTBEAT_INTERVAL));
+    // A slow statement ends before its late answer would end the session.
+    assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
+    assert!(CHECKER.lock_ms < ms(READ_LIMIT));
+    // Two batches of counts and a removal wait one behind the other.
+    assert!(LIMITER.lock_ms < LIMITER.statement_ms && 3 * LIMITER.statement_ms < ms(READ_LIMIT));
+};
