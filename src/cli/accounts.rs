@@ -13,7 +13,7 @@ use chrono::{SubsecRound, Utc};
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::json;
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use store_orders_api::plans::{Plan, PlanLimits};
 
 #[derive(Debug, Subcommand)]
@@ -168,7 +168,7 @@ fn confirmed(name: &str) -> anyhow::Result<bool> {
         anyhow::bail!("closing {name:?} revokes all its keys for good; repeat it with --yes");
     }
     let mut answer = String::new();
-    eprint!("Close {name:?} for good, and revoke all its keys? [y/N] ");
+    write!(std::io::stderr(), "Close {name:?} for good, and revoke all its keys? [y/N] ")?;
     std::io::stdin().read_line(&mut answer)?;
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use xtask::Outcome;
 use xtask::check::{Inputs, check, check_major_version};
 use xtask::client_code::client_code;
+use xtask::pages::pages;
 use xtask::repository::Repository;
 
 /// What `check` says of the real files with one change of the document, made in
@@ -144,8 +145,10 @@ fn without_pets(today: &str, version: &str) -> (Outcome, String) {
         true => format!("## {version}\n\n- `getPet` is gone, and `Pet` with it.\n"),
         false => format!("{line}\n"),
     };
-    let changelog = Ok(real.lines().map(line).collect());
-    run(Inputs { changelog, today: today.parse().unwrap(), ..inputs })
+    let changelog: String = real.lines().map(line).collect();
+    let pages = pages(&changelog, &inputs.parsed_document().unwrap());
+    let pages = Ok(Some(pages.into_iter().map(|page| (page.name, page.text)).collect()));
+    run(Inputs { changelog: Ok(changelog), pages, today: today.parse().unwrap(), ..inputs })
 }
 
 #[test]

@@ -1,14 +1,15 @@
 //! Columns that hold words or limits, read as their types.
 
-use rusqlite::Row;
+use crate::store::Status;
 use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row};
 use std::error::Error;
 use std::str::FromStr;
 use store_orders_api::plans::{Plan, PlanLimits};
 
 /// The word in this column, parsed. The schema allows no other words, so a failure means
 /// a damaged row.
-pub fn parsed<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
+fn parsed<T>(row: &Row<'_>, column: usize) -> rusqlite::Result<T>
 where
     T: FromStr<Err: Error + Send + Sync + 'static>,
 {
@@ -26,4 +27,12 @@ pub fn plan_and_limits(row: &Row<'_>, first: usize) -> rusqlite::Result<(Plan, P
         None => PlanLimits { per_minute: row.get(first + 1)?, per_day: row.get(first + 2)? },
     };
     Ok((plan, limits))
+}
+
+/// The status of the order of this id.
+pub fn status_of(connection: &Connection, id: i64) -> rusqlite::Result<Option<Status>> {
+    connection
+        .prepare_cached("SELECT status FROM orders WHERE id = ?1")?
+        .query_row([id], |row| parsed(row, 0))
+        .optional()
 }

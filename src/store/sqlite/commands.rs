@@ -2,13 +2,13 @@
 
 use super::SqliteStore;
 use super::check::examine;
-use super::columns::parsed;
+use super::columns::status_of;
 use super::connection::{connect, in_transaction};
 use super::versions::{raise_keys_version, read_versions, set_orders_version};
 use crate::store::commands::{Engine, Parameters, Row, Statements};
 use crate::store::rules::can_ship;
-use crate::store::{CheckReport, ImportOutcome, NewOrder, OperatorStore, Status, StoreError};
-use rusqlite::{CachedStatement, Connection, OptionalExtension};
+use crate::store::{CheckReport, ImportOutcome, NewOrder, OperatorStore, StoreError};
+use rusqlite::{CachedStatement, Connection};
 use std::collections::BTreeSet;
 use store_orders_api::types::Pet;
 
@@ -45,7 +45,7 @@ impl Statements for Connection {
         visit: &mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut statement = prepared(self, query, parameters)?;
-        let names: Vec<String> = statement.column_names().into_iter().map(String::from).collect();
+        let names: Vec<String> = statement.column_names().map(String::from).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let mut rows = statement.raw_query();
         while let Some(row) = rows.next()? {
@@ -124,14 +124,6 @@ impl OperatorStore for SqliteStore {
     fn check(&self) -> Result<CheckReport, StoreError> {
         Ok(examine(&connect(self.path())?))
     }
-}
-
-/// The status of the order of this id.
-pub fn status_of(connection: &Connection, id: i64) -> rusqlite::Result<Option<Status>> {
-    connection
-        .prepare_cached("SELECT status FROM orders WHERE id = ?1")?
-        .query_row([id], |row| parsed(row, 0))
-        .optional()
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! What a running server asks of the store.
 
 use super::SqliteStore;
-use super::columns::plan_and_limits;
-use super::commands::status_of;
+use super::columns::{plan_and_limits, status_of};
 use super::connection::{connect, in_transaction};
 use super::damage::quick_check_until;
 use super::versions::{read_versions, set_orders_version};

@@ -140,8 +140,8 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_the_readme_is_for_this_version() {
-        let readme = include_str!("../../../README.md");
-        assert!(services(readme, env!("CARGO_PKG_VERSION")).unwrap().len() >= 2);
+    fn the_example_of_the_handbook_is_for_this_version() {
+        let page = include_str!("../../../src/handbook/containers.md");
+        assert!(services(page, env!("CARGO_PKG_VERSION")).unwrap().len() >= 2);
     }
 }

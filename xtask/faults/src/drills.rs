@@ -10,6 +10,7 @@ mod operator;
 mod run;
 mod server;
 mod site;
+mod topology;
 
 pub use controls::controls;
 
@@ -20,15 +21,7 @@ use run::Plan;
 use site::Disabled;
 use std::fmt::Write as _;
 use std::time::Duration;
-
-/// What servers run on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Topology {
-    /// Three of them, on a primary with a synchronous standby, and relays between all
-    Postgres,
-    /// One, on its embedded store, on a disk of its own
-    Embedded,
-}
+use topology::Topology;
 
 /// Which faults, and for how long.
 #[derive(Args, Debug)]

@@ -4,14 +4,14 @@
 mod clock;
 mod commands;
 mod connect_burst;
+mod embedded;
 mod full_disk;
 mod nginx;
 mod proxy;
 mod requests;
 mod slow_readers;
 
-use crate::scenario::{Scenario, Tools, scenario};
-use testbed::{DataDir, Key, ServerProcess};
+use crate::scenario::{Scenario, scenario};
 
 /// All of them.
 pub fn scenarios() -> Vec<Scenario> {
@@ -24,32 +24,4 @@ pub fn scenarios() -> Vec<Scenario> {
         scenario!("sqlite::requests", requests::run),
         scenario!("sqlite::slow_readers", slow_readers::run),
     ]
-}
-
-/// A store in a directory of its own, with pending orders.
-struct Embedded {
-    data: DataDir,
-    /// A key without a practical limit.
-    key: Key,
-    _directory: Option<tempfile::TempDir>,
-}
-
-impl Embedded {
-    /// With orders from 1 to this one.
-    fn new(tools: &Tools, orders: i64) -> anyhow::Result<Embedded> {
-        let directory = tempfile::tempdir()?;
-        let data = DataDir::at(&tools.program, &directory.path().join("data"));
-        Ok(Embedded { _directory: Some(directory), ..Embedded::at(data, orders)? })
-    }
-
-    /// The same in this directory.
-    fn at(data: DataDir, orders: i64) -> anyhow::Result<Embedded> {
-        data.import_pending(1..=orders)?;
-        let key = data.issue_enterprise_key("clients", u32::MAX, u32::MAX)?;
-        Ok(Embedded { data, key, _directory: None })
-    }
-
-    fn serve(&self) -> anyhow::Result<ServerProcess> {
-        self.data.serve(&["--log-level", "warning"])
-    }
 }

@@ -4,10 +4,10 @@
 //! All are damaged from outside, so that the program under drill is the one that is released: by
 //! the database's own means, or by relays that rewrite the statements which servers prepare.
 
-use super::Topology;
 use super::faults::FaultKind;
 use super::run::{self, Plan};
 use super::site::Disabled;
+use super::topology::Topology;
 use crate::scenario::{Scenario, Tools};
 use clap::ValueEnum;
 use history::Rule;

@@ -1,6 +1,6 @@
 //! What fails in a drill, and how each fault is drawn.
 
-use super::Topology;
+use super::topology::Topology;
 use clap::ValueEnum;
 use std::time::Duration;
 

@@ -1,9 +1,9 @@
 //! Carries faults out, and undoes them.
 
-use super::Topology;
 use super::faults::{Drawn, Fault, FaultKind};
 use super::server::Server;
 use super::site::Site;
+use super::topology::Topology;
 use anyhow::Context;
 use history::event::{FaultBegun, What};
 use history::workload::Workload;

@@ -1,12 +1,12 @@
 //! One run: everything is started, clients work, faults come and go, and what the clients saw
 //! is judged.
 
-use super::Topology;
 use super::faults::{Draw, FaultKind};
 use super::inject::Repair;
 use super::operator::{ACCOUNT, Operator, VALID_KEYS};
 use super::server::Server;
 use super::site::{Disabled, GIVEN_UP_AFTER, Site};
+use super::topology::Topology;
 use crate::replicas::wrong_connections;
 use crate::scenario::Tools;
 use anyhow::Context;

@@ -1,9 +1,9 @@
 //! All that a drill starts: servers, what they run on, the relays between them, and the
 //! operator's commands.
 
-use super::Topology;
 use super::databases::{Databases, Standby};
 use super::server::Server;
+use super::topology::Topology;
 use crate::replicas::url_of;
 use crate::scenario::Tools;
 use anyhow::Context;

@@ -1,7 +1,7 @@
 //! The wall clock is set forward and back, also while the server is down: no window opens
 //! early, and no client is locked out.
 
-use super::Embedded;
+use super::embedded::Embedded;
 use crate::scenario::Tools;
 use reqwest::{Client, StatusCode};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,7 +1,7 @@
 //! Operators' commands and a full load of cancellations on disks of several speeds: no command
 //! starves, and none starves the cancellations.
 
-use super::Embedded;
+use super::embedded::Embedded;
 use crate::scenario::Tools;
 use history::Traffic;
 use history::workload::Load;

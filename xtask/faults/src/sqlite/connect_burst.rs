@@ -1,6 +1,6 @@
 //! A thousand clients that connect at the same moment: none waits for a second attempt.
 
-use super::Embedded;
+use super::embedded::Embedded;
 use crate::scenario::Tools;
 use futures::future::join_all;
 use std::time::{Duration, Instant};

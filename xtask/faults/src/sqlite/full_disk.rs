@@ -2,7 +2,7 @@
 //! with one line that says why and leave nothing behind, and a server that is killed on it loses
 //! nothing.
 
-use super::Embedded;
+use super::embedded::Embedded;
 use crate::replicas::blocking;
 use crate::scenario::Tools;
 use anyhow::Context;

@@ -5,7 +5,7 @@
 mod answers;
 mod generate;
 
-use super::Embedded;
+use super::embedded::Embedded;
 use crate::scenario::Tools;
 use answers::{Sent, whole_answers};
 use anyhow::{Context, bail};

@@ -1,7 +1,7 @@
 //! One client that asks for long lists and reads none, while others change the list: the
 //! server's memory stays bounded.
 
-use super::Embedded;
+use super::embedded::Embedded;
 use crate::scenario::Tools;
 use anyhow::Context;
 use futures::future::join_all;
