@@ -17,7 +17,8 @@ fn texts() -> Vec<(String, String)> {
 }
 
 fn read(path: &str) -> String {
-    std::fs::read_to_string(Path::new(ROOT).join(path)).expect(path)
+    let text = std::fs::read_to_string(Path::new(ROOT).join(path));
+    text.unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
 /// What stands between backticks, and every line of a code block.

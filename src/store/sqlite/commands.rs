@@ -129,6 +129,7 @@ impl OperatorStore for SqliteStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::Status;
     use crate::store::commands::{OrderCommands, PAGE_ORDERS};
     use std::ops::ControlFlow;
 
