@@ -113,8 +113,9 @@ class Tour {
     await reads(list, "429", "Test Request");
     await this.picture("operation");
     await reads(list, listed.responses["200"]!.description!);
-    await click(list.getByRole("button", { name: /Shell/ }));
+    await click(list.getByRole("button", { name: /curl/i }));
     await reads(this.page.locator("body"), "store-orders-client");
+    await this.page.keyboard.press("Escape");
   }
 
   /** Opens the section of an operation. */

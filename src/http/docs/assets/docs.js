@@ -32,8 +32,9 @@ function fitted(document) {
     operation['x-codeSamples'] = [{ lang: 'rust', label: 'store-orders-client', source }]
   }
   const responses = [...operations, components].flatMap((part) => Object.values(part.responses))
-  for (const header of ON_EVERY_RESPONSE) {
-    for (const response of responses) delete response.headers?.[header]
+  for (const response of responses.filter((one) => one.headers)) {
+    for (const header of ON_EVERY_RESPONSE) delete response.headers[header]
+    if (Object.keys(response.headers).length === 0) delete response.headers
   }
   return document
 }
@@ -72,6 +73,7 @@ fetch('/openapi.json').then(async (response) => {
     // Fields in the order of the document.
     orderSchemaPropertiesBy: 'preserve',
     orderRequiredPropertiesFirst: false,
+    defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
     favicon: '/favicon.ico',
   })
 })
