@@ -129,7 +129,7 @@ impl KeyCache {
         stored.of_keys().has_more_than(self.keys.read().version())
     }
 
-    /// Reads the keys that changed, or all at another generation. Whoever calls it holds
+    /// Reads the keys that changed, or all at another generation. The caller holds
     /// `reading`.
     fn read(&self, stored: Versions) -> Result<(), StoreError> {
         let (known, now_ms) = (self.keys.read().version(), self.clock.now().wall_ms());

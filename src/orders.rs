@@ -168,7 +168,7 @@ impl OrderList {
         self.writer.cancel(order_id, key_id, at, deadline).await
     }
 
-    /// Has the list read what it lacks, though nobody asks for it. Needs a runtime around it.
+    /// Has the list read what it lacks, although no request needs it. Needs a runtime around it.
     pub fn begin_refresh(self: &Arc<Self>) {
         let orders = Arc::clone(self);
         // A failure shows at the next request for a list.

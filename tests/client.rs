@@ -1,4 +1,4 @@
-//! The generated client in front of the real server, and beside the contract.
+//! The generated client in front of the real server, and the contract.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

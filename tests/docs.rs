@@ -287,7 +287,7 @@ async fn the_feed_has_an_entry_for_each_version_of_the_changelog() {
 async fn the_changelog_says_until_when_the_deprecated_operation_stays() {
     let server = TestSetup::new().serve().await;
     let page = String::from_utf8(server.send("GET", "/changelog", &[]).await.body).unwrap();
-    // That these are the dates of its headers is tested beside them.
+    // That these are the dates of its headers is tested next to them.
     let section = page.split("id=\"deprecated\"").nth(1).unwrap().split("<h2").next().unwrap();
     let words: Vec<_> = section.split_whitespace().collect();
     let words = words.join(" ");

@@ -147,5 +147,5 @@ pub const fn is_linked(status: StatusCode) -> bool {
 /// and the identifier of the request.
 pub static ON_EVERY_RESPONSE: [&Header; 4] = [&LIMIT, &REMAINING, &RESET, &REQUEST_ID];
 
-/// Additionally on every response of a deprecated operation, beside [`LINK`].
+/// Additionally on every response of a deprecated operation, next to [`LINK`].
 pub static ON_DEPRECATED: [&Header; 2] = [&DEPRECATION, &SUNSET];

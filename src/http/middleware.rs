@@ -21,7 +21,7 @@ use store_orders_api::caller::CallerKey;
 use store_orders_api::errors;
 use tokio::time::sleep_until;
 
-/// What the steps need beside the server's context.
+/// What the steps need in addition to the server's context.
 pub struct Middleware {
     router: InnerRouter,
     docs: Docs,

@@ -267,7 +267,7 @@ fn a_key_works_as_soon_as_it_was_issued() {
     let cache = Arc::new(open(&store));
     let counted = || [&store.reads, &store.checks].map(|count| count.load(Ordering::Relaxed));
     assert_eq!(accepts(&cache, [&known]), [Some(true)]);
-    assert_eq!(counted(), [1, 0], "nobody asks for a known key");
+    assert_eq!(counted(), [1, 0], "no one asks for a known key");
     let unknown = ApiKey::generate(Environment::Production);
     assert_eq!(accepts(&cache, [&unknown; 3]), [Some(false); 3]);
     assert_eq!(counted(), [1, 3], "rows are read only after a change");

@@ -160,7 +160,7 @@ impl Admission {
             let Some((last, of_key)) = by_key.remove(&row.try_get(0)?) else { continue };
             let (now, until) = (timestamp(row.try_get(1)?), timestamp(row.try_get(3)?));
             let ends_in = until.saturating_duration_since(now);
-            // So many come before the ban; -1 if another batch has begun it.
+            // How many come before the ban; -1 if another batch has begun it.
             let limited: i64 = row.try_get(2)?;
             for ((position, _), number) in of_key.into_iter().zip(0..) {
                 if number >= limited {

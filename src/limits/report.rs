@@ -5,7 +5,7 @@ use crate::clock::Now;
 use std::error::Error;
 use std::time::Duration;
 
-/// The counts of a limiter, which a command reads beside running servers: those of one
+/// The counts of a limiter, which a command reads while servers run: those of one
 /// server in its file, or later those that several servers share.
 pub trait LimitsReport {
     /// What an account, by its row in the store, has used of its windows.

@@ -157,7 +157,7 @@ pub mod tests {
         }
     }
 
-    /// Random changes, a few or so many that they fill several pages.
+    /// Random changes, from a few to several pages.
     fn random_changes(random: &mut StdRng, round: usize) -> BTreeMap<i64, Option<i32>> {
         let many = if round.is_multiple_of(4) { 600 } else { 10 };
         let change = |_| {

@@ -1,4 +1,4 @@
-//! How much memory the buffers of lists hold, whoever holds them: the snapshot, a
+//! How much memory the buffers of lists hold: the snapshot, a
 //! response, or the connection that a chunk waits in.
 
 use bytes::Bytes;

@@ -123,7 +123,7 @@ mod tests {
         assert!(first.as_mut().now_or_never().is_none());
         let others = tokio::spawn(join_all((0..8).map(|_| deflate())));
         tokio::task::yield_now().await;
-        // Whoever began it goes away.
+        // The one that began it goes away.
         drop(first);
         let all = others.await.unwrap();
         let blocks = &page.deflated().unwrap().blocks;

@@ -4,7 +4,7 @@
 //! With one client a batch is one cancellation and waits for no more; with many,
 //! one fsync serves them all. The writer is woken when those that arrived together
 //! have all queued: woken by the first of them, on a busy machine it would often take
-//! that one alone (15 % fewer cancellations beside lists).
+//! that one alone (15 % fewer cancellations while lists are read).
 //!
 //! No caller waits past its deadline, and a request is carried out only if the store can
 //! write before it: an order whose caller was told to try again
@@ -173,7 +173,7 @@ fn write(work: &Work, mut queue: mpsc::Receiver<Request>) {
         match answers {
             Ok(answers) => {
                 for (sender, answer) in senders.into_iter().zip(answers) {
-                    // Nobody listens any more if the client went away.
+                    // The receiver is gone if the client went away.
                     let _ = sender.send(answer);
                 }
             }

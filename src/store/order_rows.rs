@@ -81,7 +81,7 @@ pub struct Cancellation {
     pub key_id: Arc<str>,
     /// When it asked.
     pub at: DateTime<Utc>,
-    /// When nobody waits for the outcome any more.
+    /// When the request no longer waits for the outcome.
     pub deadline: Instant,
 }
 

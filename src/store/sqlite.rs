@@ -93,7 +93,7 @@ impl SqliteStore {
         open().map_err(doing("opened"))
     }
 
-    /// The same for a command, which a server may be running beside: then it leaves the
+    /// For a command, while a server may run: then it leaves the
     /// schema and the checkpoints to the server. `notice` is called when it has long
     /// waited to write.
     pub fn open_for_command(

@@ -226,7 +226,7 @@ fn a_store_in_postgres_needs_no_other_setting_and_settings_that_are_gone_are_ref
     let gone = [("STORE_ORDERS_LIMITS", "local")];
     let said = sandbox.run_with(&["config", "check"], &gone).error();
     assert!(said.starts_with("STORE_ORDERS_LIMITS: ") && said.contains("is gone"), "{said}");
-    // Nobody listens there.
+    // Nothing listens there.
     let error = sandbox.run(&["orders", "list", "--store", url]).error();
     assert!(error.contains("127.0.0.1:1") && error.contains("refused"), "{error}");
 }

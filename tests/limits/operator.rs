@@ -1,4 +1,4 @@
-//! What the operator's commands show of the limits, beside the real program.
+//! What the operator's commands show of the limits while the real program serves.
 
 use serde_json::{Value, json};
 use testbed::contract::Tap;

@@ -1,4 +1,4 @@
-//! A key that a command issued a moment ago, beside clients whose keys were never issued.
+//! A key that a command issued a moment ago, among clients whose keys were never issued.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

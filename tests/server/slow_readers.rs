@@ -82,7 +82,7 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
             connections.push(unread(address, &greedy).await);
         }
         change_all_pages(&client, round, orders).await;
-        // A fresh list is complete, whoever asks for it.
+        // A fresh list is complete for any client.
         assert_eq!(client.list_orders().await.unwrap().len() as i64, orders - 20 * (round + 1));
         let outdated = metric(&server, "store_orders_outdated_list_bytes").await;
         let held = outdated + metric(&server, "store_orders_connection_list_bytes").await;

@@ -33,7 +33,7 @@ const SETTINGS: [&str; 6] = [
     "https://pets.test/support",
 ];
 
-/// The modules beside `session.ts`.
+/// The modules next to `session.ts`.
 const MODULES: [&str; 5] = ["api_document.ts", "faults.ts", "reading.ts", "until.ts", "watch.ts"];
 
 fn claim(view: &str) -> String {

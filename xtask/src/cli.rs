@@ -83,7 +83,7 @@ enum Command {
     ))]
     Judge(judge::JudgeArgs),
 
-    /// Measure the server beside what it stands on; `bench --help` says how.
+    /// Measure the server against what it stands on; `bench --help` says how.
     #[command(disable_help_flag = true)]
     Bench {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]

@@ -1,5 +1,5 @@
 //! The published documents as the main branch first had them, from git: a
-//! checksum beside a file can be edited with it, the history cannot.
+//! checksum next to a file can be edited with it, the history cannot.
 
 use crate::published::{PUBLISHED, SUMS};
 use crate::repository::Repository;

@@ -15,7 +15,7 @@ impl SqliteStore {
 }
 
 /// Makes the copy of a store a store of its own: with a new id, and with ids of accounts
-/// and keys that the original has not used. Nobody else has opened it yet.
+/// and keys that the original has not used. No other process has opened it yet.
 pub fn begin_new_store(copy: &mut Connection) -> Result<(), StoreError> {
     let mut written = || {
         let transaction = copy.transaction()?;

@@ -191,7 +191,7 @@ mod tests {
         SqliteStore::open_for_command(directory, || ()).unwrap()
     }
 
-    /// Runs the commands beside a server that begins each batch as soon as the last one
+    /// Runs the commands against a server that begins each batch as soon as the last one
     /// is committed, and so holds the store's lock nearly all of the time. They are given
     /// its number of batches so far.
     fn beside_batches(directory: &Path, commands: impl FnOnce(&AtomicU64)) {

@@ -9,7 +9,7 @@ pub trait Engine: Sync {
     /// engine that several servers can share, another one.
     fn serving(&self) -> anyhow::Result<Arc<dyn Store>>;
 
-    /// The store as one command uses it, beside that server and other commands. It is used
+    /// The store as one command uses it, while that server and other commands run. It is used
     /// on the thread that asked for it, which belongs to no runtime.
     fn commands(&self) -> anyhow::Result<Box<dyn OperatorStore>>;
 }

@@ -61,7 +61,7 @@ pub enum What {
     },
     /// The machine stood still until now.
     Stall {
-        /// For so many nanoseconds.
+        /// For this many nanoseconds.
         nanos: u64,
     },
     /// What the store holds when everything is over.

@@ -46,7 +46,7 @@ pub const LIMITS: [(u32, u32); WAITING + 2] = [
     (10_000, 50),
 ];
 
-/// So many of them wait for the next minute when one is used up, and rest for so long between
+/// How many of them wait for the next minute when one is used up, and rest for so long between
 /// two pairs of requests. They begin one after the other, so that one is always at work.
 const WAITING: usize = 6;
 const PER_MINUTE: u32 = 40;

@@ -40,7 +40,7 @@ impl DataDir {
     }
 
     /// The same for a store at this URL, of which the directory holds the counts alone.
-    pub fn beside(program: &Program, path: &Path, store: &str) -> DataDir {
+    pub fn on_store(program: &Program, path: &Path, store: &str) -> DataDir {
         DataDir { store: Some(store.to_string()), ..DataDir::at(program, path) }
     }
 

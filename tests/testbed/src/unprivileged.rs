@@ -4,7 +4,7 @@ use anyhow::Context;
 use rustix::process::geteuid;
 
 /// The user and group of the first of these accounts that there is; `None` if this program
-/// is not root, so that servers run as whoever runs it.
+/// is not root, so that servers run as the current user.
 pub fn unprivileged(names: &[&str]) -> anyhow::Result<Option<(u32, u32)>> {
     if !geteuid().is_root() {
         return Ok(None);

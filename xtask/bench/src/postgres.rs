@@ -90,7 +90,7 @@ impl Bench {
         }
         let url = format!("postgres://{USER}@127.0.0.1:{}/{database}", self.postgres.port);
         let directory = setup.new_directory()?;
-        let data = DataDir::beside(setup.program(), &directory, &url);
+        let data = DataDir::on_store(setup.program(), &directory, &url);
         data.run(&["migrate"])?;
         let key = data.issue_enterprise_key("bench", u32::MAX, u32::MAX)?.text;
         Ok(Store { data, key })
@@ -252,7 +252,7 @@ impl Store {
     fn beside(&self, setup: &mut BenchSetup) -> anyhow::Result<Store> {
         let url = self.data.store().context("the store has a URL")?.to_string();
         let directory = setup.new_directory()?;
-        let data = DataDir::beside(setup.program(), &directory, &url);
+        let data = DataDir::on_store(setup.program(), &directory, &url);
         Ok(Store { data, key: self.key.clone() })
     }
 }

@@ -36,7 +36,7 @@ impl StoreUnderTest {
 
     /// The operator's commands on it, reached at this URL.
     pub fn operator(&self, url: &str) -> DataDir {
-        DataDir::beside(&self.program, &self.directory.path().join("operator"), url)
+        DataDir::on_store(&self.program, &self.directory.path().join("operator"), url)
     }
 
     /// The key of an account without a practical limit.
@@ -47,7 +47,7 @@ impl StoreUnderTest {
 
     /// Starts a replica of this name on the store as it is reached at this URL.
     pub async fn replica(&self, name: &str, url: &str, flags: &[&str]) -> anyhow::Result<Replica> {
-        let data = DataDir::beside(&self.program, &self.directory.path().join(name), url);
+        let data = DataDir::on_store(&self.program, &self.directory.path().join(name), url);
         let mut all = vec!["--log-level", "warning"];
         all.extend(["--admin-listen", "127.0.0.1:0"]);
         all.extend(flags);

@@ -1,4 +1,4 @@
-//! What callers send beside a body.
+//! What callers send in addition to a body.
 
 use super::table::{GET, LIMIT, SORT, TRACE, assert_rows, drop, put};
 use serde_json::json;

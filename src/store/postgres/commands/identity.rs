@@ -11,8 +11,8 @@ use crate::store::postgres::schema::SCHEMA_LOCK;
 use crate::store::rules::{ID_GAP, IDS};
 use tokio_postgres::Transaction;
 
-/// Gives the store another id, and accounts and keys ids that it has not used. Nobody serves
-/// it meanwhile. Returns the new id.
+/// Gives the store another id, and accounts and keys ids that it has not used. No server may
+/// serve it meanwhile. Returns the new id.
 pub fn begin_new_store(commands: &PostgresCommands) -> Result<String, StoreError> {
     commands.require_unserved()?;
     let id = format!("{:032x}", rand::random::<u128>());

@@ -17,8 +17,8 @@ use std::path::Path;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::Type;
 
-/// Restores a backup of the embedded store into this one, which must be empty and served by
-/// nobody. It has an id of its own, and goes on with ids of accounts and keys that the old
+/// Restores a backup of the embedded store into this one, which must be empty and not
+/// served. It has an id of its own, and goes on with ids of accounts and keys that the old
 /// store has not used. On an error nothing is changed.
 pub fn restore(
     file: &Path,

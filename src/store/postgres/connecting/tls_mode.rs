@@ -33,7 +33,7 @@ pub enum TlsMode {
     Allow,
     /// TLS if the server has it.
     Prefer,
-    /// TLS, whoever the server is; with `sslrootcert`, as `verify-ca`.
+    /// TLS without verifying the server; with `sslrootcert`, as `verify-ca`.
     Require,
     /// TLS with a certificate of a trusted authority.
     VerifyCa,

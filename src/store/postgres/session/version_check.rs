@@ -72,7 +72,7 @@ pub async fn answer_checks(
         let has_failed = answer.is_err();
         let answer = answer.map_err(Arc::new);
         for sender in waiting.drain(..) {
-            // Nobody listens any more if the client went away.
+            // The receiver is gone if the client went away.
             let _ = sender.send(answer.clone());
         }
         if has_failed && session.require_open().is_err() {

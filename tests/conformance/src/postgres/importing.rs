@@ -1,4 +1,4 @@
-//! Imports beside servers, and imports that fail.
+//! Imports while servers run, and imports that fail.
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
@@ -43,18 +43,18 @@ fn an_import_of(length: i64, server: &PostgresUnderTest) -> anyhow::Result<()> {
     import(&*commands, 1..=10)?;
     let before = versions(&*store)?;
     let orders: Vec<_> = (1_001..=1_000 + length).map(pending).collect();
-    let (written, beside) = (Cell::new(0), RefCell::new(Vec::new()));
+    let (written, meanwhile) = (Cell::new(0), RefCell::new(Vec::new()));
     let progress = || {
         written.set(written.get() + 1);
         if written.get() % (length / 10) == 0 {
             let id = written.get() / (length / 10);
             let asked = Cancellation { deadline: Instant::now() + PATIENCE, ..cancellation(id) };
             let cancel_and_list = || Ok((store.cancel(&[asked])?.outcomes, list(&*store)?.len()));
-            beside.borrow_mut().push(on_another_thread(cancel_and_list));
+            meanwhile.borrow_mut().push(on_another_thread(cancel_and_list));
         }
     };
     commands.import_orders(&orders, false, &progress)?;
-    for (cancelled, seen) in beside.into_inner().into_iter().enumerate() {
+    for (cancelled, seen) in meanwhile.into_inner().into_iter().enumerate() {
         let (done, listed) = seen?;
         ensure!(done == [CancelOutcome::Cancelled], "{done:?}");
         ensure!(listed == 9 - cancelled, "a part of the import is listed: {listed}");

@@ -1,4 +1,4 @@
-//! What a running server asks beside the locks and the networks of others.
+//! What a running server asks while others hold locks or networks fail.
 
 use super::database::PostgresUnderTest;
 use super::importing::on_another_thread;
@@ -139,9 +139,9 @@ pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> 
                      WHERE datname = current_database() AND wait_event = 'PgSleep'";
         Ok(client.query_one(query, &[]).await?.try_get::<_, i64>(0)? > 0)
     };
-    let mut beside = None;
+    let mut meanwhile = None;
     let list = store.for_each_order_since(beginning(&store)?, None, &mut |_| {
-        beside = Some(on_another_thread(|| {
+        meanwhile = Some(on_another_thread(|| {
             std::thread::scope(|scope| {
                 let read = scope.spawn(|| keys(&store).is_err());
                 wait::until(|| database.with(is_planned).ok()?.then_some(()))?;
@@ -157,7 +157,7 @@ pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> 
         }));
     });
     ensure!(list.is_err(), "the list of a session that ended");
-    let (failed, after) = beside.context("no order was listed")??;
+    let (failed, after) = meanwhile.context("no order was listed")??;
     ensure!(failed && after < Duration::from_secs(20), "{failed} after {after:?}");
     Ok(())
 }
@@ -166,11 +166,11 @@ pub fn keys_are_read_beside_a_list(server: &PostgresUnderTest) -> anyhow::Result
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     import(&*commands, [1])?;
-    let mut beside = None;
+    let mut meanwhile = None;
     store.for_each_order_since(beginning(&store)?, None, &mut |_| {
-        beside = Some(on_another_thread(|| Ok(keys(&store)?.len())));
+        meanwhile = Some(on_another_thread(|| Ok(keys(&store)?.len())));
     })?;
-    ensure!(beside.context("no order was listed")?? == 0);
+    ensure!(meanwhile.context("no order was listed")?? == 0);
     Ok(())
 }
 

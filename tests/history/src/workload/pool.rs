@@ -65,7 +65,7 @@ impl Pool {
         (self.last.load(Ordering::SeqCst) + 1).saturating_sub(self.next.load(Ordering::SeqCst))
     }
 
-    /// The order so many behind the next one to cancel.
+    /// The order this far behind the next one to cancel.
     pub fn ahead(&self, by: usize) -> usize {
         self.next.load(Ordering::SeqCst) + by
     }

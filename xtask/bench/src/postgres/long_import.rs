@@ -108,7 +108,7 @@ struct Phase {
 }
 
 impl Phase {
-    /// Half of the requests, and 99 % of them, waited for so many microseconds at most.
+    /// Half of the requests, and 99 % of them, waited for this many microseconds at most.
     fn quantiles(&self, waits: &Waits) -> anyhow::Result<[f64; 2]> {
         let waits = waits.lock().map_err(|_| anyhow::anyhow!("a client panicked"))?;
         let within = waits.iter().filter(|(sent, _)| (self.from..self.to).contains(sent));

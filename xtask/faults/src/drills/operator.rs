@@ -13,7 +13,7 @@ use testbed::{DataDir, Key};
 use tokio::io::AsyncWriteExt;
 use tokio_postgres::NoTls;
 
-/// So many orders are imported when fewer are left.
+/// How many orders are imported when fewer are left.
 const IMPORTED: usize = 500;
 
 /// The account of the clients' keys, without a practical limit.

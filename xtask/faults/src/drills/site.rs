@@ -136,14 +136,14 @@ impl Site {
         };
         let nodes = databases.ports();
         let (to_commands, url) = relays(&nodes, Tampering::None).await?;
-        let operator = DataDir::beside(program, &root.path().join("operator"), &url);
+        let operator = DataDir::on_store(program, &root.path().join("operator"), &url);
         let (mut servers, mut preloads) = (Vec::new(), Vec::new());
         for name in NAMES {
             let count = if disabled.addresses { 1 } else { nodes.len() };
             let nodes = nodes.get(..count).context("there are nodes")?;
             let (to_store, url) = relays(nodes, disabled.tampering).await?;
             let directory = root.path().join(name);
-            let data = DataDir::beside(program, &directory, &url);
+            let data = DataDir::on_store(program, &directory, &url);
             servers.push(Server::new(name, data, &directory, to_store).await?);
             preloads.push(Preload::wall_clock()?);
         }
