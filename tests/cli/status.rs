@@ -51,3 +51,10 @@ fn a_store_that_cannot_be_reached_is_named_without_its_password() {
         assert!(!refused.contains("hidden-word"), "{refused}");
     }
 }
+
+#[test]
+fn a_password_that_is_not_encoded_is_refused_with_the_way_to_write_it() {
+    let refused = CliSandbox::new().run(&["status", "--store", "postgres://u:se?cret@h/d"]).usage();
+    assert!(refused.contains("percent-encode the URL's parts: %40 for an at sign"), "{refused}");
+    assert!(!refused.contains("cret"), "{refused}");
+}

@@ -28,7 +28,11 @@ pub enum InvalidUrl {
     #[error("write postgres://USER@HOST/DATABASE")]
     Scheme,
     /// Part of a user name or a password would be taken for a host, a database or a parameter.
-    #[error("percent-encode the URL's parts: write @ as %40, / as %2F, ? as %3F and % as %25")]
+    // Without an at sign: what stands before one could be a password, and is hidden.
+    #[error(
+        "percent-encode the URL's parts: %40 for an at sign, %2F for a slash, %3F for a question \
+         mark, %25 for a percent sign"
+    )]
     Encoding,
     /// A parameter is not one of libpq's, or its value is not.
     #[error("{0}")]
