@@ -79,7 +79,12 @@ fn fill(store: &dyn OperatorStore) -> Result<IssuedKey, StoreError> {
     store.import_orders(&orders, false, &|| ())?;
     store.import_pets(&pets, false, &|| ())?;
     store.create_account("demo", Plan::Pro, None, now)?;
-    let new = NewKey { account: "demo", environment: Environment::Production, expires_after: None };
+    let new = NewKey {
+        account: "demo",
+        environment: Environment::Production,
+        expires_after: None,
+        label: None,
+    };
     store.issue_key(&new, now_ms)
 }
 

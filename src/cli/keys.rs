@@ -27,6 +27,7 @@ pub enum KeysCommand {
     #[command(after_help = "\
 Examples:
   store-orders keys issue --account acme
+  store-orders keys issue --account acme --label \"web shop\"
   store-orders keys issue --account acme --environment staging --expires 90d
   KEY=$(store-orders keys issue --account acme --json | jq -r .key)")]
     Issue {
@@ -39,6 +40,9 @@ Examples:
         /// How long the key is valid, such as 90d; by default until it is revoked
         #[arg(long, value_name = "DURATION", value_parser = values::life)]
         expires: Option<Duration>,
+        /// What lists call the key: 1 to 64 printable characters
+        #[arg(long, value_name = "TEXT")]
+        label: Option<String>,
     },
     /// Replace a key; the old one stays valid for the overlap
     #[command(after_help = "\
@@ -57,6 +61,9 @@ Examples:
             default_value = "24h"
         )]
         overlap: Duration,
+        /// What lists call the new key; by default as the old one
+        #[arg(long, value_name = "TEXT")]
+        label: Option<String>,
     },
     /// Revoke a key; a running server refuses it within a second
     #[command(after_help = "\
@@ -114,15 +121,20 @@ impl KeysCommand {
         let clock = SystemClock::start();
         let now_ms = clock.now().wall_ms();
         match self {
-            KeysCommand::Issue { account, environment, expires } => {
+            KeysCommand::Issue { account, environment, expires, label } => {
                 let account = &name_of(&*store, account)?;
-                let new = NewKey { account, environment: *environment, expires_after: *expires };
+                let new = NewKey {
+                    account,
+                    environment: *environment,
+                    expires_after: *expires,
+                    label: label.as_deref(),
+                };
                 show_once(&store.issue_key(&new, now_ms)?, printer)?;
                 store.await_servers();
                 Ok(())
             }
-            KeysCommand::Rotate { key_id, overlap } => {
-                let rotation = Rotation { key_id, overlap: *overlap };
+            KeysCommand::Rotate { key_id, overlap, label } => {
+                let rotation = Rotation { key_id, overlap: *overlap, label: label.as_deref() };
                 show_once(&store.rotate_key(rotation, now_ms)?, printer)?;
                 store.await_servers();
                 Ok(())

@@ -64,35 +64,43 @@ pub fn imported(
     }))
 }
 
-/// The longest name of an account, in characters.
+/// The longest name of an account and the longest label of a key, in characters.
 const LONGEST_NAME: usize = 64;
 
-/// The name of an account as it is stored: trimmed. Lists, errors and backups show it: no key,
-/// and no part of one.
+/// The name of an account as it is stored.
 pub fn account_name(name: &str) -> Result<&str, StoreError> {
-    let name = name.trim();
-    if name.is_empty() {
-        return Err(refused("an account needs a name"));
+    printable("the name of an account", name)
+}
+
+/// The label of a key as it is stored.
+pub fn key_label(label: &str) -> Result<&str, StoreError> {
+    printable("the label of a key", label)
+}
+
+/// The text, trimmed. Lists, errors and backups show it: no key, and no part of one.
+fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(refused(format!("{what} is empty")));
     }
-    if without_keys(name) != name {
-        return Err(refused("the name of an account must not hold an API key"));
+    if without_keys(text) != text {
+        return Err(refused(format!("{what} must not hold an API key")));
     }
-    let length = name.chars().count();
+    let length = text.chars().count();
     if length > LONGEST_NAME {
         return Err(refused(format!(
-            "the name of an account has at most {LONGEST_NAME} characters; this one has {length}"
+            "{what} has at most {LONGEST_NAME} characters; this one has {length}"
         )));
     }
     // What debug output escapes, but for quotes, is what no terminal shows as itself.
-    let plain = name.replace(['\'', '"', '\\'], "");
+    let plain = text.replace(['\'', '"', '\\'], "");
     if plain.escape_debug().to_string() != plain {
         return Err(refused(format!(
-            "the name of an account has printable characters only, and no space but the plain \
-             one; this one is {}",
-            name.escape_debug()
+            "{what} has printable characters only, and no space but the plain one; this one is {}",
+            text.escape_debug()
         )));
     }
-    Ok(name)
+    Ok(text)
 }
 
 /// No key is issued for a closed account.
@@ -156,6 +164,7 @@ pub struct OldKey {
     pub expires_at: Option<i64>,
     pub revoked: bool,
     pub successor: Option<String>,
+    pub label: Option<String>,
 }
 
 /// When each key of a rotation expires. Unix milliseconds.

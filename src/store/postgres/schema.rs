@@ -67,6 +67,11 @@ pub const MIGRATIONS: &[Migration] = &[
         sql: include_str!("schema/version_3.sql"),
         oldest_program: "1.1.0",
     },
+    Migration {
+        what: "keys can have labels",
+        sql: include_str!("schema/version_4.sql"),
+        oldest_program: "1.1.0",
+    },
 ];
 
 /// Held by `migrate` and `restore`, of which one at a time runs on a database: "stor", 1.

@@ -145,7 +145,7 @@ async fn copy_keys(
 ) -> Result<(), StoreError> {
     let query = format!(
         "SELECT row, id, account, environment, digest, issued_at, expires_at, revoked_at, used_at,
-                successor, unbanned_at, {version} FROM keys ORDER BY row"
+                successor, unbanned_at, label, {version} FROM keys ORDER BY row"
     );
     copy_rows!(transaction, backup, &query, "keys", {
         "\"row\"": INT8 as i64,
@@ -159,6 +159,7 @@ async fn copy_keys(
         "used_at": INT8 as Option<i64>,
         "successor": TEXT as Option<String>,
         "unbanned_at": INT8 as Option<i64>,
+        "label": TEXT as Option<String>,
         "changed_in": INT8 as i64,
     })
 }

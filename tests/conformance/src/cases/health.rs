@@ -49,7 +49,7 @@ pub fn check_counts_what_the_store_holds(engine: &dyn Engine) -> anyhow::Result<
     commands.create_account("acme", Plan::Free, None, now())?;
     let environment = Environment::Production;
     for _ in 0..2 {
-        let new = NewKey { account: "acme", environment, expires_after: None };
+        let new = NewKey { account: "acme", environment, expires_after: None, label: None };
         commands.issue_key(&new, NOW_MS)?;
     }
     let orders = OrderCounts { pending: 2, shipped: 2, cancelled: 1 };

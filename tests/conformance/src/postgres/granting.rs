@@ -35,7 +35,7 @@ pub fn the_printed_grants_let_a_role_serve_and_no_more(
     commands.import_pets(&[Pet { id: 7, name: "Rex".to_string() }], false, &|| ())?;
     commands.create_account("acme", Plan::Free, None, now())?;
     let environment = Environment::Production;
-    let new = NewKey { account: "acme", environment, expires_after: None };
+    let new = NewKey { account: "acme", environment, expires_after: None, label: None };
     commands.issue_key(&new, NOW_MS)?;
 
     let store = database.server_of(&role)?;

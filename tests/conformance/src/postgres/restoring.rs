@@ -34,11 +34,12 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
     let own = PlanLimits { per_minute: u32::MAX, per_day: 7 };
     commands.create_account("globex", Plan::Enterprise, Some(own), now())?;
     let issue = |account, environment, expires_after| {
-        commands.issue_key(&NewKey { account, environment, expires_after }, NOW_MS)
+        let label = Some("web shop");
+        commands.issue_key(&NewKey { account, environment, expires_after, label }, NOW_MS)
     };
     let first = issue("acme", Environment::Production, Some(Duration::from_secs(60)))?;
     let second = issue("globex", Environment::Staging, None)?;
-    let rotation = Rotation { key_id: &first.id, overlap: Duration::from_secs(30) };
+    let rotation = Rotation { key_id: &first.id, overlap: Duration::from_secs(30), label: None };
     commands.rotate_key(rotation, NOW_MS)?;
     commands.revoke_key(&second.id, NOW_MS + 1)?;
     commands.unban_key(&first.id, NOW_MS + 2)?;
@@ -86,7 +87,10 @@ pub fn a_backup_of_the_embedded_store_is_restored_whole(
     new.create_account("next", Plan::Free, None, now())?;
     ensure!(new.account("next", NOW_MS)?.id == 2 + ID_GAP + 1);
     let environment = Environment::Production;
-    new.issue_key(&NewKey { account: "next", environment, expires_after: None }, NOW_MS)?;
+    new.issue_key(
+        &NewKey { account: "next", environment, expires_after: None, label: None },
+        NOW_MS,
+    )?;
     let rows: Vec<_> = new.key_records()?.iter().map(|record| record.row).collect();
     ensure!(rows == [1, 2, 3, 3 + ID_GAP + 1], "{rows:?}");
     Ok(())

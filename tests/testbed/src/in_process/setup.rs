@@ -151,7 +151,7 @@ impl TestSetup {
         environment: Environment,
         expires_after: Option<Duration>,
     ) -> Key {
-        let new = NewKey { account, environment, expires_after };
+        let new = NewKey { account, environment, expires_after, label: None };
         let issued = self.store.issue_key(&new, self.clock.now().wall_ms()).unwrap();
         Key { id: issued.id, text: issued.key.expose().to_string() }
     }
