@@ -26,7 +26,8 @@ pub enum AccountsCommand {
     #[command(after_help = "\
 Examples:
   store-orders accounts create acme --plan pro
-  store-orders accounts create globex --plan enterprise --per-minute 5000 --per-day 2000000")]
+  store-orders accounts create globex --plan enterprise \\
+    --per-minute 5000 --per-day 2000000")]
     Create {
         /// The account's name: 1 to 64 printable characters, which no other account has
         name: String,
@@ -56,16 +57,16 @@ Example:
     /// Close an account for good: all its keys end
     ///
     /// All its keys are revoked in one step; a running server refuses them within a second.
-    /// A closed account gets no keys and is not opened again. It stays in the list, with its
-    /// orders' history, and keeps its name: rename it to use the name for another account.
+    /// A closed account gets no keys and is not opened again. It stays in the list and keeps
+    /// its name: rename it to free the name for another account.
     #[command(after_help = "\
-Example:
+Examples:
   store-orders accounts close acme
   store-orders accounts close acme --yes")]
     Close {
         /// The account's name, or its id
         name: String,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },

@@ -19,7 +19,7 @@ use store_orders_api::types::{LARGEST_IN_JAVASCRIPT, Pet};
 /// Arguments of `import`.
 #[derive(Args, Debug)]
 pub struct ImportArgs {
-    /// The file; - is standard input
+    /// The file; `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Skip records whose id is already in the store

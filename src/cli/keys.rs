@@ -76,18 +76,18 @@ Example:
     },
     /// Lift the ban of a key; a running server admits it again within a second
     #[command(after_help = "\
-Example:
-  store-orders keys list
+Examples:
+  store-orders keys list --state banned
   store-orders keys unban key_4fQm0ZxW7yTb")]
     Unban {
         /// The id of the key
         #[arg(value_name = "KEY_ID")]
         key_id: String,
     },
-    /// Find out whose a key is: its id, account and state
+    /// Show whose key this is: its id, account and state
     ///
-    /// The key is the first line of standard input, so that no argument holds it, and it is
-    /// never printed. Exit status 1 if the store has no such key.
+    /// The key is read from the first line of standard input, so that no argument holds it,
+    /// and is never printed. The exit status is 1 if the store has no such key.
     #[command(after_help = "\
 Examples:
   store-orders keys find - < leaked-key
@@ -97,7 +97,7 @@ Examples:
         #[arg(value_name = "-")]
         input: StandardInput,
     },
-    /// List the keys that were ever issued, the oldest first, with the end of a ban
+    /// List all keys that were ever issued, the oldest first
     #[command(after_help = "\
 Examples:
   store-orders keys list

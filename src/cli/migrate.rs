@@ -15,8 +15,8 @@ pub struct MigrateArgs {
     print_grants: Option<String>,
     /// Give the store another id, after a recovery to a point in time
     ///
-    /// To be done before a server starts, so that what the lost changes left in logs and counts
-    /// is not taken for the store's own.
+    /// Do this before a server starts: new accounts and keys then have ids that none of the lost
+    /// ones had.
     #[arg(long, conflicts_with = "print_grants")]
     new_store_id: bool,
 }

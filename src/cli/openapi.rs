@@ -11,8 +11,8 @@ use store_orders_api::document::{emitted_text, text};
 /// Arguments of `openapi`.
 #[derive(Args, Debug)]
 pub struct OpenapiArgs {
-    /// As a server with these settings serves it: its own addresses and contact instead of the
-    /// examples
+    /// Print it as a server with these settings serves it: with its own addresses and contact
+    /// instead of the examples
     #[arg(long)]
     served: bool,
     /// Environment whose address comes first

@@ -23,8 +23,8 @@ pub enum OrdersCommand {
     /// The file is a JSON array, JSON lines, or CSV with a header row; its content
     /// tells which. A record has the fields id, petId and quantity (1 to
     /// 2147483647), and may have shipDate (RFC 3339, any offset), complete (true,
-    /// or false, the default) and status (pending, the default, or shipped). Names may
-    /// be in any letter case. An id is never used again, not even that of a cancelled
+    /// or false, the default) and status (pending, the default, or shipped). Field names
+    /// may be in any letter case. An id is never used again, not even that of a cancelled
     /// order. Ids beyond 2^53-1 are imported with a warning: JavaScript rounds them.
     #[command(after_help = "\
 Examples:
@@ -35,7 +35,7 @@ Examples:
     Import(ImportArgs),
     /// Mark orders as shipped, so that they can no longer be cancelled
     ///
-    /// One that has shipped already stays as it is, and is named.
+    /// An order that has shipped already stays as it is, and the output names it.
     #[command(after_help = "\
 Example:
   store-orders orders ship 1001 1002")]

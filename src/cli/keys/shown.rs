@@ -53,11 +53,11 @@ pub enum KeyState {
     Active,
     /// Replaced, and still valid until it expires
     Rotated,
-    /// Valid, but banned because it kept sending requests after a 429
+    /// Valid, but refused for a while: it kept sending after a 429
     Banned,
-    /// No longer valid since its end
+    /// Past its end
     Expired,
-    /// No longer valid, by `keys revoke` or `accounts close`
+    /// Ended by `keys revoke` or `accounts close`
     Revoked,
 }
 
