@@ -10,12 +10,13 @@ mod docs;
 mod handlers;
 mod inner_router;
 mod middleware;
+mod order_page;
 mod rate_limit;
 mod redaction;
 mod request_scope;
 mod responses;
 
 pub use client_ip::TrustedProxies;
-pub use docs::{Docs, served_document};
+pub use docs::{Docs, served_document, served_documents};
 pub use inner_router::{BuildError, InnerRouter};
 pub use middleware::Middleware;

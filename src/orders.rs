@@ -9,17 +9,20 @@ mod body;
 mod builder;
 mod edit;
 mod gzip;
+mod mark;
 mod memory;
 mod page;
 mod readers;
 mod response;
 mod running_batch;
+mod search;
 mod sizes;
 mod snapshot;
 mod state;
 mod writer;
 
 pub use running_batch::RunningBatch;
+pub use search::find_orders;
 pub use snapshot::Snapshot;
 pub use writer::CancelError;
 

@@ -10,7 +10,7 @@ use crate::admin::{self, AdminContext, AdminError, ConnectionFacts, Figure};
 use crate::clock::Clock;
 use crate::config::{ListenError, ServerConfig};
 use crate::context::ServerContext;
-use crate::http::{BuildError, Docs, InnerRouter, Middleware, TrustedProxies, served_document};
+use crate::http::{BuildError, Docs, InnerRouter, Middleware, TrustedProxies, served_documents};
 use crate::key_cache::{KeyCache, KeyRefresh};
 use crate::limits::Limits;
 use crate::log::{LogBuffer, RequestLog};
@@ -108,7 +108,7 @@ impl Server {
             TlsFiles::of(config).map(ReloadableCertificate::open).transpose()?.map(Arc::new);
         let router = InnerRouter::new()?;
         let context = Arc::new(open(config, parts, &router)?);
-        let docs = Docs::new(&served_document(&config.document, config.environment)?)?;
+        let docs = Docs::new(&served_documents(&config.document, config.environment)?)?;
         let proxies = TrustedProxies::new(config.trusted_proxies.clone());
         let api = Middleware::new(router, docs, proxies).into_api()?;
         let tls = certificate.as_ref().map(ReloadableCertificate::server_config).transpose()?;
@@ -230,7 +230,7 @@ fn open(
     router: &InnerRouter,
 ) -> Result<ServerContext, StartError> {
     let Dependencies { store, limits, clock, log, log_buffer } = parts;
-    let metrics = Metrics::new(router.operation_ids().map(ToString::to_string).collect());
+    let metrics = Metrics::new(router.route_names().map(ToString::to_string).collect());
     let outdated_bytes = config.outdated_lists_bytes();
     let orders =
         OrderList::open(Arc::clone(&store), metrics.batches.clone(), outdated_bytes, &log)?;

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 #[test]
 fn the_methods_are_the_operations_of_the_document() {
-    let document = store_orders_api::document::emitted().unwrap();
+    let document = store_orders_api::document::emitted(&store_orders_api::documents::V1).unwrap();
     let paths = document["paths"].as_object().unwrap().values();
     let found: BTreeMap<_, _> = paths
         .flat_map(|path| path.as_object().unwrap().values())

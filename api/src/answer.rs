@@ -4,7 +4,7 @@
 //! inspected by the middleware.
 
 use crate::errors::Error;
-use crate::headers;
+use crate::headers::is_linked;
 use crate::operations::OperationError;
 use dropshot::{ApiEndpointResponse, Body, HttpCodedResponse, HttpError, HttpResponse};
 use http::{Response, StatusCode, header};
@@ -40,7 +40,12 @@ where
     }
 }
 
-/// The response with `error` as its body, and on 401 and 404 with a `Link` to what is said of it.
+/// The code of an error whose response has a `Link`, in the extensions of that response: the
+/// middleware sets the header, which names the document of the request's version.
+#[derive(Clone, Debug)]
+pub struct LinkedCode(pub String);
+
+/// The response with `error` as its body.
 pub fn error_response(error: &Error) -> Response<Body> {
     let body = serde_json::to_vec(error).unwrap_or_default();
     let mut response = Response::new(Body::from(body));
@@ -49,9 +54,8 @@ pub fn error_response(error: &Error) -> Response<Body> {
     response
         .headers_mut()
         .insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
-    let link = headers::error_link(response.status(), &error.code);
-    if let Some(link) = link.and_then(|link| header::HeaderValue::try_from(link).ok()) {
-        response.headers_mut().insert(&headers::LINK.wire, link);
+    if is_linked(response.status()) {
+        response.extensions_mut().insert(LinkedCode(error.code.clone()));
     }
     response
 }

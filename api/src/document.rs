@@ -1,6 +1,6 @@
-//! The emitted document: dropshot's description of the trait, plus what
-//! dropshot cannot express: servers, security, errors by status, headers,
-//! examples, stability.
+//! The emitted documents, one for each version of the API: dropshot's description of the trait,
+//! plus what dropshot cannot express: servers, security, errors by status, headers, examples,
+//! stability.
 //!
 //! All of it comes from the types and constants that the server uses, never from
 //! `spec/`: a check that copies the document cannot fail.
@@ -9,45 +9,44 @@ mod error;
 mod figures;
 mod introduction;
 mod responses;
+mod wording;
 
 pub use error::DocumentError;
 
+use crate::documents::Document;
 use crate::errors::Code;
-use crate::operations::{Operation, operations};
+use crate::key_form;
+use crate::operations::{self, Operation};
 use crate::plans::Plan;
-use crate::{API_VERSION, key_form};
+use crate::types::OrderStatus;
 use serde_json::{Map, Value, json};
+use wording::{codes, meaning};
 
-/// The stability of every operation: it changes only by additions
-/// (specification, Versioning 4).
-const STABILITY: &str = "stable";
-
-/// The document of this API, as the server emits it.
-pub fn emitted() -> Result<Value, DocumentError> {
-    let mut document = from_dropshot()?;
-    complete(&mut document)?;
+/// The document, as the server emits it.
+pub fn emitted(version: &Document) -> Result<Value, DocumentError> {
+    let mut document = from_dropshot(version)?;
+    complete(version, &mut document)?;
     Ok(in_reading_order(document))
 }
 
 /// The emitted document as text.
-pub fn emitted_text() -> Result<String, DocumentError> {
-    text(&emitted()?)
-}
-
-/// A document as text, for people and for `/openapi.json`.
-pub fn text(document: &Value) -> Result<String, DocumentError> {
-    serde_json::to_string_pretty(document)
-        .map(|text| text + "\n")
-        .map_err(|error| DocumentError(error.to_string()))
+pub fn emitted_text(version: &Document) -> Result<String, DocumentError> {
+    text(&emitted(version)?)
 }
 
 /// Adds to dropshot's document what dropshot cannot express.
-fn complete(document: &mut Value) -> Result<(), DocumentError> {
-    complete_operations(document)?;
-    list_codes(member(document, &["components", "schemas", "Error", "properties", "code"])?);
+fn complete(version: &Document, document: &mut Value) -> Result<(), DocumentError> {
+    complete_operations(version, document)?;
+    list_codes(
+        version,
+        member(document, &["components", "schemas", "Error", "properties", "code"])?,
+    );
     let components = member(document, &["components"])?;
-    components["responses"] = responses::shared_responses();
-    components["headers"] = responses::shared_headers();
+    components["responses"] = responses::shared_responses(version);
+    components["headers"] = responses::shared_headers(version);
+    if let Some(status) = components.pointer_mut("/schemas/Order/properties/status") {
+        status["x-extensible-enum"] = json!(OrderStatus::ALL.map(OrderStatus::as_str));
+    }
     components["securitySchemes"] = json!({ "apiKey": {
         "type": "http",
         "scheme": "bearer",
@@ -61,32 +60,35 @@ fn complete(document: &mut Value) -> Result<(), DocumentError> {
         ),
     }});
     member(document, &["info"])?["x-plans"] = plans();
+    drop_unused(document);
     name_tags(member(document, &["tags"])?);
-    document["servers"] = servers();
+    document["servers"] = servers(version);
     document["security"] = json!([{ "apiKey": [] }]);
     Ok(())
 }
 
-fn from_dropshot() -> Result<Value, DocumentError> {
+fn from_dropshot(version: &Document) -> Result<Value, DocumentError> {
     let api = crate::store_orders_api_mod::stub_api_description()
         .map_err(|error| DocumentError(format!("dropshot refuses the trait: {error}")))?;
-    let version = API_VERSION
-        .parse()
-        .map_err(|error| DocumentError(format!("API_VERSION {API_VERSION}: {error}")))?;
-    let mut definition = api.openapi("Store Orders API", version);
+    let release = version.release();
+    let number =
+        release.parse().map_err(|error| DocumentError(format!("version {release}: {error}")))?;
+    let mut definition = api.openapi("Store Orders API", number);
     definition
-        .description(introduction::introduction()?)
+        .description(introduction::introduction(version)?)
         .contact_name("Store Orders")
         .contact_url("https://store.example/support")
         .contact_email("support@store.example")
         .license("MIT", "https://opensource.org/license/mit");
-    definition
+    let mut document = definition
         .json()
-        .map_err(|error| DocumentError(format!("dropshot's document is not JSON: {error}")))
+        .map_err(|error| DocumentError(format!("dropshot's document is not JSON: {error}")))?;
+    member(&mut document, &["info"])?["version"] = json!(version.version);
+    Ok(document)
 }
 
-fn complete_operations(document: &mut Value) -> Result<(), DocumentError> {
-    let mut known = operations();
+fn complete_operations(version: &Document, document: &mut Value) -> Result<(), DocumentError> {
+    let mut known = operations_of(version);
     let paths = document["paths"].as_object_mut().into_iter().flat_map(|paths| paths.values_mut());
     let methods = paths.filter_map(Value::as_object_mut).flat_map(|path| path.values_mut());
     for described in methods {
@@ -95,7 +97,7 @@ fn complete_operations(document: &mut Value) -> Result<(), DocumentError> {
             let message = format!("{id} is in the trait, but not in api/src/operations.rs");
             return Err(DocumentError(message));
         };
-        complete_operation(described, &known.swap_remove(position))?;
+        complete_operation(version, described, &known.swap_remove(position))?;
     }
     known.first().map_or(Ok(()), |left| {
         let id = left.id;
@@ -103,17 +105,25 @@ fn complete_operations(document: &mut Value) -> Result<(), DocumentError> {
     })
 }
 
-fn complete_operation(described: &mut Value, operation: &Operation) -> Result<(), DocumentError> {
+fn operations_of(version: &Document) -> Vec<Operation> {
+    if version.is_beta() { operations::v2() } else { operations::v1() }
+}
+
+fn complete_operation(
+    version: &Document,
+    described: &mut Value,
+    operation: &Operation,
+) -> Result<(), DocumentError> {
     let deprecated = described["deprecated"] == true;
     if let Some(description) = described["description"].as_str() {
-        described["description"] = json!(figures::filled_in(description)?);
+        described["description"] = json!(figures::filled_in(description, version)?);
     }
     if deprecated {
         described["x-sunset"] = json!(figures::sunset()?.to_string());
     }
-    described["x-stability"] = json!(STABILITY);
+    described["x-stability"] = json!(version.stability);
     // What the reference page draws.
-    described["x-scalar-stability"] = json!(STABILITY);
+    described["x-scalar-stability"] = json!(version.stability);
 
     let responses = described["responses"]
         .as_object_mut()
@@ -121,13 +131,60 @@ fn complete_operation(described: &mut Value, operation: &Operation) -> Result<()
     // Dropshot's two catch-alls; each status has its own response instead.
     responses.retain(|status, _| status != "4XX" && status != "5XX");
     for success in responses.values_mut() {
-        success["headers"] = responses::success_headers(deprecated);
+        success["headers"] =
+            responses::success_headers(version, deprecated, operation.success_header);
         if let Some(example) = &operation.success_example {
             member(success, &["content", "application/json"])?["example"] = example.clone();
         }
     }
-    responses.extend(responses::error_responses(&operation.errors, deprecated));
+    responses.extend(responses::error_responses(version, &operation.errors, deprecated));
     Ok(())
+}
+
+/// Lists the known codes: for programs, and in the description for people.
+fn list_codes(version: &Document, code: &mut Value) {
+    code["x-extensible-enum"] = json!(codes(version).map(Code::as_str).collect::<Vec<_>>());
+    let meanings =
+        codes(version).map(|code| (code.as_str().to_string(), json!(meaning(version, code))));
+    code["x-enumDescriptions"] = Value::Object(meanings.collect());
+    let known: Vec<_> = codes(version).map(|code| format!("`{}`", code.as_str())).collect();
+    let description = code["description"].as_str().unwrap_or_default();
+    code["description"] = json!(format!("{description} Today's codes: {}.", known.join(", ")));
+}
+
+fn servers(version: &Document) -> Value {
+    let server = |name: &str, prefix: &str, host: &str| {
+        json!({
+            "url": format!("https://{{host}}{}", version.base_path),
+            "description": format!("{name}: accepts keys that begin with {prefix}"),
+            "variables": { "host": {
+                "default": host,
+                "description": "The host, which the operator of the service tells you.",
+            }},
+        })
+    };
+    json!([
+        server("Production", key_form::PRODUCTION_PREFIX, "orders.store.example"),
+        server("Staging", key_form::STAGING_PREFIX, "staging.orders.store.example"),
+    ])
+}
+
+/// A document as text, for people and as it is served.
+pub fn text(document: &Value) -> Result<String, DocumentError> {
+    serde_json::to_string_pretty(document)
+        .map(|text| text + "\n")
+        .map_err(|error| DocumentError(error.to_string()))
+}
+
+/// Takes out the tags and the headers that no operation of this version has.
+fn drop_unused(document: &mut Value) {
+    let paths = document["paths"].to_string() + &document["components"]["responses"].to_string();
+    if let Some(headers) = document["components"]["headers"].as_object_mut() {
+        headers.retain(|name, _| paths.contains(&format!("\"#/components/headers/{name}\"")));
+    }
+    if let Some(tags) = document["tags"].as_array_mut() {
+        tags.retain(|tag| paths.contains(&format!("\"tags\":[{}]", tag["name"])));
+    }
 }
 
 /// Names the tags for people. The tags themselves are names in generated clients.
@@ -137,16 +194,6 @@ fn name_tags(tags: &mut Value) {
         let (first, rest) = name.split_at_checked(1).unwrap_or_default();
         tag["x-displayName"] = json!(first.to_uppercase() + rest);
     }
-}
-
-/// Lists the known codes: for programs, and in the description for people.
-fn list_codes(code: &mut Value) {
-    code["x-extensible-enum"] = json!(Code::ALL.map(Code::as_str));
-    let meanings = Code::ALL.map(|code| (code.as_str().to_string(), json!(code.meaning())));
-    code["x-enumDescriptions"] = Value::Object(meanings.into_iter().collect());
-    let known: Vec<_> = Code::ALL.iter().map(|code| format!("`{}`", code.as_str())).collect();
-    let description = code["description"].as_str().unwrap_or_default();
-    code["description"] = json!(format!("{description} Today's codes: {}.", known.join(", ")));
 }
 
 /// The plans for programs; `null` is a figure that is agreed per account.
@@ -160,23 +207,6 @@ fn plans() -> Value {
         (plan.title().to_string(), limits)
     };
     Plan::ALL.into_iter().map(figures).collect::<Map<_, _>>().into()
-}
-
-fn servers() -> Value {
-    let server = |name: &str, prefix: &str, host: &str| {
-        json!({
-            "url": format!("https://{{host}}{}", crate::BASE_PATH),
-            "description": format!("{name}: accepts keys that begin with {prefix}"),
-            "variables": { "host": {
-                "default": host,
-                "description": "The host, which the operator of the service tells you.",
-            }},
-        })
-    };
-    json!([
-        server("Production", key_form::PRODUCTION_PREFIX, "orders.store.example"),
-        server("Staging", key_form::STAGING_PREFIX, "staging.orders.store.example"),
-    ])
 }
 
 /// The document with its parts in the order in which people read them.
@@ -201,13 +231,14 @@ fn member<'a>(document: &'a mut Value, path: &[&str]) -> Result<&'a mut Value, D
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::documents::V1;
 
     #[test]
     fn an_operation_that_only_the_trait_has_is_named_with_the_file_that_lacks_it() {
         let mut document = json!({ "paths": { "/new": { "post": { "operationId": "addNew" } } } });
-        let error = complete_operations(&mut document).unwrap_err().to_string();
+        let error = complete_operations(&V1, &mut document).unwrap_err().to_string();
         assert_eq!(error, "addNew is in the trait, but not in api/src/operations.rs");
-        let error = complete_operations(&mut json!({ "paths": {} })).unwrap_err().to_string();
+        let error = complete_operations(&V1, &mut json!({ "paths": {} })).unwrap_err().to_string();
         assert_eq!(error, "listOrders is in api/src/operations.rs, but not in the trait");
     }
 }

@@ -1,6 +1,7 @@
 //! The error body, every error code with its status and meaning, and the
 //! messages.
 
+use crate::documents::Document;
 use dropshot::{ErrorStatusCode, HttpError, HttpResponseError};
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -43,7 +44,7 @@ impl HttpResponseError for Error {
 /// The machine-readable codes of [`Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// A malformed path parameter.
+    /// A malformed parameter.
     InvalidParameter,
     /// No valid key.
     Unauthorized,
@@ -203,10 +204,10 @@ pub fn key_of_other_environment(its: &str, here: &str) -> Error {
 }
 
 /// 404: no such path.
-pub fn not_found() -> Error {
-    Code::NotFound.with_message(
-        "There is no such path. The API document at /openapi.json lists the paths.".to_string(),
-    )
+pub fn not_found(document: &Document) -> Error {
+    let path = document.path;
+    Code::NotFound
+        .with_message(format!("There is no such path. The API document at {path} lists the paths."))
 }
 
 /// 405: `allow` is what the `Allow` header says.
@@ -250,10 +251,11 @@ pub fn service_unavailable() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::documents::V1;
 
     #[test]
     fn an_error_is_shown_with_its_status_and_code() {
-        let shown = not_found().to_string();
+        let shown = not_found(&V1).to_string();
         assert!(shown.starts_with("404 not_found: ") && shown.len() > 20, "{shown}");
     }
 }

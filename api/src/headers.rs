@@ -1,6 +1,7 @@
 //! The response headers of the contract: names, and descriptions for the
 //! document.
 
+use crate::documents::Document;
 use http::{HeaderName, StatusCode};
 
 /// The type of a header's value, as the document declares it.
@@ -120,6 +121,30 @@ pub static LINK: Header = Header {
               rel=\"service-desc\"",
 };
 
+/// [`LINK`] of a version without a deprecated operation.
+pub static ERROR_LINK: Header = Header {
+    name: "Link",
+    wire: http::header::LINK,
+    kind: HeaderType::Text,
+    meaning: "Where to read on (RFC 8288): what the API reference says of the error, and this \
+              document, with the relations of RFC 8631.",
+    example: "</docs#error-unauthorized>; rel=\"service-doc\", </openapi-v2.json>; \
+              rel=\"service-desc\"",
+};
+
+/// The next page of a list.
+pub static NEXT_PAGE: Header = Header {
+    name: "Link",
+    wire: http::header::LINK,
+    kind: HeaderType::Text,
+    meaning: "The next page (RFC 8288), relative to the address of the request, with its `limit` \
+              and filters. Absent on the last page.",
+    example: "<?cursor=AQAAAAAAAAQTTR8AiNGG61M&limit=100>; rel=\"next\"",
+};
+
+/// A cursor of the examples.
+pub const EXAMPLE_CURSOR: &str = "AQAAAAAAAAQTTR8AiNGG61M";
+
 /// Deprecated since 2026-12-01, midnight UTC (RFC 9745).
 pub const PET_DEPRECATION: &str = "@1796083200";
 
@@ -131,14 +156,13 @@ pub const PET_LINK: &str = "</changelog>; rel=\"deprecation\"";
 
 /// Where to read on about an error: in the API reference, at the address of its code, and in
 /// the document, relative to the server. Only a client without a valid key, or with a wrong
-/// address, has to be told: 401 and 404.
-pub fn error_link(status: StatusCode, code: &str) -> Option<String> {
-    is_linked(status).then(|| {
-        format!("</docs#error-{code}>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"")
-    })
+/// address, has to be told: [`is_linked`].
+pub fn error_link(code: &str, document: &Document) -> String {
+    let path = document.path;
+    format!("</docs#error-{code}>; rel=\"service-doc\", <{path}>; rel=\"service-desc\"")
 }
 
-/// Whether every response of this status has a `Link`.
+/// Whether every response of this status has a `Link`: 401 and 404.
 pub const fn is_linked(status: StatusCode) -> bool {
     matches!(status, StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND)
 }

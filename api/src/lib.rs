@@ -1,18 +1,21 @@
 //! The contract of Store Orders in Rust: a trait with one method per operation.
 //! It does not depend on the server that implements it.
 //!
-//! The document in `spec/openapi.json` is the source of truth. This crate
-//! repeats it as types ([`types`], [`operations`], [`errors`], [`headers`], [`plans`],
-//! [`limits`], [`key_form`]) and emits a document from them ([`document`]); `cargo xtask check` compares the two.
+//! The documents in `spec/` are the source of truth, one for each version of the API. This crate
+//! repeats them as types ([`types`], [`order_query`], [`operations`], [`errors`], [`headers`],
+//! [`plans`], [`limits`], [`key_form`]) and emits documents from them ([`document`]);
+//! `cargo xtask check` compares the two.
 
 pub mod answer;
 pub mod caller;
 pub mod document;
+pub mod documents;
 pub mod errors;
 pub mod headers;
 pub mod key_form;
 pub mod limits;
 pub mod operations;
+pub mod order_query;
 pub mod plans;
 pub mod types;
 
@@ -20,18 +23,22 @@ use answer::Answer;
 use caller::Caller;
 use dropshot::{EndpointTagPolicy, RequestContext};
 use errors::Error;
-use operations::{CancelOrderError, Cancelled, Found, GetPetError, ListOrdersError, Listed};
+use operations::{
+    CancelOrderError, Cancelled, Found, GetPetError, ListOrderPageError, ListOrdersError, Listed,
+    ListedPage,
+};
+use order_query::OrderQueryOf;
 use types::{OrderPath, PathOf, PetPath};
 
-/// The version of the API that this crate describes.
-pub const API_VERSION: &str = "1.2.0";
+/// The stable version of the API.
+pub const API_VERSION: &str = documents::V1.version;
 
-/// The path prefix of the operations: the version is part of the base address
+/// The path prefix of the stable version's operations: the version is part of the base address
 /// (specification, Versioning 1).
-pub const BASE_PATH: &str = "/v1";
+pub const BASE_PATH: &str = documents::V1.base_path;
 
-/// The operations of the API, with the paths of the document: relative to a
-/// base address that ends in [`BASE_PATH`]. The document fills in dates for the
+/// The operations of all versions of the API, with the paths of the documents: relative to a
+/// base address that ends in the document's `base_path`. The documents fill in dates for the
 /// names in braces.
 ///
 /// A method returns its success or one of its documented errors as an
@@ -53,18 +60,43 @@ pub trait StoreOrdersApi {
     /// List orders
     ///
     /// Returns all orders of the store in ascending order of `id`. There are no
-    /// parameters: filtering and pagination are planned for v2. A list that is
+    /// parameters: filtering and pagination are in v2, which is in beta. A list that is
     /// requested after a cancellation was answered does not contain the order.
     #[endpoint {
         operation_id = "listOrders",
         method = GET,
         path = "/store/orders",
         tags = ["orders"],
+        versions = .."2.0.0",
     }]
     async fn list_orders(
         context: RequestContext<Self::Context>,
         caller: Caller,
     ) -> Result<Answer<Listed, ListOrdersError>, Error>;
+
+    /// List orders
+    ///
+    /// Returns the orders of the store in ascending order of `id`, in pages, and of
+    /// them those that match all filters. To read on, send `nextCursor` as `cursor`
+    /// with the filters unchanged, until a page has none. A page may hold fewer
+    /// orders than `limit`, even none, and have a `nextCursor` nevertheless, because the
+    /// work for one page is bounded. A page that is requested after a cancellation
+    /// was answered does not contain the order. Over all pages no order comes twice,
+    /// and every order that matched from the first page to the last is in exactly
+    /// one. A parameter that is unknown, repeated, empty or malformed is answered
+    /// with 400.
+    #[endpoint {
+        operation_id = "listOrders",
+        method = GET,
+        path = "/store/orders",
+        tags = ["orders"],
+        versions = "2.0.0"..,
+    }]
+    async fn list_order_page(
+        context: RequestContext<Self::Context>,
+        query: OrderQueryOf,
+        caller: Caller,
+    ) -> Result<Answer<ListedPage, ListOrderPageError>, Error>;
 
     /// Cancel an order
     ///
@@ -98,6 +130,7 @@ pub trait StoreOrdersApi {
         method = GET,
         path = "/pets/{petId}",
         tags = ["pets"],
+        versions = .."2.0.0",
         deprecated = true,
     }]
     async fn get_pet(

@@ -1,7 +1,9 @@
 //! What each operation answers: its success and its errors, with the examples of the document.
 
 use crate::errors::{Code, Error, invalid_parameter, service_unavailable};
-use crate::types::{Order, Pet};
+use crate::headers::{self, Header};
+use crate::order_query::InvalidQuery;
+use crate::types::{Order, OrderPage, OrderStatus, OrderV2, Pet};
 use chrono::{TimeZone, Utc};
 use dropshot::{Body, HttpCodedResponse, HttpError, HttpResponseDeleted, HttpResponseOk};
 use http::{Response, StatusCode};
@@ -15,36 +17,65 @@ pub(crate) struct Operation {
     pub errors: Vec<Error>,
     /// An example of the body of its success.
     pub success_example: Option<Value>,
+    /// A header that some of its successes have.
+    pub success_header: Option<&'static Header>,
 }
 
-/// Every operation of the trait.
-pub(crate) fn operations() -> Vec<Operation> {
-    let operation = |id, errors, success_example| Operation { id, errors, success_example };
+/// Every operation of v1.
+pub(crate) fn v1() -> Vec<Operation> {
+    let ship_date = Utc.with_ymd_and_hms(2026, 12, 24, 9, 30, 0).single();
     let orders = json!([
-        Order {
-            id: 1041,
-            pet_id: 7,
-            quantity: 2,
-            ship_date: Utc.with_ymd_and_hms(2026, 12, 24, 9, 30, 0).single(),
-            complete: true,
-        },
+        Order { id: 1041, pet_id: 7, quantity: 2, ship_date, complete: true },
         Order { id: 1042, pet_id: 9, quantity: 1, ship_date: None, complete: false },
     ]);
     let pet = json!(Pet { id: 7, name: "Rex".to_string() });
     vec![
-        operation("listOrders", each::<ListOrdersError>(), Some(orders)),
-        operation("cancelOrder", each::<CancelOrderError>(), None),
-        operation("getPet", each::<GetPetError>(), Some(pet)),
+        operation::<ListOrdersError>("listOrders", Some(orders)),
+        operation::<CancelOrderError>("cancelOrder", None),
+        operation::<GetPetError>("getPet", Some(pet)),
     ]
 }
 
-fn each<E: OperationError>() -> Vec<Error> {
-    E::EACH.iter().map(|error| error.into_error()).collect()
+/// Every operation of v2.
+pub(crate) fn v2() -> Vec<Operation> {
+    let ship_date = Utc.with_ymd_and_hms(2026, 12, 24, 9, 30, 0).single();
+    let (shipped, pending) = (OrderStatus::Shipped, OrderStatus::Pending);
+    let page = json!(OrderPage {
+        orders: vec![
+            OrderV2 {
+                id: 1041,
+                pet_id: 7,
+                quantity: 2,
+                ship_date,
+                complete: true,
+                status: shipped
+            },
+            OrderV2 {
+                id: 1042,
+                pet_id: 9,
+                quantity: 1,
+                ship_date: None,
+                complete: false,
+                status: pending,
+            },
+        ],
+        next_cursor: Some(headers::EXAMPLE_CURSOR.to_string()),
+    });
+    let list = operation::<ListOrderPageError>("listOrders", Some(page));
+    vec![
+        Operation { success_header: Some(&headers::NEXT_PAGE), ..list },
+        operation::<CancelOrderError>("cancelOrder", None),
+    ]
+}
+
+fn operation<E: OperationError>(id: &'static str, success_example: Option<Value>) -> Operation {
+    let errors = E::EACH.iter().cloned().map(E::into_error).collect();
+    Operation { id, errors, success_example, success_header: None }
 }
 
 /// The errors of an operation that its handler returns, without those that the
 /// middleware sends before any handler.
-pub trait OperationError: Copy + 'static {
+pub trait OperationError: Clone + 'static {
     /// One of each: the examples of the document.
     const EACH: &'static [Self];
 
@@ -82,6 +113,45 @@ impl OperationError for ListOrdersError {
     fn into_error(self) -> Error {
         match self {
             ListOrdersError::Unavailable => service_unavailable(),
+        }
+    }
+}
+
+/// 200 of listOrders in v2: a page, encoded already. In the document it is an `OrderPage`.
+#[derive(Debug)]
+pub struct ListedPage(pub Response<Body>);
+
+impl From<ListedPage> for Result<Response<Body>, HttpError> {
+    fn from(listed: ListedPage) -> Self {
+        Ok(listed.0)
+    }
+}
+
+impl HttpCodedResponse for ListedPage {
+    type Body = OrderPage;
+    const STATUS_CODE: StatusCode = StatusCode::OK;
+    const DESCRIPTION: &'static str = "A page of orders returned";
+}
+
+/// The errors of listOrders in v2.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListOrderPageError {
+    /// A query parameter is unknown, repeated, empty or malformed.
+    Invalid(InvalidQuery),
+    /// The store cannot be read.
+    Unavailable,
+}
+
+impl OperationError for ListOrderPageError {
+    const EACH: &'static [Self] = &[
+        ListOrderPageError::Invalid(InvalidQuery::Malformed("limit")),
+        ListOrderPageError::Unavailable,
+    ];
+
+    fn into_error(self) -> Error {
+        match self {
+            ListOrderPageError::Invalid(invalid) => invalid.into_error(),
+            ListOrderPageError::Unavailable => service_unavailable(),
         }
     }
 }

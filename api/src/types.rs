@@ -33,8 +33,77 @@ pub struct Order {
     #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "serialize_utc")]
     #[schemars(with = "DateTime<Utc>")]
     pub ship_date: Option<DateTime<Utc>>,
-    /// Whether the order has been fulfilled.
+    /// Whether the order has been fulfilled. Neither this nor `shipDate` tells whether
+    /// the order can be cancelled: only cancelOrder does.
     pub complete: bool,
+}
+
+/// An order placed in the store, in v2.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Order", description = "An order placed in the store.")]
+pub struct OrderV2 {
+    /// Unique order identifier. It may exceed 2^53-1, where JavaScript's numbers
+    /// lose digits: parse it without loss, and keep it as text.
+    pub id: i64,
+    /// Identifier of the animal in the order. The store may have no pet with
+    /// this identifier. It may exceed 2^53-1, where JavaScript's numbers lose
+    /// digits: parse it without loss, and keep it as text.
+    pub pet_id: i64,
+    /// Number of units ordered, 1 to 2147483647.
+    #[schemars(schema_with = "integer")]
+    pub quantity: i32,
+    /// Expected or actual ship date, in UTC (RFC 3339). Absent if unknown, never
+    /// null.
+    #[serde(default, skip_serializing_if = "Option::is_none", serialize_with = "serialize_utc")]
+    #[schemars(with = "DateTime<Utc>")]
+    pub ship_date: Option<DateTime<Utc>>,
+    /// Whether the order has been fulfilled. Whether it can be cancelled is told by
+    /// `status`.
+    pub complete: bool,
+    /// Whether the order can be cancelled: `pending`, or no more: `shipped`. It is
+    /// independent of `complete` and `shipDate`. Statuses may be added: do not cancel an
+    /// order of an unknown one.
+    #[schemars(with = "String")]
+    pub status: OrderStatus,
+}
+
+/// The status of an order that is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OrderStatus {
+    /// Can be cancelled.
+    Pending,
+    /// Can no longer be cancelled.
+    Shipped,
+}
+
+impl OrderStatus {
+    /// Every status.
+    pub const ALL: [OrderStatus; 2] = [OrderStatus::Pending, OrderStatus::Shipped];
+
+    /// The status as sent over the wire.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            OrderStatus::Pending => "pending",
+            OrderStatus::Shipped => "shipped",
+        }
+    }
+}
+
+/// A page of the list of orders.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OrderPage {
+    /// The orders, in ascending order of `id`. There may be fewer than `limit`, even none,
+    /// although there is a next page.
+    pub orders: Vec<OrderV2>,
+    /// Where the next page begins: send it as `cursor`, with the filters unchanged. Absent
+    /// on the last page, never null. It is opaque, at most 200 letters, digits, `-` and
+    /// `_`, and never expires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub next_cursor: Option<String>,
 }
 
 /// A pet of the store. Deprecated together with its operation.

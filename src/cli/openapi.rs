@@ -7,6 +7,7 @@ use anyhow::Context;
 use clap::Args;
 use std::io::Write;
 use store_orders_api::document::{emitted_text, text};
+use store_orders_api::documents::{V1, V2};
 
 /// Arguments of `openapi`.
 #[derive(Args, Debug)]
@@ -15,6 +16,9 @@ pub struct OpenapiArgs {
     /// instead of the examples
     #[arg(long)]
     served: bool,
+    /// That of version 2, which is in beta, instead of that of the stable version
+    #[arg(long)]
+    beta: bool,
     /// Environment whose address comes first
     #[arg(long, value_enum, env = "STORE_ORDERS_ENVIRONMENT", default_value = "production")]
     environment: Environment,
@@ -24,10 +28,12 @@ pub struct OpenapiArgs {
 
 impl OpenapiArgs {
     pub(super) fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
+        let document = if self.beta { &V2 } else { &V1 };
         let document = if self.served {
-            served_document(&self.document, self.environment).and_then(|served| text(&served))
+            served_document(document, &self.document, self.environment)
+                .and_then(|served| text(&served))
         } else {
-            emitted_text()
+            emitted_text(document)
         };
         let document = document.context("the OpenAPI document cannot be made")?;
         Ok(out.write_all(document.as_bytes())?)

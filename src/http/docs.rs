@@ -7,7 +7,7 @@ mod page;
 mod policy;
 mod served_document;
 
-pub use served_document::served_document;
+pub use served_document::{served_document, served_documents};
 
 use super::responses::{method_not_allowed, moved_permanently};
 use dropshot::{Body, RequestInfo};
@@ -16,6 +16,7 @@ use page::Page;
 use policy::Policy;
 use serde_json::Value;
 use store_orders_api::document::{DocumentError, text};
+use store_orders_api::documents::{DOCUMENTS, Document};
 
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
@@ -25,7 +26,8 @@ const FEED: &str = "application/atom+xml; charset=utf-8";
 
 /// The pages and their assets.
 pub struct Docs {
-    document: Page,
+    /// Of every version, at its path.
+    documents: Vec<(&'static str, Page)>,
     docs: Page,
     docs_script: Page,
     docs_style: Page,
@@ -39,9 +41,13 @@ pub struct Docs {
 }
 
 impl Docs {
-    /// The pages for this document. Those that depend on no setting are made by
-    /// `cargo xtask generate`.
-    pub fn new(document: &Value) -> Result<Docs, DocumentError> {
+    /// The pages for the documents of all versions, the stable one first. Those that depend on
+    /// no setting are made by `cargo xtask generate`.
+    pub fn new(documents: &[Value]) -> Result<Docs, DocumentError> {
+        let page = |(document, served): (&&Document, &Value)| {
+            Ok((document.path, Page::plain("application/json", Policy::Asset, text(served)?)))
+        };
+        let stable = documents.first().unwrap_or(&Value::Null);
         let docs = include_str!("docs/assets/docs.html");
         let script = include_str!("docs/assets/docs.js");
         let docs_style = include_str!("docs/assets/docs.css");
@@ -50,7 +56,7 @@ impl Docs {
         let icon = include_str!("docs/assets/favicon.svg");
         let robots = include_str!("docs/assets/robots.txt");
         Ok(Docs {
-            document: Page::plain("application/json", Policy::Asset, text(document)?),
+            documents: DOCUMENTS.iter().zip(documents).map(page).collect::<Result<_, _>>()?,
             docs: Page::plain(HTML, Policy::Reference, docs),
             docs_script: Page::plain(SCRIPT, Policy::Asset, script),
             docs_style: Page::plain(STYLE, Policy::Asset, docs_style),
@@ -63,7 +69,7 @@ impl Docs {
             ),
             feed: Page::plain(FEED, Policy::Asset, include_str!("docs/generated/changelog.atom")),
             icon: Page::plain("image/svg+xml", Policy::Asset, icon),
-            llms: Page::plain(TEXT, Policy::Asset, llms(document)),
+            llms: Page::plain(TEXT, Policy::Asset, llms(stable)),
             robots: Page::plain(TEXT, Policy::Asset, robots),
         })
     }
@@ -78,13 +84,15 @@ impl Docs {
             "/docs/docs.js" => Some(&self.docs_script),
             "/docs/scalar.js" => Some(&self.scalar),
             "/docs/pages.css" => Some(&self.style),
-            "/openapi.json" => Some(&self.document),
             "/changelog" => Some(&self.changelog),
             "/changelog.atom" => Some(&self.feed),
             "/favicon.ico" => Some(&self.icon),
             "/llms.txt" => Some(&self.llms),
             "/robots.txt" => Some(&self.robots),
-            _ => return None,
+            path => {
+                let mut documents = self.documents.iter();
+                Some(documents.find(|(own, _)| *own == path).map(|(_, page)| page)?)
+            }
         };
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return Some(method_not_allowed("GET, HEAD"));

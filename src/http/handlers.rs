@@ -2,10 +2,11 @@
 //! passed the middleware.
 
 use super::accept_encoding::accepts_gzip;
+use super::order_page::{first_id, page_response};
 use crate::blocking::run_with;
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
-use crate::orders::{CancelError, ListError};
+use crate::orders::{CancelError, ListError, Snapshot};
 use crate::store::CancelOutcome;
 use chrono::DateTime;
 use dropshot::RequestContext;
@@ -16,8 +17,10 @@ use store_orders_api::answer::Answer;
 use store_orders_api::caller::Caller;
 use store_orders_api::errors::{Error, internal_error};
 use store_orders_api::operations::{
-    CancelOrderError, Cancelled, Found, GetPetError, ListOrdersError, Listed, OperationError,
+    CancelOrderError, Cancelled, Found, GetPetError, ListOrderPageError, ListOrdersError, Listed,
+    ListedPage, OperationError,
 };
+use store_orders_api::order_query::OrderQueryOf;
 use store_orders_api::types::{OrderPath, PathOf, PetPath};
 
 /// Implements the contract.
@@ -31,16 +34,31 @@ impl StoreOrdersApi for Handlers {
         caller: Caller,
     ) -> Result<Answer<Listed, ListOrdersError>, Error> {
         let Some(key) = caller.key else { return Err(failed(&context, &NotAuthenticated)) };
-        let server = context.context();
-        let list = match server.orders.list().await {
-            Ok(list) => list,
-            Err(error @ (ListError::Store(_) | ListError::Unchecked(_))) => {
-                return unavailable(&context, &error, ListOrdersError::Unavailable);
-            }
-            Err(error @ ListError::CutShort) => return Err(failed(&context, &error)),
+        let Some(list) = current_list(&context).await? else {
+            return Ok(Answer::Error(ListOrdersError::Unavailable));
         };
         let gzip = accepts_gzip(context.request.headers());
-        Ok(Answer::Success(Listed(server.orders.respond(list, key.account, gzip))))
+        let orders = &context.context().orders;
+        Ok(Answer::Success(Listed(orders.respond(list, key.account, gzip))))
+    }
+
+    async fn list_order_page(
+        context: RequestContext<Arc<ServerContext>>,
+        query: OrderQueryOf,
+        caller: Caller,
+    ) -> Result<Answer<ListedPage, ListOrderPageError>, Error> {
+        let query = query.0.and_then(|query| Ok((first_id(&query)?, query)));
+        let (from, query) = match query {
+            Ok(query) => query,
+            Err(invalid) => return Ok(Answer::Error(ListOrderPageError::Invalid(invalid))),
+        };
+        if caller.key.is_none() {
+            return Err(failed(&context, &NotAuthenticated));
+        }
+        let Some(list) = current_list(&context).await? else {
+            return Ok(Answer::Error(ListOrderPageError::Unavailable));
+        };
+        Ok(Answer::Success(ListedPage(page_response(&list, &query, from).await)))
     }
 
     async fn cancel_order(
@@ -83,6 +101,20 @@ impl StoreOrdersApi for Handlers {
     }
 }
 
+/// The list as it stands now; `None` if it cannot be read.
+async fn current_list(
+    context: &RequestContext<Arc<ServerContext>>,
+) -> Result<Option<Arc<Snapshot>>, Error> {
+    match context.context().orders.list().await {
+        Ok(list) => Ok(Some(list)),
+        Err(error @ (ListError::Store(_) | ListError::Unchecked(_))) => {
+            log_unavailable(context, &error);
+            Ok(None)
+        }
+        Err(error @ ListError::CutShort) => Err(failed(context, &error)),
+    }
+}
+
 /// A handler was called without the middleware.
 #[derive(Debug, thiserror::Error)]
 #[error("the request was not authenticated")]
@@ -94,9 +126,13 @@ fn unavailable<T, E: OperationError>(
     cause: &dyn std::error::Error,
     error: E,
 ) -> Result<Answer<T, E>, Error> {
+    log_unavailable(context, cause);
+    Ok(Answer::Error(error))
+}
+
+fn log_unavailable(context: &RequestContext<Arc<ServerContext>>, cause: &dyn std::error::Error) {
     error!(context.context().log, "the store cannot be reached";
         "request_id" => &context.request_id, "error" => %ErrorChain(cause));
-    Ok(Answer::Error(error))
 }
 
 /// 500: the cause goes to the log, not to the client.

@@ -19,11 +19,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode, header};
 use schemars::JsonSchema;
+use semver::Version;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store_orders_api::BASE_PATH;
 use store_orders_api::answer::error_response;
+use store_orders_api::documents::{DOCUMENTS, Document};
 use store_orders_api::errors;
 
 /// The methods of RFC 9110 and PATCH (RFC 5789): dropshot routes no others.
@@ -42,8 +43,9 @@ const METHODS: [Method; 9] = [
 /// What dropshot passes to a handler.
 pub type Context = RequestContext<Arc<ServerContext>>;
 
-type Lookup =
-    Box<dyn Fn(&Method, &str) -> Result<RequestEndpointMetadata, HttpError> + Send + Sync>;
+type Lookup = Box<
+    dyn Fn(&Method, &str, &Version) -> Result<RequestEndpointMetadata, HttpError> + Send + Sync,
+>;
 type Call = Box<dyn Fn(Context, Request<Body>) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
 
 /// Why the routers could not be built: the trait and dropshot disagree.
@@ -52,6 +54,9 @@ pub enum BuildError {
     /// Dropshot refuses the trait.
     #[error("dropshot refuses the API trait: {0}")]
     Trait(String),
+    /// A document has a version that is none.
+    #[error("the version of an API document is not one of SemVer")]
+    Version(#[from] semver::Error),
     /// Dropshot refuses a catch-all.
     #[error("dropshot refuses the catch-all route: {0}")]
     CatchAll(#[from] ApiDescriptionRegisterError),
@@ -59,14 +64,24 @@ pub enum BuildError {
 
 /// Finds and calls the operations of the trait.
 pub struct InnerRouter {
-    operations: Vec<Operation>,
+    versions: Vec<ApiVersion>,
     lookup: Lookup,
 }
 
-/// An operation of the trait.
+/// The operations of a version of the API, below its base path.
+struct ApiVersion {
+    document: &'static Document,
+    /// As dropshot knows it.
+    version: Version,
+    operations: Vec<Operation>,
+}
+
+/// An operation of the trait, in a version of the API.
 pub struct Operation {
     /// Its `operationId`.
-    pub id: String,
+    id: String,
+    /// What metrics call it: its `operationId`, after the version if that is a beta.
+    pub route_name: String,
     /// Whether the trait marks it as deprecated.
     pub is_deprecated: bool,
     /// Method and path, if the path has no parameters.
@@ -104,58 +119,76 @@ impl InnerRouter {
         let router = store_orders_api::store_orders_api_mod::api_description::<Handlers>()
             .map_err(|error| BuildError::Trait(error.to_string()))?
             .into_router();
-        let operations = router
-            .endpoints(None)
-            .map(|(path, _, endpoint)| Operation {
-                id: endpoint.operation_id.clone(),
-                is_deprecated: endpoint.deprecated,
-                static_route: StaticRoute::of(path, endpoint),
-                call: {
-                    let handler = Arc::clone(&endpoint.handler);
-                    Box::new(move |context, request| {
-                        let handler = Arc::clone(&handler);
-                        async move {
-                            let handled = handler.handle_request(context, request).await;
-                            // Its type is private to dropshot, and handlers answer
-                            // errors as successes, so this is a fault of ours.
-                            handled.unwrap_or_else(|_| error_response(&errors::internal_error()))
-                        }
-                        .boxed()
-                    })
-                },
-            })
-            .collect();
-        let lookup = move |method: &Method, path: &str| {
-            router.lookup_route(method, path.into(), None).map(|found| found.endpoint)
+        let version = |document: &'static Document| {
+            let version = document.release().parse()?;
+            let operations = router
+                .endpoints(Some(&version))
+                .map(|(path, _, endpoint)| Operation::of(document, path, endpoint))
+                .collect();
+            Ok(ApiVersion { document, version, operations })
         };
-        Ok(InnerRouter { operations, lookup: Box::new(lookup) })
+        let versions = DOCUMENTS.into_iter().map(version).collect::<Result<_, BuildError>>()?;
+        let lookup = move |method: &Method, path: &str, version: &Version| {
+            router.lookup_route(method, path.into(), Some(version)).map(|found| found.endpoint)
+        };
+        Ok(InnerRouter { versions, lookup: Box::new(lookup) })
     }
 
-    /// The ids of the operations.
-    pub fn operation_ids(&self) -> impl Iterator<Item = &str> {
-        self.operations.iter().map(|operation| operation.id.as_str())
+    /// What metrics call the operations.
+    pub fn route_names(&self) -> impl Iterator<Item = &str> {
+        let operations = self.versions.iter().flat_map(|version| &version.operations);
+        operations.map(|operation| operation.route_name.as_str())
     }
 
     /// Where a request of this method and path goes. HEAD goes where GET goes
     /// (RFC 9110, 9.3.2).
     pub fn route(&self, method: &Method, path: &str) -> Route<'_> {
-        let Some(path) = relative_path(path) else { return Route::NotFound };
+        let mut versions = self.versions.iter();
+        let Some((path, version)) =
+            versions.find_map(|version| Some((relative_path(version.document, path)?, version)))
+        else {
+            return Route::NotFound;
+        };
         let method = if method == Method::HEAD { &Method::GET } else { method };
-        if let Some(found) = self.static_route(method, path) {
+        if let Some(found) = version.static_route(method, path) {
             return found;
         }
         // Dropshot ignores the letter case of methods, RFC 9110, 9.1 does not. No
         // operation takes TRACE.
         let known = if METHODS.contains(method) { method } else { &Method::TRACE };
-        match self.look_up(known, path) {
+        match self.look_up(version, known, path) {
             Ok((operation, endpoint)) => Route::Found(operation, endpoint),
             Err(error) if error.status_code.as_status() == StatusCode::METHOD_NOT_ALLOWED => {
-                Route::OtherMethod { allow: allowed(&error), is_deprecated: self.deprecates(path) }
+                Route::OtherMethod {
+                    allow: allowed(&error),
+                    is_deprecated: self.deprecates(version, path),
+                }
             }
             Err(_) => Route::NotFound,
         }
     }
 
+    fn look_up<'a>(
+        &self,
+        version: &'a ApiVersion,
+        method: &Method,
+        path: &str,
+    ) -> Result<(&'a Operation, RequestEndpointMetadata), HttpError> {
+        let endpoint = (self.lookup)(method, path, &version.version)?;
+        let operation = version.operations.iter().find(|known| known.id == endpoint.operation_id);
+        let unknown = || HttpError::for_internal_error("an operation of no known id".to_string());
+        Ok((operation.ok_or_else(unknown)?, endpoint))
+    }
+
+    /// Whether any method of this path is deprecated.
+    fn deprecates(&self, version: &ApiVersion, path: &str) -> bool {
+        let mut found =
+            METHODS.iter().filter_map(|method| self.look_up(version, method, path).ok());
+        found.any(|(operation, _)| operation.is_deprecated)
+    }
+}
+
+impl ApiVersion {
     fn static_route(&self, method: &Method, path: &str) -> Option<Route<'_>> {
         self.operations.iter().find_map(|operation| {
             let route = operation.static_route.as_ref()?;
@@ -163,26 +196,35 @@ impl InnerRouter {
             matches.then(|| Route::Found(operation, route.metadata(&operation.id)))
         })
     }
-
-    fn look_up(
-        &self,
-        method: &Method,
-        path: &str,
-    ) -> Result<(&Operation, RequestEndpointMetadata), HttpError> {
-        let endpoint = (self.lookup)(method, path)?;
-        let operation = self.operations.iter().find(|known| known.id == endpoint.operation_id);
-        let unknown = || HttpError::for_internal_error("an operation of no known id".to_string());
-        Ok((operation.ok_or_else(unknown)?, endpoint))
-    }
-
-    /// Whether any method of this path is deprecated.
-    fn deprecates(&self, path: &str) -> bool {
-        let mut found = METHODS.iter().filter_map(|method| self.look_up(method, path).ok());
-        found.any(|(operation, _)| operation.is_deprecated)
-    }
 }
 
 impl Operation {
+    fn of(
+        document: &Document,
+        path: String,
+        endpoint: &ApiEndpoint<Arc<ServerContext>>,
+    ) -> Operation {
+        let id = endpoint.operation_id.clone();
+        let route_name = match document.base_path.strip_prefix('/') {
+            Some(version) if document.is_beta() => format!("{version}/{id}"),
+            _ => id.clone(),
+        };
+        let handler = Arc::clone(&endpoint.handler);
+        let call = move |context: Context, request| {
+            let handler = Arc::clone(&handler);
+            async move {
+                let handled = handler.handle_request(context, request).await;
+                // Its type is private to dropshot, and handlers answer errors as successes,
+                // so this is a fault of ours.
+                handled.unwrap_or_else(|_| error_response(&errors::internal_error()))
+            }
+            .boxed()
+        };
+        let is_deprecated = endpoint.deprecated;
+        let static_route = StaticRoute::of(path, endpoint);
+        Operation { id, route_name, is_deprecated, static_route, call: Box::new(call) }
+    }
+
     /// Calls the handler. A handler's documented errors are responses too.
     pub fn call(
         &self,
@@ -262,11 +304,11 @@ impl SharedExtractor for AnyPath {
     }
 }
 
-/// The path relative to the base address. Dropshot would accept `//` and a
+/// The path relative to the base address of a version. Dropshot would accept `//` and a
 /// trailing slash.
-fn relative_path(path: &str) -> Option<&str> {
-    let relative = path.strip_prefix(BASE_PATH)?;
-    let plain = relative.starts_with('/') && !relative.ends_with('/') && !relative.contains("//");
+fn relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
+    let relative = document.relative_path(path)?;
+    let plain = !relative.ends_with('/') && !relative.contains("//");
     plain.then_some(relative)
 }
 
@@ -288,10 +330,14 @@ fn allowed(error: &HttpError) -> String {
 #[cfg(test)]
 mod tests {
     use super::relative_path;
+    use store_orders_api::documents::{V1, V2};
 
     #[test]
     fn only_plain_paths_below_the_base_are_routed() {
-        assert_eq!(relative_path("/v1/store/orders"), Some("/store/orders"));
+        for document in [&V1, &V2] {
+            let path = format!("{}/store/orders", document.base_path);
+            assert_eq!(relative_path(document, &path), Some("/store/orders"));
+        }
         for path in [
             "/",
             "/v1",
@@ -303,7 +349,7 @@ mod tests {
             "//v1/x",
             "",
         ] {
-            assert_eq!(relative_path(path), None, "{path}");
+            assert_eq!(relative_path(&V1, path), None, "{path}");
         }
     }
 }

@@ -18,7 +18,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use store_orders_api::answer::error_response;
 use store_orders_api::caller::CallerKey;
-use store_orders_api::errors;
+use store_orders_api::{documents, errors};
 use tokio::time::sleep_until;
 
 /// What the steps need in addition to the server's context.
@@ -79,7 +79,10 @@ impl Middleware {
                         }
                     }
                 }
-                (_, Route::NotFound) => error_response(&errors::not_found()),
+                (_, Route::NotFound) => {
+                    let document = documents::of_path(context.request.uri().path());
+                    error_response(&errors::not_found(document))
+                }
                 (_, Route::OtherMethod { allow, .. }) => method_not_allowed(&allow),
             }
         };

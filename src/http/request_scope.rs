@@ -17,8 +17,8 @@ use slog::error;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
-use store_orders_api::answer::error_response;
-use store_orders_api::{errors, headers};
+use store_orders_api::answer::{LinkedCode, error_response};
+use store_orders_api::{documents, errors, headers};
 
 /// `Retry-After` of a 503, in seconds, unless what refused the request named another.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
@@ -85,7 +85,7 @@ impl RequestScope {
     pub fn note_route(&mut self, route: &Route<'_>) {
         match route {
             Route::Found(operation, _) => {
-                self.route = self.server.metrics.requests.route(&operation.id);
+                self.route = self.server.metrics.requests.route(&operation.route_name);
                 self.is_deprecated = operation.is_deprecated;
             }
             Route::OtherMethod { is_deprecated, .. } => self.is_deprecated = *is_deprecated,
@@ -128,6 +128,13 @@ impl RequestScope {
             set.insert(&headers::REMAINING.wire, HeaderValue::from(status.remaining));
             set.insert(&headers::RESET.wire, HeaderValue::from(status.reset_at(self.now)));
         }
+        if let Some(LinkedCode(code)) = response.extensions_mut().remove() {
+            let link = headers::error_link(&code, documents::of_path(self.uri.path()));
+            if let Ok(link) = HeaderValue::try_from(link) {
+                response.headers_mut().insert(&headers::LINK.wire, link);
+            }
+        }
+        let set = response.headers_mut();
         if self.is_deprecated {
             for header in headers::ON_DEPRECATED {
                 set.insert(&header.wire, HeaderValue::from_static(header.example));

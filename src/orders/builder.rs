@@ -1,7 +1,8 @@
 //! Fills pages one after the other with orders that are encoded already.
 
+use super::mark::Mark;
 use super::memory::ListMemory;
-use super::page::Page;
+use super::page::{Page, PageOrders};
 use super::sizes::Sizes;
 use super::snapshot::Snapshot;
 use std::ops::Range;
@@ -14,42 +15,44 @@ pub struct PagesBuilder {
     memory: ListMemory,
     pages: Vec<Arc<Page>>,
     bytes: Vec<u8>,
-    ids: Vec<i64>,
-    ends: Vec<u32>,
+    orders: PageOrders,
 }
 
 impl PagesBuilder {
     /// No page yet.
     pub fn new(sizes: Sizes, memory: ListMemory) -> PagesBuilder {
-        let (pages, bytes, ids, ends) = Default::default();
-        PagesBuilder { sizes, memory, pages, bytes, ids, ends }
+        let (pages, bytes, orders) = Default::default();
+        PagesBuilder { sizes, memory, pages, bytes, orders }
     }
 
     /// Adds an order.
-    pub fn push(&mut self, id: i64, order: &[u8]) {
+    pub fn push(&mut self, id: i64, mark: Mark, order: &[u8]) {
         self.begin_order(order.len());
         self.bytes.extend_from_slice(order);
-        self.ids.push(id);
-        self.ends.push(self.bytes.len() as u32);
+        self.orders.ids.push(id);
+        self.orders.ends.push(self.bytes.len() as u32);
+        self.orders.marks.push(mark);
     }
 
     /// Adds these orders of a page; the one before them ends at byte `start`.
     pub fn push_run(&mut self, page: &Page, orders: Range<usize>, start: usize) {
         let ids = page.ids().get(orders.clone()).unwrap_or_default();
+        let marks = page.marks().get(orders.clone()).unwrap_or_default();
         let ends = page.ends().get(orders).unwrap_or_default();
         let Some(end) = ends.last().map(|end| *end as usize) else { return };
         let Some(run) = page.bytes().get(start + 1..end) else { return };
         self.begin_order(run.len());
         let shift = self.bytes.len().wrapping_sub(start + 1);
         self.bytes.extend_from_slice(run);
-        self.ids.extend_from_slice(ids);
-        self.ends.extend(ends.iter().map(|end| (*end as usize).wrapping_add(shift) as u32));
+        self.orders.ids.extend_from_slice(ids);
+        self.orders.marks.extend_from_slice(marks);
+        self.orders.ends.extend(ends.iter().map(|end| (*end as usize).wrapping_add(shift) as u32));
     }
 
     /// Adds a whole page: as it is, unless it fits into the one being filled.
     pub fn push_page(&mut self, page: &Arc<Page>) {
         let fits = self.bytes.len() + page.bytes().len() < self.sizes.page_bytes;
-        if self.ids.is_empty() || !fits {
+        if self.orders.ids.is_empty() || !fits {
             self.close_page();
             if page.bytes().first() == Some(&self.separator()) {
                 return self.add(Arc::clone(page));
@@ -60,7 +63,7 @@ impl PagesBuilder {
 
     /// The list of these pages.
     pub fn finish(mut self) -> Snapshot {
-        if !self.ids.is_empty() {
+        if !self.orders.ids.is_empty() {
             self.bytes.push(b']');
             self.close_page();
         }
@@ -85,12 +88,12 @@ impl PagesBuilder {
     }
 
     fn separator(&self) -> u8 {
-        if self.pages.is_empty() && self.ids.is_empty() { b'[' } else { b',' }
+        if self.pages.is_empty() && self.orders.ids.is_empty() { b'[' } else { b',' }
     }
 
     /// Makes a page of what has been gathered.
     fn close_page(&mut self) {
-        if self.ids.is_empty() {
+        if self.orders.ids.is_empty() {
             return;
         }
         // A page that is nearly full keeps its buffer, which is at most an eighth
@@ -100,10 +103,11 @@ impl PagesBuilder {
         } else {
             self.bytes.clone()
         };
-        let page = Page::new(self.memory.hold(bytes), &self.ids, &self.ends);
+        let page = Page::new(self.memory.hold(bytes), &self.orders);
         self.bytes.clear();
-        self.ids.clear();
-        self.ends.clear();
+        self.orders.ids.clear();
+        self.orders.ends.clear();
+        self.orders.marks.clear();
         self.add(Arc::new(page));
     }
 

@@ -3,6 +3,7 @@
 //! copied to a new page.
 
 use super::builder::PagesBuilder;
+use super::mark::Mark;
 use super::page::Page;
 use super::snapshot::Snapshot;
 use crate::store::{ListedOrder, OrderChange};
@@ -45,7 +46,7 @@ impl<'a> Edit<'a> {
             OrderChange::Listed(order) => {
                 self.go_to(order.id);
                 encode(&order, &mut self.scratch);
-                self.new.push(order.id, &self.scratch);
+                self.new.push(order.id, Mark::of(&order), &self.scratch);
             }
             OrderChange::Removed(id) => self.go_to(id),
         }
@@ -131,7 +132,8 @@ pub mod tests {
 
     fn order(id: i64, quantity: i32) -> ListedOrder<'static> {
         let ship_date = (quantity % 2 == 0).then_some("2026-12-24T09:30:00Z");
-        ListedOrder { id, pet_id: -id, quantity, ship_date, complete: quantity % 3 == 0 }
+        let (complete, is_shipped) = (quantity % 3 == 0, quantity % 5 == 0);
+        ListedOrder { id, pet_id: -id, quantity, ship_date, complete, is_shipped }
     }
 
     pub fn text(snapshot: &Snapshot) -> String {

@@ -1,28 +1,42 @@
 //! A page: a run of encoded orders as they are sent.
 
 use super::gzip::Deflated;
+use super::mark::Mark;
 use super::memory::{Buffer, ListMemory};
 use crate::blocking::run_with;
 use bytes::Bytes;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinError;
 
-/// A run of encoded orders. Besides the bytes it costs 12 bytes an order.
+/// A run of encoded orders. Besides the bytes it costs 14 bytes an order, and 4 more once orders
+/// of a pet have been searched in it.
 #[derive(Debug)]
 pub struct Page {
     bytes: Buffer,
-    ids: Arc<[i64]>,
-    /// Where each order ends in `bytes`. Each is preceded by `[` or `,`.
-    ends: Arc<[u32]>,
+    orders: Arc<PageOrders>,
     /// Compressed when a gzip list first needs it.
     deflated: Arc<OnceCell<Deflated>>,
 }
 
+/// What a page knows of its orders, in ascending order of id.
+#[derive(Clone, Debug, Default)]
+pub struct PageOrders {
+    /// Their ids.
+    pub ids: Vec<i64>,
+    /// Where each ends in the page's bytes. Each is preceded by `[` or `,`.
+    pub ends: Vec<u32>,
+    /// Their marks.
+    pub marks: Vec<Mark>,
+    /// The hash of each order's pet and, in the lower half, its number in the page, sorted.
+    by_pet: OnceLock<Box<[u32]>>,
+}
+
 impl Page {
-    /// Orders of these ids, encoded in these bytes, where each ends here.
-    pub fn new(bytes: Buffer, ids: &[i64], ends: &[u32]) -> Page {
-        Page { bytes, ids: ids.into(), ends: ends.into(), deflated: Arc::default() }
+    /// These orders, encoded in these bytes.
+    pub fn new(bytes: Buffer, orders: &PageOrders) -> Page {
+        // A copy has no room to spare.
+        Page { bytes, orders: Arc::new(orders.clone()), deflated: Arc::default() }
     }
 
     /// The bytes as they are sent.
@@ -37,12 +51,45 @@ impl Page {
 
     /// The ids, in ascending order.
     pub fn ids(&self) -> &[i64] {
-        &self.ids
+        &self.orders.ids
     }
 
     /// Where each order ends.
     pub fn ends(&self) -> &[u32] {
-        &self.ends
+        &self.orders.ends
+    }
+
+    /// The mark of each order.
+    pub fn marks(&self) -> &[Mark] {
+        &self.orders.marks
+    }
+
+    /// The text of the order of this number in the page.
+    pub fn order(&self, number: usize) -> Option<&[u8]> {
+        let before = number.checked_sub(1).map(|before| self.ends().get(before));
+        let start = before.map_or(Some(0), |end| end.map(|end| *end as usize))?;
+        self.bytes.get(start + 1..*self.ends().get(number)? as usize)
+    }
+
+    /// Whether [`Page::orders_of_pet`] has been asked before.
+    pub fn has_pet_index(&self) -> bool {
+        self.orders.by_pet.get().is_some()
+    }
+
+    /// The numbers of the orders whose pet has this hash, ascending. The first call sorts the
+    /// marks.
+    pub fn orders_of_pet(&self, hash: u16) -> impl Iterator<Item = usize> {
+        let by_pet = self.orders.by_pet.get_or_init(|| {
+            let number = (0_u32..).zip(self.marks());
+            let mut all: Box<[u32]> =
+                number.map(|(number, mark)| u32::from(mark.pet()) << 16 | number).collect();
+            all.sort_unstable();
+            all
+        });
+        let first = by_pet.partition_point(|one| one >> 16 < u32::from(hash));
+        let rest = by_pet.iter().skip(first);
+        rest.take_while(move |one| **one >> 16 == u32::from(hash))
+            .map(|one| (one & u32::from(u16::MAX)) as usize)
     }
 
     /// Whether the array ends in this page.
@@ -52,20 +99,19 @@ impl Page {
 
     /// Whether an order of this id is in this page or in one before it.
     pub fn reaches(&self, id: i64) -> bool {
-        self.ids.last().is_some_and(|last| *last >= id)
+        self.ids().last().is_some_and(|last| *last >= id)
     }
 
     /// The same orders with other bytes around them.
     pub fn with_bytes(&self, bytes: Buffer) -> Arc<Page> {
-        let (ids, ends) = (Arc::clone(&self.ids), Arc::clone(&self.ends));
-        Arc::new(Page { bytes, ids, ends, deflated: Arc::default() })
+        Arc::new(Page { bytes, orders: Arc::clone(&self.orders), deflated: Arc::default() })
     }
 
     /// The same page with its bytes elsewhere in memory.
     pub fn moved_to(&self, bytes: Buffer) -> Arc<Page> {
         debug_assert_eq!(*self.bytes, *bytes);
-        let (ids, ends) = (Arc::clone(&self.ids), Arc::clone(&self.ends));
-        Arc::new(Page { bytes, ids, ends, deflated: Arc::clone(&self.deflated) })
+        let (orders, deflated) = (Arc::clone(&self.orders), Arc::clone(&self.deflated));
+        Arc::new(Page { bytes, orders, deflated })
     }
 
     /// The bytes as a gzip list sends them, if they have been compressed.
@@ -100,7 +146,7 @@ mod tests {
 
     fn page() -> Arc<Page> {
         let bytes = ListMemory::default().hold(b"{},".repeat(100_000));
-        Arc::new(Page::new(bytes, &[], &[]))
+        Arc::new(Page::new(bytes, &PageOrders::default()))
     }
 
     #[tokio::test]

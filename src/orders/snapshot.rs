@@ -140,6 +140,11 @@ impl Snapshot {
         Some(Snapshot { pages, joined, memory, ..*self })
     }
 
+    /// The pages from the one on that has this id, or would have it.
+    pub fn pages_from(&self, id: i64) -> &[Arc<Page>] {
+        self.pages.get(self.page_of(id)..).unwrap_or_default()
+    }
+
     /// In how many pages these ids are, or would be; they ascend.
     pub fn pages_of(&self, ids: &[i64]) -> usize {
         ids.chunk_by(|one, next| self.page_of(*one) == self.page_of(*next)).count()

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The status of an order in the store. The published record has no such field.
+/// The status of an order in the store. v1's record has no such field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
@@ -61,6 +61,9 @@ pub struct ListedOrder<'a> {
     pub ship_date: Option<&'a str>,
     /// Whether the order has been fulfilled.
     pub complete: bool,
+    /// Whether it can no longer be cancelled, which v1 does not send.
+    #[serde(skip)]
+    pub is_shipped: bool,
 }
 
 /// A change of the list since some version.

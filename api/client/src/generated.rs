@@ -23,7 +23,7 @@ pub mod types {
     #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Order {
-        ///Whether the order has been fulfilled.
+        ///Whether the order has been fulfilled. Neither this nor `shipDate` tells whether the order can be cancelled: only cancelOrder does.
         pub complete: bool,
         ///Unique order identifier.
         pub id: OrderId,
@@ -316,7 +316,7 @@ Arguments:
     }
     /**List orders
 
-Returns all orders of the store in ascending order of `id`. There are no parameters: filtering and pagination are planned for v2. A list that is requested after a cancellation was answered does not contain the order.
+Returns all orders of the store in ascending order of `id`. There are no parameters: filtering and pagination are in v2, which is in beta. A list that is requested after a cancellation was answered does not contain the order.
 
 Sends a `GET` request to `/store/orders`
 

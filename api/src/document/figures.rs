@@ -2,15 +2,17 @@
 //! constants that the server uses.
 
 use super::error::DocumentError;
+use crate::documents::Document;
+use crate::order_query::{DEFAULT_LIMIT, MAX_LIMIT};
 use crate::types::LARGEST_IN_JAVASCRIPT;
-use crate::{BASE_PATH, headers, key_form, limits};
+use crate::{headers, key_form, limits};
 use chrono::{DateTime, NaiveDate};
 
 /// The text with each name in braces replaced by its value. Other braces, such
 /// as those of a path parameter, stay.
-pub(super) fn filled_in(text: &str) -> Result<String, DocumentError> {
+pub(super) fn filled_in(text: &str, document: &Document) -> Result<String, DocumentError> {
     let values = [
-        ("{base_path}", BASE_PATH.to_string()),
+        ("{base_path}", document.base_path.to_string()),
         ("{production_prefix}", key_form::PRODUCTION_PREFIX.to_string()),
         ("{staging_prefix}", key_form::STAGING_PREFIX.to_string()),
         ("{minute_seconds}", thousands(limits::MINUTE_SECONDS)),
@@ -18,6 +20,8 @@ pub(super) fn filled_in(text: &str) -> Result<String, DocumentError> {
         ("{max_ban_seconds}", thousands(limits::MAX_BAN_SECONDS)),
         ("{ban_forgiven_after_hours}", thousands(limits::BAN_FORGIVEN_AFTER_HOURS)),
         ("{keyless_per_minute}", thousands(limits::KEYLESS_PER_MINUTE)),
+        ("{default_limit}", thousands(DEFAULT_LIMIT as u32)),
+        ("{max_limit}", thousands(MAX_LIMIT as u32)),
         ("{largest_in_javascript}", format!("2^53-1 ({LARGEST_IN_JAVASCRIPT})")),
         ("{deprecated_since}", in_words(deprecated_since()?)),
         ("{sunset}", in_words(sunset()?)),
@@ -61,6 +65,7 @@ pub(super) fn thousands(number: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::documents::V1;
 
     const MONTHS: [&str; 12] = [
         "January",
@@ -110,14 +115,14 @@ mod tests {
         assert!(
             numbers.iter().all(|number| {
                 let statuses = ["400", "401", "408", "413", "414", "429", "502", "503", "504"];
-                statuses.contains(number) || ["64", "2"].contains(number)
+                statuses.contains(number) || ["1", "2", "50", "64", "7"].contains(number)
             }),
             "{numbers:?}"
         );
         assert_eq!(dates(introduction), [""; 0]);
-        let text = filled_in(introduction).unwrap();
+        let text = filled_in(introduction, &V1).unwrap();
         let left: Vec<_> = text.split('{').skip(1).collect();
-        let kept = ["plans}", "codes}", "petId}"];
+        let kept = ["plans}", "codes}", "petId}", "/v1}", "/v2}"];
         assert!(left.iter().all(|rest| kept.iter().any(|kept| rest.starts_with(kept))), "{left:?}");
         for figure in [
             "60 seconds",

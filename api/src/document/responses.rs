@@ -1,6 +1,8 @@
 //! The error responses and the headers of the document, which dropshot cannot
 //! express: errors by status, with examples, and the headers of each response.
 
+use super::wording::{link, status_description};
+use crate::documents::Document;
 use crate::errors::{
     Code, Error, internal_error, key_banned, rate_limit_exceeded, service_unavailable, unauthorized,
 };
@@ -11,14 +13,18 @@ use std::collections::BTreeMap;
 
 /// An operation's responses other than success, by status: its own errors and
 /// those of every operation. All server errors stand under `5XX`.
-pub(super) fn error_responses(own: &[Error], deprecated: bool) -> Map<String, Value> {
+pub(super) fn error_responses(
+    document: &Document,
+    own: &[Error],
+    deprecated: bool,
+) -> Map<String, Value> {
     let response = |(status, errors): (String, Vec<Error>)| {
         // A reference cannot add the headers of a deprecated operation.
         let response = match shared_name(&status) {
             Some(name) if !deprecated => {
                 json!({ "$ref": format!("#/components/responses/{name}") })
             }
-            _ => error_response(&status, &errors, deprecated),
+            _ => error_response(document, &status, &errors, deprecated),
         };
         (status, response)
     };
@@ -26,28 +32,33 @@ pub(super) fn error_responses(own: &[Error], deprecated: bool) -> Map<String, Va
 }
 
 /// `components/responses`: the errors of every operation.
-pub(super) fn shared_responses() -> Value {
+pub(super) fn shared_responses(document: &Document) -> Value {
     let response = |(status, errors): (String, Vec<Error>)| {
-        Some((shared_name(&status)?.to_string(), error_response(&status, &errors, false)))
+        let name = shared_name(&status)?.to_string();
+        Some((name, error_response(document, &status, &errors, false)))
     };
     by_status(&[]).into_iter().filter_map(response).collect::<Map<_, _>>().into()
 }
 
 /// `components/headers`.
-pub(super) fn shared_headers() -> Value {
+pub(super) fn shared_headers(document: &Document) -> Value {
     headers::ON_EVERY_RESPONSE
         .into_iter()
         .chain([&headers::RETRY_AFTER, &headers::WWW_AUTHENTICATE])
         .chain(headers::ON_DEPRECATED)
-        .chain([&headers::LINK])
+        .chain([link(document)])
         .map(|header| (header.name.to_string(), header_object(header, true)))
         .collect::<Map<_, _>>()
         .into()
 }
 
-/// The headers of a success.
-pub(super) fn success_headers(deprecated: bool) -> Value {
-    header_references(deprecated, deprecated, None)
+/// The headers of a success, of which some have this one, too.
+pub(super) fn success_headers(
+    document: &Document,
+    deprecated: bool,
+    some_have: Option<&Header>,
+) -> Value {
+    header_references(document, deprecated, deprecated, some_have.map(|header| (header, false)))
 }
 
 /// One error per code that the middleware may send on every operation.
@@ -84,10 +95,10 @@ fn shared_name(status: &str) -> Option<&'static str> {
 }
 
 /// The text of a response with these errors, which have one status.
-fn description_of(errors: &[Error]) -> Option<&'static str> {
+fn description_of(document: &Document, errors: &[Error]) -> Option<&'static str> {
     let first = errors.first()?;
     let code = Code::ALL.into_iter().find(|code| code.as_str() == first.code);
-    code.map(Code::status_description)
+    code.map(|code| status_description(document, code))
 }
 
 /// The header that only responses of this status have, and whether all of them
@@ -107,11 +118,12 @@ fn has_link(status: &str, deprecated: bool) -> bool {
     deprecated || headers::is_linked(status)
 }
 
-fn error_response(status: &str, errors: &[Error], deprecated: bool) -> Value {
+fn error_response(document: &Document, status: &str, errors: &[Error], deprecated: bool) -> Value {
+    let linked = has_link(status, deprecated);
     let example = |error: &Error| (error.code.clone(), json!({ "value": error }));
     json!({
-        "description": description_of(errors),
-        "headers": header_references(deprecated, has_link(status, deprecated), header_of(status)),
+        "description": description_of(document, errors),
+        "headers": header_references(document, deprecated, linked, header_of(status)),
         "content": { "application/json": {
             "schema": { "$ref": "#/components/schemas/Error" },
             "examples": errors.iter().map(example).collect::<Map<_, _>>(),
@@ -121,9 +133,14 @@ fn error_response(status: &str, errors: &[Error], deprecated: bool) -> Value {
 
 /// References to the headers of a response. An optional header is inline,
 /// because a reference cannot say `required: false`.
-fn header_references(deprecated: bool, linked: bool, own: Option<(&Header, bool)>) -> Value {
+fn header_references(
+    document: &Document,
+    deprecated: bool,
+    linked: bool,
+    own: Option<(&Header, bool)>,
+) -> Value {
     let deprecation = if deprecated { headers::ON_DEPRECATED.as_slice() } else { &[] };
-    let link = linked.then_some(&headers::LINK);
+    let link = linked.then_some(link(document));
     let always = headers::ON_EVERY_RESPONSE.iter().chain(deprecation).copied().chain(link);
     let reference = |(header, required): (&Header, bool)| {
         let value = if required {

@@ -1,25 +1,35 @@
-//! The document as a server serves it: with its operator's addresses and contact instead of
-//! the examples in the checked-in one.
+//! The documents as a server serves them: with its operator's addresses and contact instead of
+//! the examples in the checked-in ones.
 
 use crate::config::DocumentSettings;
 use crate::keys::Environment;
 use serde_json::{Map, Value, json};
 use store_orders_api::BASE_PATH;
 use store_orders_api::document::{DocumentError, emitted};
+use store_orders_api::documents::{DOCUMENTS, Document};
+
+/// The document of every version, in their order, with these settings.
+pub fn served_documents(
+    settings: &DocumentSettings,
+    environment: Environment,
+) -> Result<Vec<Value>, DocumentError> {
+    DOCUMENTS.iter().map(|document| served_document(document, settings, environment)).collect()
+}
 
 /// The document with these settings. The addresses of the server's own environment
 /// come first. Without any, `servers` is the base path alone, which is relative to the
 /// document's address; it is never taken from a request. What is not set of the contact is
 /// absent.
 pub fn served_document(
+    document: &Document,
     settings: &DocumentSettings,
     environment: Environment,
 ) -> Result<Value, DocumentError> {
-    let mut document = emitted()?;
-    if let Some(servers) = document.get_mut("servers") {
-        *servers = addresses(settings, environment);
+    let mut served = emitted(document)?;
+    if let Some(servers) = served.get_mut("servers") {
+        *servers = addresses(document, settings, environment);
     }
-    if let Some(Value::Object(info)) = document.get_mut("info") {
+    if let Some(Value::Object(info)) = served.get_mut("info") {
         match contact(settings) {
             contact if contact.is_empty() => {
                 info.shift_remove("contact");
@@ -29,10 +39,10 @@ pub fn served_document(
             }
         }
     }
-    Ok(document)
+    Ok(served)
 }
 
-fn addresses(settings: &DocumentSettings, own: Environment) -> Value {
+fn addresses(document: &Document, settings: &DocumentSettings, own: Environment) -> Value {
     let mut addresses = vec![
         (Environment::Production, &settings.production_url, "Production"),
         (Environment::Staging, &settings.staging_url, "Staging"),
@@ -43,10 +53,14 @@ fn addresses(settings: &DocumentSettings, own: Environment) -> Value {
         .filter_map(|(environment, url, name)| {
             let prefix = environment.prefix();
             let description = format!("{name}: accepts keys that begin with {prefix}");
-            Some(json!({ "url": url.as_ref()?.to_string(), "description": description }))
+            // The settings name the base address of the stable version.
+            let url = url.as_ref()?.to_string();
+            let host = url.strip_suffix(BASE_PATH).unwrap_or(&url);
+            let url = format!("{host}{}", document.base_path);
+            Some(json!({ "url": url, "description": description }))
         })
         .collect();
-    if servers.is_empty() { json!([{ "url": BASE_PATH }]) } else { Value::Array(servers) }
+    if servers.is_empty() { json!([{ "url": document.base_path }]) } else { Value::Array(servers) }
 }
 
 fn contact(settings: &DocumentSettings) -> Map<String, Value> {
@@ -61,9 +75,10 @@ fn contact(settings: &DocumentSettings) -> Map<String, Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use store_orders_api::documents::{V1, V2};
 
     fn served(settings: &DocumentSettings, environment: Environment) -> Value {
-        served_document(settings, environment).unwrap()
+        served_document(&V1, settings, environment).unwrap()
     }
 
     #[test]
@@ -72,6 +87,8 @@ mod tests {
         assert_eq!(document["servers"], json!([{ "url": "/v1" }]));
         assert_eq!(document["info"].get("contact"), None);
         assert!(!document.to_string().contains(".example"), "{document}");
+        let beta = served_document(&V2, &DocumentSettings::default(), Environment::Production);
+        assert_eq!(beta.unwrap()["servers"], json!([{ "url": "/v2" }]));
     }
 
     #[test]
@@ -89,8 +106,10 @@ mod tests {
             let mut document = served(&settings, environment);
             assert_eq!(document["servers"][0]["url"], first);
             assert_eq!(document["servers"].as_array().unwrap().len(), 2);
+            let beta = served_document(&V2, &settings, environment).unwrap();
+            assert_eq!(beta["servers"][0]["url"], first.replace("/v1", "/v2"));
             assert_eq!(document["info"]["contact"], json!({ "email": "help@orders.test" }));
-            let checked_in = emitted().unwrap();
+            let checked_in = emitted(&V1).unwrap();
             document["servers"] = checked_in["servers"].clone();
             document["info"]["contact"] = checked_in["info"]["contact"].clone();
             assert_eq!(document, checked_in);

@@ -313,19 +313,22 @@ impl Store for PostgresStore {
 }
 
 const ALL_ORDERS: &str = "
-    SELECT id, pet_id, quantity, ship_date, complete, false FROM orders
+    SELECT id, pet_id, quantity, ship_date, complete, false, status = 'shipped' FROM orders
     WHERE status <> 'cancelled' AND changed_in > $1 AND changed_in <= $2 ORDER BY id";
 
 /// `$3` is the import that was read ahead, or `$1`.
 const CHANGED_ORDERS: &str = "
-    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled' FROM orders
+    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
+    FROM orders
     WHERE changed_in > $1 AND changed_in < $3
     UNION ALL
-    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled' FROM orders
+    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
+    FROM orders
     WHERE changed_in > $3 AND changed_in <= $2 ORDER BY id";
 
 const IMPORTED: &str = "
-    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled' FROM orders
+    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
+    FROM orders
     WHERE changed_in = $3 ORDER BY id";
 
 const CHANGED_KEYS: &str = "
@@ -410,6 +413,7 @@ fn visit_order(row: &Row, visit: &mut dyn FnMut(OrderChange<'_>)) -> Result<(), 
         quantity: value(row, 2)?,
         ship_date: value(row, 3)?,
         complete: value(row, 4)?,
+        is_shipped: value(row, 6)?,
     }));
     Ok(())
 }

@@ -151,10 +151,11 @@ fn for_each_row_since(
     // At version 0 no list shows a cancelled order yet, and reading the table in the order
     // of its ids is faster than through the index.
     let mut statement = connection.prepare_cached(if version == 0 {
-        "SELECT id, pet_id, quantity, ship_date, complete, 0 FROM orders NOT INDEXED
+        "SELECT id, pet_id, quantity, ship_date, complete, 0, status = 'shipped'
+         FROM orders NOT INDEXED
          WHERE status <> 'cancelled' AND version > ?1 ORDER BY id"
     } else {
-        "SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled'
+        "SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
          FROM orders INDEXED BY orders_by_version WHERE version > ?1 ORDER BY id"
     })?;
     let mut rows = statement.query([version])?;
@@ -170,6 +171,7 @@ fn for_each_row_since(
             quantity: row.get(2)?,
             ship_date: row.get_ref(3)?.as_str_or_null()?,
             complete: row.get(4)?,
+            is_shipped: row.get(6)?,
         }));
     }
     Ok(())

@@ -19,10 +19,14 @@ pub fn versions(store: &dyn Store) -> anyhow::Result<Versions> {
     }
 }
 
-/// A change as text: the order as it goes over the wire, or its id after `-`.
+/// A change as text: the order as v1 sends it and, if so, that it has shipped; or its id after
+/// `-`.
 fn text(change: OrderChange<'_>) -> anyhow::Result<(i64, String)> {
     Ok(match change {
-        OrderChange::Listed(order) => (order.id, serde_json::to_string(&order)?),
+        OrderChange::Listed(order) => {
+            let shipped = if order.is_shipped { " shipped" } else { "" };
+            (order.id, serde_json::to_string(&order)? + shipped)
+        }
         OrderChange::Removed(id) => (id, format!("-{id}")),
     })
 }

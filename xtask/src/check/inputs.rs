@@ -48,7 +48,8 @@ impl Inputs {
     /// What this program emits, and the files of a checkout.
     pub fn read(repository: &Repository) -> Self {
         Self {
-            emitted: store_orders_api::document::emitted().map_err(anyhow::Error::from),
+            emitted: store_orders_api::document::emitted(&store_orders_api::documents::V1)
+                .map_err(anyhow::Error::from),
             base_path: store_orders_api::BASE_PATH.to_string(),
             document: repository.read(DOCUMENT),
             client: repository.read_generated(CLIENT_CODE),

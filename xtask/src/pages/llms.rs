@@ -72,7 +72,8 @@ mod tests {
 
     #[test]
     fn every_operation_and_every_code_has_a_line() {
-        let document = store_orders_api::document::emitted().unwrap();
+        let document =
+            store_orders_api::document::emitted(&store_orders_api::documents::V1).unwrap();
         let page = page(&document);
         assert!(page.starts_with("# Store Orders API\n\n> Lists and cancels the orders"), "{page}");
         let lines: Vec<_> = page.lines().filter(|line| line.starts_with("- [")).collect();

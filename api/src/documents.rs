@@ -1,0 +1,64 @@
+//! The versions of the API, each with its document. Programs treat them as a list.
+
+/// A version of the API and its document.
+#[derive(Debug)]
+pub struct Document {
+    /// `info.version`.
+    pub version: &'static str,
+    /// The path prefix of its operations: the version is part of the base address
+    /// (specification, Versioning 1).
+    pub base_path: &'static str,
+    /// The file in the repository that is its source of truth.
+    pub file: &'static str,
+    /// The path under which a server has it.
+    pub path: &'static str,
+    /// `x-stability` of every operation: `stable` ones change only by additions, `beta` ones may
+    /// change (specification, Versioning 4).
+    pub stability: &'static str,
+}
+
+/// The stable version.
+pub static V1: Document = Document {
+    version: "1.2.0",
+    base_path: "/v1",
+    file: "spec/openapi.json",
+    path: "/openapi.json",
+    stability: "stable",
+};
+
+/// The next version, in beta: the list in pages, with filters and the status of each order.
+pub static V2: Document = Document {
+    version: "2.0.0-beta.1",
+    base_path: "/v2",
+    file: "spec/openapi-v2.json",
+    path: "/openapi-v2.json",
+    stability: "beta",
+};
+
+/// The document of each version.
+pub static DOCUMENTS: [&Document; 2] = [&V1, &V2];
+
+/// The document of the version to which this path belongs; of the stable one, if it is outside
+/// all versions.
+pub fn of_path(path: &str) -> &'static Document {
+    let mut all = DOCUMENTS.into_iter();
+    all.find(|document| document.relative_path(path).is_some()).unwrap_or(&V1)
+}
+
+impl Document {
+    /// Whether the version may still change.
+    pub fn is_beta(&self) -> bool {
+        self.stability == "beta"
+    }
+
+    /// The version's number without what says that it is a beta: dropshot tells the versions of
+    /// operations apart by it.
+    pub fn release(&self) -> &'static str {
+        self.version.split_once('-').map_or(self.version, |(release, _)| release)
+    }
+
+    /// What follows the base path in this path; none if it is not below the base path.
+    pub fn relative_path<'a>(&self, path: &'a str) -> Option<&'a str> {
+        path.strip_prefix(self.base_path).filter(|relative| relative.starts_with('/'))
+    }
+}

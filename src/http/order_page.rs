@@ -1,0 +1,106 @@
+//! A page of v2's list as a response, and the cursor that leads to the next one.
+
+use crate::orders::{Snapshot, find_orders};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use dropshot::Body;
+use http::{HeaderValue, Response, header};
+use store_orders_api::order_query::{InvalidQuery, OrderFilter, OrderQuery};
+
+/// The form of cursors; another form has another number.
+const CURSOR_FORM: u8 = 1;
+
+/// An order of v2 has about this many bytes.
+const ORDER_BYTES: usize = 120;
+
+/// The id from which a page begins.
+pub fn first_id(query: &OrderQuery) -> Result<i64, InvalidQuery> {
+    match &query.cursor {
+        Some(cursor) => decode(cursor, &query.filter).ok_or(InvalidQuery::CURSOR),
+        None => Ok(i64::MIN),
+    }
+}
+
+/// 200 with the page of this list that begins at this id.
+pub async fn page_response(list: &Snapshot, query: &OrderQuery, from: i64) -> Response<Body> {
+    let OrderQuery { limit, filter, .. } = query;
+    let mut body = Vec::with_capacity(limit.saturating_mul(ORDER_BYTES));
+    body.extend_from_slice(b"{\"orders\":[");
+    let next = find_orders(list, filter, from, *limit, &mut body).await;
+    body.push(b']');
+    let cursor = next.map(|next| encode(next, filter));
+    if let Some(cursor) = &cursor {
+        body.extend_from_slice(b",\"nextCursor\":\"");
+        body.extend_from_slice(cursor.as_bytes());
+        body.push(b'"');
+    }
+    body.push(b'}');
+    let mut response = Response::new(Body::from(body));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let link = cursor
+        .map(|cursor| format!("<?cursor={cursor}&limit={limit}{}>; rel=\"next\"", filter.query()));
+    if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
+        headers.insert(header::LINK, link);
+    }
+    response
+}
+
+/// A cursor: its form, the id to go on from, a hash of the filters, and a checksum of these.
+fn encode(from: i64, filter: &OrderFilter) -> String {
+    let mut bytes = vec![CURSOR_FORM];
+    bytes.extend(from.to_be_bytes());
+    bytes.extend(crc32fast::hash(filter.query().as_bytes()).to_be_bytes());
+    bytes.extend(crc32fast::hash(&bytes).to_be_bytes());
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+/// The id that a cursor of these filters goes on from.
+fn decode(cursor: &str, filter: &OrderFilter) -> Option<i64> {
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
+    let from = i64::from_be_bytes(bytes.get(1..9)?.try_into().ok()?);
+    (encode(from, filter) == cursor).then_some(from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use store_orders_api::headers;
+
+    #[test]
+    fn the_example_of_the_document_is_a_cursor() {
+        let filter = OrderFilter::default();
+        assert_eq!(encode(1043, &filter), headers::EXAMPLE_CURSOR);
+        assert_eq!(decode(headers::EXAMPLE_CURSOR, &filter), Some(1043));
+        assert!(headers::NEXT_PAGE.example.contains(headers::EXAMPLE_CURSOR));
+    }
+
+    proptest! {
+        #[test]
+        fn a_cursor_is_of_its_filters_alone(from: i64, pet: i64, other: i64) {
+            let of = |pet_id| OrderFilter { pet_id, ..OrderFilter::default() };
+            let cursor = encode(from, &of(Some(pet)));
+            prop_assert_eq!(decode(&cursor, &of(Some(pet))), Some(from));
+            prop_assert_eq!(decode(&cursor, &of(None)), None);
+            prop_assume!(pet != other);
+            prop_assert_eq!(decode(&cursor, &of(Some(other))), None);
+        }
+
+        #[test]
+        fn an_altered_cursor_is_none(from: i64, place: prop::sample::Index, letter in "[A-Za-z0-9_-]") {
+            let filter = OrderFilter::default();
+            let cursor = encode(from, &filter);
+            let place = place.index(cursor.len());
+            let altered = format!("{}{letter}{}", &cursor[..place], &cursor[place + 1..]);
+            prop_assume!(altered != cursor);
+            prop_assert_eq!(decode(&altered, &filter), None);
+            prop_assert_eq!(decode(&cursor[..place], &filter), None);
+        }
+
+        #[test]
+        fn what_is_no_cursor_is_refused(text in ".{0,40}") {
+            prop_assert_eq!(decode(&text, &OrderFilter::default()), None);
+        }
+    }
+}
