@@ -2,7 +2,7 @@
 
 use super::check::{Checked, counts};
 use super::interrupts::Interrupts;
-use super::options::{Options, say_waiting};
+use super::options::Options;
 use super::printer::Printer;
 use crate::config::{StoreLocation, path_parser};
 use crate::store::postgres::{self, PostgresCommands};
@@ -59,7 +59,7 @@ impl RestoreArgs {
                 (directory.display().to_string(), restored?)
             }
             StoreLocation::Postgres(url) => {
-                let commands = PostgresCommands::connect(&url, say_waiting)?;
+                let commands = PostgresCommands::connect(&url)?;
                 let restored =
                     with_bar(|progress| postgres::restore(&self.file, &commands, progress));
                 (url.to_string(), restored?)

@@ -3,8 +3,9 @@
 
 use super::options::Options;
 use super::printer::{Printer, warn};
+use super::waiting::with_notice;
 use crate::import::{BadRow, BadRows, ParsedRow, Problem, Record, Unknown, parse};
-use crate::store::{ImportOutcome, NewOrder, OperatorStore, StoreError};
+use crate::store::{ImportOutcome, NewOrder, OperatorStore, RecordKind, Records, StoreError};
 use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -19,7 +20,7 @@ use store_orders_api::types::{LARGEST_IN_JAVASCRIPT, Pet};
 /// Arguments of `import`.
 #[derive(Args, Debug)]
 pub struct ImportArgs {
-    /// The file; - is standard input
+    /// The file; `-` is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Skip records whose id is already in the store
@@ -35,45 +36,26 @@ pub struct ImportArgs {
 
 /// A record that the store holds.
 pub trait Importable: Record {
-    /// Which of these ids are in the store, in the order given.
-    fn existing(store: &dyn OperatorStore, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
+    /// Its type in the store.
+    const KIND: RecordKind;
 
-    /// Stores all records, or none.
-    fn import(
-        store: &dyn OperatorStore,
-        records: &[Self],
-        skip_existing: bool,
-        progress: &dyn Fn(),
-    ) -> Result<ImportOutcome, StoreError>;
+    /// These, for the store.
+    fn records(these: &[Self]) -> Records<'_>;
 }
 
 impl Importable for NewOrder {
-    fn existing(store: &dyn OperatorStore, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
-        store.existing_orders(ids)
-    }
+    const KIND: RecordKind = RecordKind::Order;
 
-    fn import(
-        store: &dyn OperatorStore,
-        records: &[NewOrder],
-        skip_existing: bool,
-        progress: &dyn Fn(),
-    ) -> Result<ImportOutcome, StoreError> {
-        store.import_orders(records, skip_existing, progress)
+    fn records(these: &[NewOrder]) -> Records<'_> {
+        Records::Orders(these)
     }
 }
 
 impl Importable for Pet {
-    fn existing(store: &dyn OperatorStore, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
-        store.existing_pets(ids)
-    }
+    const KIND: RecordKind = RecordKind::Pet;
 
-    fn import(
-        store: &dyn OperatorStore,
-        records: &[Pet],
-        skip_existing: bool,
-        progress: &dyn Fn(),
-    ) -> Result<ImportOutcome, StoreError> {
-        store.import_pets(records, skip_existing, progress)
+    fn records(these: &[Pet]) -> Records<'_> {
+        Records::Pets(these)
     }
 }
 
@@ -157,7 +139,7 @@ fn remove_existing<R: Importable>(
     bad: &mut BadRows,
 ) -> Result<usize, StoreError> {
     let ids: Vec<i64> = rows.iter().map(|row| row.record.id()).collect();
-    let existing = R::existing(store, &ids)?;
+    let existing = store.existing(R::KIND, &ids)?;
     let mut next = existing.iter().peekable();
     rows.retain(|row| {
         let id = row.record.id();
@@ -185,7 +167,12 @@ fn store_all<R: Importable>(
             .unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
     bar.enable_steady_tick(Duration::from_millis(100));
-    let outcome = R::import(store, records, skip_existing, &|| bar.inc(1));
+    let outcome = with_notice(|progress| {
+        store.import(R::records(records), skip_existing, &|| {
+            bar.inc(1);
+            progress();
+        })
+    });
     bar.finish_and_clear();
     outcome
 }

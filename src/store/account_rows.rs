@@ -59,6 +59,8 @@ pub struct NewKey<'a> {
     pub environment: Environment,
     /// How long it is valid; forever if none.
     pub expires_after: Option<Duration>,
+    /// What the operator calls it. Logs name keys by their ids alone.
+    pub label: Option<&'a str>,
 }
 
 /// A key that was just issued: the only time that the key itself is visible.
@@ -77,6 +79,8 @@ pub struct Rotation<'a> {
     pub key_id: &'a str,
     /// Counted from now; at most 7 days.
     pub overlap: Duration,
+    /// The label of the successor; without one, that of the key.
+    pub label: Option<&'a str>,
 }
 
 /// A key as the operator sees it. Times are Unix milliseconds.
@@ -102,4 +106,6 @@ pub struct KeyRecord {
     pub successor: Option<String>,
     /// When a ban of it was last lifted.
     pub unbanned_at: Option<i64>,
+    /// What the operator calls it.
+    pub label: Option<String>,
 }

@@ -196,10 +196,13 @@ async fn targets_of(
             }
         }
     };
+    let mode = url.tls().mode_for(host);
+    // `allow` asks for TLS only when the server refuses to do without.
+    let other = (mode == TlsMode::Allow).then_some(TlsMode::Require);
     let mut connectors = Vec::new();
-    for mode in modes(url.tls().mode_for(host)) {
-        match connector(url.tls(), *mode) {
-            Ok(tls) => connectors.push((*mode, tls)),
+    for mode in [mode].into_iter().chain(other) {
+        match connector(url.tls(), mode) {
+            Ok(tls) => connectors.push((mode, tls)),
             Err(error) => refusals.push(error.to_string()),
         }
     }
@@ -211,19 +214,6 @@ async fn targets_of(
         connectors.iter().map(target)
     };
     addresses.into_iter().flat_map(target).collect()
-}
-
-/// The modes to try one after the other: `allow` asks for TLS only when the server refuses
-/// to do without.
-fn modes(mode: TlsMode) -> &'static [TlsMode] {
-    match mode {
-        TlsMode::Disable => &[TlsMode::Disable],
-        TlsMode::Allow => &[TlsMode::Allow, TlsMode::Require],
-        TlsMode::Prefer => &[TlsMode::Prefer],
-        TlsMode::Require => &[TlsMode::Require],
-        TlsMode::VerifyCa => &[TlsMode::VerifyCa],
-        TlsMode::VerifyFull => &[TlsMode::VerifyFull],
-    }
 }
 
 /// Why a server was not taken.

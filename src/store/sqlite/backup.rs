@@ -119,7 +119,7 @@ pub fn back_up(
     let store = open_existing(&path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
     let copy = StagedCopy::create(file, file)?;
     // Looked at where the copy is longest under way.
-    let filled = copy.fill_until(&store, progress, interrupted);
+    let filled = copy.fill(&store, progress, interrupted);
     if interrupted.load(Ordering::Acquire) {
         return Err(BackupError::Interrupted);
     }
@@ -150,7 +150,7 @@ pub fn restore(
         refuse_existing(&directory.join(format!("{FILE_NAME}{ending}")))?;
     }
     let copy = StagedCopy::create(&path, file)?;
-    let mut connection = copy.fill(&backup, progress).map_err(failed)?;
+    let mut connection = copy.fill(&backup, progress, &AtomicBool::new(false)).map_err(failed)?;
     let report = examine(&connection);
     if let Some(problem) = report.problems.first() {
         return Err(BackupError::Unsound { path: file.to_path_buf(), problem: problem.clone() });
@@ -194,16 +194,8 @@ impl StagedCopy {
         self.directory.path().join("copy.sqlite")
     }
 
+    /// Once `interrupted` is set, the copy is not whole.
     fn fill(
-        &self,
-        source: &Connection,
-        progress: CopyProgress<'_>,
-    ) -> Result<Connection, StoreError> {
-        self.fill_until(source, progress, &AtomicBool::new(false))
-    }
-
-    /// The same; once `interrupted` is set, the copy is not whole.
-    fn fill_until(
         &self,
         source: &Connection,
         progress: CopyProgress<'_>,
