@@ -182,7 +182,7 @@ fn show(
     }
     let plan = account.plan.as_str();
     Ok(printer.show(
-        &AccountJson::of(account),
+        account,
         format_args!("{done} {name:?}: {plan}, {per_minute} requests a minute, {per_day} a day"),
     )?)
 }
@@ -211,7 +211,7 @@ fn show_usage(
         account.keys,
         account.created_at,
     );
-    let json = ShownAccount { account: AccountJson::of(&account), usage };
+    let json = ShownAccount { account: &account, usage };
     Ok(printer.show(&json, text)?)
 }
 
@@ -229,7 +229,7 @@ const COLUMNS: [Column; 8] = [
 fn list(store: &dyn OperatorStore, wide: bool, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let mut listing = printer.listing(COLUMNS.to_vec(), wide);
     for account in store.accounts(Utc::now().timestamp_millis())? {
-        listing.add(&AccountJson::of(&account), || {
+        listing.add(&account, || {
             vec![
                 account.id.to_string(),
                 account.name.clone(),
@@ -245,43 +245,11 @@ fn list(store: &dyn OperatorStore, wide: bool, printer: &mut Printer<'_>) -> any
     Ok(listing.finish()?)
 }
 
-/// An account as programs read it.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct AccountJson<'a> {
-    /// As logs name it.
-    id: i64,
-    name: &'a str,
-    plan: Plan,
-    per_minute: u32,
-    per_day: u32,
-    keys: i64,
-    created_at: &'a str,
-    /// Absent while it is open.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    closed_at: Option<&'a str>,
-}
-
-impl AccountJson<'_> {
-    fn of(account: &Account) -> AccountJson<'_> {
-        AccountJson {
-            id: account.id,
-            name: &account.name,
-            plan: account.plan,
-            per_minute: account.limits.per_minute,
-            per_day: account.limits.per_day,
-            keys: account.keys,
-            created_at: &account.created_at,
-            closed_at: account.closed_at.as_deref(),
-        }
-    }
-}
-
 /// An account with what it has used.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ShownAccount<'a> {
     #[serde(flatten)]
-    account: AccountJson<'a>,
+    account: &'a Account,
     usage: UsageJson,
 }

@@ -38,11 +38,11 @@ impl BackupArgs {
         };
         let interrupts = Interrupts::watch()?;
         let copy = |progress: sqlite::CopyProgress<'_>| {
-            sqlite::back_up(&directory, &self.file, progress, interrupts.flag())
+            sqlite::back_up(&directory, &self.file, progress, &|| interrupts.error().is_some())
         };
-        let bytes = match with_bar(copy) {
-            Err(BackupError::Interrupted) => return Err(interrupts.into_error()),
-            copied => copied?,
+        let bytes = match (with_bar(copy), interrupts.error()) {
+            (Err(BackupError::Interrupted), Some(error)) => return Err(error.into()),
+            (copied, _) => copied?,
         };
         let file = self.file.display();
         let text = format!("wrote {file}: {}", HumanBytes(bytes));

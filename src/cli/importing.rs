@@ -5,7 +5,7 @@ use super::options::Options;
 use super::printer::{Printer, warn};
 use super::waiting::with_notice;
 use crate::import::{BadRow, BadRows, ParsedRow, Problem, Record, Unknown, parse};
-use crate::store::{ImportOutcome, NewOrder, OperatorStore, RecordKind, Records, StoreError};
+use crate::store::{ImportOutcome, NewOrder, OperatorStore, Records, StoreError};
 use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -36,24 +36,17 @@ pub struct ImportArgs {
 
 /// A record that the store holds.
 pub trait Importable: Record {
-    /// Its type in the store.
-    const KIND: RecordKind;
-
     /// These, for the store.
     fn records(these: &[Self]) -> Records<'_>;
 }
 
 impl Importable for NewOrder {
-    const KIND: RecordKind = RecordKind::Order;
-
     fn records(these: &[NewOrder]) -> Records<'_> {
         Records::Orders(these)
     }
 }
 
 impl Importable for Pet {
-    const KIND: RecordKind = RecordKind::Pet;
-
     fn records(these: &[Pet]) -> Records<'_> {
         Records::Pets(these)
     }
@@ -145,7 +138,7 @@ fn remove_existing<R: Importable>(
         let id = row.record.id();
         let exists = next.next_if(|existing| **existing == id).is_some();
         if exists && !args.skip_existing {
-            bad.add(row.position, Problem::InStore { noun: R::NOUN, id });
+            bad.add(row.position, Problem::InStore { noun: R::KIND.noun(), id });
         }
         !exists
     });
@@ -196,7 +189,7 @@ fn report<R: Record>(imported: &Imported, printer: &mut Printer<'_>) -> anyhow::
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     let (stored, passed_over) =
         if imported.dry_run { ("would import", "would skip") } else { ("imported", "skipped") };
-    let mut text = format!("{stored} {count} {}{}", R::NOUN, plural(count));
+    let mut text = format!("{stored} {count} {}{}", R::KIND.noun(), plural(count));
     if skipped > 0 {
         text.push_str(&format!("\n{passed_over} {skipped}, already in the store"));
     }
@@ -210,7 +203,7 @@ fn report<R: Record>(imported: &Imported, printer: &mut Printer<'_>) -> anyhow::
         warn(format_args!(
             "{inexact} {}{} with an id beyond 2^53-1 ({LARGEST_IN_JAVASCRIPT}): JavaScript rounds \
              it, so that a client in it may name another record",
-            R::NOUN,
+            R::KIND.noun(),
             plural(inexact)
         ));
     }

@@ -68,6 +68,12 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
+/// What PostgreSQL or the connection to it said, if that is the cause.
+pub fn postgres_error(error: &StoreError) -> Option<&PostgresError> {
+    let StoreError::Engine { source, .. } = error else { return None };
+    source.downcast_ref()
+}
+
 /// The error of a statement; `doing` is what it was asked to do, as a participle.
 pub fn engine(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> StoreError {
     move |error| {

@@ -2,9 +2,8 @@
 
 use super::long_import::{READ_AHEAD_LOCK, stored};
 use super::{PostgresCommands, lock_versions};
-use crate::store::postgres::PostgresError;
 use crate::store::postgres::columns::value;
-use crate::store::postgres::error::{read, waited, written};
+use crate::store::postgres::error::{postgres_error, read, waited, written};
 use crate::store::postgres::journal::{Half, last, note};
 use crate::store::postgres::schema::IMPORT_LOCK;
 use crate::store::rules::imported;
@@ -249,7 +248,5 @@ pub fn refuse_nul(pet: i64, name: &str) -> Result<(), StoreError> {
 
 /// Whether an id was in the store already, or twice among those given.
 fn is_taken(error: &StoreError) -> bool {
-    let StoreError::Engine { source, .. } = error else { return false };
-    let error: Option<&PostgresError> = source.downcast_ref();
-    error.is_some_and(|error| error.state == Some(SqlState::UNIQUE_VIOLATION))
+    postgres_error(error).is_some_and(|error| error.state == Some(SqlState::UNIQUE_VIOLATION))
 }

@@ -7,7 +7,6 @@ use crate::records::{NOW_MS, cancel, import, now, pending, refusal};
 use anyhow::ensure;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use store_orders::keys::Environment;
 use store_orders::store::postgres::{begin_new_store, restore};
@@ -51,7 +50,7 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
 fn backup(store: &SqliteStore, directory: &Path) -> anyhow::Result<PathBuf> {
     let file = directory.join("backup.sqlite");
     let data = store.path().parent().unwrap_or(directory);
-    back_up(data, &file, &|_, _| (), &AtomicBool::new(false))?;
+    back_up(data, &file, &|_, _| (), &|| false)?;
     Ok(file)
 }
 
