@@ -27,13 +27,14 @@ mod table;
 mod timestamp;
 mod usage;
 mod values;
+mod waiting;
 
 pub use invocation::{Invocation, InvocationError, wrong_value};
 
 use crate::config::{EffectiveSettings, ServerConfig};
 use crate::store::StoreError;
 use crate::store::sqlite::BackupError;
-use clap::{Arg, CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use options::Options;
 use printer::Printer;
 use std::ffi::OsString;
@@ -54,10 +55,13 @@ Examples:
   store-orders keys issue --account acme
   store-orders orders list --status pending --json
 
-Exit status: 0 success, 1 failure (standard error says why), 2 invalid command
-line; 129, 130 or 143 after SIGHUP, Ctrl-C or SIGTERM where that ends a command; 130 or
-143 after a second Ctrl-C or SIGTERM, half a second or more later, which stops a server at
-once."
+Exit status:
+  0    success
+  1    failure; standard error says why
+  2    invalid command line
+  129  SIGHUP ended a command
+  130  Ctrl-C ended a command, or a second Ctrl-C stopped a server at once
+  143  SIGTERM ended a command, or a second SIGTERM stopped a server at once"
 )]
 pub struct Cli {
     #[command(flatten)]
@@ -82,6 +86,8 @@ Examples:
   store-orders serve --environment staging --trusted-proxy 10.0.0.0/8")]
     Serve(Box<ServerConfig>),
     /// Serve a temporary store of sample orders
+    ///
+    /// It takes none of the global options: its store is deleted when it stops.
     #[command(after_help = "\
 Example:
   store-orders demo")]
@@ -95,7 +101,7 @@ Example:
     /// Create, rename, close and list accounts, and change their plans
     #[command(subcommand)]
     Accounts(accounts::AccountsCommand),
-    /// Issue, rotate, revoke, find and list API keys
+    /// Issue, rotate, revoke, unban, find and list API keys
     #[command(subcommand)]
     Keys(keys::KeysCommand),
     /// Copy the store to a file, also while a server runs
@@ -134,12 +140,13 @@ Examples:
     Status,
     /// Create the tables of a store in PostgreSQL, or bring them up to date
     ///
-    /// Servers keep running, unless they are too old for the new tables; those become
-    /// unready and say so.
+    /// Running servers go on. One that is too old for the new tables becomes unready, and
+    /// says so.
     #[command(after_help = "\
 Examples:
   store-orders migrate --store postgres://owner@db.example.com/store
-  store-orders migrate --print-grants store --store postgres://owner@db.example.com/store")]
+  store-orders migrate --print-grants store \\
+    --store postgres://owner@db.example.com/store")]
     Migrate(migrate::MigrateArgs),
     /// Print, check and show settings
     #[command(subcommand)]
@@ -193,21 +200,6 @@ Examples:
     Openapi(openapi::OpenapiArgs),
 }
 
-/// The command line. `demo` has no option that it does not obey.
-pub fn command_line() -> clap::Command {
-    let command = Cli::command();
-    let hidden = |arg: &Arg| arg.clone().global(false).hide(true);
-    let ignored: Vec<Arg> = global_options(&command).map(hidden).collect();
-    command.mut_subcommand(DEMO, |demo| demo.args(ignored))
-}
-
-/// The options of every command.
-fn global_options(command: &clap::Command) -> impl Iterator<Item = &Arg> {
-    command.get_arguments().filter(|arg| arg.is_global_set())
-}
-
-const DEMO: &str = "demo";
-
 impl Cli {
     fn run(&self, effective: &EffectiveSettings, out: &mut dyn Write) -> anyhow::Result<()> {
         self.dispatch(effective, out).map_err(|error| {
@@ -245,8 +237,8 @@ impl Cli {
             Command::Handbook(args) => args.run(out),
             Command::Alerts => Ok(out.write_all(ALERTS.as_bytes())?),
             Command::Dashboard => Ok(out.write_all(DASHBOARD.as_bytes())?),
-            Command::Completions(args) => args.run(command_line(), out),
-            Command::Man(args) => args.run(command_line(), out),
+            Command::Completions(args) => args.run(Cli::command(), out),
+            Command::Man(args) => args.run(Cli::command(), out),
             Command::Openapi(args) => args.run(out),
         }
     }
@@ -263,7 +255,7 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
 /// Whether this command line runs the server, whose standard error is a log. It may be
 /// invalid.
 pub fn writes_log(arguments: impl IntoIterator<Item = OsString>) -> bool {
-    let lenient = command_line().ignore_errors(true);
+    let lenient = Cli::command().ignore_errors(true);
     let matches = lenient.try_get_matches_from(arguments);
     matches.is_ok_and(|matches| matches.subcommand_name() == Some("serve"))
 }

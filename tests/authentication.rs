@@ -93,8 +93,11 @@ async fn a_key_expires_and_a_rotated_one_overlaps() {
     let key = setup.key(Plan::Business);
     let short =
         setup.key_with("business-0", Environment::Production, Some(Duration::from_secs(90)));
-    let rotation =
-        store_orders::store::Rotation { key_id: &key.id, overlap: Duration::from_secs(60) };
+    let rotation = store_orders::store::Rotation {
+        key_id: &key.id,
+        overlap: Duration::from_secs(60),
+        label: None,
+    };
     let successor = setup.store.rotate_key(rotation, 1_781_524_800_000).unwrap();
     let successor = Key { id: successor.id, text: successor.key.expose().to_string() };
     let server = setup.serve().await;

@@ -14,7 +14,27 @@ mod keys;
 mod orders;
 mod status;
 
+use clap::CommandFactory;
 use std::path::Path;
+use store_orders::cli::Cli;
+
+/// The program and all commands below it, each with its whole name and the options of those above.
+fn commands() -> Vec<clap::Command> {
+    fn with_those_below(command: &clap::Command) -> Vec<clap::Command> {
+        let below = command.get_subcommands().flat_map(with_those_below);
+        [command.clone()].into_iter().chain(below).collect()
+    }
+    let mut program = Cli::command().disable_help_subcommand(true);
+    program.build();
+    let all = with_those_below(&program);
+    assert!(all.len() > 30, "{all:?}");
+    all
+}
+
+/// As it is typed: `store-orders orders import`.
+fn name_of(command: &clap::Command) -> &str {
+    command.get_bin_name().unwrap_or(command.get_name())
+}
 
 /// Inverts every byte of a page of a file.
 fn damage(file: &Path, page: usize) {

@@ -170,6 +170,9 @@ fn wrong_headers(key: &str) -> [String; 27] {
     ]
 }
 
+/// Lists show it to the operator, and no log.
+const LABEL: &str = "web shop of Acme";
+
 /// A setup with a key of every kind, as the operator makes them.
 fn setup_with_keys(captured: &CapturedLog) -> (TestSetup, Vec<Key>) {
     let mut setup = TestSetup::new().with_log(captured).with_keyless_per_minute(100_000);
@@ -182,7 +185,8 @@ fn setup_with_keys(captured: &CapturedLog) -> (TestSetup, Vec<Key>) {
     let expired = setup.key_with("business-0", Environment::Production, Some(Duration::ZERO));
     let staging = setup.key_with("business-0", Environment::Staging, None);
     let rotated = setup.another_key("business-0");
-    let rotation = Rotation { key_id: &rotated.id, overlap: Duration::from_secs(60) };
+    let rotation =
+        Rotation { key_id: &rotated.id, overlap: Duration::from_secs(60), label: Some(LABEL) };
     let successor = setup.store.rotate_key(rotation, 1_781_524_800_000).unwrap();
     let successor = Key { id: successor.id, text: successor.key.expose().to_string() };
     let unknown = ApiKey::generate(Environment::Production).expose().to_string();
@@ -226,6 +230,7 @@ async fn no_key_is_in_the_log_or_in_a_response() {
     assert!(shown.iter().filter(|answer| answer.starts_with("HTTP/1.1 ")).count() > 500);
     assert!(log.lines().filter(|line| line.contains("\"msg\":\"request\"")).count() > 500);
     assert!(log.contains(&keys[0].id), "the log names keys by their ids");
+    assert!(!log.contains(LABEL), "the log has a label");
     assert!(log.contains("malformed_key") && log.contains("panicked"), "{log}");
     let secrets = Secrets::of(&keys);
     let mut leaks = secrets.leaks(&log);
@@ -241,9 +246,9 @@ fn no_key_is_in_an_error_or_in_debug_output() {
     let store = &setup.store;
     // The operator gives the key where its id, or a name, belongs.
     for key in keys.iter().map(|key| key.text.as_str()) {
-        let rotation = Rotation { key_id: key, overlap: Duration::ZERO };
+        let rotation = Rotation { key_id: key, overlap: Duration::ZERO, label: None };
         let environment = Environment::Production;
-        let new = NewKey { account: key, environment, expires_after: None };
+        let new = NewKey { account: key, environment, expires_after: None, label: None };
         for error in [
             store.revoke_key(key, 0).unwrap_err(),
             store.rotate_key(rotation, 0).unwrap_err(),
@@ -253,8 +258,12 @@ fn no_key_is_in_an_error_or_in_debug_output() {
             texts.push(format!("{error} {error:?} {}", store_orders::log::ErrorChain(&error)));
         }
     }
-    let account =
-        NewKey { account: "business-0", environment: Environment::Production, expires_after: None };
+    let account = NewKey {
+        account: "business-0",
+        environment: Environment::Production,
+        expires_after: None,
+        label: None,
+    };
     let issued = store.issue_key(&account, 0).unwrap();
     let text = issued.key.expose().to_string();
     texts.push(format!("{issued:?} {:?} {:?}", issued.key, issued.key.digest()));

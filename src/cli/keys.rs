@@ -3,11 +3,11 @@
 mod find;
 mod shown;
 
-use super::accounts::name_of;
 use super::listing::ListingArgs;
 use super::options::Options;
 use super::printer::Printer;
 use super::values;
+use super::waiting::with_notice;
 use crate::clock::{Clock, SystemClock};
 use crate::keys::Environment;
 use crate::store::{IssuedKey, NewKey, OperatorStore, Rotation};
@@ -27,10 +27,11 @@ pub enum KeysCommand {
     #[command(after_help = "\
 Examples:
   store-orders keys issue --account acme
+  store-orders keys issue --account acme --label \"web shop\"
   store-orders keys issue --account acme --environment staging --expires 90d
   KEY=$(store-orders keys issue --account acme --json | jq -r .key)")]
     Issue {
-        /// The account that the key is for
+        /// The account that the key is for, by its name or id
         #[arg(long, value_name = "NAME")]
         account: String,
         /// Environment that the key is valid in
@@ -39,6 +40,9 @@ Examples:
         /// How long the key is valid, such as 90d; by default until it is revoked
         #[arg(long, value_name = "DURATION", value_parser = values::life)]
         expires: Option<Duration>,
+        /// What lists call the key: 1 to 64 printable characters
+        #[arg(long, value_name = "TEXT")]
+        label: Option<String>,
     },
     /// Replace a key; the old one stays valid for the overlap
     #[command(after_help = "\
@@ -57,6 +61,9 @@ Examples:
             default_value = "24h"
         )]
         overlap: Duration,
+        /// What lists call the new key; by default as the old one
+        #[arg(long, value_name = "TEXT")]
+        label: Option<String>,
     },
     /// Revoke a key; a running server refuses it within a second
     #[command(after_help = "\
@@ -69,18 +76,18 @@ Example:
     },
     /// Lift the ban of a key; a running server admits it again within a second
     #[command(after_help = "\
-Example:
-  store-orders keys list
+Examples:
+  store-orders keys list --state banned
   store-orders keys unban key_4fQm0ZxW7yTb")]
     Unban {
         /// The id of the key
         #[arg(value_name = "KEY_ID")]
         key_id: String,
     },
-    /// Find out whose a key is: its id, account and state
+    /// Show whose key this is: its id, account and state
     ///
-    /// The key is the first line of standard input, so that no argument holds it, and it is
-    /// never printed. Exit status 1 if the store has no such key.
+    /// The key is read from the first line of standard input, so that no argument holds it,
+    /// and is never printed. The exit status is 1 if the store has no such key.
     #[command(after_help = "\
 Examples:
   store-orders keys find - < leaked-key
@@ -90,14 +97,14 @@ Examples:
         #[arg(value_name = "-")]
         input: StandardInput,
     },
-    /// List the keys that were ever issued, the oldest first, with the end of a ban
+    /// List all keys that were ever issued, the oldest first
     #[command(after_help = "\
 Examples:
   store-orders keys list
   store-orders keys list --account acme --state active --wide
   store-orders keys list --json")]
     List {
-        /// Only the keys of this account
+        /// Only the keys of this account, by its name or id
         #[arg(long, value_name = "NAME")]
         account: Option<String>,
         /// Only keys in this state
@@ -114,31 +121,37 @@ impl KeysCommand {
         let clock = SystemClock::start();
         let now_ms = clock.now().wall_ms();
         match self {
-            KeysCommand::Issue { account, environment, expires } => {
-                let account = &name_of(&*store, account)?;
-                let new = NewKey { account, environment: *environment, expires_after: *expires };
-                show_once(&store.issue_key(&new, now_ms)?, printer)?;
+            KeysCommand::Issue { account, environment, expires, label } => {
+                let account = &store.account(account, now_ms)?.name;
+                let new = NewKey {
+                    account,
+                    environment: *environment,
+                    expires_after: *expires,
+                    label: label.as_deref(),
+                };
+                show_once(&with_notice(|_| store.issue_key(&new, now_ms))?, printer)?;
                 store.await_servers();
                 Ok(())
             }
-            KeysCommand::Rotate { key_id, overlap } => {
-                let rotation = Rotation { key_id, overlap: *overlap };
-                show_once(&store.rotate_key(rotation, now_ms)?, printer)?;
+            KeysCommand::Rotate { key_id, overlap, label } => {
+                let rotation = Rotation { key_id, overlap: *overlap, label: label.as_deref() };
+                show_once(&with_notice(|_| store.rotate_key(rotation, now_ms))?, printer)?;
                 store.await_servers();
                 Ok(())
             }
             KeysCommand::Revoke { key_id } => {
-                store.revoke_key(key_id, now_ms)?;
+                with_notice(|_| store.revoke_key(key_id, now_ms))?;
                 Ok(printer.show(&json!({ "revoked": key_id }), format_args!("revoked {key_id}"))?)
             }
             KeysCommand::Unban { key_id } => {
-                store.unban_key(key_id, now_ms)?;
+                with_notice(|_| store.unban_key(key_id, now_ms))?;
                 Ok(printer
                     .show(&json!({ "unbanned": key_id }), format_args!("unbanned {key_id}"))?)
             }
             KeysCommand::Find { .. } => find(options, &*store, &clock, printer),
             KeysCommand::List { account, state, table } => {
-                let account = account.as_ref().map(|given| name_of(&*store, given)).transpose()?;
+                let account = account.as_ref().map(|given| store.account(given, now_ms));
+                let account = account.transpose()?.map(|account| account.name);
                 let chosen =
                     Chosen { account: account.as_deref(), state: *state, wide: table.wide };
                 list(options, &*store, &clock, &chosen, printer)
@@ -176,9 +189,6 @@ fn list(
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
     let now = clock.now();
-    if let Some(name) = chosen.account {
-        store.account(name, now.wall_ms())?;
-    }
     let mut records = store.key_records()?;
     records.retain(|record| chosen.account.is_none_or(|name| record.account == name));
     let (bans, banned) = bans(options, store, &records, clock, now);

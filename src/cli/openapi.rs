@@ -12,8 +12,8 @@ use store_orders_api::documents::{V1, V2};
 /// Arguments of `openapi`.
 #[derive(Args, Debug)]
 pub struct OpenapiArgs {
-    /// As a server with these settings serves it: its own addresses and contact instead of the
-    /// examples
+    /// Print it as a server with these settings serves it: with its own addresses and contact
+    /// instead of the examples
     #[arg(long)]
     served: bool,
     /// That of version 2, which is in beta, instead of that of the stable version

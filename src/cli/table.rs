@@ -75,11 +75,6 @@ impl Column {
         Column { rank: Some(rank), ..self }
     }
 
-    /// Its name.
-    pub const fn name(&self) -> &'static str {
-        self.name
-    }
-
     fn shown(&self, cell: String) -> String {
         let is_time = cell.len() >= 20 && cell.as_bytes().get(10) == Some(&b'T');
         match (self.kind, cell.get(..10), cell.get(11..16)) {
@@ -90,6 +85,16 @@ impl Column {
             _ => cell,
         }
     }
+}
+
+/// A record as text: a line for each column that has a value.
+pub fn record_text(
+    columns: impl IntoIterator<Item = Column>,
+    cells: impl IntoIterator<Item = String>,
+) -> String {
+    let all = columns.into_iter().zip(cells).filter(|(_, value)| !value.is_empty());
+    let lines: Vec<_> = all.map(|(column, value)| format!("{:<13}{value}", column.name)).collect();
+    lines.join("\n")
 }
 
 /// How wide a table may be and what it shows.
@@ -161,9 +166,7 @@ impl<'a> TextTable<'a> {
             };
             let mut layout: Layout = before.iter().enumerate().map(grown).collect();
             let excess = total(&layout).saturating_sub(self.limit().unwrap_or(usize::MAX));
-            if let Some(width) = self.width_of_names(&mut layout) {
-                *width = width.saturating_sub(excess).max(SHORTEST_NAME.min(*width));
-            }
+            self.cut_names(&mut layout, excess);
             return layout;
         }
         // The rows that follow may hold what these lack.
@@ -184,22 +187,30 @@ impl<'a> TextTable<'a> {
     fn fitted(&self, mut layout: Layout, limit: usize) -> Layout {
         loop {
             let excess = total(&layout).saturating_sub(limit);
-            let spare = self
-                .width_of_names(&mut layout)
-                .map_or(0, |width| width.saturating_sub(SHORTEST_NAME));
-            if excess <= spare || !self.leave_one_out(&mut layout) {
-                if let Some(width) = self.width_of_names(&mut layout) {
-                    *width -= excess.min(spare);
-                }
+            let spare = self.names(&mut layout).map(|width| width.saturating_sub(SHORTEST_NAME));
+            if excess <= spare.sum() || !self.leave_one_out(&mut layout) {
+                self.cut_names(&mut layout, excess);
                 return layout;
             }
         }
     }
 
-    /// The width of the column of names, if there is one.
-    fn width_of_names<'l>(&self, layout: &'l mut Layout) -> Option<&'l mut usize> {
-        let index = self.columns.iter().position(|column| column.kind == Kind::Name)?;
-        layout.get_mut(index)?.as_mut()
+    /// Cuts the widest names by this much in all, and none to less than its shortest.
+    fn cut_names(&self, layout: &mut Layout, excess: usize) {
+        for _ in 0..excess {
+            match self.names(layout).max() {
+                Some(widest) if *widest > SHORTEST_NAME => *widest -= 1,
+                _ => return,
+            }
+        }
+    }
+
+    /// The widths of the columns of names.
+    fn names<'l>(&self, layout: &'l mut Layout) -> impl Iterator<Item = &'l mut usize> {
+        let columns = self.columns.iter().zip(layout);
+        columns
+            .filter(|(column, _)| column.kind == Kind::Name)
+            .filter_map(|(_, width)| width.as_mut())
     }
 
     /// Leaves out the shown column of the lowest rank, if there is one.

@@ -30,7 +30,8 @@ pub fn default_file() -> String {
 fn meaning(arg: &Arg) -> String {
     let help = arg.get_long_help().or_else(|| arg.get_help());
     let help = help.map(ToString::to_string).unwrap_or_default();
-    let mut meaning = format!("{}.", help.trim_end_matches('.'));
+    let sentences = help.split("\n\n").map(|text| format!("{}.", text.trim_end_matches('.')));
+    let mut meaning = sentences.collect::<Vec<_>>().join(" ");
     let words = arg.get_possible_values();
     if !words.is_empty() {
         let words: Vec<&str> = words.iter().map(|word| word.get_name()).collect();

@@ -42,7 +42,7 @@ pub struct ServerConfig {
     pub environment: Environment,
     /// Have every list confirmed by a commit in PostgreSQL
     ///
-    /// It takes 1-2 ms more, and a primary that was replaced is noticed at once instead of
+    /// A list takes 1-2 ms more, and a primary that was replaced is noticed at once instead of
     /// within a second.
     #[arg(
         long,
@@ -92,9 +92,9 @@ pub struct ServerConfig {
         default_value = "127.0.0.1:8081"
     )]
     pub admin_listen: AdminListen,
-    /// Disconnect a client that has taken nothing of its response for this long
+    /// Disconnect a client that has vanished, or has read nothing of its response, for this long
     ///
-    /// Or that has vanished for as long. On Linux only.
+    /// On Linux only.
     #[arg(
         long,
         value_name = "DURATION",
@@ -105,7 +105,8 @@ pub struct ServerConfig {
     pub stalled_after: Duration,
     /// Serve a store that was found damaged, in an emergency
     ///
-    /// Lists may lack orders. Otherwise its requests and /readyz are answered with 503.
+    /// Lists may lack orders. Without this setting, requests and /readyz are answered with 503
+    /// once damage is found.
     #[arg(
         long,
         value_name = "BOOL",
@@ -130,8 +131,8 @@ pub struct ServerConfig {
     pub outdated_lists_mib: u32,
     /// How long the server may take to stop
     ///
-    /// Requests in progress have all of it but one second, which is left for the last counts
-    /// and log lines.
+    /// Requests in progress have all of this time but one second, which is left for the last
+    /// counts and log lines.
     #[arg(
         long,
         value_name = "DURATION",

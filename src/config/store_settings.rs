@@ -28,8 +28,8 @@ pub struct StoreSettings {
     pub store_password_file: Option<PathBuf>,
     /// Database for the request counts, in the cluster of the store in PostgreSQL
     ///
-    /// Without it they are in the store's database. In one of their own, a long snapshot of the
-    /// store, such as that of pg_dump, does not slow them down. `migrate` creates it.
+    /// By default they are in the store's database, where a long snapshot, such as that of
+    /// pg_dump, slows them down. `migrate` creates this database.
     #[arg(long, global = true, value_name = "NAME", env = "STORE_ORDERS_LIMITS_DATABASE")]
     pub limits_database: Option<String>,
     /// Directory of the store; created if missing

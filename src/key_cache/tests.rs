@@ -47,7 +47,7 @@ impl Watched {
 
     fn issue(&self) -> ApiKey {
         let environment = Environment::Production;
-        let new = NewKey { account: "acme", environment, expires_after: None };
+        let new = NewKey { account: "acme", environment, expires_after: None, label: None };
         self.store.issue_key(&new, 0).unwrap().key
     }
 
@@ -207,7 +207,7 @@ fn keys_are_read_only_after_a_change() {
     assert_eq!([refreshed(), refreshed()], [2, 2]);
     assert_eq!(accepts(&cache, [&first, &second]), [Some(true); 2]);
     let key_id = &store.store.key_records().unwrap()[0].id;
-    let rotation = Rotation { key_id, overlap: Duration::ZERO };
+    let rotation = Rotation { key_id, overlap: Duration::ZERO, label: None };
     store.store.rotate_key(rotation, 0).unwrap();
     assert_eq!(refreshed(), 3);
     assert_eq!(accepts(&cache, [&first, &second]), [Some(false), Some(true)]);
@@ -234,7 +234,7 @@ fn a_key_that_ended_long_ago_is_forgotten_and_refused_without_being_read() {
     let store = Arc::new(Watched::new(Duration::ZERO));
     let keys = [store.issue(), store.issue(), store.issue()];
     let ids = store.store.key_records().unwrap();
-    let rotation = Rotation { key_id: &ids[0].id, overlap: DAY };
+    let rotation = Rotation { key_id: &ids[0].id, overlap: DAY, label: None };
     store.store.rotate_key(rotation, 0).unwrap();
     store.store.revoke_key(&ids[1].id, 0).unwrap();
     let clock = Arc::new(ManualClock::at(Duration::ZERO));

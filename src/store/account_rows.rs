@@ -2,6 +2,8 @@
 //! commands: plain values, the same on every engine.
 
 use crate::keys::{ApiKey, Environment};
+use serde::{Serialize, Serializer};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -32,7 +34,8 @@ pub struct KeyRow {
 }
 
 /// A customer's account.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Account {
     /// Its row in the store, which logs name.
     pub id: i64,
@@ -41,13 +44,19 @@ pub struct Account {
     /// The customer's plan.
     pub plan: Plan,
     /// The limits in force: the plan's, or Enterprise's own.
+    #[serde(flatten, serialize_with = "in_camel_case")]
     pub limits: PlanLimits,
+    /// How many of its keys are neither revoked nor expired.
+    pub keys: i64,
     /// When it was created, RFC 3339 in UTC.
     pub created_at: String,
     /// When it was closed, RFC 3339 in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<String>,
-    /// How many of its keys are neither revoked nor expired.
-    pub keys: i64,
+}
+
+fn in_camel_case<S: Serializer>(limits: &PlanLimits, serializer: S) -> Result<S::Ok, S::Error> {
+    json!({ "perMinute": limits.per_minute, "perDay": limits.per_day }).serialize(serializer)
 }
 
 /// A key to be issued.
@@ -59,6 +68,8 @@ pub struct NewKey<'a> {
     pub environment: Environment,
     /// How long it is valid; forever if none.
     pub expires_after: Option<Duration>,
+    /// What the operator calls it. Logs name keys by their ids alone.
+    pub label: Option<&'a str>,
 }
 
 /// A key that was just issued: the only time that the key itself is visible.
@@ -77,6 +88,8 @@ pub struct Rotation<'a> {
     pub key_id: &'a str,
     /// Counted from now; at most 7 days.
     pub overlap: Duration,
+    /// The label of the successor; without one, that of the key.
+    pub label: Option<&'a str>,
 }
 
 /// A key as the operator sees it. Times are Unix milliseconds.
@@ -102,4 +115,6 @@ pub struct KeyRecord {
     pub successor: Option<String>,
     /// When a ban of it was last lifted.
     pub unbanned_at: Option<i64>,
+    /// What the operator calls it.
+    pub label: Option<String>,
 }

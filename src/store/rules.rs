@@ -2,6 +2,7 @@
 //! An engine adds the SQL.
 
 use super::account_rows::Rotation;
+use super::commands::RecordKind;
 use super::error::StoreError;
 use super::order_rows::{CancelOutcome, ImportOutcome, Status};
 use crate::keys::{Environment, without_keys};
@@ -49,7 +50,7 @@ pub fn can_ship(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
 /// The outcome of an import of `given` records, of which the engine stored `stored`.
 /// `first_taken` finds the first id that was in the store already.
 pub fn imported(
-    noun: &str,
+    kind: RecordKind,
     given: usize,
     stored: usize,
     skip_existing: bool,
@@ -58,41 +59,50 @@ pub fn imported(
     if stored == given || skip_existing {
         return Ok(ImportOutcome { imported: stored, skipped: given.saturating_sub(stored) });
     }
+    let noun = kind.noun();
     Err(refused(match first_taken()? {
         Some(id) => format!("{noun} {id} is already in the store; nothing was imported"),
         None => format!("two {noun}s have the same id; nothing was imported"),
     }))
 }
 
-/// The longest name of an account, in characters.
+/// The longest name of an account and the longest label of a key, in characters.
 const LONGEST_NAME: usize = 64;
 
-/// The name of an account as it is stored: trimmed. Lists, errors and backups show it: no key,
-/// and no part of one.
+/// The name of an account as it is stored.
 pub fn account_name(name: &str) -> Result<&str, StoreError> {
-    let name = name.trim();
-    if name.is_empty() {
-        return Err(refused("an account needs a name"));
+    printable("the name of an account", name)
+}
+
+/// The label of a key as it is stored.
+pub fn key_label(label: &str) -> Result<&str, StoreError> {
+    printable("the label of a key", label)
+}
+
+/// The text, trimmed. Lists, errors and backups show it: no key, and no part of one.
+fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(refused(format!("{what} is empty")));
     }
-    if without_keys(name) != name {
-        return Err(refused("the name of an account must not hold an API key"));
+    if without_keys(text) != text {
+        return Err(refused(format!("{what} must not hold an API key")));
     }
-    let length = name.chars().count();
+    let length = text.chars().count();
     if length > LONGEST_NAME {
         return Err(refused(format!(
-            "the name of an account has at most {LONGEST_NAME} characters; this one has {length}"
+            "{what} has at most {LONGEST_NAME} characters; this one has {length}"
         )));
     }
     // What debug output escapes, but for quotes, is what no terminal shows as itself.
-    let plain = name.replace(['\'', '"', '\\'], "");
+    let plain = text.replace(['\'', '"', '\\'], "");
     if plain.escape_debug().to_string() != plain {
         return Err(refused(format!(
-            "the name of an account has printable characters only, and no space but the plain \
-             one; this one is {}",
-            name.escape_debug()
+            "{what} has printable characters only, and no space but the plain one; this one is {}",
+            text.escape_debug()
         )));
     }
-    Ok(name)
+    Ok(text)
 }
 
 /// No key is issued for a closed account.
@@ -115,6 +125,18 @@ pub fn check_limits(plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreErro
             limits.per_day
         ))),
     }
+}
+
+/// The limits in force: the plan's, or Enterprise's own, a minute and a day.
+pub fn limits_in_force<E>(
+    plan: Plan,
+    own: impl Fn(usize) -> Result<u32, E>,
+) -> Result<(Plan, PlanLimits), E> {
+    let limits = match plan.limits() {
+        Some(limits) => limits,
+        None => PlanLimits { per_minute: own(0)?, per_day: own(1)? },
+    };
+    Ok((plan, limits))
 }
 
 /// The name is taken.
@@ -156,6 +178,7 @@ pub struct OldKey {
     pub expires_at: Option<i64>,
     pub revoked: bool,
     pub successor: Option<String>,
+    pub label: Option<String>,
 }
 
 /// When each key of a rotation expires. Unix milliseconds.

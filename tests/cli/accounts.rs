@@ -58,7 +58,7 @@ fn an_account_can_be_renamed() {
             "there is no account \"acme\"; `store-orders accounts list` shows those there are",
         ),
         ("globex", "Acme Corporation", "there is an account \"Acme Corporation\" already"),
-        ("globex", "  ", "an account needs a name"),
+        ("globex", "  ", "the name of an account is empty"),
         ("globex", &long, "the name of an account has at most 64 characters; this one has 65"),
         (
             "globex",
@@ -153,7 +153,7 @@ fn a_refused_account_is_one_line_and_changes_nothing() {
             &["show", "globex"],
             "there is no account \"globex\"; `store-orders accounts list` shows those there are",
         ),
-        (&["create", " ", "--plan", "free"], "an account needs a name"),
+        (&["create", " ", "--plan", "free"], "the name of an account is empty"),
     ] {
         assert_eq!(sandbox.run(&[&["accounts"], arguments].concat()).error(), error);
     }

@@ -1,9 +1,8 @@
 //! The handbook and the README: what they name exists.
 
-use clap::CommandFactory;
+use crate::cli::commands;
 use std::collections::BTreeSet;
 use std::path::Path;
-use store_orders::cli::Cli;
 use testbed::CliSandbox;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -34,15 +33,6 @@ fn code(text: &str) -> Vec<String> {
     found
 }
 
-/// All options of a command and of those below, as `--name` and by environment variable.
-fn options(command: &clap::Command, found: &mut BTreeSet<String>) {
-    for arg in command.get_arguments() {
-        found.extend(arg.get_long().map(|name| format!("--{name}")));
-        found.extend(arg.get_env().map(|name| name.to_string_lossy().into_owned()));
-    }
-    command.get_subcommands().for_each(|sub| options(sub, found));
-}
-
 #[test]
 fn a_page_is_printed_and_all_are_listed() {
     let sandbox = CliSandbox::new();
@@ -56,30 +46,39 @@ fn a_page_is_printed_and_all_are_listed() {
 }
 
 #[test]
-fn commands_that_are_named_exist() {
-    let mut seen = 0;
+fn commands_that_are_named_exist_and_take_their_arguments() {
+    let (commands, mut seen, mut parsed) = (commands(), 0, 0);
     for (path, text) in texts() {
-        for line in code(&text) {
-            let mut words = line.split_whitespace();
-            words.by_ref().find(|word| *word == "store-orders");
-            let mut command = Cli::command();
-            for word in words {
-                if !command.has_subcommands() {
-                    break;
-                }
-                let sub = command.find_subcommand(word).cloned();
+        for line in code(&text).iter().filter(|line| !line.starts_with("docker run ")) {
+            let Some((_, ours)) = line.split_once("store-orders ") else { continue };
+            let end = ours.find(['|', '>', '`', '#']).unwrap_or(ours.len());
+            let words: Vec<&str> = ours[..end].split_whitespace().collect();
+            let (mut command, mut names) = (&commands[0], 0);
+            while let (true, Some(word)) = (command.has_subcommands(), words.get(names)) {
+                let sub = command.find_subcommand(word);
                 command = sub.unwrap_or_else(|| panic!("{path}: no command {word:?}: {line}"));
-                seen += 1;
+                names += 1;
+            }
+            seen += names;
+            // A name alone is mentioned, not typed.
+            if words.len() > names && words.last() != Some(&"--help") {
+                let typed = ["store-orders"].iter().chain(&words);
+                let refused = commands[0].clone().try_get_matches_from(typed).err();
+                assert_eq!(refused.map(|error| error.to_string()), None, "{path}: {line}");
+                parsed += 1;
             }
         }
     }
-    assert!(seen > 30, "{seen}");
+    assert!(seen > 30 && parsed > 10, "{seen} {parsed}");
 }
 
 #[test]
 fn settings_that_are_named_exist() {
     let mut exist = BTreeSet::new();
-    options(&Cli::command(), &mut exist);
+    for arg in commands().iter().flat_map(clap::Command::get_arguments) {
+        exist.extend(arg.get_long().map(|name| format!("--{name}")));
+        exist.extend(arg.get_env().map(|name| name.to_string_lossy().into_owned()));
+    }
     let mut seen = 0;
     for (path, text) in texts() {
         for line in code(&text) {

@@ -77,7 +77,27 @@ fn keys_are_listed_by_account_and_state() {
     let expected = ["id", "account", "environment", "state", "issuedAt", "expiresAt", "successor"];
     assert_eq!(names, expected);
     let wide = sandbox.run(&["keys", "list", "--wide"]).done();
-    assert_eq!(wide.lines().next().unwrap().split_whitespace().count(), 10);
+    assert_eq!(wide.lines().next().unwrap().split_whitespace().count(), 11);
+}
+
+#[test]
+fn a_label_is_listed_and_goes_over_to_the_next_key() {
+    let sandbox = CliSandbox::new();
+    sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
+    let (id, key) = issued(&sandbox, &["issue", "--account", "acme", "--label", "web shop"]);
+    issued(&sandbox, &["rotate", &id]);
+    let next = sandbox.listed(&["keys"])[1]["id"].as_str().unwrap().to_string();
+    issued(&sandbox, &["rotate", &next, "--label", "app"]);
+    let labels: Vec<_> = sandbox.listed(&["keys"]).iter().map(|key| key["label"].clone()).collect();
+    assert_eq!(labels, ["web shop", "web shop", "app"]);
+    let table = sandbox.run(&["keys", "list"]).done();
+    let names: Vec<_> = table.lines().next().unwrap().split_whitespace().collect();
+    assert_eq!(names[..3], ["id", "account", "label"]);
+    assert!(table.lines().nth(1).unwrap().contains(" acme     web shop  "), "{table}");
+    let found = sandbox.run_with_input(&["keys", "find", "-"], key.as_bytes()).done();
+    assert!(found.contains("\nlabel        web shop\n"), "{found}");
+    let error = sandbox.run(&["keys", "issue", "--account", "acme", "--label", "a\nb"]).error();
+    assert!(error.starts_with("the label of a key has printable characters only"), "{error}");
 }
 
 #[test]

@@ -133,10 +133,10 @@ impl Cli {
                 become_package(&repository, &["--release", "--package", "bench"], &arguments)
             }
             Command::Dist { arguments } => {
-                become_package(&repository, &["--package", "dist"], &arguments)
+                become_package(&repository, &["--bin", "dist"], &arguments)
             }
             Command::Faults { arguments } => {
-                become_package(&repository, &["--package", "faults"], &arguments)
+                become_package(&repository, &["--bin", "faults"], &arguments)
             }
             Command::Publish => publish::publish(&repository, out),
             Command::Judge(arguments) => judge::judge(&arguments, &repository, out),

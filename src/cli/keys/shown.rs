@@ -31,9 +31,10 @@ pub fn bans(
 }
 
 /// The columns of a table of keys.
-pub const COLUMNS: [Column; 10] = [
+pub const COLUMNS: [Column; 11] = [
     Column::text("id"),
     Column::name_of("account"),
+    Column::name_of("label").left_out(6),
     Column::text("environment").left_out(3),
     Column::text("state"),
     Column::day("issuedAt").left_out(2),
@@ -52,11 +53,11 @@ pub enum KeyState {
     Active,
     /// Replaced, and still valid until it expires
     Rotated,
-    /// Valid, but banned because it kept sending requests after a 429
+    /// Valid, but refused for a while: it kept sending after a 429
     Banned,
-    /// No longer valid since its end
+    /// Past its end
     Expired,
-    /// No longer valid, by `keys revoke` or `accounts close`
+    /// Ended by `keys revoke` or `accounts close`
     Revoked,
 }
 
@@ -92,6 +93,8 @@ impl KeyState {
 pub struct KeyJson {
     id: String,
     pub account: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label: Option<String>,
     environment: Environment,
     pub state: KeyState,
     issued_at: String,
@@ -116,6 +119,7 @@ impl KeyJson {
             state: KeyState::of(&key, ban.is_some(), now.wall_ms()),
             id: key.id,
             account: key.account,
+            label: key.label,
             environment: key.environment,
             issued_at: rfc3339(key.issued_at),
             expires_at: key.expires_at.map(rfc3339),
@@ -132,6 +136,7 @@ impl KeyJson {
         [
             self.id.clone(),
             self.account.clone(),
+            text(&self.label),
             self.environment.as_str().to_string(),
             self.state.as_str().to_string(),
             self.issued_at.clone(),

@@ -3,7 +3,7 @@
 use super::accounts::open_account;
 use super::engine::{Engine, Row, Statements};
 use crate::keys::{ApiKey, Digest, Environment, new_key_id};
-use crate::store::rules::{OldKey, later, no_key, rotated};
+use crate::store::rules::{OldKey, key_label, later, no_key, rotated};
 use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
 
 /// What commands ask of the keys.
@@ -31,23 +31,28 @@ pub trait KeyCommands {
 
 impl<E: Engine> KeyCommands for E {
     fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
+        let label = new.label.map(key_label).transpose()?;
         self.change_keys(|statements, version| {
             let account = open_account(statements, new.account)?;
             let expires_at = new.expires_after.map(|after| later(now_ms, after));
-            insert::<E>(statements, account, new.environment, [Some(now_ms), expires_at], version)
+            let times = [Some(now_ms), expires_at];
+            insert::<E>(statements, account, new.environment, label, times, version)
         })
     }
 
     fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
+        let label = rotation.label.map(key_label).transpose()?;
         self.change_keys(|statements, version| {
             let query = "SELECT account, environment, issued_at, expires_at,
-                                revoked_at IS NOT NULL, successor
+                                revoked_at IS NOT NULL, successor, label
                          FROM keys WHERE id = $1";
             let old = statements.only(query, &[&rotation.key_id], old_key)?;
             let old = old.ok_or_else(|| no_key(rotation.key_id))?;
             let expiry = rotated(rotation, &old, now_ms)?;
             let times = [Some(now_ms), expiry.successor];
-            let issued = insert::<E>(statements, old.account, old.environment, times, version)?;
+            let label = label.or(old.label.as_deref());
+            let issued =
+                insert::<E>(statements, old.account, old.environment, label, times, version)?;
             let update = format!(
                 "UPDATE keys SET expires_at = $2, successor = $3, {} = $4 WHERE id = $1",
                 E::VERSION
@@ -80,7 +85,7 @@ impl<E: Engine> KeyCommands for E {
 /// Selects the columns of [`key_record`].
 const SELECT_KEYS: &str = "
     SELECT keys.id, accounts.name, environment, issued_at, expires_at, revoked_at,
-           used_at, successor, \"row\", unbanned_at
+           used_at, successor, \"row\", unbanned_at, label
     FROM keys JOIN accounts ON accounts.id = keys.account";
 
 fn key_record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
@@ -95,6 +100,7 @@ fn key_record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
         successor: row.get(7)?,
         row: row.get(8)?,
         unbanned_at: row.get(9)?,
+        label: row.get(10)?,
     })
 }
 
@@ -106,6 +112,7 @@ fn old_key(row: &Row<'_>) -> Result<OldKey, StoreError> {
         expires_at: row.get(3)?,
         revoked: row.get(4)?,
         successor: row.get(5)?,
+        label: row.get(6)?,
     })
 }
 
@@ -130,20 +137,21 @@ fn insert<E: Engine>(
     statements: &dyn Statements,
     account: i64,
     environment: Environment,
+    label: Option<&str>,
     [issued_at, expires_at]: [Option<i64>; 2],
     version: i64,
 ) -> Result<IssuedKey, StoreError> {
     let issued = IssuedKey { id: new_key_id(), key: ApiKey::generate(environment) };
     let digest = issued.key.digest().0;
     let insert = format!(
-        "INSERT INTO keys (id, account, environment, digest, issued_at, expires_at, {})
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
+        "INSERT INTO keys (id, account, environment, digest, issued_at, expires_at, label, {})
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
         E::VERSION
     );
     let environment = environment.as_str();
     statements.execute(
         &insert,
-        &[&issued.id, &account, &environment, &digest, &issued_at, &expires_at, &version],
+        &[&issued.id, &account, &environment, &digest, &issued_at, &expires_at, &label, &version],
     )?;
     Ok(issued)
 }

@@ -8,11 +8,12 @@ use std::path::Path;
 const APPLICATION_ID: i64 = 0x7374_6f72;
 
 /// Each brings a store of the version of its position to the next.
-const MIGRATIONS: [&str; 4] = [
+const MIGRATIONS: [&str; 5] = [
     include_str!("schema_1.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
     include_str!("schema_4.sql"),
+    include_str!("schema_5.sql"),
 ];
 
 /// The newest version.

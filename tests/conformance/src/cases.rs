@@ -54,6 +54,7 @@ pub fn all() -> Vec<Case> {
         accounts::plans_have_their_limits_and_enterprise_its_own,
         keys::a_key_is_issued_and_served,
         keys::a_rotated_key_overlaps_with_its_successor,
+        keys::a_label_stays_over_a_rotation_unless_another_is_given,
         keys::a_key_is_revoked_once_and_for_good,
         keys::the_end_of_a_ban_only_rises,
         keys::a_change_of_a_key_is_read_alone,

@@ -17,7 +17,7 @@ pub fn accounts_are_created_once_and_listed_by_name(engine: &dyn Engine) -> anyh
         commands.create_account(name, Plan::Pro, None, now())?;
     }
     let refused = refusal(commands.create_account(" ", Plan::Pro, None, now()))?;
-    ensure!(refused == "an account needs a name", "{refused}");
+    ensure!(refused == "the name of an account is empty", "{refused}");
     let refused = refusal(commands.create_account("acme", Plan::Free, None, now()))?;
     ensure!(refused == "there is an account \"acme\" already", "{refused}");
     commands.create_account("last", Plan::Free, None, now())?;
@@ -36,7 +36,12 @@ pub fn accounts_are_created_once_and_listed_by_name(engine: &dyn Engine) -> anyh
 
     let lives = |seconds| Some(Duration::from_secs(seconds));
     for expires_after in [None, lives(10), lives(20)] {
-        let new = NewKey { account: "acme", environment: Environment::Staging, expires_after };
+        let new = NewKey {
+            account: "acme",
+            environment: Environment::Staging,
+            expires_after,
+            label: None,
+        };
         commands.issue_key(&new, NOW_MS)?;
     }
     for (after_ms, keys) in [(0, 3), (9_999, 3), (10_000, 2), (20_000, 1)] {
@@ -108,7 +113,7 @@ pub fn a_closed_account_has_no_key_and_gets_none(engine: &dyn Engine) -> anyhow:
 }
 
 fn new_key(account: &str) -> NewKey<'_> {
-    NewKey { account, environment: Environment::Production, expires_after: None }
+    NewKey { account, environment: Environment::Production, expires_after: None, label: None }
 }
 
 pub fn plans_have_their_limits_and_enterprise_its_own(engine: &dyn Engine) -> anyhow::Result<()> {
@@ -122,7 +127,7 @@ pub fn plans_have_their_limits_and_enterprise_its_own(engine: &dyn Engine) -> an
 
     commands.create_account("acme", Plan::Enterprise, Some(own), now())?;
     let environment = Environment::Production;
-    let new = NewKey { account: "acme", environment, expires_after: None };
+    let new = NewKey { account: "acme", environment, expires_after: None, label: None };
     commands.issue_key(&new, NOW_MS)?;
     let served = || -> anyhow::Result<Vec<(Plan, PlanLimits)>> {
         Ok(keys(&*store)?.into_values().map(|key| (key.plan, key.limits)).collect())

@@ -16,7 +16,8 @@ use store_orders_api::plans::Plan;
 fn issue(commands: &dyn OperatorStore, expires_after: Option<u64>) -> anyhow::Result<IssuedKey> {
     let environment = Environment::Production;
     let expires_after = expires_after.map(Duration::from_secs);
-    Ok(commands.issue_key(&NewKey { account: "acme", environment, expires_after }, NOW_MS)?)
+    Ok(commands
+        .issue_key(&NewKey { account: "acme", environment, expires_after, label: None }, NOW_MS)?)
 }
 
 fn account_and_key(commands: &dyn OperatorStore) -> anyhow::Result<IssuedKey> {
@@ -34,7 +35,12 @@ fn served(store: &dyn Store, digest: &Digest) -> anyhow::Result<KeyRow> {
 
 pub fn a_key_is_issued_and_served(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
-    let new = NewKey { account: "none", environment: Environment::Staging, expires_after: None };
+    let new = NewKey {
+        account: "none",
+        environment: Environment::Staging,
+        expires_after: None,
+        label: None,
+    };
     let refused = refusal(commands.issue_key(&new, NOW_MS))?;
     ensure!(refused.starts_with("there is no account \"none\""), "{refused}");
     let first = account_and_key(&*commands)?;
@@ -52,7 +58,7 @@ pub fn a_key_is_issued_and_served(engine: &dyn Engine) -> anyhow::Result<()> {
         let row = if key.id == first.id { first_row.row } else { second_row.row };
         let (account, environment) = ("acme".to_string(), Environment::Production);
         let (id, issued_at) = (key.id.clone(), NOW_MS);
-        let (revoked_at, used_at, successor, unbanned_at) = (None, None, None, None);
+        let (revoked_at, used_at, successor, unbanned_at, label) = (None, None, None, None, None);
         KeyRecord {
             row,
             id,
@@ -64,6 +70,7 @@ pub fn a_key_is_issued_and_served(engine: &dyn Engine) -> anyhow::Result<()> {
             used_at,
             successor,
             unbanned_at,
+            label,
         }
     });
     ensure!(records == expected, "{records:?}");
@@ -76,7 +83,7 @@ pub fn a_rotated_key_overlaps_with_its_successor(engine: &dyn Engine) -> anyhow:
     let limited = issue(&*commands, Some(3_600))?;
     let rotate = |key_id: &str, hours: u64, now_ms| {
         let overlap = Duration::from_secs(hours * 3_600);
-        commands.rotate_key(Rotation { key_id, overlap }, now_ms)
+        commands.rotate_key(Rotation { key_id, overlap, label: None }, now_ms)
     };
     let refused = refusal(rotate(&old.id, 7 * 24 + 1, NOW_MS))?;
     ensure!(refused == "a rotated key can stay valid for at most 7 days", "{refused}");
@@ -99,6 +106,48 @@ pub fn a_rotated_key_overlaps_with_its_successor(engine: &dyn Engine) -> anyhow:
     let refused = refusal(rotate("key_none", 1, NOW_MS))?;
     ensure!(refused.starts_with("there is no key key_none"), "{refused}");
     ensure!(commands.key_records()?.len() == 4);
+    Ok(())
+}
+
+pub fn a_label_stays_over_a_rotation_unless_another_is_given(
+    engine: &dyn Engine,
+) -> anyhow::Result<()> {
+    let commands = engine.commands()?;
+    commands.create_account("acme", Plan::Free, None, now())?;
+    let issue = |label: Option<&str>| {
+        let (account, environment) = ("acme", Environment::Production);
+        commands.issue_key(&NewKey { account, environment, expires_after: None, label }, NOW_MS)
+    };
+    let rotate = |key_id: &str, label: Option<&str>| {
+        let rotation = Rotation { key_id, overlap: Duration::ZERO, label };
+        commands.rotate_key(rotation, NOW_MS)
+    };
+    let label = |id: &str| -> anyhow::Result<Option<String>> { Ok(record(&*commands, id)?.label) };
+    let longest = "ö".repeat(64);
+    let first = issue(Some(&format!("  {longest} ")))?;
+    ensure!(label(&first.id)?.as_ref() == Some(&longest));
+    let second = rotate(&first.id, None)?;
+    ensure!(label(&second.id)?.as_ref() == Some(&longest));
+    for (refused, why) in [
+        (" ", "is empty"),
+        (&*"x".repeat(65), "has at most 64 characters; this one has 65"),
+        (
+            "web\nshop",
+            "has printable characters only, and no space but the plain one; this one is \
+                        web\\nshop",
+        ),
+        ("sto_live_abc", "must not hold an API key"),
+    ] {
+        let expected = format!("the label of a key {why}");
+        ensure!(refusal(issue(Some(refused)))? == expected, "{refused:?}");
+        ensure!(refusal(rotate(&second.id, Some(refused)))? == expected, "{refused:?}");
+    }
+    let third = rotate(&second.id, Some("web shop"))?;
+    ensure!(label(&third.id)?.as_deref() == Some("web shop"));
+    ensure!(label(&second.id)?.as_ref() == Some(&longest));
+    let fourth = issue(None)?;
+    ensure!(label(&rotate(&fourth.id, None)?.id)?.is_none());
+    ensure!(commands.key_records()?.len() == 5, "a refused key was issued");
     Ok(())
 }
 
@@ -174,7 +223,7 @@ pub fn each_change_of_accounts_and_keys_is_seen_by_the_next_check(
     rises("a plan")?;
     let key = issue(&*commands, None)?;
     rises("a key")?;
-    let rotation = Rotation { key_id: &key.id, overlap: Duration::ZERO };
+    let rotation = Rotation { key_id: &key.id, overlap: Duration::ZERO, label: None };
     let next = commands.rotate_key(rotation, NOW_MS)?;
     rises("a rotation")?;
     commands.unban_key(&next.id, NOW_MS)?;
@@ -192,7 +241,7 @@ pub fn a_change_of_a_key_is_read_alone(engine: &dyn Engine) -> anyhow::Result<()
     let first = account_and_key(&*commands)?;
     commands.create_account("globex", Plan::Free, None, now())?;
     let environment = Environment::Production;
-    let of_globex = NewKey { account: "globex", environment, expires_after: None };
+    let of_globex = NewKey { account: "globex", environment, expires_after: None, label: None };
     let other = commands.issue_key(&of_globex, NOW_MS)?;
     let mut known = keys_since(&*store, HalfVersion::beginning(versions(&*store)?.generation))?.1;
     let mut changed = |expected: &[&IssuedKey]| -> anyhow::Result<()> {
@@ -208,7 +257,7 @@ pub fn a_change_of_a_key_is_read_alone(engine: &dyn Engine) -> anyhow::Result<()
     changed(&[&second])?;
     commands.unban_key(&first.id, NOW_MS)?;
     changed(&[&first])?;
-    let rotation = Rotation { key_id: &first.id, overlap: Duration::ZERO };
+    let rotation = Rotation { key_id: &first.id, overlap: Duration::ZERO, label: None };
     let third = commands.rotate_key(rotation, NOW_MS)?;
     changed(&[&first, &third])?;
     commands.revoke_key(&third.id, NOW_MS)?;

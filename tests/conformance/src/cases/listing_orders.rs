@@ -6,7 +6,7 @@ use crate::records::{cancel, import, pending};
 use anyhow::{Context, ensure};
 use chrono::{DateTime, Utc};
 use std::ops::ControlFlow;
-use store_orders::store::{NewOrder, OperatorStore, Status};
+use store_orders::store::{NewOrder, OperatorStore, Records, Status};
 
 /// More than three pages of any engine.
 const PAGES: i64 = 16_000;
@@ -26,7 +26,7 @@ fn import_limits(commands: &dyn OperatorStore) -> anyhow::Result<()> {
         NewOrder { ship_date: date("2026-02-28T00:00:00.000120Z")?, ..pending(3) },
         NewOrder { pet_id: i64::MAX, ..pending(i64::MIN) },
     ];
-    commands.import_orders(&orders, false, &|| ())?;
+    commands.import(Records::Orders(&orders), false, &|| ())?;
     Ok(())
 }
 

@@ -32,7 +32,7 @@ fn with(more: &[Migration]) -> Vec<Migration> {
 
 fn migrate_to(database: &Database<'_>, more: &[Migration]) -> anyhow::Result<Vec<String>> {
     let schema = Schema { migrations: &with(more), ..STORE };
-    database.with(async |client| Ok(migrate(client, schema, || ()).await?))
+    database.with(async |client| Ok(migrate(client, schema).await?))
 }
 
 fn tables(database: &Database<'_>) -> anyhow::Result<Vec<String>> {
@@ -48,7 +48,7 @@ pub fn a_store_of_an_older_schema_goes_on(server: &PostgresUnderTest) -> anyhow:
     let database = server.empty_database("")?;
     let [first, second, ..] = MIGRATIONS else { anyhow::bail!("there are fewer") };
     let older = Schema { migrations: &[*first, *second], ..STORE };
-    database.with(async |client| Ok(migrate(client, older, || ()).await?))?;
+    database.with(async |client| Ok(migrate(client, older).await?))?;
     database.execute(
         "INSERT INTO orders (id, pet_id, quantity, complete, status, version)
              VALUES (1, 7, 1, false, 'pending', 4), (2, 7, 1, false, 'shipped', 1000000005);
@@ -94,6 +94,7 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
         "schema 1: the tables of orders, pets, accounts and keys",
         "schema 2: accounts can be closed",
         "schema 3: changes have a journal",
+        "schema 4: keys can have labels",
         "limits schema 1: the tables of the request counts",
     ];
     ensure!(done == expected, "{done:?}");
@@ -101,7 +102,7 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
     let done = database.migrate()?;
     let nothing = "is the newest; nothing to do";
     ensure!(
-        done == [format!("schema 3 {nothing}"), format!("limits schema 1 {nothing}")],
+        done == [format!("schema 4 {nothing}"), format!("limits schema 1 {nothing}")],
         "{done:?}"
     );
     ensure!(database.commands()?.id()? == id);
@@ -161,7 +162,7 @@ pub fn a_role_that_may_not_create_tables_is_told_what_to_do(
     // As it is in every new database since PostgreSQL 15.
     database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")?;
     let refused =
-        refusal(database.as_role(&role, async |client| Ok(migrate(client, STORE, || ()).await?)))?;
+        refusal(database.as_role(&role, async |client| Ok(migrate(client, STORE).await?)))?;
     ensure!(refused.contains("GRANT USAGE, CREATE ON SCHEMA"), "{refused}");
     ensure!(tables(&database)?.is_empty() && !refused.contains('\n'), "{refused}");
     Ok(())
@@ -175,7 +176,7 @@ pub fn a_role_that_may_not_create_databases_is_told_what_to_do(
     database.execute(&format!("GRANT ALL ON SCHEMA public TO {role}"))?;
     let url: PostgresUrl = database.url_for(&role).parse()?;
     let url = url.with_limits_database(Some("no-such".to_string()));
-    let refused = refusal(store_orders::store::postgres::migrate(&url, || ()))?;
+    let refused = refusal(store_orders::store::postgres::migrate(&url))?;
     ensure!(refused.contains(&format!("--owner {role} \"no-such\"")), "{refused}");
     ensure!(tables(&database)?.is_empty() && !refused.contains('\n'), "{refused}");
     Ok(())
@@ -210,7 +211,7 @@ pub fn an_older_schema_is_refused_and_migrate_named(
         database.with(async |client| Ok(require_current(client, known).await?))
     };
     let refused = refusal(required(&database))?;
-    let expected = "the database has schema 3, and this program needs 4; fix: `store-orders \
+    let expected = "the database has schema 4, and this program needs 5; fix: `store-orders \
                     migrate`";
     ensure!(refused == expected, "{refused}");
     migrate_to(&database, &[SURVIVED])?;
@@ -225,7 +226,7 @@ pub fn a_migration_that_this_program_survives_disturbs_no_server(
     import(&*commands, [1, 2, 3])?;
     ensure!(list(&*store)?.len() == 3);
     let done = migrate_to(&database, &[SURVIVED])?;
-    ensure!(done == ["schema 4: a column that this program does not know"], "{done:?}");
+    ensure!(done == ["schema 5: a column that this program does not know"], "{done:?}");
     // What was prepared before, and what opens after.
     for store in [store, database.serving()?] {
         store.check_ready()?;

@@ -7,13 +7,12 @@ use crate::records::{NOW_MS, cancel, import, now, pending, refusal};
 use anyhow::ensure;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use store_orders::keys::Environment;
 use store_orders::store::postgres::{begin_new_store, restore};
 use store_orders::store::sqlite::{SqliteStore, back_up};
 use store_orders::store::{
-    AccountCommands, KeyCommands, NewKey, NewOrder, OperatorStore, Rotation, Store,
+    AccountCommands, KeyCommands, NewKey, NewOrder, OperatorStore, Records, Rotation, Store,
 };
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
@@ -27,18 +26,19 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
     let commands: &dyn OperatorStore = &store;
     import(commands, [i64::MIN, 1, 2, 3, i64::MAX])?;
     let dated = NewOrder { ship_date: Some(now()), complete: true, shipped: true, ..pending(9) };
-    commands.import_orders(&[dated], false, &|| ())?;
+    commands.import(Records::Orders(&[dated]), false, &|| ())?;
     cancel(&store, &[2, i64::MAX])?;
-    commands.import_pets(&[Pet { id: -1, name: "Zoë".to_string() }], false, &|| ())?;
+    commands.import(Records::Pets(&[Pet { id: -1, name: "Zoë".to_string() }]), false, &|| ())?;
     commands.create_account("acme", Plan::Free, None, now())?;
     let own = PlanLimits { per_minute: u32::MAX, per_day: 7 };
     commands.create_account("globex", Plan::Enterprise, Some(own), now())?;
     let issue = |account, environment, expires_after| {
-        commands.issue_key(&NewKey { account, environment, expires_after }, NOW_MS)
+        let label = Some("web shop");
+        commands.issue_key(&NewKey { account, environment, expires_after, label }, NOW_MS)
     };
     let first = issue("acme", Environment::Production, Some(Duration::from_secs(60)))?;
     let second = issue("globex", Environment::Staging, None)?;
-    let rotation = Rotation { key_id: &first.id, overlap: Duration::from_secs(30) };
+    let rotation = Rotation { key_id: &first.id, overlap: Duration::from_secs(30), label: None };
     commands.rotate_key(rotation, NOW_MS)?;
     commands.revoke_key(&second.id, NOW_MS + 1)?;
     commands.unban_key(&first.id, NOW_MS + 2)?;
@@ -50,7 +50,7 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
 fn backup(store: &SqliteStore, directory: &Path) -> anyhow::Result<PathBuf> {
     let file = directory.join("backup.sqlite");
     let data = store.path().parent().unwrap_or(directory);
-    back_up(data, &file, &|_, _| (), &AtomicBool::new(false))?;
+    back_up(data, &file, &|_, _| (), &|| false)?;
     Ok(file)
 }
 
@@ -86,7 +86,10 @@ pub fn a_backup_of_the_embedded_store_is_restored_whole(
     new.create_account("next", Plan::Free, None, now())?;
     ensure!(new.account("next", NOW_MS)?.id == 2 + ID_GAP + 1);
     let environment = Environment::Production;
-    new.issue_key(&NewKey { account: "next", environment, expires_after: None }, NOW_MS)?;
+    new.issue_key(
+        &NewKey { account: "next", environment, expires_after: None, label: None },
+        NOW_MS,
+    )?;
     let rows: Vec<_> = new.key_records()?.iter().map(|record| record.row).collect();
     ensure!(rows == [1, 2, 3, 3 + ID_GAP + 1], "{rows:?}");
     Ok(())
