@@ -27,6 +27,7 @@ mod table;
 mod timestamp;
 mod usage;
 mod values;
+mod waiting;
 
 pub use invocation::{Invocation, InvocationError, wrong_value};
 

@@ -224,7 +224,7 @@ impl OrderList {
 mod tests {
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{NewOrder, OperatorStore};
+    use crate::store::{NewOrder, OperatorStore, Records};
     use futures::poll;
     use std::pin::pin;
     use tempfile::TempDir;
@@ -233,7 +233,7 @@ mod tests {
     fn one_order() -> (OrderList, Arc<SqliteStore>, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
-        store.import_orders(&[NewOrder::pending(1)], false, &|| ()).unwrap();
+        store.import(Records::Orders(&[NewOrder::pending(1)]), false, &|| ()).unwrap();
         let log = Logger::root(slog::Discard, slog::o!());
         let orders = OrderList::open(store.clone(), Histogram::new(&[1]), 1_000_000, &log).unwrap();
         (orders, store, directory)

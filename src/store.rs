@@ -27,7 +27,9 @@ mod timeouts;
 mod versions;
 
 pub use account_rows::{Account, IssuedKey, KeyRecord, KeyRow, NewKey, Rotation};
-pub use commands::{AccountCommands, KeyCommands, OperatorStore, OrderCommands, WaitNotice};
+pub use commands::{
+    AccountCommands, KeyCommands, OperatorStore, OrderCommands, RecordKind, Records,
+};
 pub use error::StoreError;
 pub use order_rows::{
     CancelOutcome, Cancellation, CancelledBatch, ImportOutcome, ListedOrder, NewOrder, OrderChange,

@@ -68,6 +68,6 @@ async fn it_shows_every_documented_answer_and_no_other() {
     assert_eq!(send(&tap, Some(KEY), "GET", "/store/orders").await, 429);
 
     assert_eq!(tap.observer().take_violations(), Vec::<String>::new());
-    let unseen = contract().unseen(&tap.observer().seen());
+    let unseen = contract().unseen("v1", &tap.observer().seen());
     assert!(unseen.is_empty(), "documented and never seen: {unseen:#?}");
 }

@@ -56,7 +56,7 @@ async fn a_kill_right_after_a_204_keeps_the_cancellation() {
 /// server's four lives.
 #[test]
 fn what_clients_saw_across_kills_breaks_no_rule() {
-    let lives = Lives { orders: 600, lives: 4, load: Load { writers: 12, listers: 3 } };
+    let lives = Lives { orders: 600, lives: 4, load: Load { writers: 12, listers: 3, walkers: 2 } };
     let data = DataDir::temporary().unwrap();
     data.import_pending(1..=lives.orders).unwrap();
     let key = data.issue_enterprise_key("acme", u32::MAX, u32::MAX).unwrap();

@@ -8,8 +8,13 @@ use testbed::contract::contract;
 use testbed::in_process::{Fault, TestCertificate, TestServer, TestSetup};
 
 /// Each operation as a request that its path and method lead to.
-const OPERATIONS: [(&str, &str); 3] =
-    [("GET", "/v1/store/orders"), ("DELETE", "/v1/store/orders/1"), ("GET", "/v1/pets/7")];
+const OPERATIONS: [(&str, &str); 5] = [
+    ("GET", "/v1/store/orders"),
+    ("DELETE", "/v1/store/orders/1"),
+    ("GET", "/v1/pets/7"),
+    ("GET", "/v2/store/orders?petId=7"),
+    ("DELETE", "/v2/store/orders/1"),
+];
 
 async fn send(server: &TestServer, key: &Key, requests: &[(&str, &str)], status: u16) {
     for (method, path) in requests {
@@ -29,16 +34,25 @@ fn tls_setup() -> TestSetup {
 async fn answers_of_operations(new_setup: NewSetup) -> BTreeSet<String> {
     let setup = new_setup();
     let key = setup.key(Plan::Pro);
-    setup.pending([1]).shipped(2).pet(7, "Rex");
+    setup.pending([1, 3]).shipped(2).pet(7, "Rex");
     let server = setup.serve().await;
     send(&server, &key, &[("GET", "/v1/store/orders"), ("GET", "/v1/pets/7")], 200).await;
     send(&server, &key, &[("HEAD", "/v1/store/orders"), ("HEAD", "/v1/pets/7")], 200).await;
+    let pages = [("GET", "/v2/store/orders"), ("HEAD", "/v2/store/orders?limit=1")];
+    send(&server, &key, &pages, 200).await;
+    send(&server, &key, &[("GET", "/v2/store/orders?limit=1")], 200).await;
     send(&server, &key, &[("DELETE", "/v1/store/orders/1")], 204).await;
+    send(&server, &key, &[("DELETE", "/v2/store/orders/3")], 204).await;
     send(&server, &key, &[("DELETE", "/v1/store/orders/x"), ("GET", "/v1/pets/x")], 400).await;
+    let malformed = [("DELETE", "/v2/store/orders/x"), ("GET", "/v2/store/orders?limit=0")];
+    send(&server, &key, &malformed, 400).await;
     send(&server, &key, &[("DELETE", "/v1/store/orders/1"), ("GET", "/v1/pets/8")], 404).await;
+    send(&server, &key, &[("DELETE", "/v2/store/orders/1"), ("GET", "/v2/pets/7")], 404).await;
     send(&server, &key, &[("DELETE", "/v1/store/orders/2")], 409).await;
+    send(&server, &key, &[("DELETE", "/v2/store/orders/2")], 409).await;
     send(&server, &key, &[("GET", "/v1/store")], 404).await;
     send(&server, &key, &[("POST", "/v1/store/orders"), ("PUT", "/v1/pets/7")], 405).await;
+    send(&server, &key, &[("POST", "/v2/store/orders")], 405).await;
     for (method, path) in OPERATIONS {
         server.send(method, path, &[]).await.assert_error(401, "unauthorized");
     }
@@ -101,15 +115,22 @@ async fn every_documented_status_header_and_code_is_seen_over_tls_and_http_2() {
 
 async fn every_documented_answer_is_seen(new_setup: NewSetup) {
     let mut seen = answers_of_operations(new_setup).await;
-    let unseen = contract().unseen(&seen).join("\n");
-    for missing in
-        ["getPet 429 header retry-after", "cancelOrder 5XX", "listOrders 429 code key_banned"]
-    {
+    let unseen =
+        ["v1", "v2"].map(|version| contract().unseen(version, &seen).join("\n")).join("\n");
+    for missing in [
+        "getPet 429 header retry-after",
+        "cancelOrder 5XX",
+        "listOrders 429 code key_banned",
+        "v2/listOrders 5XX code service_unavailable",
+    ] {
         assert!(unseen.contains(missing), "{missing} would not be missed: {unseen}");
     }
     seen.extend(answers_of_limits(new_setup).await);
     seen.extend(answers_of_faults(new_setup).await);
-    assert!(contract().promised().len() > 80, "{:#?}", contract().promised());
-    let unseen = contract().unseen(&seen);
-    assert!(unseen.is_empty(), "documented and never seen: {unseen:#?}");
+    for (version, promises) in [("v1", 80), ("v2", 60)] {
+        let promised = contract().promised(version);
+        assert!(promised.len() > promises, "{promised:#?}");
+        let unseen = contract().unseen(version, &seen);
+        assert!(unseen.is_empty(), "documented and never seen: {unseen:#?}");
+    }
 }

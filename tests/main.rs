@@ -1,7 +1,7 @@
 //! Behaviour seen from outside: the program, the server over the wire, the
 //! generated client.
 //!
-//! - `list_orders`, `cancel_order`, `get_pet`, `docs`, `paths_and_methods`: a file
+//! - `list_orders`, `order_pages`, `cancel_order`, `get_pet`, `docs`, `paths_and_methods`: a file
 //!   per route. `authentication`, `last_used`, `limits`: keys and limits.
 //! - `cli`: the commands. `server`: running a server. `durability`: crashes.
 //! - `client`: the generated client and the contract; `client_test_server`: what its crate
@@ -29,5 +29,6 @@ mod last_used;
 mod limits;
 mod list_orders;
 mod log_secrets;
+mod order_pages;
 mod paths_and_methods;
 mod server;

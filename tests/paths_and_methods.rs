@@ -1,5 +1,7 @@
 //! Paths and methods that the document does not have.
 
+use store_orders_api::document::emitted;
+use store_orders_api::documents::DOCUMENTS;
 use store_orders_api::plans::Plan;
 use testbed::in_process::TestSetup;
 
@@ -18,7 +20,7 @@ async fn an_unknown_path_answers_in_our_shape_and_counts() {
         "/docs/scalar",
         "/v1",
         "/v1/",
-        "/v2/store/orders",
+        "/v3/store/orders",
         "/v1/store",
         "/v1/store/orders/",
         "/v1//store/orders",
@@ -38,6 +40,22 @@ async fn an_unknown_path_answers_in_our_shape_and_counts() {
         let answer = server.send("GET", path, &[]).await;
         answer.assert_error(401, "unauthorized");
         assert_eq!(answer.text("link"), link_of("unauthorized"), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_path_of_the_beta_links_to_its_document() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Business);
+    setup.pet(1, "Rex");
+    let server = setup.serve().await;
+    for path in ["/v2/pets/1", "/v2/store", "/v2/store/orders/", "/v2//store/orders"] {
+        let answer = server.send_with(&key, "GET", path).await;
+        let message = answer.assert_error(404, "not_found");
+        assert!(message.contains(" /openapi-v2.json "), "{message}");
+        let link = link_of("not_found").replace("/openapi.json", "/openapi-v2.json");
+        assert_eq!(answer.text("link"), link, "{path}");
+        assert!(!answer.headers.contains_key("deprecation"), "{path}");
     }
 }
 
@@ -97,19 +115,21 @@ async fn another_method_gets_405_and_one_allow_header() {
 }
 
 #[tokio::test]
-async fn the_document_needs_no_key_and_is_not_counted() {
+async fn the_documents_need_no_key_and_are_not_counted() {
     let setup = TestSetup::new();
     let server = setup.serve().await;
-    let answer = server.send("GET", "/openapi.json", &[]).await;
-    assert_eq!(answer.status, 200);
-    assert_eq!(answer.text("content-type"), "application/json");
-    let emitted = store_orders_api::document::emitted(&store_orders_api::documents::V1).unwrap();
-    for part in ["paths", "components", "security"] {
-        assert_eq!(answer.json()[part], emitted[part], "{part}");
+    for document in DOCUMENTS {
+        let answer = server.send("GET", document.path, &[]).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.text("content-type"), "application/json");
+        let emitted = emitted(document).unwrap();
+        for part in ["paths", "components", "security"] {
+            assert_eq!(answer.json()[part], emitted[part], "{part}");
+        }
+        assert!(!answer.headers.contains_key("x-ratelimit-limit"));
+        let head = server.send("HEAD", document.path, &[]).await;
+        assert_eq!(head.text("content-length"), answer.body.len().to_string());
+        let post = server.send("POST", document.path, &[]).await;
+        assert_eq!((post.status.as_u16(), post.text("allow")), (405, "GET, HEAD"));
     }
-    assert!(!answer.headers.contains_key("x-ratelimit-limit"));
-    let head = server.send("HEAD", "/openapi.json", &[]).await;
-    assert_eq!(head.text("content-length"), answer.body.len().to_string());
-    let post = server.send("POST", "/openapi.json", &[]).await;
-    assert_eq!((post.status.as_u16(), post.text("allow")), (405, "GET, HEAD"));
 }

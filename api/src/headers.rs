@@ -139,11 +139,11 @@ pub static NEXT_PAGE: Header = Header {
     kind: HeaderType::Text,
     meaning: "The next page (RFC 8288), relative to the address of the request, with its `limit` \
               and filters. Absent on the last page.",
-    example: "<?cursor=AQAAAAAAAAQTTR8AiNGG61M&limit=100>; rel=\"next\"",
+    example: "<?cursor=AQAAAAAAAAQTAAAAAG4zMEM&limit=100>; rel=\"next\"",
 };
 
 /// A cursor of the examples.
-pub const EXAMPLE_CURSOR: &str = "AQAAAAAAAAQTTR8AiNGG61M";
+pub const EXAMPLE_CURSOR: &str = "AQAAAAAAAAQTAAAAAG4zMEM";
 
 /// Deprecated since 2026-12-01, midnight UTC (RFC 9745).
 pub const PET_DEPRECATION: &str = "@1796083200";

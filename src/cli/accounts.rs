@@ -6,8 +6,9 @@ use super::printer::{Printer, warn};
 use super::table::Column;
 use super::usage::UsageJson;
 use super::values;
+use super::waiting::with_notice;
 use crate::clock::{Clock, SystemClock};
-use crate::store::{Account, OperatorStore, StoreError};
+use crate::store::{Account, OperatorStore};
 use anyhow::Context;
 use chrono::{SubsecRound, Utc};
 use clap::{Args, Subcommand};
@@ -118,49 +119,38 @@ impl AccountsCommand {
             _ => options.open_store()?,
         };
         let now = Utc::now().trunc_subsecs(0);
+        let now_ms = now.timestamp_millis();
         match self {
             AccountsCommand::Create { name, plan } => {
-                store.create_account(name, plan.plan, plan.own_limits(), now)?;
+                with_notice(|_| store.create_account(name, plan.plan, plan.own_limits(), now))?;
                 show(&*store, name.trim(), "created account", printer)
             }
             AccountsCommand::Rename { name, new_name } => {
-                let name = &name_of(&*store, name)?;
-                store.rename_account(name, new_name)?;
+                let name = &store.account(name, now_ms)?.name;
+                with_notice(|_| store.rename_account(name, new_name))?;
                 let new_name = new_name.trim();
                 let text = format!("renamed account {name:?} to {new_name:?}");
                 Ok(printer.show(&json!({ "renamed": name, "name": new_name }), text)?)
             }
             AccountsCommand::Close { name, yes } => {
-                let name = &name_of(&*store, name)?;
-                store.account(name, now.timestamp_millis())?;
+                let name = &store.account(name, now_ms)?.name;
                 if !yes && !confirmed(name)? {
                     anyhow::bail!("account {name:?} stays open");
                 }
-                let revoked = store.close_account(name, now)?;
+                let revoked = with_notice(|_| store.close_account(name, now))?;
                 let plural = if revoked == 1 { "" } else { "s" };
                 let text = format!("closed account {name:?}: {revoked} key{plural} revoked");
                 Ok(printer.show(&json!({ "closed": name, "revokedKeys": revoked }), text)?)
             }
             AccountsCommand::SetPlan { name, plan } => {
-                let name = &name_of(&*store, name)?;
-                store.set_plan(name, plan.plan, plan.own_limits())?;
+                let name = &store.account(name, now_ms)?.name;
+                with_notice(|_| store.set_plan(name, plan.plan, plan.own_limits()))?;
                 show(&*store, name, "changed account", printer)
             }
-            AccountsCommand::Show { name } => {
-                show_usage(options, &*store, &name_of(&*store, name)?, printer)
-            }
+            AccountsCommand::Show { name } => show_usage(options, &*store, name, printer),
             AccountsCommand::List { table } => list(&*store, table.wide, printer),
         }
     }
-}
-
-/// The name of the account that is given by its name or, as the log names it, by its id.
-pub(super) fn name_of(store: &dyn OperatorStore, given: &str) -> Result<String, StoreError> {
-    let Ok(id) = given.parse::<i64>() else { return Ok(given.to_string()) };
-    let accounts = store.accounts(Utc::now().timestamp_millis())?;
-    let by_name = accounts.iter().find(|account| account.name == given);
-    let found = by_name.or_else(|| accounts.iter().find(|account| account.id == id));
-    Ok(found.map_or_else(|| given.to_string(), |account| account.name.clone()))
 }
 
 /// Asks on a terminal whether to close the account; elsewhere it must be said with `--yes`.
@@ -192,7 +182,7 @@ fn show(
     }
     let plan = account.plan.as_str();
     Ok(printer.show(
-        &AccountJson::of(account),
+        account,
         format_args!("{done} {name:?}: {plan}, {per_minute} requests a minute, {per_day} a day"),
     )?)
 }
@@ -221,7 +211,7 @@ fn show_usage(
         account.keys,
         account.created_at,
     );
-    let json = ShownAccount { account: AccountJson::of(&account), usage };
+    let json = ShownAccount { account: &account, usage };
     Ok(printer.show(&json, text)?)
 }
 
@@ -239,7 +229,7 @@ const COLUMNS: [Column; 8] = [
 fn list(store: &dyn OperatorStore, wide: bool, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let mut listing = printer.listing(COLUMNS.to_vec(), wide);
     for account in store.accounts(Utc::now().timestamp_millis())? {
-        listing.add(&AccountJson::of(&account), || {
+        listing.add(&account, || {
             vec![
                 account.id.to_string(),
                 account.name.clone(),
@@ -255,43 +245,11 @@ fn list(store: &dyn OperatorStore, wide: bool, printer: &mut Printer<'_>) -> any
     Ok(listing.finish()?)
 }
 
-/// An account as programs read it.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct AccountJson<'a> {
-    /// As logs name it.
-    id: i64,
-    name: &'a str,
-    plan: Plan,
-    per_minute: u32,
-    per_day: u32,
-    keys: i64,
-    created_at: &'a str,
-    /// Absent while it is open.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    closed_at: Option<&'a str>,
-}
-
-impl AccountJson<'_> {
-    fn of(account: &Account) -> AccountJson<'_> {
-        AccountJson {
-            id: account.id,
-            name: &account.name,
-            plan: account.plan,
-            per_minute: account.limits.per_minute,
-            per_day: account.limits.per_day,
-            keys: account.keys,
-            created_at: &account.created_at,
-            closed_at: account.closed_at.as_deref(),
-        }
-    }
-}
-
 /// An account with what it has used.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ShownAccount<'a> {
     #[serde(flatten)]
-    account: AccountJson<'a>,
+    account: &'a Account,
     usage: UsageJson,
 }

@@ -2,7 +2,7 @@
 
 use super::check::{Checked, counts};
 use super::interrupts::Interrupts;
-use super::options::{Options, say_waiting};
+use super::options::Options;
 use super::printer::Printer;
 use crate::config::{StoreLocation, path_parser};
 use crate::store::postgres::{self, PostgresCommands};
@@ -38,11 +38,11 @@ impl BackupArgs {
         };
         let interrupts = Interrupts::watch()?;
         let copy = |progress: sqlite::CopyProgress<'_>| {
-            sqlite::back_up(&directory, &self.file, progress, interrupts.flag())
+            sqlite::back_up(&directory, &self.file, progress, &|| interrupts.error().is_some())
         };
-        let bytes = match with_bar(copy) {
-            Err(BackupError::Interrupted) => return Err(interrupts.into_error()),
-            copied => copied?,
+        let bytes = match (with_bar(copy), interrupts.error()) {
+            (Err(BackupError::Interrupted), Some(error)) => return Err(error.into()),
+            (copied, _) => copied?,
         };
         let file = self.file.display();
         let text = format!("wrote {file}: {}", HumanBytes(bytes));
@@ -59,7 +59,7 @@ impl RestoreArgs {
                 (directory.display().to_string(), restored?)
             }
             StoreLocation::Postgres(url) => {
-                let commands = PostgresCommands::connect(&url, say_waiting)?;
+                let commands = PostgresCommands::connect(&url)?;
                 let restored =
                     with_bar(|progress| postgres::restore(&self.file, &commands, progress));
                 (url.to_string(), restored?)

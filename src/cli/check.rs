@@ -1,6 +1,6 @@
 //! `check`: the integrity of a store and of its limits' file, and their contents.
 
-use super::options::{Options, say_waiting};
+use super::options::Options;
 use super::printer::Printer;
 use crate::config::StoreLocation;
 use crate::limits::check_limits_file;
@@ -27,7 +27,7 @@ pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Res
             (directory.display().to_string(), sqlite::check(&directory)?, counted)
         }
         StoreLocation::Postgres(url) => {
-            (url.to_string(), PostgresCommands::connect(&url, say_waiting)?.check()?, Ok(None))
+            (url.to_string(), PostgresCommands::connect(&url)?.check()?, Ok(None))
         }
     };
     let mut checked = Checked { store, counted_accounts: None };

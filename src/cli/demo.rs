@@ -5,7 +5,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{AdminListen, ListenAddress, LogLevel, ServerConfig};
 use crate::keys::Environment;
 use crate::store::sqlite::SqliteStore;
-use crate::store::{IssuedKey, NewKey, NewOrder, OperatorStore, StoreError};
+use crate::store::{IssuedKey, NewKey, NewOrder, OperatorStore, Records, StoreError};
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
 use std::io::Write;
@@ -76,8 +76,8 @@ fn fill(store: &dyn OperatorStore) -> Result<IssuedKey, StoreError> {
     let orders: Vec<NewOrder> = (0..ORDERS).map(|number| order(number, now)).collect();
     let pets: Vec<Pet> =
         (1..).zip(PETS).map(|(id, name)| Pet { id, name: name.to_string() }).collect();
-    store.import_orders(&orders, false, &|| ())?;
-    store.import_pets(&pets, false, &|| ())?;
+    store.import(Records::Orders(&orders), false, &|| ())?;
+    store.import(Records::Pets(&pets), false, &|| ())?;
     store.create_account("demo", Plan::Pro, None, now)?;
     let new = NewKey {
         account: "demo",

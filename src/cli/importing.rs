@@ -3,8 +3,9 @@
 
 use super::options::Options;
 use super::printer::{Printer, warn};
+use super::waiting::with_notice;
 use crate::import::{BadRow, BadRows, ParsedRow, Problem, Record, Unknown, parse};
-use crate::store::{ImportOutcome, NewOrder, OperatorStore, StoreError};
+use crate::store::{ImportOutcome, NewOrder, OperatorStore, Records, StoreError};
 use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -35,45 +36,19 @@ pub struct ImportArgs {
 
 /// A record that the store holds.
 pub trait Importable: Record {
-    /// Which of these ids are in the store, in the order given.
-    fn existing(store: &dyn OperatorStore, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
-
-    /// Stores all records, or none.
-    fn import(
-        store: &dyn OperatorStore,
-        records: &[Self],
-        skip_existing: bool,
-        progress: &dyn Fn(),
-    ) -> Result<ImportOutcome, StoreError>;
+    /// These, for the store.
+    fn records(these: &[Self]) -> Records<'_>;
 }
 
 impl Importable for NewOrder {
-    fn existing(store: &dyn OperatorStore, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
-        store.existing_orders(ids)
-    }
-
-    fn import(
-        store: &dyn OperatorStore,
-        records: &[NewOrder],
-        skip_existing: bool,
-        progress: &dyn Fn(),
-    ) -> Result<ImportOutcome, StoreError> {
-        store.import_orders(records, skip_existing, progress)
+    fn records(these: &[NewOrder]) -> Records<'_> {
+        Records::Orders(these)
     }
 }
 
 impl Importable for Pet {
-    fn existing(store: &dyn OperatorStore, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
-        store.existing_pets(ids)
-    }
-
-    fn import(
-        store: &dyn OperatorStore,
-        records: &[Pet],
-        skip_existing: bool,
-        progress: &dyn Fn(),
-    ) -> Result<ImportOutcome, StoreError> {
-        store.import_pets(records, skip_existing, progress)
+    fn records(these: &[Pet]) -> Records<'_> {
+        Records::Pets(these)
     }
 }
 
@@ -157,13 +132,13 @@ fn remove_existing<R: Importable>(
     bad: &mut BadRows,
 ) -> Result<usize, StoreError> {
     let ids: Vec<i64> = rows.iter().map(|row| row.record.id()).collect();
-    let existing = R::existing(store, &ids)?;
+    let existing = store.existing(R::KIND, &ids)?;
     let mut next = existing.iter().peekable();
     rows.retain(|row| {
         let id = row.record.id();
         let exists = next.next_if(|existing| **existing == id).is_some();
         if exists && !args.skip_existing {
-            bad.add(row.position, Problem::InStore { noun: R::NOUN, id });
+            bad.add(row.position, Problem::InStore { noun: R::KIND.noun(), id });
         }
         !exists
     });
@@ -185,7 +160,12 @@ fn store_all<R: Importable>(
             .unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
     bar.enable_steady_tick(Duration::from_millis(100));
-    let outcome = R::import(store, records, skip_existing, &|| bar.inc(1));
+    let outcome = with_notice(|progress| {
+        store.import(R::records(records), skip_existing, &|| {
+            bar.inc(1);
+            progress();
+        })
+    });
     bar.finish_and_clear();
     outcome
 }
@@ -209,7 +189,7 @@ fn report<R: Record>(imported: &Imported, printer: &mut Printer<'_>) -> anyhow::
     let plural = |count: usize| if count == 1 { "" } else { "s" };
     let (stored, passed_over) =
         if imported.dry_run { ("would import", "would skip") } else { ("imported", "skipped") };
-    let mut text = format!("{stored} {count} {}{}", R::NOUN, plural(count));
+    let mut text = format!("{stored} {count} {}{}", R::KIND.noun(), plural(count));
     if skipped > 0 {
         text.push_str(&format!("\n{passed_over} {skipped}, already in the store"));
     }
@@ -223,7 +203,7 @@ fn report<R: Record>(imported: &Imported, printer: &mut Printer<'_>) -> anyhow::
         warn(format_args!(
             "{inexact} {}{} with an id beyond 2^53-1 ({LARGEST_IN_JAVASCRIPT}): JavaScript rounds \
              it, so that a client in it may name another record",
-            R::NOUN,
+            R::KIND.noun(),
             plural(inexact)
         ));
     }

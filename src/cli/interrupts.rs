@@ -1,53 +1,44 @@
 //! SIGINT, SIGTERM and SIGHUP for a command that has something to remove before it ends.
 
-use super::serve::{HangUp, Signals, StopSignal};
+use super::serve::{HangUp, Signals};
 use anyhow::Context;
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 
-/// The signals of this process, while a command runs.
-pub struct Interrupts {
-    shared: Arc<Shared>,
-}
+/// The signals of this process, while a command runs: the status to exit with after the first
+/// one, and 0 before.
+pub struct Interrupts(Arc<AtomicU8>);
 
-#[derive(Default)]
-struct Shared {
-    flag: AtomicBool,
-    signal: OnceLock<StopSignal>,
-}
-
-/// A command that a signal ended.
+/// A command that a signal ended, with 128 and the signal's number.
 #[derive(Debug, thiserror::Error)]
 #[error("interrupted; nothing was written")]
-pub struct Interrupted(Option<StopSignal>);
+pub struct Interrupted(u8);
 
 impl Interrupted {
-    /// The status to exit with: 128 and the signal's number.
+    /// The status to exit with.
     pub fn exit_code(&self) -> ExitCode {
-        self.0.map_or(ExitCode::FAILURE, |signal| ExitCode::from(signal.exit_status()))
+        ExitCode::from(self.0)
     }
 }
 
 impl Interrupts {
-    /// From now on the first signal sets the flag, and the second ends the process.
+    /// From now on the first signal is noted, and the second ends the process.
     pub fn watch() -> anyhow::Result<Interrupts> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .build()
             .context("cannot listen for signals")?;
-        let shared = Arc::new(Shared::default());
-        let watched = Arc::clone(&shared);
         let mut signals = {
             let _entered = runtime.enter();
             Signals::listen().context("cannot listen for signals")?
         };
+        let interrupts = Interrupts(Arc::default());
+        let status = Arc::clone(&interrupts.0);
         let watch = move || {
             runtime.block_on(async {
-                let signal = signals.stop(HangUp::Stops, || ()).await;
-                // Set once, by this thread alone.
-                let _ = watched.signal.set(signal);
-                watched.flag.store(true, Ordering::Release);
+                let first = signals.stop(HangUp::Stops, || ()).await;
+                status.store(first.exit_status(), Ordering::Release);
                 let second = signals.stop_again(HangUp::Stops).await;
                 std::process::exit(second.exit_status().into());
             })
@@ -56,16 +47,11 @@ impl Interrupts {
             .name("signals".to_string())
             .spawn(watch)
             .context("cannot listen for signals")?;
-        Ok(Interrupts { shared })
+        Ok(interrupts)
     }
 
-    /// Set once a signal came.
-    pub fn flag(&self) -> &AtomicBool {
-        &self.shared.flag
-    }
-
-    /// The error of a command that a signal ended.
-    pub fn into_error(self) -> anyhow::Error {
-        Interrupted(self.shared.signal.get().copied()).into()
+    /// The error of a command that a signal is to end, if one came.
+    pub fn error(&self) -> Option<Interrupted> {
+        Some(self.0.load(Ordering::Acquire)).filter(|status| *status > 0).map(Interrupted)
     }
 }

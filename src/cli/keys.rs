@@ -3,11 +3,11 @@
 mod find;
 mod shown;
 
-use super::accounts::name_of;
 use super::listing::ListingArgs;
 use super::options::Options;
 use super::printer::Printer;
 use super::values;
+use super::waiting::with_notice;
 use crate::clock::{Clock, SystemClock};
 use crate::keys::Environment;
 use crate::store::{IssuedKey, NewKey, OperatorStore, Rotation};
@@ -31,7 +31,7 @@ Examples:
   store-orders keys issue --account acme --environment staging --expires 90d
   KEY=$(store-orders keys issue --account acme --json | jq -r .key)")]
     Issue {
-        /// The account that the key is for
+        /// The account that the key is for, by its name or id
         #[arg(long, value_name = "NAME")]
         account: String,
         /// Environment that the key is valid in
@@ -104,7 +104,7 @@ Examples:
   store-orders keys list --account acme --state active --wide
   store-orders keys list --json")]
     List {
-        /// Only the keys of this account
+        /// Only the keys of this account, by its name or id
         #[arg(long, value_name = "NAME")]
         account: Option<String>,
         /// Only keys in this state
@@ -122,35 +122,36 @@ impl KeysCommand {
         let now_ms = clock.now().wall_ms();
         match self {
             KeysCommand::Issue { account, environment, expires, label } => {
-                let account = &name_of(&*store, account)?;
+                let account = &store.account(account, now_ms)?.name;
                 let new = NewKey {
                     account,
                     environment: *environment,
                     expires_after: *expires,
                     label: label.as_deref(),
                 };
-                show_once(&store.issue_key(&new, now_ms)?, printer)?;
+                show_once(&with_notice(|_| store.issue_key(&new, now_ms))?, printer)?;
                 store.await_servers();
                 Ok(())
             }
             KeysCommand::Rotate { key_id, overlap, label } => {
                 let rotation = Rotation { key_id, overlap: *overlap, label: label.as_deref() };
-                show_once(&store.rotate_key(rotation, now_ms)?, printer)?;
+                show_once(&with_notice(|_| store.rotate_key(rotation, now_ms))?, printer)?;
                 store.await_servers();
                 Ok(())
             }
             KeysCommand::Revoke { key_id } => {
-                store.revoke_key(key_id, now_ms)?;
+                with_notice(|_| store.revoke_key(key_id, now_ms))?;
                 Ok(printer.show(&json!({ "revoked": key_id }), format_args!("revoked {key_id}"))?)
             }
             KeysCommand::Unban { key_id } => {
-                store.unban_key(key_id, now_ms)?;
+                with_notice(|_| store.unban_key(key_id, now_ms))?;
                 Ok(printer
                     .show(&json!({ "unbanned": key_id }), format_args!("unbanned {key_id}"))?)
             }
             KeysCommand::Find { .. } => find(options, &*store, &clock, printer),
             KeysCommand::List { account, state, table } => {
-                let account = account.as_ref().map(|given| name_of(&*store, given)).transpose()?;
+                let account = account.as_ref().map(|given| store.account(given, now_ms));
+                let account = account.transpose()?.map(|account| account.name);
                 let chosen =
                     Chosen { account: account.as_deref(), state: *state, wide: table.wide };
                 list(options, &*store, &clock, &chosen, printer)
@@ -188,9 +189,6 @@ fn list(
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
     let now = clock.now();
-    if let Some(name) = chosen.account {
-        store.account(name, now.wall_ms())?;
-    }
     let mut records = store.key_records()?;
     records.retain(|record| chosen.account.is_none_or(|name| record.account == name));
     let (bans, banned) = bans(options, store, &records, clock, now);

@@ -1,7 +1,8 @@
 //! `migrate`: the tables of a store in PostgreSQL, and the rights of a server's role.
 
-use super::options::{Options, say_waiting};
+use super::options::Options;
 use super::printer::Printer;
+use super::waiting::with_notice;
 use crate::config::StoreLocation;
 use crate::store::postgres::{self, PostgresCommands};
 use clap::Args;
@@ -30,14 +31,14 @@ impl MigrateArgs {
             );
         };
         if self.new_store_id {
-            let commands = PostgresCommands::connect(&url, say_waiting)?;
-            let id = postgres::begin_new_store(&commands)?;
+            let commands = PostgresCommands::connect(&url)?;
+            let id = with_notice(|_| postgres::begin_new_store(&commands))?;
             return Ok(printer.show(&json!({ "id": id }), format_args!("the store's id is {id}"))?);
         }
         match &self.print_grants {
             Some(role) => Ok(printer.text(&postgres::print_grants(&url, role)?)?),
             None => {
-                let done = postgres::migrate(&url, say_waiting)?;
+                let done = with_notice(|_| postgres::migrate(&url))?;
                 Ok(printer.show(&json!({ "done": done }), done.join("\n"))?)
             }
         }

@@ -5,9 +5,8 @@ use crate::config::{StoreLocation, StoreSettings};
 use crate::limits::{LimitsFileReport, LimitsReport};
 use crate::store::postgres::{PostgresCommands, PostgresLimitsReport};
 use crate::store::sqlite::{self, SqliteStore};
-use crate::store::{OperatorStore, StoreError, WaitNotice};
+use crate::store::{OperatorStore, StoreError};
 use clap::Args;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Where help shows them.
@@ -53,15 +52,15 @@ impl Options {
 
     fn open(
         &self,
-        open: fn(&Path, WaitNotice) -> Result<SqliteStore, StoreError>,
+        open: fn(&Path) -> Result<SqliteStore, StoreError>,
     ) -> anyhow::Result<Box<dyn OperatorStore>> {
         let directory = match &self.store.location()? {
             StoreLocation::Directory(directory) => directory.clone(),
             StoreLocation::Postgres(url) => {
-                return Ok(Box::new(PostgresCommands::connect(url, say_waiting)?));
+                return Ok(Box::new(PostgresCommands::connect(url)?));
             }
         };
-        Ok(Box::new(open(&directory, say_waiting)?))
+        Ok(Box::new(open(&directory)?))
     }
 
     /// Opens what was counted of the requests to this store; `clock` must give the time to
@@ -78,10 +77,4 @@ impl Options {
             }
         })
     }
-}
-
-/// Says on standard error that the command waits to write.
-pub fn say_waiting() {
-    // If standard error is closed, the wait is as long.
-    let _ = writeln!(anstream::stderr(), "waiting for the server or another command to write");
 }

@@ -4,8 +4,9 @@ use super::importing::{ImportArgs, import};
 use super::listing::ListingArgs;
 use super::options::Options;
 use super::printer::Printer;
-use super::table::Column;
+use super::table::{Column, record_text};
 use super::values;
+use super::waiting::with_notice;
 use crate::store::{NewOrder, Status, StoredOrder};
 use clap::Subcommand;
 use serde_json::json;
@@ -92,7 +93,7 @@ fn ship(ids: &[i64], options: &Options, printer: &mut Printer<'_>) -> anyhow::Re
     let ids: BTreeSet<i64> = ids.iter().copied().collect();
     let ids: Vec<i64> = ids.into_iter().collect();
     let store = options.open_store()?;
-    let shipped = store.ship_orders(&ids)?;
+    let shipped = with_notice(|_| store.ship_orders(&ids))?;
     store.await_servers();
     let (now, before): (Vec<i64>, Vec<i64>) = ids.iter().partition(|id| shipped.contains(id));
     let plural = if now.len() == 1 { "" } else { "s" };
@@ -109,12 +110,7 @@ fn show(id: i64, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result
     let Some(order) = options.open_store()?.order(id)? else {
         anyhow::bail!("there is no order {id}; `store-orders orders list` shows those there are");
     };
-    let lines: Vec<String> = columns()
-        .zip(cells(&order))
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(column, value)| format!("{:<13}{value}", column.name()))
-        .collect();
-    Ok(printer.show(&order, lines.join("\n"))?)
+    Ok(printer.show(&order, record_text(columns(), cells(&order)))?)
 }
 
 fn list(

@@ -12,7 +12,7 @@ pub use error::ServeError;
 pub use preflight::check_settings;
 pub use process::run;
 pub use served_store::ServedStore;
-pub use signals::{HangUp, Signals, StopSignal};
+pub use signals::{HangUp, Signals};
 
 use crate::config::{ServerConfig, StoreLocation, unknown_variables};
 use crate::server::Server;

@@ -1,6 +1,6 @@
 //! `status`: which servers use the store.
 
-use super::options::{Options, say_waiting};
+use super::options::Options;
 use super::printer::Printer;
 use crate::config::{PostgresUrl, StoreLocation};
 use crate::store::postgres::{PostgresCommands, ReplicaRow};
@@ -48,54 +48,26 @@ impl RunningServer<'_> {
 }
 
 fn shared(url: &PostgresUrl, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-    let store = PostgresCommands::connect(url, say_waiting)?;
+    let store = PostgresCommands::connect(url)?;
     // Before the version, so that no list seems to be ahead of the store.
     let replicas = store.replicas()?;
-    let status = SharedStatus {
-        store: url.to_string(),
-        id: store.id()?,
-        orders_version: store.orders_version()?,
-        replicas: replicas.iter().map(Replica::of).collect(),
-    };
+    let (id, orders_version) = (store.id()?, store.orders_version()?);
+    let status = SharedStatus { store: url.to_string(), id, orders_version, replicas };
     Ok(printer.show(&status, status.text()?)?)
 }
 
 /// The servers of a store in PostgreSQL.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct SharedStatus<'a> {
+struct SharedStatus {
     store: String,
     id: String,
     orders_version: i64,
     /// The one that was heard last comes first.
-    replicas: Vec<Replica<'a>>,
+    replicas: Vec<ReplicaRow>,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Replica<'a> {
-    id: &'a str,
-    program: &'a str,
-    address: &'a str,
-    started_at: &'a str,
-    heard_seconds_ago: u64,
-    list_version: i64,
-}
-
-impl Replica<'_> {
-    fn of(row: &ReplicaRow) -> Replica<'_> {
-        Replica {
-            id: &row.id,
-            program: &row.program,
-            address: &row.address,
-            started_at: &row.started_at,
-            heard_seconds_ago: row.heard_ago.as_secs(),
-            list_version: row.list_version,
-        }
-    }
-}
-
-impl SharedStatus<'_> {
+impl SharedStatus {
     fn text(&self) -> Result<String, std::fmt::Error> {
         let mut text = format!(
             "store     {}\nid        {}\norders    version {}",
@@ -104,7 +76,7 @@ impl SharedStatus<'_> {
         if self.replicas.is_empty() {
             text.push_str("\nreplicas  none");
         }
-        for Replica { id, program, address, started_at, heard_seconds_ago, list_version } in
+        for ReplicaRow { id, program, address, started_at, heard_seconds_ago, list_version } in
             &self.replicas
         {
             let address = if address.is_empty() { "not listening yet" } else { address };

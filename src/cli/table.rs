@@ -75,11 +75,6 @@ impl Column {
         Column { rank: Some(rank), ..self }
     }
 
-    /// Its name.
-    pub const fn name(&self) -> &'static str {
-        self.name
-    }
-
     fn shown(&self, cell: String) -> String {
         let is_time = cell.len() >= 20 && cell.as_bytes().get(10) == Some(&b'T');
         match (self.kind, cell.get(..10), cell.get(11..16)) {
@@ -90,6 +85,16 @@ impl Column {
             _ => cell,
         }
     }
+}
+
+/// A record as text: a line for each column that has a value.
+pub fn record_text(
+    columns: impl IntoIterator<Item = Column>,
+    cells: impl IntoIterator<Item = String>,
+) -> String {
+    let all = columns.into_iter().zip(cells).filter(|(_, value)| !value.is_empty());
+    let lines: Vec<_> = all.map(|(column, value)| format!("{:<13}{value}", column.name)).collect();
+    lines.join("\n")
 }
 
 /// How wide a table may be and what it shows.

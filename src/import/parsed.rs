@@ -72,7 +72,8 @@ impl<R: Record> Parsed<R> {
             let (id, place) = (first.record.id(), first.position);
             let repeated = later.record.id() == id;
             if repeated {
-                let problem = format!("{} {id} is in the file twice, first on {place}", R::NOUN);
+                let problem =
+                    format!("{} {id} is in the file twice, first on {place}", R::KIND.noun());
                 self.bad.add(later.position, problem);
             }
             repeated

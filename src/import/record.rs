@@ -1,5 +1,6 @@
 //! The fields of one record, in whichever format they came.
 
+use crate::store::RecordKind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -7,8 +8,8 @@ use std::collections::BTreeSet;
 
 /// A type of record that an operator imports.
 pub trait Record: Sized {
-    /// What messages call it.
-    const NOUN: &'static str;
+    /// Its type in the store.
+    const KIND: RecordKind;
     /// The names of its fields in a file.
     const FIELDS: &'static [&'static str];
     /// The fields that every record has.

@@ -1,12 +1,12 @@
 //! Orders and pets: their fields in a file, and what each field may hold.
 
 use super::{FieldValue, Fields, Record};
-use crate::store::NewOrder;
+use crate::store::{NewOrder, RecordKind};
 use chrono::{DateTime, Datelike, Utc};
 use store_orders_api::types::{Pet, plain_int64};
 
 impl Record for NewOrder {
-    const NOUN: &'static str = "order";
+    const KIND: RecordKind = RecordKind::Order;
     const FIELDS: &'static [&'static str] =
         &["id", "petId", "quantity", "shipDate", "complete", "status"];
     const REQUIRED: &'static [&'static str] = &["id", "petId", "quantity"];
@@ -38,7 +38,7 @@ impl Record for NewOrder {
 }
 
 impl Record for Pet {
-    const NOUN: &'static str = "pet";
+    const KIND: RecordKind = RecordKind::Pet;
     const FIELDS: &'static [&'static str] = &["id", "name"];
     const REQUIRED: &'static [&'static str] = &["id", "name"];
 

@@ -141,3 +141,187 @@ impl Search<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::edit::tests::{SMALL, edited};
+    use super::super::memory::ListMemory;
+    use super::*;
+    use crate::property_config::config;
+    use crate::store::{ListedOrder, OrderChange};
+    use futures::FutureExt;
+    use proptest::prelude::*;
+    use serde_json::Value;
+    use std::collections::BTreeMap;
+    use store_orders_api::types::OrderStatus;
+
+    const DATES: [&str; 4] = [
+        "2026-12-01T00:00:00Z",
+        "2026-12-01T00:00:00.500Z",
+        "2026-12-24T09:30:00Z",
+        "9999-12-31T23:59:59.999999999Z",
+    ];
+
+    /// An order but for its id, as numbers into small sets: filters have to match some.
+    #[derive(Clone, Copy, Debug)]
+    struct Fields {
+        pet_id: i64,
+        date: Option<usize>,
+        complete: bool,
+        is_shipped: bool,
+    }
+
+    type Model = BTreeMap<i64, Fields>;
+
+    fn listed(id: i64, fields: Fields) -> ListedOrder<'static> {
+        let Fields { pet_id, complete, is_shipped, .. } = fields;
+        let ship_date = fields.date.map(|date| DATES[date]);
+        ListedOrder { id, pet_id, quantity: 1, ship_date, complete, is_shipped }
+    }
+
+    fn matches(fields: &Fields, filter: &OrderFilter) -> bool {
+        let date = fields.date.map(|date| DATES[date].parse::<DateTime<Utc>>().unwrap());
+        let status = if fields.is_shipped { OrderStatus::Shipped } else { OrderStatus::Pending };
+        filter.pet_id.is_none_or(|pet| pet == fields.pet_id)
+            && filter.status.is_none_or(|wanted| wanted == status)
+            && filter.complete.is_none_or(|complete| complete == fields.complete)
+            && filter.ship_date_from.is_none_or(|from| date.is_some_and(|date| date >= from))
+            && filter.ship_date_before.is_none_or(|before| date.is_some_and(|date| date < before))
+    }
+
+    fn fields() -> impl Strategy<Value = Fields> {
+        let pet = prop_oneof![-2_i64..3, Just(i64::MIN), Just(i64::MAX)];
+        (pet, prop::option::of(0..DATES.len()), any::<bool>(), any::<bool>()).prop_map(
+            |(pet_id, date, complete, is_shipped)| Fields { pet_id, date, complete, is_shipped },
+        )
+    }
+
+    fn ids() -> impl Strategy<Value = i64> {
+        prop_oneof![8 => -200_i64..200, 1 => Just(i64::MIN), 1 => Just(i64::MAX)]
+    }
+
+    fn filter() -> impl Strategy<Value = OrderFilter> {
+        let date =
+            || prop::option::of((0..DATES.len()).prop_map(|date| DATES[date].parse().unwrap()));
+        let status = prop::option::of(prop::sample::select(&OrderStatus::ALL));
+        (prop::option::of(-2_i64..3), status, prop::option::of(any::<bool>()), date(), date())
+            .prop_map(|(pet_id, status, complete, ship_date_from, ship_date_before)| OrderFilter {
+                pet_id,
+                status,
+                complete,
+                ship_date_from,
+                ship_date_before,
+            })
+    }
+
+    /// What happens between two pages: orders come, change their status, or go.
+    fn changes() -> impl Strategy<Value = BTreeMap<i64, Option<Fields>>> {
+        prop::collection::btree_map(ids(), prop::option::of(fields()), 0..20)
+    }
+
+    fn apply(
+        list: &Snapshot,
+        model: &mut Model,
+        changes: &BTreeMap<i64, Option<Fields>>,
+    ) -> Snapshot {
+        for (id, change) in changes {
+            match change {
+                Some(fields) => drop(model.insert(*id, *fields)),
+                None => drop(model.remove(id)),
+            }
+        }
+        edited(
+            list,
+            changes.iter().map(|(id, change)| match change {
+                Some(fields) => OrderChange::Listed(listed(*id, *fields)),
+                None => OrderChange::Removed(*id),
+            }),
+        )
+    }
+
+    /// One page: ids with statuses, and where to go on. The list is short, so it takes one turn.
+    fn page(
+        list: &Snapshot,
+        filter: &OrderFilter,
+        from: i64,
+        limit: usize,
+    ) -> (Vec<Value>, Option<i64>) {
+        let mut orders = Vec::new();
+        let next = find_orders(list, filter, from, limit, &mut orders).now_or_never().unwrap();
+        let text = format!("[{}]", String::from_utf8(orders).unwrap());
+        (serde_json::from_str(&text).unwrap(), next)
+    }
+
+    proptest! {
+        #![proptest_config(config())]
+
+        /// Each page is what the model has from where it begins: so no order comes twice, and
+        /// what is there all the time is on one page.
+        #[test]
+        fn pages_are_what_a_model_says(
+            orders in prop::collection::btree_map(ids(), fields(), 0..300),
+            filter in filter(),
+            limits in prop::collection::vec(1_usize..40, 1..8),
+            between in prop::collection::vec(changes(), 8),
+        ) {
+            let mut model = Model::new();
+            let first = orders.into_iter().map(|(id, fields)| (id, Some(fields))).collect();
+            let empty = Snapshot::empty(SMALL, ListMemory::default());
+            let mut list = apply(&empty, &mut model, &first);
+            let mut from = i64::MIN;
+            for (limit, changes) in limits.iter().zip(&between) {
+                let (found, next) = page(&list, &filter, from, *limit);
+                let mut expected = model.range(from..).filter(|(_, fields)| matches(fields, &filter));
+                let on_page: Vec<_> = expected.by_ref().take(*limit).collect();
+                prop_assert_eq!(found.len(), on_page.len());
+                for (order, (id, fields)) in found.iter().zip(on_page) {
+                    let mut expected = serde_json::to_value(listed(*id, *fields)).unwrap();
+                    expected["status"] = (if fields.is_shipped { "shipped" } else { "pending" }).into();
+                    prop_assert_eq!(order, &expected);
+                }
+                prop_assert_eq!(next, expected.next().map(|(id, _)| *id));
+                let Some(next) = next else { break };
+                from = next;
+                list = apply(&list, &mut model, changes);
+            }
+        }
+    }
+
+    /// A list of this many orders of one pet each, with dates.
+    fn long_list(orders: i64) -> Snapshot {
+        let change = |id: i64| {
+            let date = usize::try_from(id % 3).unwrap();
+            let fields =
+                Fields { pet_id: id, date: Some(date), complete: false, is_shipped: false };
+            OrderChange::Listed(listed(id, fields))
+        };
+        edited(&Snapshot::empty(SMALL, ListMemory::default()), (0..orders).map(change))
+    }
+
+    #[tokio::test]
+    async fn the_work_for_a_page_is_bounded_and_the_next_one_goes_on() {
+        let list = long_list(100_000);
+        let filter = OrderFilter {
+            ship_date_from: Some("9999-01-01T00:00:00Z".parse().unwrap()),
+            ..OrderFilter::default()
+        };
+        let (mut from, mut pages, mut orders) = (i64::MIN, 1, Vec::new());
+        while let Some(next) = find_orders(&list, &filter, from, 10, &mut orders).await {
+            assert!(next > from && next - from.max(0) <= (MAX_WORK / TEXT_WORK) as i64 + 100);
+            (from, pages) = (next, pages + 1);
+        }
+        assert!(orders.is_empty());
+        assert_eq!(pages, (100_000 * TEXT_WORK).div_ceil(MAX_WORK), "{pages}");
+    }
+
+    #[tokio::test]
+    async fn a_pet_is_found_without_reading_the_others() {
+        let list = long_list(100_000);
+        let filter = OrderFilter { pet_id: Some(99_999), ..OrderFilter::default() };
+        for _ in 0..2 {
+            let mut orders = Vec::new();
+            assert_eq!(find_orders(&list, &filter, i64::MIN, 1, &mut orders).await, None);
+            assert!(orders.starts_with(br#"{"id":99999,"#), "{orders:?}");
+        }
+    }
+}

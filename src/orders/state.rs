@@ -210,7 +210,7 @@ mod tests {
     use super::super::edit::tests::{snapshot, text};
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{NewOrder, OperatorStore};
+    use crate::store::{NewOrder, OperatorStore, Records};
 
     /// A version of the generation of an embedded store.
     fn at(number: i64) -> HalfVersion {
@@ -275,7 +275,7 @@ mod tests {
     fn of_another_generation_the_list_is_read_anew() {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
-        store.import_orders(&[NewOrder::pending(901)], false, &|| ()).unwrap();
+        store.import(Records::Orders(&[NewOrder::pending(901)]), false, &|| ()).unwrap();
         let state = state();
         state.lock().version.generation = 1;
         state.lock().remove([3].into_iter(), &batch(1, 5, 6));

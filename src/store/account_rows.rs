@@ -2,6 +2,8 @@
 //! commands: plain values, the same on every engine.
 
 use crate::keys::{ApiKey, Environment};
+use serde::{Serialize, Serializer};
+use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -32,7 +34,8 @@ pub struct KeyRow {
 }
 
 /// A customer's account.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Account {
     /// Its row in the store, which logs name.
     pub id: i64,
@@ -41,13 +44,19 @@ pub struct Account {
     /// The customer's plan.
     pub plan: Plan,
     /// The limits in force: the plan's, or Enterprise's own.
+    #[serde(flatten, serialize_with = "in_camel_case")]
     pub limits: PlanLimits,
+    /// How many of its keys are neither revoked nor expired.
+    pub keys: i64,
     /// When it was created, RFC 3339 in UTC.
     pub created_at: String,
     /// When it was closed, RFC 3339 in UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub closed_at: Option<String>,
-    /// How many of its keys are neither revoked nor expired.
-    pub keys: i64,
+}
+
+fn in_camel_case<S: Serializer>(limits: &PlanLimits, serializer: S) -> Result<S::Ok, S::Error> {
+    json!({ "perMinute": limits.per_minute, "perDay": limits.per_day }).serialize(serializer)
 }
 
 /// A key to be issued.

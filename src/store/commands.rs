@@ -1,11 +1,13 @@
 //! What the operator's commands ask of a store, and the statements that both engines share.
 
 mod accounts;
+mod check;
 mod engine;
 mod keys;
 mod orders;
 
 pub use accounts::AccountCommands;
+pub use check::check_rows;
 pub use engine::{Engine, Parameters, Row, Statements};
 pub use keys::KeyCommands;
 pub use orders::OrderCommands;
@@ -18,8 +20,41 @@ use super::report::CheckReport;
 use std::collections::BTreeSet;
 use store_orders_api::types::Pet;
 
-/// Called once by a command that has waited for longer than two seconds to write.
-pub type WaitNotice = fn();
+/// A type of record that is imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordKind {
+    /// An order.
+    Order,
+    /// A pet.
+    Pet,
+}
+
+impl RecordKind {
+    /// What messages call one.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            RecordKind::Order => "order",
+            RecordKind::Pet => "pet",
+        }
+    }
+
+    /// Their table.
+    pub const fn table(self) -> &'static str {
+        match self {
+            RecordKind::Order => "orders",
+            RecordKind::Pet => "pets",
+        }
+    }
+}
+
+/// Records of one type.
+#[derive(Clone, Copy, Debug)]
+pub enum Records<'a> {
+    /// Orders.
+    Orders(&'a [NewOrder]),
+    /// Pets.
+    Pets(&'a [Pet]),
+}
 
 /// A store, as one command works on it. Every method blocks; each that writes does all that
 /// it was asked, or nothing.
@@ -27,26 +62,14 @@ pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
     /// The store's id: 128 random bits in hex. A restored store has another one.
     fn id(&self) -> Result<String, StoreError>;
 
-    /// Which of these orders are in the store already, in their order, cancelled ones
-    /// included.
-    fn existing_orders(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
+    /// Which of these ids are in the store already, in their order, cancelled orders included.
+    fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
 
-    /// Which of these pets are in the store already, in their order.
-    fn existing_pets(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
-
-    /// Stores all of these orders or none. An id that is in the store already is
-    /// refused, or skipped with `skip_existing`. `progress` is called once per order.
-    fn import_orders(
+    /// Stores all of these records or none. An id that is in the store already is
+    /// refused, or skipped with `skip_existing`. `progress` is called once per record.
+    fn import(
         &self,
-        orders: &[NewOrder],
-        skip_existing: bool,
-        progress: &dyn Fn(),
-    ) -> Result<ImportOutcome, StoreError>;
-
-    /// The same for pets.
-    fn import_pets(
-        &self,
-        pets: &[Pet],
+        records: Records<'_>,
         skip_existing: bool,
         progress: &dyn Fn(),
     ) -> Result<ImportOutcome, StoreError>;

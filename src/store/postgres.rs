@@ -7,7 +7,6 @@
 //! | `serving` | the [`Store`](super::Store) trait and the [`Limits`](crate::limits::Limits) trait: what a running server asks |
 //! | `commands` | the [`OperatorStore`](super::OperatorStore) trait, and the commands of PostgreSQL alone |
 //! | `schema` | the tables, their migrations and rights |
-//! | `importing` | a long import between its two commits |
 //! | `journal` | the changes, by number: what a server lacks, and whether the store goes on |
 //! | `columns` | columns that hold words |
 //! | `error` | what PostgreSQL answers instead of a result |
@@ -16,7 +15,6 @@ mod columns;
 mod commands;
 mod connecting;
 mod error;
-mod importing;
 mod journal;
 pub mod schema;
 mod serving;

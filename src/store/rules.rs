@@ -2,6 +2,7 @@
 //! An engine adds the SQL.
 
 use super::account_rows::Rotation;
+use super::commands::RecordKind;
 use super::error::StoreError;
 use super::order_rows::{CancelOutcome, ImportOutcome, Status};
 use crate::keys::{Environment, without_keys};
@@ -49,7 +50,7 @@ pub fn can_ship(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
 /// The outcome of an import of `given` records, of which the engine stored `stored`.
 /// `first_taken` finds the first id that was in the store already.
 pub fn imported(
-    noun: &str,
+    kind: RecordKind,
     given: usize,
     stored: usize,
     skip_existing: bool,
@@ -58,6 +59,7 @@ pub fn imported(
     if stored == given || skip_existing {
         return Ok(ImportOutcome { imported: stored, skipped: given.saturating_sub(stored) });
     }
+    let noun = kind.noun();
     Err(refused(match first_taken()? {
         Some(id) => format!("{noun} {id} is already in the store; nothing was imported"),
         None => format!("two {noun}s have the same id; nothing was imported"),
@@ -123,6 +125,18 @@ pub fn check_limits(plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreErro
             limits.per_day
         ))),
     }
+}
+
+/// The limits in force: the plan's, or Enterprise's own, a minute and a day.
+pub fn limits_in_force<E>(
+    plan: Plan,
+    own: impl Fn(usize) -> Result<u32, E>,
+) -> Result<(Plan, PlanLimits), E> {
+    let limits = match plan.limits() {
+        Some(limits) => limits,
+        None => PlanLimits { per_minute: own(0)?, per_day: own(1)? },
+    };
+    Ok((plan, limits))
 }
 
 /// The name is taken.

@@ -40,7 +40,7 @@ pub use check::check;
 pub use directory::exists;
 pub use server_lock::{LockError, ServerLock, running_server};
 
-use super::{StoreError, WaitNotice};
+use super::StoreError;
 use connection::{connect, doing};
 use directory::{FILE_NAME, existing_store, store_file};
 use intent_lock::IntentLock;
@@ -88,18 +88,14 @@ impl SqliteStore {
             let mut writer = connect(&path)?;
             writer.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
             schema::migrate(&mut writer, &path)?;
-            SqliteStore::with(directory, writer, || ())
+            SqliteStore::with(directory, writer)
         };
         open().map_err(doing("opened"))
     }
 
     /// For a command, while a server may run: then it leaves the
-    /// schema and the checkpoints to the server. `notice` is called when it has long
-    /// waited to write.
-    pub fn open_for_command(
-        directory: &Path,
-        notice: WaitNotice,
-    ) -> Result<SqliteStore, StoreError> {
+    /// schema and the checkpoints to the server.
+    pub fn open_for_command(directory: &Path) -> Result<SqliteStore, StoreError> {
         let path = create(directory)?;
         let no_server = NoServer::hold(directory);
         let open = || {
@@ -113,27 +109,23 @@ impl SqliteStore {
                 writer.pragma_update(None, "wal_autocheckpoint", 0)?;
             }
             schema::migrate(&mut writer, &path)?;
-            SqliteStore::with(directory, writer, notice)
+            SqliteStore::with(directory, writer)
         };
         open().map_err(doing("opened"))
     }
 
     /// The same for a command that needs a store to be there already.
-    pub fn open_existing(directory: &Path, notice: WaitNotice) -> Result<SqliteStore, StoreError> {
+    pub fn open_existing(directory: &Path) -> Result<SqliteStore, StoreError> {
         existing_store(directory)?;
-        SqliteStore::open_for_command(directory, notice)
+        SqliteStore::open_for_command(directory)
     }
 
-    fn with(
-        directory: &Path,
-        writer: Connection,
-        notice: WaitNotice,
-    ) -> Result<SqliteStore, StoreError> {
+    fn with(directory: &Path, writer: Connection) -> Result<SqliteStore, StoreError> {
         let path = directory.join(FILE_NAME);
         let intent = IntentLock::open(directory)
             .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
         Ok(SqliteStore {
-            writer: WriteAccess::new(writer, intent, notice)?,
+            writer: WriteAccess::new(writer, intent)?,
             scanner: Mutex::new(connect(&path)?),
             keys: Mutex::new(connect(&path)?),
             reader: Mutex::new(connect(&path)?),
@@ -176,7 +168,7 @@ mod tests {
     #[test]
     fn beside_a_server_a_command_migrates_nothing_and_leaves_checkpoints_alone() {
         let directory = tempfile::tempdir().unwrap();
-        let open = || SqliteStore::open_for_command(directory.path(), || ());
+        let open = || SqliteStore::open_for_command(directory.path());
         let checkpoints_after = |store: &SqliteStore| -> i64 {
             store
                 .writer

@@ -8,9 +8,6 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a command waits for servers and other commands that write.
 pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long a command waits before it says so.
-pub const NOTICE_AFTER: Duration = Duration::from_secs(2);
-
 /// How long a batch on the embedded engine waits to begin.
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
 

@@ -39,7 +39,7 @@ fn copy_while_cancelled(directory: &Path, file: &Path, done: &AtomicI64) -> i64 
             }
         }
     };
-    back_up(directory, file, &progress, &AtomicBool::new(false)).unwrap();
+    back_up(directory, file, &progress, &|| false).unwrap();
     began.into_inner()
 }
 
@@ -230,8 +230,9 @@ fn an_interrupted_backup_leaves_nothing() {
         assert!(!interrupted.swap(true, Ordering::SeqCst), "it went on");
     };
     let file = sandbox.path("b.sqlite");
-    let error =
-        back_up(&sandbox.path("store-orders-data"), &file, &progress, &interrupted).unwrap_err();
+    let is_interrupted = || interrupted.load(Ordering::SeqCst);
+    let store = sandbox.path("store-orders-data");
+    let error = back_up(&store, &file, &progress, &is_interrupted).unwrap_err();
     assert!(matches!(error, BackupError::Interrupted), "{error}");
     assert_eq!(sandbox.names(""), ["store-orders-data"]);
 }

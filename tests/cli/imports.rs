@@ -3,7 +3,7 @@
 use chrono::Utc;
 use serde_json::json;
 use std::time::{Duration, Instant};
-use store_orders::store::{Cancellation, NewOrder, OperatorStore, OrderCommands, Store};
+use store_orders::store::{Cancellation, NewOrder, OperatorStore, OrderCommands, Records, Store};
 use testbed::CliSandbox;
 
 const CSV: &str = "id,petId,quantity,shipDate,complete,status\n\
@@ -146,11 +146,11 @@ fn an_id_taken_since_the_file_was_checked_is_refused_too() {
     let orders = [order(1), order(2), order(3)];
     let version = store.poll_versions().unwrap().versions;
     assert_eq!(
-        store.import_orders(&orders, false, &|| ()).unwrap_err().to_string(),
+        store.import(Records::Orders(&orders), false, &|| ()).unwrap_err().to_string(),
         "order 2 is already in the store; nothing was imported"
     );
     assert_eq!((sandbox.order_ids(), store.poll_versions().unwrap().versions), (vec![2], version));
-    let outcome = store.import_orders(&orders, true, &|| ()).unwrap();
+    let outcome = store.import(Records::Orders(&orders), true, &|| ()).unwrap();
     assert_eq!((outcome.imported, outcome.skipped), (2, 1));
     assert_eq!(store.order(2).unwrap().unwrap().pet_id, 1);
     assert_eq!(sandbox.order_ids(), [1, 2, 3]);

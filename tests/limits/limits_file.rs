@@ -4,7 +4,6 @@
 use super::windows::admitted;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use store_orders::limits::check_limits_file;
 use store_orders::store::sqlite::{SqliteStore, back_up, restore};
@@ -104,7 +103,7 @@ async fn a_restored_store_inherits_no_window_and_no_ban() {
     let mut setup = TestSetup::new().with_log(&captured);
     let key = setup.enterprise_key(1, 1_000);
     let backup = setup.directory.path().join("backup.sqlite");
-    back_up(setup.directory.path(), &backup, &|_, _| (), &AtomicBool::new(false)).unwrap();
+    back_up(setup.directory.path(), &backup, &|_, _| (), &|| false).unwrap();
     let banned = setup.enterprise_key(1, 1_000);
     let server = setup.serve().await;
     for key in [&key, &banned] {

@@ -3,6 +3,7 @@
 use super::shown::{COLUMNS, KeyJson, bans};
 use crate::cli::options::Options;
 use crate::cli::printer::Printer;
+use crate::cli::table::record_text;
 use crate::clock::{Clock, SystemClock};
 use crate::keys::{Digest, Environment, digest_of};
 use crate::store::OperatorStore;
@@ -27,13 +28,7 @@ pub fn find(
     let now = clock.now();
     let (bans, banned) = bans(options, store, std::slice::from_ref(&record), clock, now);
     let key = KeyJson::of(record, &banned, now);
-    let lines: Vec<String> = COLUMNS
-        .iter()
-        .zip(key.cells())
-        .filter(|(_, value)| !value.is_empty())
-        .map(|(column, value)| format!("{:<13}{value}", column.name()))
-        .collect();
-    printer.show(&key, lines.join("\n"))?;
+    printer.show(&key, record_text(COLUMNS, key.cells()))?;
     printer.flush()?;
     bans
 }

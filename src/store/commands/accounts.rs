@@ -31,7 +31,7 @@ pub trait AccountCommands {
     /// Every account, by name. `now_ms` tells which of their keys have expired.
     fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError>;
 
-    /// The account of this name.
+    /// The account of this name, or of this id, which logs name, if none has the name.
     fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError>;
 }
 
@@ -108,8 +108,13 @@ impl<E: Engine> AccountCommands for E {
     }
 
     fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError> {
-        let query = format!("{SELECT_ACCOUNTS} WHERE name = $2");
-        let found = self.read(|statements| statements.only(&query, &[&now_ms, &name], account))?;
+        let query = format!(
+            "{SELECT_ACCOUNTS} WHERE name = $2 OR id = CAST($3 AS bigint)
+             ORDER BY name = $2 DESC LIMIT 1"
+        );
+        let id: Option<i64> = name.parse().ok();
+        let found =
+            self.read(|statements| statements.only(&query, &[&now_ms, &name, &id], account))?;
         found.ok_or_else(|| no_account(name))
     }
 }

@@ -2,6 +2,7 @@
 //! parameter, and values are those of SQLite.
 
 use crate::store::StoreError;
+use crate::store::rules::limits_in_force;
 use rusqlite::ToSql;
 use rusqlite::types::{FromSql, Value};
 use std::error::Error;
@@ -97,12 +98,7 @@ impl Row<'_> {
     /// The plan in the column `first`, and the limits in force: the plan's, or those in the two
     /// columns that follow.
     pub fn plan_and_limits(&self, first: usize) -> Result<(Plan, PlanLimits), StoreError> {
-        let plan: Plan = self.parsed(first)?;
-        let limits = match plan.limits() {
-            Some(limits) => limits,
-            None => PlanLimits { per_minute: self.get(first + 1)?, per_day: self.get(first + 2)? },
-        };
-        Ok((plan, limits))
+        limits_in_force(self.parsed(first)?, |own| self.get(first + 1 + own))
     }
 
     fn damaged(&self, column: usize, error: impl Error + Send + Sync + 'static) -> StoreError {

@@ -1,6 +1,7 @@
 //! Columns that hold words or limits, read as their types.
 
 use super::error::{PostgresError, read};
+use crate::store::rules::limits_in_force;
 use crate::store::{OrderCounts, StoreError};
 use std::fmt::Display;
 use std::str::FromStr;
@@ -22,16 +23,10 @@ pub fn parsed<T: FromStr<Err: Display>>(row: &Row, column: usize) -> Result<T, S
 /// The plan in the column `first`, and the limits in force: the plan's, or those in the
 /// two columns that follow.
 pub fn plan_and_limits(row: &Row, first: usize) -> Result<(Plan, PlanLimits), StoreError> {
-    let plan: Plan = parsed(row, first)?;
-    let limit = |column| {
-        let limit: i64 = value(row, column)?;
-        u32::try_from(limit).map_err(|error| damaged(row, column, &error))
-    };
-    let limits = match plan.limits() {
-        Some(limits) => limits,
-        None => PlanLimits { per_minute: limit(first + 1)?, per_day: limit(first + 2)? },
-    };
-    Ok((plan, limits))
+    limits_in_force(parsed(row, first)?, |own| {
+        let limit: i64 = value(row, first + 1 + own)?;
+        u32::try_from(limit).map_err(|error| damaged(row, first + 1 + own, &error))
+    })
 }
 
 /// The row of `COUNT_ORDERS`.

@@ -10,6 +10,7 @@ mod check;
 mod identity;
 mod import;
 mod limits_report;
+pub(super) mod long_import;
 mod migrate;
 mod restore;
 mod servers;
@@ -24,18 +25,17 @@ use super::columns::{parsed, value};
 use super::connecting::{COMMAND, Connection, Link, connect};
 use super::error::{engine, read, require_one_row, waited, written};
 use super::journal::{Half, last, note};
-use super::schema::{STORE, require_current, with_notice};
+use super::schema::{STORE, require_current};
 use crate::store::commands::{Engine, Statements};
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::rules::can_ship;
 use crate::store::timeouts::COMMAND_CONNECT_LIMIT;
 use crate::store::{
-    CheckReport, ImportOutcome, NewOrder, OperatorStore, Status, StoreError, WaitNotice,
+    CheckReport, ImportOutcome, OperatorStore, RecordKind, Records, Status, StoreError,
 };
 use blocking::Blocking;
 use parking_lot::Mutex;
 use std::collections::{BTreeSet, HashMap};
-use store_orders_api::types::Pet;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, Transaction};
 
@@ -67,16 +67,14 @@ pub struct PostgresCommands {
     /// Drives the connection, while a method runs.
     runtime: Runtime,
     connection: Mutex<Connection>,
-    notice: WaitNotice,
 }
 
 impl PostgresCommands {
-    /// Connects to the primary of this store, which must have the newest schema. `notice` is
-    /// called when a method has long waited to write.
-    pub fn connect(url: &PostgresUrl, notice: WaitNotice) -> Result<PostgresCommands, StoreError> {
+    /// Connects to the primary of this store, which must have the newest schema.
+    pub fn connect(url: &PostgresUrl) -> Result<PostgresCommands, StoreError> {
         let CommandConnection { runtime, connection } = CommandConnection::open(url)?;
         runtime.block_on(require_current(&connection.client, STORE))?;
-        Ok(PostgresCommands { runtime, connection: Mutex::new(connection), notice })
+        Ok(PostgresCommands { runtime, connection: Mutex::new(connection) })
     }
 
     /// Does `work`, which reads.
@@ -145,12 +143,11 @@ impl Engine for PostgresCommands {
         let (mut connection, runtime) = (self.connection.lock(), &self.runtime);
         let Connection { client, link, .. } = &mut *connection;
         let transaction = runtime.block_on(client.transaction()).map_err(written)?;
-        let changed =
-            runtime.block_on(lock_versions(&transaction, self.notice)).and_then(|version| {
-                let done = work(&Blocking { runtime, client: &transaction }, version)?;
-                runtime.block_on(note(&transaction, version, Half::Keys))?;
-                Ok(done)
-            });
+        let changed = runtime.block_on(lock_versions(&transaction)).and_then(|version| {
+            let done = work(&Blocking { runtime, client: &transaction }, version)?;
+            runtime.block_on(note(&transaction, version, Half::Keys))?;
+            Ok(done)
+        });
         runtime.block_on(end(transaction, link, changed))
     }
 }
@@ -172,12 +169,9 @@ fn unconfirmed() -> StoreError {
 
 /// Waits for all other changes, and keeps them waiting until the transaction ends. Returns the
 /// number of the next one.
-async fn lock_versions(
-    transaction: &Transaction<'_>,
-    notice: WaitNotice,
-) -> Result<i64, StoreError> {
-    let lock = transaction.query("SELECT FROM versions FOR NO KEY UPDATE", &[]);
-    let locked = with_notice(lock, notice).await.map_err(waited)?;
+async fn lock_versions(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
+    let lock = "SELECT FROM versions FOR NO KEY UPDATE";
+    let locked = transaction.query(lock, &[]).await.map_err(waited)?;
     require_one_row("versions", locked.len())?;
     Ok(last(transaction).await?.change.version + 1)
 }
@@ -193,35 +187,22 @@ impl OperatorStore for PostgresCommands {
         value(&row, 0)
     }
 
-    fn existing_orders(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
-        self.existing("SELECT id FROM orders WHERE id = ANY($1)", ids)
+    fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        self.find_existing(kind, ids)
     }
 
-    fn existing_pets(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
-        self.existing("SELECT id FROM pets WHERE id = ANY($1)", ids)
-    }
-
-    fn import_orders(
+    fn import(
         &self,
-        orders: &[NewOrder],
+        records: Records<'_>,
         skip_existing: bool,
         progress: &dyn Fn(),
     ) -> Result<ImportOutcome, StoreError> {
-        self.import_orders(orders, skip_existing, progress)
-    }
-
-    fn import_pets(
-        &self,
-        pets: &[Pet],
-        skip_existing: bool,
-        progress: &dyn Fn(),
-    ) -> Result<ImportOutcome, StoreError> {
-        self.import_pets(pets, skip_existing, progress)
+        self.import_alone(records, skip_existing, progress)
     }
 
     fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
         self.write(async |transaction| {
-            let version = lock_versions(transaction, self.notice).await?;
+            let version = lock_versions(transaction).await?;
             let query = "SELECT id, status FROM orders WHERE id = ANY($1)";
             let rows = transaction.query(query, &[&ids]).await.map_err(read)?;
             let statuses = rows

@@ -196,10 +196,13 @@ async fn targets_of(
             }
         }
     };
+    let mode = url.tls().mode_for(host);
+    // `allow` asks for TLS only when the server refuses to do without.
+    let other = (mode == TlsMode::Allow).then_some(TlsMode::Require);
     let mut connectors = Vec::new();
-    for mode in modes(url.tls().mode_for(host)) {
-        match connector(url.tls(), *mode) {
-            Ok(tls) => connectors.push((*mode, tls)),
+    for mode in [mode].into_iter().chain(other) {
+        match connector(url.tls(), mode) {
+            Ok(tls) => connectors.push((mode, tls)),
             Err(error) => refusals.push(error.to_string()),
         }
     }
@@ -213,26 +216,9 @@ async fn targets_of(
     addresses.into_iter().flat_map(target).collect()
 }
 
-/// The modes to try one after the other: `allow` asks for TLS only when the server refuses
-/// to do without.
-fn modes(mode: TlsMode) -> &'static [TlsMode] {
-    match mode {
-        TlsMode::Disable => &[TlsMode::Disable],
-        TlsMode::Allow => &[TlsMode::Allow, TlsMode::Require],
-        TlsMode::Prefer => &[TlsMode::Prefer],
-        TlsMode::Require => &[TlsMode::Require],
-        TlsMode::VerifyCa => &[TlsMode::VerifyCa],
-        TlsMode::VerifyFull => &[TlsMode::VerifyFull],
-    }
-}
-
-/// Why a server was not taken.
-struct Refusal(String);
-
-impl From<tokio_postgres::Error> for Refusal {
-    fn from(error: tokio_postgres::Error) -> Refusal {
-        Refusal(PostgresError::from(error).with_advice())
-    }
+/// What PostgreSQL says, and what the operator can do about it.
+fn explained(error: tokio_postgres::Error) -> String {
+    PostgresError::from(error).with_advice()
 }
 
 /// Connects to this server, if it is a primary, within this time.
@@ -268,12 +254,12 @@ pub async fn connect_to(
     };
     let connecting = async {
         if let Some(file) = url.password_file() {
-            config.password(file.read().await.map_err(|error| Refusal(error.to_string()))?);
+            config.password(file.read().await.map_err(|error| error.to_string())?);
         }
         begin(config, target.tls.clone(), address).await
     };
     match timeout(limit, connecting).await {
-        Ok(begun) => begun.map_err(|refusal| refused(refusal.0)),
+        Ok(begun) => begun.map_err(refused),
         Err(_) => Err(refused(format!("no answer within {} ms", limit.as_millis()))),
     }
 }
@@ -282,36 +268,34 @@ async fn begin(
     config: Config,
     tls: MakeRustlsConnect,
     address: Address,
-) -> Result<Connection, Refusal> {
-    let (client, connection) = config.connect(tls).await?;
+) -> Result<Connection, String> {
+    let (client, connection) = config.connect(tls).await.map_err(explained)?;
     let link = Arc::new(Link::default());
     let driver = Driver(tokio::spawn(drive(connection, Arc::clone(&link))));
     // From here on the socket is closed if the rest fails.
     let [in_recovery, read_only, system, timeline, started] =
-        first_row(client.simple_query(WHO).await?)?;
+        first_row(client.simple_query(WHO).await.map_err(explained)?)?;
     if in_recovery != "f" {
-        return Err(Refusal("it is a standby".to_string()));
+        return Err("it is a standby".to_string());
     }
     if read_only != "off" {
-        return Err(Refusal(
-            "it is read-only: default_transaction_read_only is on, for the server, the database \
-             or the role"
-                .to_string(),
-        ));
+        let why = "it is read-only: default_transaction_read_only is on, for the server, the \
+                   database or the role";
+        return Err(why.to_string());
     }
     let server = ServerIdentity { address, system, timeline, started };
     Ok(Connection { client, server, link, driver })
 }
 
-fn first_row<const N: usize>(messages: Vec<SimpleQueryMessage>) -> Result<[String; N], Refusal> {
+fn first_row<const N: usize>(messages: Vec<SimpleQueryMessage>) -> Result<[String; N], String> {
     let row = messages.into_iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => Some(row),
         _ => None,
     });
-    let row = row.ok_or_else(|| Refusal("it does not say which server it is".to_string()))?;
+    let row = row.ok_or("it does not say which server it is")?;
     let mut columns = [const { String::new() }; N];
     for (number, column) in columns.iter_mut().enumerate() {
-        *column = row.try_get(number)?.unwrap_or_default().to_string();
+        *column = row.try_get(number).map_err(explained)?.unwrap_or_default().to_string();
     }
     Ok(columns)
 }

@@ -68,6 +68,12 @@ fn chain(error: &dyn Error) -> String {
     text
 }
 
+/// What PostgreSQL or the connection to it said, if that is the cause.
+pub fn postgres_error(error: &StoreError) -> Option<&PostgresError> {
+    let StoreError::Engine { source, .. } = error else { return None };
+    source.downcast_ref()
+}
+
 /// The error of a statement; `doing` is what it was asked to do, as a participle.
 pub fn engine(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> StoreError {
     move |error| {
@@ -85,29 +91,27 @@ pub fn engine(doing: &'static str) -> impl Fn(tokio_postgres::Error) -> StoreErr
 
 /// What the operator can do about it.
 fn advice(error: &PostgresError) -> Option<&'static str> {
-    let state = error.state.as_ref()?;
-    let advice = if *state == SqlState::INSUFFICIENT_PRIVILEGE {
-        "fix: `store-orders migrate --print-grants ROLE` prints what a server's role needs; \
-         commands need the tables' owner"
-    } else if *state == SqlState::INVALID_PASSWORD
-        || *state == SqlState::INVALID_AUTHORIZATION_SPECIFICATION
-    {
-        "fix: the user and the password of --store, or pg_hba.conf of the server"
-    } else if *state == SqlState::INVALID_CATALOG_NAME {
-        "fix: create the store's database with createdb, that of --limits-database with \
-         `store-orders migrate`, or name another one"
-    } else if *state == SqlState::UNDEFINED_TABLE
-        || *state == SqlState::UNDEFINED_COLUMN
-        || *state == SqlState::INVALID_SCHEMA_NAME
-    {
-        "fix: `store-orders migrate` creates the tables and brings them up to date, in the \
-         first schema of the search_path"
-    } else if *state == SqlState::READ_ONLY_SQL_TRANSACTION {
-        "fix: name the primary in --store; this server takes no writes"
-    } else {
-        return None;
-    };
-    Some(advice)
+    Some(match *error.state.as_ref()? {
+        SqlState::INSUFFICIENT_PRIVILEGE => {
+            "fix: `store-orders migrate --print-grants ROLE` prints what a server's role needs; \
+             commands need the tables' owner"
+        }
+        SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
+            "fix: the user and the password of --store, or pg_hba.conf of the server"
+        }
+        SqlState::INVALID_CATALOG_NAME => {
+            "fix: create the store's database with createdb, that of --limits-database with \
+             `store-orders migrate`, or name another one"
+        }
+        SqlState::UNDEFINED_TABLE | SqlState::UNDEFINED_COLUMN | SqlState::INVALID_SCHEMA_NAME => {
+            "fix: `store-orders migrate` creates the tables and brings them up to date, in the \
+             first schema of the search_path"
+        }
+        SqlState::READ_ONLY_SQL_TRANSACTION => {
+            "fix: name the primary in --store; this server takes no writes"
+        }
+        _ => return None,
+    })
 }
 
 /// The error of a statement that reads.

@@ -99,17 +99,11 @@ pub async fn note(
     version: i64,
     half: Half,
 ) -> Result<(), StoreError> {
-    let insert = match half {
-        Half::Orders => {
-            "INSERT INTO changes (version, orders, keys)
-             SELECT $1, $1, keys FROM changes ORDER BY version DESC LIMIT 1"
-        }
-        Half::Keys => {
-            "INSERT INTO changes (version, orders, keys)
-             SELECT $1, orders, $1 FROM changes ORDER BY version DESC LIMIT 1"
-        }
-    };
-    transaction.execute(insert, &[&version]).await.map_err(written)?;
+    let insert = "INSERT INTO changes (version, orders, keys)
+                  SELECT $1, CASE WHEN $2 THEN $1 ELSE orders END, CASE WHEN $2 THEN keys ELSE $1 END
+                  FROM changes ORDER BY version DESC LIMIT 1";
+    let is_of_orders = half == Half::Orders;
+    transaction.execute(insert, &[&version, &is_of_orders]).await.map_err(written)?;
     Ok(())
 }
 

@@ -4,11 +4,8 @@
 pub(super) mod grants;
 
 use super::error::{PostgresError, engine, read, waited};
-use crate::store::timeouts::NOTICE_AFTER;
-use crate::store::{StoreError, WaitNotice};
+use crate::store::StoreError;
 use semver::Version;
-use std::pin::pin;
-use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, GenericClient};
 
@@ -92,26 +89,10 @@ fn this_program() -> Version {
     parse_program(env!("CARGO_PKG_VERSION")).unwrap_or_else(|_| Version::new(0, 0, 0))
 }
 
-/// The statement's result; `notice` is called once if that takes long.
-pub async fn with_notice<T>(statement: impl Future<Output = T>, notice: WaitNotice) -> T {
-    let mut statement = pin!(statement);
-    match timeout(NOTICE_AFTER, &mut statement).await {
-        Ok(done) => done,
-        Err(_) => {
-            notice();
-            statement.await
-        }
-    }
-}
-
 /// Applies the missing migrations, and returns a line for each thing that was done.
-pub async fn migrate(
-    client: &mut Client,
-    schema: Schema<'_>,
-    notice: WaitNotice,
-) -> Result<Vec<String>, StoreError> {
-    let lock = client.execute("SELECT pg_advisory_lock($1)", &[&SCHEMA_LOCK]);
-    with_notice(lock, notice).await.map_err(waited)?;
+pub async fn migrate(client: &mut Client, schema: Schema<'_>) -> Result<Vec<String>, StoreError> {
+    let lock = "SELECT pg_advisory_lock($1)";
+    client.execute(lock, &[&SCHEMA_LOCK]).await.map_err(waited)?;
     let migrated = apply_missing(client, schema).await;
     let unlock = client.execute("SELECT pg_advisory_unlock($1)", &[&SCHEMA_LOCK]).await;
     let done = migrated?;

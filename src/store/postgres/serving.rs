@@ -6,9 +6,9 @@ mod limiter;
 pub use limiter::PostgresLimits;
 
 use super::columns::{order_counts, plan_and_limits, value};
+use super::commands::long_import::{Importing, complete_stored, stored_and_awaited};
 use super::connecting::roles::{AHEAD, COUNTER, KEYS};
 use super::error::{read, unreachable_because, written};
-use super::importing::{Importing, complete_stored, stored_and_awaited};
 use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};

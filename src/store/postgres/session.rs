@@ -13,19 +13,16 @@ pub(super) mod replica;
 pub(super) mod statements;
 mod version_check;
 
-use super::columns::value;
-use super::connecting::roles::{CHECKER, HEARTBEAT, LIMITER, READER, Role, WRITER};
+use super::connecting::roles::Role;
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
-use super::error::{PostgresError, read, unreachable_because, written};
-use super::journal::{Change, Last, SELECT_LAST_AND_KNOWN, last_and_known};
-use super::schema::{LIMITS, STORE, require_current};
+use super::error::{postgres_error, unreachable_because};
+use super::journal::{Last, last_and_known};
 use crate::clock::BootInstant;
 use crate::limits::postgres::Admission;
 use crate::log::ErrorChain;
 use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::timeouts::{CONFIRMED_FOR, CONNECT_LIMIT, READ_LIMIT};
+use crate::store::timeouts::{CONFIRMED_FOR, CONNECT_LIMIT};
 use crate::store::{StoreError, Versions};
-use durability::require_standby;
 use parking_lot::Mutex;
 use replica::Replica;
 use statements::{BatchStatements, HeartbeatStatements};
@@ -34,7 +31,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::timeout;
-use tokio_postgres::{Client, Statement};
+use tokio_postgres::Statement;
 
 /// What a list waits for.
 pub type CheckSender = oneshot::Sender<Result<Versions, Arc<StoreError>>>;
@@ -87,23 +84,6 @@ pub struct Session {
     target: Target,
 }
 
-/// What is opened, before it has its statements.
-pub struct Opened {
-    /// Which server it is.
-    pub server: ServerIdentity,
-    /// The store's id.
-    pub store_id: String,
-    /// The one before, if its journal has the last change that this server has seen.
-    pub generation: u64,
-    /// The last change of its journal.
-    pub last: Change,
-    /// When the first connection was open.
-    pub at: Instant,
-    connections: [Connection; 5],
-    url: PostgresUrl,
-    target: Target,
-}
-
 /// Why a session was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -121,116 +101,7 @@ pub enum OpenError {
     Store(#[from] StoreError),
 }
 
-impl Opened {
-    /// Opens the connections to this server, and refuses a store whose schema does not fit.
-    pub async fn open(
-        url: &PostgresUrl,
-        target: &Target,
-        replica: &Replica,
-    ) -> Result<Opened, OpenError> {
-        let writer = connect_to(url, target, &WRITER, CONNECT_LIMIT).await?;
-        let at = Instant::now();
-        let [checker, reader, heartbeat, limits] = others(url, target).await?;
-        let connections = [writer, checker, reader, heartbeat, limits];
-        let [first, rest @ .., limits] = &connections;
-        if rest.iter().chain([limits]).any(|other| other.server != first.server) {
-            return Err(OpenError::Different);
-        }
-        let server = first.server.clone();
-        let unfit = |error| match error {
-            StoreError::Refused(_) => OpenError::Schema(error),
-            other => OpenError::Store(other),
-        };
-        within(READ_LIMIT, require_current(&first.client, STORE)).await.map_err(unfit)?;
-        within(READ_LIMIT, require_standby(&first.client)).await?;
-        let (store_id, generation, last): (String, _, _) = within(READ_LIMIT, async {
-            let id = first.client.query_one("SELECT store_id FROM identity", &[]).await;
-            let seen = replica.seen();
-            let (last, is_known) =
-                last_and_known(&first.client, SELECT_LAST_AND_KNOWN, &seen).await?;
-            let generation = seen.map_or(0, |(before, _)| before + u64::from(!is_known));
-            Ok((value(&id.map_err(read)?, 0)?, generation, last.change))
-        })
-        .await?;
-        within(READ_LIMIT, require_own(&limits.client, url, &store_id)).await.map_err(unfit)?;
-        let (url, target) = (url.clone(), target.clone());
-        Ok(Opened { server, store_id, generation, last, at, connections, url, target })
-    }
-}
-
-async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 4], ConnectError> {
-    let limits = url.limits();
-    let again = |role: &'static Role| connect_to(url, target, role, CONNECT_LIMIT);
-    let counting = connect_to(&limits, target, &LIMITER, CONNECT_LIMIT);
-    let (checker, reader, heartbeat, limits) =
-        tokio::join!(again(&CHECKER), again(&READER), again(&HEARTBEAT), counting);
-    Ok([checker?, reader?, heartbeat?, limits?])
-}
-
-/// Refuses tables of the request counts that do not fit, or are another store's: its ids of
-/// accounts and keys mean others.
-async fn require_own(client: &Client, url: &PostgresUrl, store_id: &str) -> Result<(), StoreError> {
-    require_current(client, LIMITS).await?;
-    let Some(database) = url.limits_database() else { return Ok(()) };
-    let claim = "UPDATE limits_schema SET store_id = $1 WHERE store_id IS NULL";
-    let found = "SELECT store_id FROM limits_schema";
-    let owner = async || client.query_one(found, &[]).await.and_then(|row| row.try_get(0));
-    let mut owner_id: Option<String> = owner().await.map_err(read)?;
-    if owner_id.is_none() {
-        client.execute(claim, &[&store_id]).await.map_err(written)?;
-        owner_id = owner().await.map_err(read)?;
-    }
-    if owner_id.as_deref() == Some(store_id) {
-        return Ok(());
-    }
-    Err(StoreError::Refused(format!(
-        "the database {database:?} has the request counts of another store; fix: name another \
-         --limits-database, or drop this one if that store is gone, and run `store-orders migrate`"
-    )))
-}
-
 impl Session {
-    /// The session; lists that ask for the versions come out of the
-    /// receiver, to be answered through the checker.
-    pub async fn begin(
-        opened: Opened,
-        acknowledges_from: Instant,
-    ) -> Result<(Arc<Session>, mpsc::UnboundedReceiver<CheckSender>), StoreError> {
-        let Opened { server, store_id, generation, at, connections, url, target, .. } = opened;
-        let [writer, checker, reader, heartbeat, limits] = connections;
-        let admission = Admission::prepare(&limits.client).await.map_err(read)?;
-        let batch = BatchStatements::prepare(&writer.client).await.map_err(read)?;
-        let beat = HeartbeatStatements::prepare(&heartbeat.client).await.map_err(read)?;
-        let select_last_and_known =
-            checker.client.prepare(SELECT_LAST_AND_KNOWN).await.map_err(read)?;
-        let (checks, asked) = mpsc::unbounded_channel();
-        let session = Session {
-            generation,
-            store_id,
-            server,
-            opened: at,
-            acknowledges_from,
-            writer,
-            batch,
-            writing: tokio::sync::Mutex::default(),
-            checker,
-            reader,
-            reading: tokio::sync::Mutex::default(),
-            heartbeat,
-            beat,
-            select_last_and_known,
-            limits,
-            admission,
-            checks,
-            confirmed: Mutex::default(),
-            why_ended: watch::Sender::default(),
-            url,
-            target,
-            outdated: Mutex::default(),
-        };
-        Ok((Arc::new(session), asked))
-    }
-
     /// Has a list wait for the versions.
     pub fn ask(&self, sender: CheckSender) {
         // Dropped if the session has ended, which the list takes for an error.
@@ -383,6 +254,5 @@ pub async fn within<T>(
 
 /// Whether the connection failed, and not only the statement.
 pub fn is_of_connection(error: &StoreError) -> bool {
-    let StoreError::Engine { source, .. } = error else { return false };
-    source.downcast_ref::<PostgresError>().is_some_and(|error| error.state.is_none())
+    postgres_error(error).is_some_and(|error| error.state.is_none())
 }

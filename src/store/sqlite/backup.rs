@@ -14,7 +14,6 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tempfile::{TempDir, TempPath};
 
@@ -106,28 +105,28 @@ impl BackupError {
 }
 
 /// Copies the store of this directory as of one moment, while servers and commands go on,
-/// to a file that only its owner can read. Returns its length in bytes. Once `interrupted`
-/// is set, what was copied is removed.
+/// to a file that only its owner can read. Returns its length in bytes. Once it is
+/// interrupted, what was copied is removed.
 pub fn back_up(
     directory: &Path,
     file: &Path,
     progress: CopyProgress<'_>,
-    interrupted: &AtomicBool,
+    is_interrupted: &dyn Fn() -> bool,
 ) -> Result<u64, BackupError> {
     let path = existing_store(directory)?;
     let failed = |error| BackupError::of_copying(&path, file, error);
     let store = open_existing(&path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
     let copy = StagedCopy::create(file, file)?;
     // Looked at where the copy is longest under way.
-    let filled = copy.fill_until(&store, progress, interrupted);
-    if interrupted.load(Ordering::Acquire) {
+    let filled = copy.fill(&store, progress, is_interrupted);
+    if is_interrupted() {
         return Err(BackupError::Interrupted);
     }
     let connection = filled.map_err(failed)?;
     if let Some(problem) = quick_check(&connection) {
         return Err(BackupError::Unsound { path, problem });
     }
-    if interrupted.load(Ordering::Acquire) {
+    if is_interrupted() {
         return Err(BackupError::Interrupted);
     }
     copy.publish(connection)
@@ -150,7 +149,7 @@ pub fn restore(
         refuse_existing(&directory.join(format!("{FILE_NAME}{ending}")))?;
     }
     let copy = StagedCopy::create(&path, file)?;
-    let mut connection = copy.fill(&backup, progress).map_err(failed)?;
+    let mut connection = copy.fill(&backup, progress, &|| false).map_err(failed)?;
     let report = examine(&connection);
     if let Some(problem) = report.problems.first() {
         return Err(BackupError::Unsound { path: file.to_path_buf(), problem: problem.clone() });
@@ -194,24 +193,16 @@ impl StagedCopy {
         self.directory.path().join("copy.sqlite")
     }
 
+    /// If it is interrupted, the copy is not whole.
     fn fill(
         &self,
         source: &Connection,
         progress: CopyProgress<'_>,
-    ) -> Result<Connection, StoreError> {
-        self.fill_until(source, progress, &AtomicBool::new(false))
-    }
-
-    /// The same; once `interrupted` is set, the copy is not whole.
-    fn fill_until(
-        &self,
-        source: &Connection,
-        progress: CopyProgress<'_>,
-        interrupted: &AtomicBool,
+        is_interrupted: &dyn Fn() -> bool,
     ) -> Result<Connection, StoreError> {
         let filled = || {
             let mut copy = Connection::open(self.path())?;
-            copy_pages(source, &mut copy, progress, interrupted)?;
+            copy_pages(source, &mut copy, progress, is_interrupted)?;
             // A single file, which can be moved and read anywhere.
             copy.pragma_update(None, "journal_mode", "DELETE")?;
             Ok(copy)
@@ -244,14 +235,14 @@ fn copy_pages(
     source: &Connection,
     copy: &mut Connection,
     progress: CopyProgress<'_>,
-    interrupted: &AtomicBool,
+    is_interrupted: &dyn Fn() -> bool,
 ) -> rusqlite::Result<()> {
     // The copy is synced once, when it is whole.
     copy.pragma_update(None, "synchronous", "OFF")?;
     let snapshot = source.unchecked_transaction()?;
     snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     let backup = Backup::new(&snapshot, copy)?;
-    while !interrupted.load(Ordering::Acquire) {
+    while !is_interrupted() {
         let step = backup.step(PAGES_PER_STEP)?;
         let now = backup.progress();
         progress((now.pagecount - now.remaining).max(0) as u64, now.pagecount.max(0) as u64);

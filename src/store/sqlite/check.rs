@@ -5,9 +5,9 @@ use super::connection::{connect_with, doing};
 use super::damage::problems_in;
 use super::directory::{existing_store, is_readable};
 use super::schema;
-use super::serving::count_orders;
 use super::versions::{SELECT_VERSIONS, versions_in};
-use crate::store::report::{DATES, MAX_PROBLEMS, is_date_in_utc};
+use crate::store::commands::check_rows;
+use crate::store::report::{DATES, MAX_PROBLEMS};
 use crate::store::{CheckReport, StoreError};
 use rusqlite::{Connection, OpenFlags, Row};
 use std::path::Path;
@@ -52,11 +52,12 @@ pub fn examine(connection: &Connection) -> CheckReport {
     check_references(&mut report, connection);
     check_versions(&mut report, connection);
     check_identity(&mut report, connection);
-    check_dates(&mut report, connection);
-    report.orders = report.read("orders", count_orders(connection));
-    report.pets = count(&mut report, connection, "pets");
-    report.accounts = count(&mut report, connection, "accounts");
-    report.keys = count(&mut report, connection, "keys");
+    // A store of an older schema lacks some columns.
+    let exists = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2";
+    let lacks = |(table, column): &(&str, &str)| {
+        connection.query_row(exists, [table, column], |row| row.get::<_, i64>(0)) == Ok(0)
+    };
+    check_rows(&mut report, connection, DATES.into_iter().filter(|date| !lacks(date)));
     report
 }
 
@@ -102,37 +103,6 @@ fn check_identity(report: &mut CheckReport, connection: &Connection) {
     if let Some(rows) = rows.filter(|rows| *rows != 1) {
         report.problems.push(format!("identity: {rows} rows instead of one"));
     }
-}
-
-fn check_dates(report: &mut CheckReport, connection: &Connection) {
-    // A store of an older schema lacks some.
-    let exists = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2";
-    for (table, column) in DATES {
-        let found = connection.query_row(exists, [table, column], |row| row.get::<_, i64>(0));
-        if found == Ok(0) {
-            continue;
-        }
-        let mut bad = Vec::new();
-        let query = format!("SELECT id, {column} FROM {table} WHERE {column} IS NOT NULL");
-        let read = connection.prepare(&query).and_then(|mut statement| {
-            let mut rows = statement.query([])?;
-            while let Some(row) = rows.next()? {
-                let text = row.get_ref(1)?.as_str()?;
-                if !is_date_in_utc(text) && bad.len() < MAX_PROBLEMS {
-                    let id: i64 = row.get(0)?;
-                    bad.push(format!("{table}: {column} of {id} is not a date in UTC: {text:?}"));
-                }
-            }
-            Ok(())
-        });
-        report.problems.append(&mut bad);
-        report.read(column, read);
-    }
-}
-
-fn count(report: &mut CheckReport, connection: &Connection, table: &str) -> Option<i64> {
-    let query = format!("SELECT count(*) FROM {table}");
-    report.read(table, connection.query_row(&query, [], |row| row.get(0)))
 }
 
 fn rows<T>(

@@ -1,6 +1,7 @@
 //! Columns that hold words or limits, read as their types.
 
 use crate::store::Status;
+use crate::store::rules::limits_in_force;
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row};
 use std::error::Error;
@@ -21,12 +22,7 @@ where
 /// The plan in the column `first`, and the limits in force: the plan's, or those in the
 /// two columns that follow.
 pub fn plan_and_limits(row: &Row<'_>, first: usize) -> rusqlite::Result<(Plan, PlanLimits)> {
-    let plan: Plan = parsed(row, first)?;
-    let limits = match plan.limits() {
-        Some(limits) => limits,
-        None => PlanLimits { per_minute: row.get(first + 1)?, per_day: row.get(first + 2)? },
-    };
-    Ok((plan, limits))
+    limits_in_force(parsed(row, first)?, |own| row.get(first + 1 + own))
 }
 
 /// The status of the order of this id.

@@ -7,10 +7,9 @@ use super::connection::{connect, in_transaction};
 use super::versions::{raise_keys_version, read_versions, set_orders_version};
 use crate::store::commands::{Engine, Parameters, Row, Statements};
 use crate::store::rules::can_ship;
-use crate::store::{CheckReport, ImportOutcome, NewOrder, OperatorStore, StoreError};
+use crate::store::{CheckReport, ImportOutcome, OperatorStore, RecordKind, Records, StoreError};
 use rusqlite::{CachedStatement, Connection};
 use std::collections::BTreeSet;
-use store_orders_api::types::Pet;
 
 impl Engine for SqliteStore {
     const VERSION: &'static str = "version";
@@ -77,30 +76,30 @@ impl OperatorStore for SqliteStore {
         self.id()
     }
 
-    fn existing_orders(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
-        self.existing("SELECT 1 FROM orders WHERE id = ?1", ids)
+    fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        let mut connection = self.scanner.lock();
+        let transaction = connection.transaction()?;
+        let query = format!("SELECT 1 FROM {} WHERE id = ?1", kind.table());
+        let mut statement = transaction.prepare_cached(&query)?;
+        let mut existing = Vec::new();
+        for id in ids {
+            if statement.exists([id])? {
+                existing.push(*id);
+            }
+        }
+        Ok(existing)
     }
 
-    fn existing_pets(&self, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
-        self.existing("SELECT 1 FROM pets WHERE id = ?1", ids)
-    }
-
-    fn import_orders(
+    fn import(
         &self,
-        orders: &[NewOrder],
+        records: Records<'_>,
         skip_existing: bool,
         progress: &dyn Fn(),
     ) -> Result<ImportOutcome, StoreError> {
-        self.import(orders, skip_existing, progress)
-    }
-
-    fn import_pets(
-        &self,
-        pets: &[Pet],
-        skip_existing: bool,
-        progress: &dyn Fn(),
-    ) -> Result<ImportOutcome, StoreError> {
-        self.import(pets, skip_existing, progress)
+        match records {
+            Records::Orders(orders) => self.import_staged(orders, skip_existing, progress),
+            Records::Pets(pets) => self.import_staged(pets, skip_existing, progress),
+        }
     }
 
     fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
@@ -129,8 +128,8 @@ impl OperatorStore for SqliteStore {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::Status;
     use crate::store::commands::{OrderCommands, PAGE_ORDERS};
+    use crate::store::{NewOrder, Status};
     use std::ops::ControlFlow;
 
     #[test]
@@ -145,7 +144,7 @@ mod tests {
             .chain([i64::MAX - 1, i64::MAX])
             .collect();
         let orders: Vec<_> = ids.iter().copied().map(order).collect();
-        store.import_orders(&orders, false, &|| ()).unwrap();
+        store.import(Records::Orders(&orders), false, &|| ()).unwrap();
         let other = Connection::open(store.path()).unwrap();
         let visited = |status| {
             let mut visited = Vec::new();

@@ -60,14 +60,14 @@ fn outcome(found: rusqlite::Result<String>) -> Result<Option<String>, StoreError
 mod tests {
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{NewOrder, OperatorStore, Store, Structure};
+    use crate::store::{NewOrder, OperatorStore, Records, Store, Structure};
     use std::os::unix::fs::FileExt;
     use std::path::Path;
 
     fn store(directory: &Path, orders: i64) -> SqliteStore {
         let store = SqliteStore::open(directory).unwrap();
         let orders: Vec<_> = (1..=orders).map(NewOrder::pending).collect();
-        store.import_orders(&orders, false, &|| ()).unwrap();
+        store.import(Records::Orders(&orders), false, &|| ()).unwrap();
         store
     }
 

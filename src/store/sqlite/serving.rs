@@ -102,7 +102,11 @@ impl Store for SqliteStore {
 
     fn count_orders(&self) -> Result<OrderCounts, StoreError> {
         // Its own connection: a list must not wait for this.
-        Ok(count_orders(&connect(&self.path)?)?)
+        let count = |row: &Row<'_>| {
+            let (pending, shipped, cancelled) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(OrderCounts { pending, shipped, cancelled })
+        };
+        Ok(connect(&self.path)?.query_row(COUNT_ORDERS, [], count)?)
     }
 
     fn damage(&self) -> Option<&str> {
@@ -220,18 +224,10 @@ fn key_row(row: &Row<'_>) -> rusqlite::Result<(Digest, KeyRow)> {
     Ok((Digest(row.get(0)?), key))
 }
 
-/// Counts every order.
-pub fn count_orders(connection: &Connection) -> rusqlite::Result<OrderCounts> {
-    connection.query_row(COUNT_ORDERS, [], |row| {
-        let (pending, shipped, cancelled) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        Ok(OrderCounts { pending, shipped, cancelled })
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{NewOrder, OperatorStore};
+    use crate::store::{NewOrder, OperatorStore, Records};
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
@@ -242,7 +238,7 @@ mod tests {
         let (pet_id, quantity, ship_date) = (7, 1, None);
         let order =
             NewOrder { id: 1, pet_id, quantity, ship_date, complete: false, shipped: false };
-        store.import_orders(&[order], false, &|| ()).unwrap();
+        store.import(Records::Orders(&[order]), false, &|| ()).unwrap();
         std::thread::scope(|scope| {
             let (read, was_read) = channel();
             let store = &store;
@@ -271,7 +267,7 @@ mod tests {
             complete: false,
             shipped: false,
         };
-        store.import_orders(&[order(1), order(2)], false, &|| ()).unwrap();
+        store.import(Records::Orders(&[order(1), order(2)]), false, &|| ()).unwrap();
         let changes = |since| {
             let mut seen = Vec::new();
             let visit = &mut |change: OrderChange<'_>| {

@@ -2,8 +2,8 @@
 //! other writers: the server for a few seconds, a command for a minute.
 
 use super::intent_lock::{IntentLock, POLL_INTERVAL};
-use crate::store::timeouts::{COMMAND_TIMEOUT, NOTICE_AFTER};
-use crate::store::{StoreError, WaitNotice};
+use crate::store::StoreError;
+use crate::store::timeouts::COMMAND_TIMEOUT;
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::ffi::SQLITE_BUSY;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
@@ -20,23 +20,18 @@ const LOG_SIZE_LIMIT: i64 = 64 * 1024 * 1024;
 pub struct WriteAccess {
     connection: Mutex<Connection>,
     intent: IntentLock,
-    notice: WaitNotice,
     /// The last write found no room, and the log was not moved since.
     lacks_room: AtomicBool,
 }
 
 impl WriteAccess {
     /// Writes through this connection.
-    pub fn new(
-        connection: Connection,
-        intent: IntentLock,
-        notice: WaitNotice,
-    ) -> rusqlite::Result<WriteAccess> {
+    pub fn new(connection: Connection, intent: IntentLock) -> rusqlite::Result<WriteAccess> {
         // The guard waits, not SQLite, whose pauses between attempts grow to 100 ms.
         connection.busy_timeout(Duration::ZERO)?;
         connection.pragma_update(None, "journal_size_limit", LOG_SIZE_LIMIT)?;
         let (connection, lacks_room) = (Mutex::new(connection), AtomicBool::new(false));
-        Ok(WriteAccess { connection, intent, notice, lacks_room })
+        Ok(WriteAccess { connection, intent, lacks_room })
     }
 
     /// The connection for a command.
@@ -111,7 +106,6 @@ impl WriteGuard<'_> {
     }
 
     fn begin_for_command(&self) -> rusqlite::Result<Transaction<'_>> {
-        let mut notice_at = Some(Instant::now() + NOTICE_AFTER);
         let mut intent = None;
         loop {
             intent = intent.or_else(|| self.access.intent.try_declare());
@@ -121,12 +115,8 @@ impl WriteGuard<'_> {
                     begun => return begun,
                 }
             }
-            let now = Instant::now();
-            if now >= self.deadline {
+            if Instant::now() >= self.deadline {
                 return Err(busy());
-            }
-            if notice_at.take_if(|at| now >= *at).is_some() {
-                (self.access.notice)();
             }
             std::thread::sleep(POLL_INTERVAL);
         }
@@ -188,7 +178,7 @@ mod tests {
     }
 
     fn command(directory: &Path) -> SqliteStore {
-        SqliteStore::open_for_command(directory, || ()).unwrap()
+        SqliteStore::open_for_command(directory).unwrap()
     }
 
     /// Runs the commands against a server that begins each batch as soon as the last one

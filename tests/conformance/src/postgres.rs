@@ -60,7 +60,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         importing::an_import_that_was_read_ahead_is_shown_at_once,
         importing::an_import_whose_command_was_killed_is_completed,
         importing::an_import_whose_connection_is_lost_stores_nothing,
-        importing::a_command_that_waits_says_so,
+        importing::a_command_waits_for_other_changes,
         importing::a_name_with_a_nul_character_is_refused,
         restoring::a_backup_of_the_embedded_store_is_restored_whole,
         restoring::a_store_that_is_not_empty_is_not_overwritten,

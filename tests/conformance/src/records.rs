@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store_orders::store::{CancelOutcome, Cancellation, NewOrder, OperatorStore, Store};
+use store_orders::store::{CancelOutcome, Cancellation, NewOrder, OperatorStore, Records, Store};
 
 /// Longer than any case takes.
 const DEADLINE: Duration = Duration::from_secs(600);
@@ -33,7 +33,7 @@ pub fn import(
     ids: impl IntoIterator<Item = i64>,
 ) -> anyhow::Result<()> {
     let orders: Vec<_> = ids.into_iter().map(pending).collect();
-    commands.import_orders(&orders, false, &|| ())?;
+    commands.import(Records::Orders(&orders), false, &|| ())?;
     Ok(())
 }
 

@@ -25,7 +25,7 @@ impl Engine for Embedded {
     }
 
     fn commands(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
-        Ok(Box::new(SqliteStore::open_existing(self.directory.path(), || ())?))
+        Ok(Box::new(SqliteStore::open_existing(self.directory.path())?))
     }
 }
 

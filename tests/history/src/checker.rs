@@ -105,7 +105,7 @@ impl Checker {
         self.check_delivery(&operation, &answer);
         let findings = &mut self.findings;
         let status = match &answer {
-            Answer::List(_) | Answer::Malformed(_) => {
+            Answer::List(_) | Answer::Page { .. } | Answer::Malformed(_) => {
                 Some(Answered { status: 200, ..Default::default() })
             }
             Answer::Status(answered) => Some(*answered),
@@ -123,7 +123,10 @@ impl Checker {
             (Request::List, Answer::List(ids)) => {
                 self.orders.listed(&operation, ids, &self.faults, findings);
             }
-            (Request::List, Answer::Malformed(text)) => {
+            (Request::Page(page), Answer::Page { ids, is_last }) => {
+                self.orders.paged(&operation, page, &ids, is_last, findings);
+            }
+            (Request::List | Request::Page(_), Answer::Malformed(text)) => {
                 findings.add(Violation::new(Rule::IncompleteList, text, &[&operation]));
             }
             (
@@ -133,9 +136,12 @@ impl Checker {
             (Request::Cancel(id), Answer::Status(Answered { status, .. })) => {
                 self.orders.cancel_answered(*id, status, &operation, findings);
             }
-            (Request::List, Answer::Status(Answered { status: 401 | 429 | 503, .. }))
+            (
+                Request::List | Request::Page(_),
+                Answer::Status(Answered { status: 401 | 429 | 503, .. }),
+            )
             | (Request::Pet, Answer::Status(Answered { status: 200 | 401 | 429 | 503, .. }))
-            | (Request::List | Request::Pet, Answer::Lost(_)) => {}
+            | (Request::List | Request::Page(_) | Request::Pet, Answer::Lost(_)) => {}
             (Request::Import(first, last), Answer::Done) => self.orders.imported(*first, *last, at),
             (Request::Ship(ids), Answer::Done) => self.orders.shipped(ids, &operation, findings),
             (Request::Revoke(key), Answer::Done) => self.keys.revoked(key, &operation),
@@ -187,6 +193,8 @@ impl Checker {
 fn short(answer: &Answer) -> String {
     match answer {
         Answer::List(ids) => format!("200, {} orders", ids.len()),
+        Answer::Page { ids, is_last: false } => format!("200, a page of {} orders", ids.len()),
+        Answer::Page { ids, is_last: true } => format!("200, the last page, {} orders", ids.len()),
         Answer::Status(Answered { status, closes_in: Some(left), .. }) => {
             format!("{status}, the window closes in {left} s")
         }

@@ -109,6 +109,8 @@ pub struct Asked {
 pub enum Request {
     /// All pending orders.
     List,
+    /// A page of a walk over all orders.
+    Page(Page),
     /// To cancel this order.
     Cancel(usize),
     /// A pet.
@@ -121,12 +123,30 @@ pub enum Request {
     Revoke(String),
 }
 
+/// A page of a walk over all orders.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Page {
+    /// The last order on the pages before it; 0 if there is none.
+    pub after: usize,
+    /// Whether the walk is over the pending orders alone.
+    #[serde(default)]
+    pub pending: bool,
+}
+
 /// How a request was answered.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// A whole list, with status 200.
     List(IdSet),
+    /// A page, with status 200.
+    Page {
+        /// Its orders.
+        ids: IdSet,
+        /// Whether there is no page after it.
+        is_last: bool,
+    },
     /// Any other answer.
     Status(Answered),
     /// A body that is not what it must be, with status 200.

@@ -62,7 +62,7 @@ impl Figures {
         match &event.what {
             What::Asks(asked) => {
                 let kind = match asked.request {
-                    Request::List => Kind::List,
+                    Request::List | Request::Page(_) => Kind::List,
                     Request::Cancel(_) => Kind::Cancel,
                     Request::Pet => Kind::Pet,
                     Request::Import(..) | Request::Ship(_) | Request::Revoke(_) => Kind::Command,
@@ -92,7 +92,7 @@ impl Figures {
     fn answered(&mut self, at: u64, op: u64, answer: &Answer) {
         let Some((kind, begun, server)) = self.open.remove(&op) else { return };
         let (text, is_success) = match answer {
-            Answer::List(_) => ("200".to_string(), true),
+            Answer::List(_) | Answer::Page { .. } => ("200".to_string(), true),
             Answer::Status(Answered { status, .. }) => {
                 let is_success = match kind {
                     // A transaction each, also where there is no such order.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use std::collections::HashMap;
 use testbed::DataDir;
 
-/// An order; `status` is in the operator's list alone.
+/// An order; `status` is on pages and in the operator's list.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Row {
@@ -18,6 +18,13 @@ struct Row {
     ship_date: Option<String>,
     complete: bool,
     status: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PageBody {
+    orders: Vec<Row>,
+    next_cursor: Option<String>,
 }
 
 /// The orders that were shown, as they were shown first.
@@ -31,9 +38,34 @@ impl ShownOrders {
         self.ids_of(body).map_or_else(Answer::Malformed, Answer::List)
     }
 
+    /// What a recording says of a page with this body, and the cursor of the next one.
+    pub fn page(&self, body: &[u8], pending: bool) -> (Answer, Option<String>) {
+        match self.ids_of_page(body, pending) {
+            Ok((ids, next)) => (Answer::Page { ids, is_last: next.is_none() }, next),
+            Err(text) => (Answer::Malformed(text), None),
+        }
+    }
+
+    fn ids_of_page(&self, body: &[u8], pending: bool) -> Result<(IdSet, Option<String>), String> {
+        let mut page: PageBody =
+            serde_json::from_slice(body).map_err(|error| format!("a page is no page: {error}"))?;
+        for row in &mut page.orders {
+            match row.status.take().as_deref() {
+                Some("pending") => {}
+                Some("shipped") if !pending => {}
+                other => return Err(format!("order {} has the status {other:?}", row.id)),
+            }
+        }
+        Ok((self.ids_of_rows(page.orders)?, page.next_cursor))
+    }
+
     fn ids_of(&self, body: &[u8]) -> Result<IdSet, String> {
         let rows: Vec<Row> =
             serde_json::from_slice(body).map_err(|error| format!("a list is no list: {error}"))?;
+        self.ids_of_rows(rows)
+    }
+
+    fn ids_of_rows(&self, rows: Vec<Row>) -> Result<IdSet, String> {
         if !rows.is_sorted_by(|one, next| one.id < next.id) {
             return Err("a list is not in ascending order of ids".to_string());
         }
@@ -92,6 +124,26 @@ mod tests {
         assert_eq!(listed(&shown, &[]).unwrap(), "");
         listed(&shown, &[(3, 1), (3, 1)]).unwrap_err();
         shown.ids_of(br#"[{"id":3},"#).unwrap_err();
+    }
+
+    #[test]
+    fn a_page_has_statuses_and_may_lead_to_another() {
+        let shown = ShownOrders::default();
+        listed(&shown, &[(3, 1)]).unwrap();
+        let page = |status: &str, pending| {
+            let order = format!(r#"{{"id":3,"petId":1,"quantity":1,"complete":false{status}}}"#);
+            let body = format!(r#"{{"orders":[{order}],"nextCursor":"abc"}}"#);
+            shown.page(body.as_bytes(), pending)
+        };
+        let (answer, next) = page(r#","status":"pending""#, true);
+        assert!(matches!(answer, Answer::Page { is_last: false, .. }), "{answer:?}");
+        assert_eq!(next.as_deref(), Some("abc"));
+        let shipped = r#","status":"shipped""#;
+        assert!(matches!(page(shipped, false).0, Answer::Page { .. }));
+        for (status, pending) in [(shipped, true), ("", false), (r#","status":"cancelled""#, false)]
+        {
+            assert!(matches!(page(status, pending).0, Answer::Malformed(_)), "{status}");
+        }
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub enum Rule {
     CameBack,
     /// Lists of one client never go back in time.
     WentBack,
+    /// No page of a walk shows an order that is not behind the pages before.
+    OnTwoPages,
     /// A list is complete, never cut without an error, and no field of an order has changed.
     IncompleteList,
     /// Every 503 comes within its deadline, as does every other answer.
@@ -50,12 +52,13 @@ pub enum Rule {
 
 impl Rule {
     /// All of them.
-    pub const ALL: [Rule; 18] = [
+    pub const ALL: [Rule; 19] = [
         Rule::CancelledTwice,
         Rule::CancellationLost,
         Rule::ListedAfter204,
         Rule::CameBack,
         Rule::WentBack,
+        Rule::OnTwoPages,
         Rule::IncompleteList,
         Rule::LateAnswer,
         Rule::NoAnswer,
@@ -79,6 +82,7 @@ impl Rule {
             Rule::ListedAfter204 => "a list that began after a 204 shows the id",
             Rule::CameBack => "a shipped or absent order comes back",
             Rule::WentBack => "lists of one client go back in time",
+            Rule::OnTwoPages => "an order is on two pages of a walk",
             Rule::IncompleteList => "a list is not complete",
             Rule::LateAnswer => "an answer is late",
             Rule::NoAnswer => "a request has no answer",
@@ -120,6 +124,10 @@ impl Display for Operation {
         write!(out, "{} {client} ", seconds(self.begun))?;
         match request {
             Request::List => write!(out, "lists")?,
+            Request::Page(page) if page.pending => {
+                write!(out, "pages pending after {}", page.after)?
+            }
+            Request::Page(page) => write!(out, "pages after {}", page.after)?,
             Request::Cancel(id) => write!(out, "cancels {id}")?,
             Request::Pet => write!(out, "asks for a pet")?,
             Request::Import(first, last) => write!(out, "imports {first}-{last}")?,

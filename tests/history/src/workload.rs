@@ -1,12 +1,13 @@
-//! The clients of every scenario: writers that cancel, listers on all servers, accounts at their
+//! The clients of every scenario: writers that cancel, listers on all servers, walkers that read
+//! all pages, accounts at their
 //! limits, a key that is banned, callers with keys that are revoked. All that they see is recorded.
 
 mod pool;
 
 pub use pool::{CALM, Pool};
 
-use crate::event::{Answer, Answered, Request};
-use crate::{GIVES_UP_AFTER, Journal, ShownOrders};
+use crate::event::{Answer, Answered, Page, Request};
+use crate::{GIVES_UP_AFTER, Journal};
 use reqwest::{Client, RequestBuilder};
 use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -20,14 +21,19 @@ pub struct Load {
     pub writers: usize,
     /// Clients that list.
     pub listers: usize,
+    /// Clients that walk over all pages.
+    pub walkers: usize,
 }
 
 /// What two cores can do next to the servers.
-pub const LOAD: Load = Load { writers: 5, listers: 4 };
+pub const LOAD: Load = Load { writers: 5, listers: 4, walkers: 2 };
 
 /// How long each rests between two requests.
 const WRITER_RESTS: Duration = Duration::from_millis(20);
 const LISTER_RESTS: Duration = Duration::from_millis(15);
+
+/// How many orders walkers have on a page: a walk takes several pages.
+const PAGE: usize = 200;
 
 /// In the body of a 429 to a key that is banned.
 const BANNED: &[u8] = br#""key_banned""#;
@@ -107,6 +113,9 @@ impl Workload {
         for number in 0..load.listers {
             clients.spawn(Arc::clone(self).list(number));
         }
+        for number in 0..load.walkers {
+            clients.spawn(Arc::clone(self).walk(number));
+        }
         for number in 0..self.limited.len() {
             match number < WAITING {
                 true => clients.spawn(Arc::clone(self).reach_limit(number)),
@@ -141,6 +150,55 @@ impl Workload {
             self.send(&name, server, &self.key, Request::List).await;
             self.pool.pause(LISTER_RESTS).await;
         }
+    }
+
+    /// Walks over all pages again and again, each page at any server: of all orders, then of the
+    /// pending ones. A page that is not answered is asked for again.
+    async fn walk(self: Arc<Self>, number: usize) {
+        let name = format!("walker-{number}");
+        let mut random = self.random(150 + number);
+        let (mut page, mut cursor) = (Page::default(), None::<String>);
+        while !self.pool.is_over() {
+            let server = random.usize(0..self.servers.len());
+            let (answer, next) = self.send_page(&name, server, &page, cursor.as_deref()).await;
+            if let Answer::Page { ids, is_last } = answer {
+                page.after = ids.iter().last().unwrap_or(page.after);
+                cursor = next;
+                if is_last {
+                    page = Page { after: 0, pending: !page.pending };
+                }
+            }
+            self.pool.pause(LISTER_RESTS).await;
+        }
+    }
+
+    /// Asks for a page, unless clients avoid this server.
+    async fn send_page(
+        &self,
+        client: &str,
+        server: usize,
+        page: &Page,
+        cursor: Option<&str>,
+    ) -> (Answer, Option<String>) {
+        let server = self.pool.choose(server, self.servers.len());
+        let Some((server, base)) = self.servers.get(server) else {
+            return (Answer::Lost("there is no such server".to_string()), None);
+        };
+        let base = base.replace("/v1", "/v2");
+        let status = if page.pending { "&status=pending" } else { "" };
+        let cursor = cursor.map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
+        let url = format!("{base}/store/orders?limit={PAGE}{status}{cursor}");
+        let what = Request::Page(page.clone());
+        let op = self.journal.asks(client, Some(server), Some(&self.key.id), what);
+        let mut next = None;
+        let read = |body: &[u8]| {
+            let (answer, cursor) = self.journal.orders.page(body, page.pending);
+            next = cursor;
+            answer
+        };
+        let answer = answer_to(self.plain.get(url).bearer_auth(&self.key.text), Some(read)).await;
+        self.journal.gets(op, answer.clone());
+        (answer, next)
     }
 
     /// Uses up a window with two requests at a time, and waits for the next.
@@ -227,7 +285,7 @@ impl Workload {
             Request::List => self.plain.get(format!("{base}/store/orders")),
             _ => self.plain.get(format!("{base}/pets/1")),
         };
-        let lists = (what == Request::List).then_some(&self.journal.orders);
+        let lists = (what == Request::List).then_some(|body: &[u8]| self.journal.orders.list(body));
         let op = self.journal.asks(client, Some(server), Some(&key.id), what);
         let answer = answer_to(request.bearer_auth(&key.text), lists).await;
         self.journal.gets(op, answer.clone());
@@ -235,16 +293,16 @@ impl Workload {
     }
 }
 
-/// Sends a request; what the recording says of its answer. The body of a list is held against
-/// the orders that were shown before.
-async fn answer_to(request: RequestBuilder, lists: Option<&ShownOrders>) -> Answer {
+/// Sends a request; what the recording says of its answer. The body of a list or a page is read
+/// by `read`, which holds it against the orders that were shown before.
+async fn answer_to(request: RequestBuilder, read: Option<impl FnOnce(&[u8]) -> Answer>) -> Answer {
     let answered = async {
         let answer = request.send().await?;
         let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
         reqwest::Result::Ok((status, headers, answer.bytes().await?))
     };
-    match (answered.await, lists) {
-        (Ok((200, _, body)), Some(lists)) => lists.list(&body),
+    match (answered.await, read) {
+        (Ok((200, _, body)), Some(read)) => read(&body),
         (Ok((status, headers, body)), _) => {
             let header = |name| headers.get(name)?.to_str().ok();
             let retry_after = header("retry-after").and_then(|text| text.parse().ok());

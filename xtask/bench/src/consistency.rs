@@ -8,7 +8,8 @@ use history::workload::Load;
 use history::{HistoryRecorder, Lives};
 use testbed::Key;
 
-const LIVES: Lives = Lives { orders: 6_000, lives: 4, load: Load { writers: 16, listers: 4 } };
+const LIVES: Lives =
+    Lives { orders: 6_000, lives: 4, load: Load { writers: 16, listers: 4, walkers: 2 } };
 
 /// Records a history and checks it: a row, and the rules that it breaks.
 pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<(Row, Vec<String>)> {

@@ -43,7 +43,7 @@ pub fn measure(setup: &BenchSetup) -> anyhow::Result<Vec<Row>> {
     let cluster = Cluster::create(&installed)?;
     let server = Side::Served.run(|| runtime.block_on(cluster.primary("primary", &[])))?;
     let (url, log) = (server.url().parse::<PostgresUrl>()?, Logger::root(slog::Discard, o!()));
-    migrate(&url, || ())?;
+    migrate(&url)?;
     let store = PostgresStore::open(runtime.handle(), url, false, log.clone())?;
     let limits = store.limits(1, log);
     let client = runtime.block_on(server.admin(DATABASE))?;

@@ -51,9 +51,9 @@ impl<C: GenericClient> Statements for Blocking<'_, C> {
     }
 }
 
-/// A value of the shared statements, as a parameter.
+/// A value of the embedded engine, as PostgreSQL takes it.
 #[derive(Debug)]
-struct Parameter(Value);
+pub struct Parameter(pub Value);
 
 fn encodable(parameters: Parameters<'_>) -> Result<Vec<Parameter>, StoreError> {
     let owned = |parameter: &&dyn rusqlite::ToSql| {
@@ -78,6 +78,10 @@ impl ToSql for Parameter {
     ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
         match &self.0 {
             Value::Null => Ok(IsNull::Yes),
+            Value::Integer(number) if *kind == Type::BOOL => (*number != 0).to_sql(kind, out),
+            Value::Integer(number) if *kind == Type::INT4 => {
+                i32::try_from(*number)?.to_sql(kind, out)
+            }
             Value::Integer(number) => number.to_sql_checked(kind, out),
             Value::Real(number) => number.to_sql_checked(kind, out),
             Value::Text(text) => text.to_sql_checked(kind, out),

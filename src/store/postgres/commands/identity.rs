@@ -19,7 +19,7 @@ pub fn begin_new_store(commands: &PostgresCommands) -> Result<String, StoreError
     commands.write(async |transaction| {
         let lock = "SELECT pg_advisory_xact_lock($1)";
         transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(written)?;
-        lock_versions(transaction, || ()).await?;
+        lock_versions(transaction).await?;
         set_store_id(transaction, &id).await?;
         for (table, column) in IDS {
             let query = format!(

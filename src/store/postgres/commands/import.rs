@@ -1,18 +1,17 @@
 //! Imports of orders and pets, for the operator's commands.
 
+use super::long_import::{READ_AHEAD_LOCK, stored};
 use super::{PostgresCommands, lock_versions};
-use crate::store::postgres::PostgresError;
 use crate::store::postgres::columns::value;
-use crate::store::postgres::error::{read, waited, written};
-use crate::store::postgres::importing::{READ_AHEAD_LOCK, stored};
+use crate::store::postgres::error::{postgres_error, read, waited, written};
 use crate::store::postgres::journal::{Half, last, note};
-use crate::store::postgres::schema::{IMPORT_LOCK, with_notice};
+use crate::store::postgres::schema::IMPORT_LOCK;
 use crate::store::rules::imported;
-use crate::store::{ImportOutcome, NewOrder, Status, StoreError};
+use crate::store::{ImportOutcome, NewOrder, RecordKind, Records, Status, StoreError};
 use std::collections::HashSet;
 use std::pin::Pin;
 use std::time::Duration;
-use store_orders_api::types::{Pet, utc_text};
+use store_orders_api::types::utc_text;
 use tokio_postgres::Transaction;
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::error::SqlState;
@@ -34,10 +33,11 @@ const READ_AHEAD_BEGINS: Duration = Duration::from_secs(2);
 const RESERVED_VERSIONS: i64 = 1_000_000_000;
 
 impl PostgresCommands {
-    /// Those of the ids that `select` finds, in their order.
-    pub fn existing(&self, select: &str, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+    /// Those of the ids that are in the store, in their order.
+    pub fn find_existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        let query = format!("SELECT id FROM {} WHERE id = ANY($1)", kind.table());
         let existing = self.ask(async |client| {
-            let statement = client.prepare(select).await.map_err(read)?;
+            let statement = client.prepare(&query).await.map_err(read)?;
             let mut existing = HashSet::<i64>::new();
             for ids in ids.chunks(IDS_AT_ONCE) {
                 for row in client.query(&statement, &[&ids]).await.map_err(read)? {
@@ -49,62 +49,27 @@ impl PostgresCommands {
         Ok(ids.iter().copied().filter(|id| existing.contains(id)).collect())
     }
 
-    /// Stores all of these orders or none. An id that is in the store already is
-    /// refused, or skipped with `skip_existing`. `progress` is called once per order.
-    pub fn import_orders(
+    /// Stores all of these records or none. One import at a time: two could reserve the same
+    /// version, or wait for the ids of each other.
+    pub fn import_alone(
         &self,
-        orders: &[NewOrder],
+        records: Records<'_>,
         skip_existing: bool,
         progress: &dyn Fn(),
     ) -> Result<ImportOutcome, StoreError> {
-        // The commands have looked for the ids, so that hardly ever one is taken.
-        let is_long = orders.len() > MANY_ORDERS;
-        let copied = self.import(is_long, async |transaction, version| {
-            let orders = orders.iter().inspect(|_| progress()).map(|order| (order, version));
-            copy_orders(transaction, "orders", "changed_in", orders).await
-        });
-        match copied {
-            Err(error) if is_taken(&error) => {}
-            copied => {
-                copied?;
-                return imported("order", orders.len(), orders.len(), skip_existing, || Ok(None));
-            }
+        if let Records::Pets(pets) = records {
+            pets.iter().try_for_each(|pet| refuse_nul(pet.id, &pet.name))?;
         }
-        self.import(is_long, async |transaction, version| {
-            stage_orders(transaction, orders).await?;
-            let first_taken = first_taken(transaction, "orders").await?;
-            let insert = "
-                INSERT INTO orders (id, pet_id, quantity, ship_date, complete, status, changed_in)
-                SELECT id, pet_id, quantity, ship_date, complete, status, $1
-                FROM staged ORDER BY position ON CONFLICT (id) DO NOTHING";
-            let stored = transaction.execute(insert, &[&version]).await.map_err(written)?;
-            imported("order", orders.len(), count(stored), skip_existing, || Ok(first_taken))
-        })
+        self.ask(async |client| {
+            let lock = "SELECT pg_advisory_lock($1)";
+            client.execute(lock, &[&IMPORT_LOCK]).await.map_err(waited)
+        })?;
+        let imported = self.import(records, skip_existing, progress);
+        // If this fails the connection was lost, and its locks with it.
+        let _ = self.run("SELECT pg_advisory_unlock_all()");
+        imported
     }
 
-    /// Stores all of these pets or none. An id that is in the store already is refused,
-    /// or skipped with `skip_existing`. `progress` is called once per pet.
-    pub fn import_pets(
-        &self,
-        pets: &[Pet],
-        skip_existing: bool,
-        progress: &dyn Fn(),
-    ) -> Result<ImportOutcome, StoreError> {
-        pets.iter().try_for_each(|pet| refuse_nul(pet.id, &pet.name))?;
-        self.write(async |transaction| {
-            self.wait_for_imports(transaction).await?;
-            stage_pets(transaction, pets, progress).await?;
-            let first_taken = first_taken(transaction, "pets").await?;
-            let insert = "INSERT INTO pets (id, name) SELECT id, name FROM staged
-                          ORDER BY position ON CONFLICT (id) DO NOTHING";
-            let stored = transaction.execute(insert, &[]).await.map_err(written)?;
-            imported("pet", pets.len(), count(stored), skip_existing, || Ok(first_taken))
-        })
-    }
-
-    /// Does `write` in one transaction; it is given the version of the orders that it
-    /// writes.
-    ///
     /// A long import must not keep cancellations waiting, nor one that is suspended. It writes
     /// with a version far above the newest one, and locks only to commit: no other change commits
     /// in between, those before have lower versions, and those after go on from its version.
@@ -112,57 +77,51 @@ impl PostgresCommands {
     /// Nor must it keep lists waiting while servers read it. So it is stored first, as rows beyond
     /// the journal's last change, which are in no list. Then servers read it ahead, and its row in
     /// the journal makes all of it a change.
-    fn import<T>(
+    fn import(
         &self,
-        is_long: bool,
-        write: impl AsyncFnOnce(&Transaction<'_>, i64) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
-        self.ask(async |client| {
-            let lock = client.execute("SELECT pg_advisory_lock($1)", &[&IMPORT_LOCK]);
-            with_notice(lock, self.notice).await.map_err(waited)
-        })?;
-        let imported = self.import_alone(is_long, write);
-        // If this fails the connection was lost, and its locks with it.
-        let _ = self.run("SELECT pg_advisory_unlock_all()");
-        imported
-    }
-
-    fn import_alone<T>(
-        &self,
-        is_long: bool,
-        write: impl AsyncFnOnce(&Transaction<'_>, i64) -> Result<T, StoreError>,
-    ) -> Result<T, StoreError> {
+        records: Records<'_>,
+        skip_existing: bool,
+        progress: &dyn Fn(),
+    ) -> Result<ImportOutcome, StoreError> {
         if let Some(version) = self.ask(async |client| stored(client).await)? {
-            self.write(async |transaction| self.show(transaction, version).await)?;
+            self.write(async |transaction| show(transaction, version).await)?;
         }
-        let is_read_ahead = is_long && !self.replicas()?.is_empty();
-        let (done, version) = self.write(async |transaction| {
-            let newest = last(transaction).await?.change.version;
-            let version = newest.saturating_add(RESERVED_VERSIONS);
-            let done = write(transaction, version).await?;
-            if !is_read_ahead {
-                self.show(transaction, version).await?;
+        let (kind, ids): (_, Vec<i64>) = match records {
+            Records::Orders(orders) => {
+                (RecordKind::Order, orders.iter().map(|order| order.id).collect())
             }
-            Ok((done, version))
-        })?;
+            Records::Pets(pets) => (RecordKind::Pet, pets.iter().map(|pet| pet.id).collect()),
+        };
+        let is_long = kind == RecordKind::Order && ids.len() > MANY_ORDERS;
+        let is_read_ahead = is_long && !self.replicas()?.is_empty();
+        let store = |known: Option<HashSet<i64>>| {
+            self.write(async |transaction| {
+                let version = last(transaction).await?.change.version + RESERVED_VERSIONS;
+                let copied = copy(transaction, records, version, known, progress).await?;
+                if kind == RecordKind::Order && !is_read_ahead {
+                    show(transaction, version).await?;
+                }
+                Ok((copied, version))
+            })
+        };
+        // The commands have looked for the ids, so that hardly ever one is taken.
+        let (copied, version) = match store(None) {
+            Err(error) if is_taken(&error) => {
+                let existing = self.find_existing(kind, &ids)?;
+                if !skip_existing {
+                    return imported(kind, ids.len(), 0, false, || Ok(existing.first().copied()));
+                }
+                store(Some(existing.into_iter().collect()))?
+            }
+            stored => stored?,
+        };
         if is_read_ahead {
             self.await_read_ahead();
-            self.write(async |transaction| self.show(transaction, version).await)?;
+            self.write(async |transaction| show(transaction, version).await)?;
         } else if is_long {
             self.analyze();
         }
-        Ok(done)
-    }
-
-    /// Makes the orders of this version a change.
-    async fn show(&self, transaction: &Transaction<'_>, version: i64) -> Result<(), StoreError> {
-        if lock_versions(transaction, self.notice).await? > version {
-            return Err(StoreError::Refused(
-                "orders changed too often while these were written; nothing was imported"
-                    .to_string(),
-            ));
-        }
-        note(transaction, version, Half::Orders).await
+        Ok(ImportOutcome { imported: copied, skipped: ids.len().saturating_sub(copied) })
     }
 
     /// Waits until servers have read what is stored: one that does not has its lists wait later.
@@ -181,19 +140,21 @@ impl PostgresCommands {
         self.ask(async |client| client.batch_execute(statement).await.map_err(written))
     }
 
-    /// One import at a time: two could reserve the same version, or wait for the ids of each
-    /// other.
-    async fn wait_for_imports(&self, transaction: &Transaction<'_>) -> Result<(), StoreError> {
-        let lock = transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&IMPORT_LOCK]);
-        with_notice(lock, self.notice).await.map_err(waited)?;
-        Ok(())
-    }
-
     /// Tells the planner of many new orders at once, not when autovacuum finds them. The
     /// import stands whatever comes of it.
     fn analyze(&self) {
         let _ = self.run("ANALYZE orders");
     }
+}
+
+/// Makes the orders of this version a change.
+async fn show(transaction: &Transaction<'_>, version: i64) -> Result<(), StoreError> {
+    if lock_versions(transaction).await? > version {
+        return Err(StoreError::Refused(
+            "orders changed too often while these were written; nothing was imported".to_string(),
+        ));
+    }
+    note(transaction, version, Half::Orders).await
 }
 
 /// Rows on their way into a table. Dropped before it is finished, none is written.
@@ -227,70 +188,51 @@ impl Copying {
     }
 }
 
-/// Copies the orders into this table, each with the number that it is given.
-async fn copy_orders(
+/// Copies the records into their table, but for those whose ids are `known`, and returns their
+/// number.
+async fn copy(
     transaction: &Transaction<'_>,
-    table: &str,
-    number_column: &str,
-    orders: impl Iterator<Item = (&NewOrder, i64)>,
-) -> Result<(), StoreError> {
-    let columns = [
-        ("id", Type::INT8),
-        ("pet_id", Type::INT8),
-        ("quantity", Type::INT4),
-        ("ship_date", Type::TEXT),
-        ("complete", Type::BOOL),
-        ("status", Type::TEXT),
-        (number_column, Type::INT8),
-    ];
-    let mut copying = Copying::begin(transaction, table, &columns).await?;
-    for (order, number) in orders {
-        let ship_date = order.ship_date.as_ref().map(utc_text);
-        let status = if order.shipped { Status::Shipped } else { Status::Pending }.as_str();
-        let NewOrder { id, pet_id, quantity, complete, .. } = order;
-        copying.write(&[id, pet_id, quantity, &ship_date, complete, &status, &number]).await?;
-    }
-    copying.finish().await.map(drop)
-}
-
-/// Writes the orders to a table of this transaction alone.
-async fn stage_orders(
-    transaction: &Transaction<'_>,
-    orders: &[NewOrder],
-) -> Result<(), StoreError> {
-    let table = "CREATE TEMP TABLE staged (id bigint, pet_id bigint, quantity integer,
-                     ship_date text, complete boolean, status text, position bigint)
-                 ON COMMIT DROP";
-    transaction.batch_execute(table).await.map_err(written)?;
-    copy_orders(transaction, "staged", "position", orders.iter().zip(1..)).await
-}
-
-/// The same for pets.
-async fn stage_pets(
-    transaction: &Transaction<'_>,
-    pets: &[Pet],
+    records: Records<'_>,
+    version: i64,
+    mut known: Option<HashSet<i64>>,
     progress: &dyn Fn(),
-) -> Result<(), StoreError> {
-    let table = "CREATE TEMP TABLE staged (id bigint, name text, position bigint) ON COMMIT DROP";
-    transaction.batch_execute(table).await.map_err(written)?;
-    let columns = [("id", Type::INT8), ("name", Type::TEXT), ("position", Type::INT8)];
-    let mut copying = Copying::begin(transaction, "staged", &columns).await?;
-    for (pet, position) in pets.iter().zip(1_i64..) {
-        copying.write(&[&pet.id, &pet.name, &position]).await?;
+) -> Result<usize, StoreError> {
+    let mut is_new = |id| {
         progress();
-    }
-    copying.finish().await.map(drop)
-}
-
-/// The first staged id that is in this table already.
-async fn first_taken(
-    transaction: &Transaction<'_>,
-    table: &str,
-) -> Result<Option<i64>, StoreError> {
-    let query =
-        format!("SELECT staged.id FROM staged JOIN {table} USING (id) ORDER BY position LIMIT 1");
-    let row = transaction.query_opt(&query, &[]).await.map_err(read)?;
-    row.map(|row| value(&row, 0)).transpose()
+        known.as_mut().is_none_or(|known| known.insert(id))
+    };
+    let copied = match records {
+        Records::Orders(orders) => {
+            let columns = [
+                ("id", Type::INT8),
+                ("pet_id", Type::INT8),
+                ("quantity", Type::INT4),
+                ("ship_date", Type::TEXT),
+                ("complete", Type::BOOL),
+                ("status", Type::TEXT),
+                ("changed_in", Type::INT8),
+            ];
+            let mut copying = Copying::begin(transaction, "orders", &columns).await?;
+            for order in orders.iter().filter(|order| is_new(order.id)) {
+                let ship_date = order.ship_date.as_ref().map(utc_text);
+                let status = if order.shipped { Status::Shipped } else { Status::Pending }.as_str();
+                let NewOrder { id, pet_id, quantity, complete, .. } = order;
+                let row: [&(dyn ToSql + Sync); 7] =
+                    [id, pet_id, quantity, &ship_date, complete, &status, &version];
+                copying.write(&row).await?;
+            }
+            copying.finish().await?
+        }
+        Records::Pets(pets) => {
+            let columns = [("id", Type::INT8), ("name", Type::TEXT)];
+            let mut copying = Copying::begin(transaction, "pets", &columns).await?;
+            for pet in pets.iter().filter(|pet| is_new(pet.id)) {
+                copying.write(&[&pet.id, &pet.name]).await?;
+            }
+            copying.finish().await?
+        }
+    };
+    Ok(usize::try_from(copied).unwrap_or(usize::MAX))
 }
 
 /// Refuses the one character that PostgreSQL does not store.
@@ -306,11 +248,5 @@ pub fn refuse_nul(pet: i64, name: &str) -> Result<(), StoreError> {
 
 /// Whether an id was in the store already, or twice among those given.
 fn is_taken(error: &StoreError) -> bool {
-    let StoreError::Engine { source, .. } = error else { return false };
-    let error: Option<&PostgresError> = source.downcast_ref();
-    error.is_some_and(|error| error.state == Some(SqlState::UNIQUE_VIOLATION))
-}
-
-pub fn count(rows: u64) -> usize {
-    usize::try_from(rows).unwrap_or(usize::MAX)
+    postgres_error(error).is_some_and(|error| error.state == Some(SqlState::UNIQUE_VIOLATION))
 }

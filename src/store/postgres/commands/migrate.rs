@@ -2,18 +2,18 @@
 //! database that it has not brought up to date.
 
 use super::CommandConnection;
+use crate::store::StoreError;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::error::{PostgresError, engine, read};
 use crate::store::postgres::schema::grants::{self, Rights};
 use crate::store::postgres::schema::{self, LIMITS, STORE};
-use crate::store::{StoreError, WaitNotice};
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 /// Creates the store and the request counts, or brings their tables up to date. Returns a line
 /// for each thing that was done.
-pub fn migrate(url: &PostgresUrl, notice: WaitNotice) -> Result<Vec<String>, StoreError> {
+pub fn migrate(url: &PostgresUrl) -> Result<Vec<String>, StoreError> {
     let CommandConnection { runtime, mut connection } = CommandConnection::open(url)?;
     let client = &mut connection.client;
     let mut done = Vec::new();
@@ -21,13 +21,13 @@ pub fn migrate(url: &PostgresUrl, notice: WaitNotice) -> Result<Vec<String>, Sto
     if let Some(database) = url.limits_database() {
         done.extend(runtime.block_on(create_database(client, database))?);
     }
-    done.extend(runtime.block_on(schema::migrate(client, STORE, notice))?);
+    done.extend(runtime.block_on(schema::migrate(client, STORE))?);
     if url.limits_database().is_some() {
         let mut limits = CommandConnection::open(&url.limits())?;
         let client = &mut limits.connection.client;
-        done.extend(limits.runtime.block_on(schema::migrate(client, LIMITS, notice))?);
+        done.extend(limits.runtime.block_on(schema::migrate(client, LIMITS))?);
     } else {
-        done.extend(runtime.block_on(schema::migrate(client, LIMITS, notice))?);
+        done.extend(runtime.block_on(schema::migrate(client, LIMITS))?);
     }
     Ok(done)
 }

@@ -1,6 +1,7 @@
 //! A store in PostgreSQL from a backup of the embedded one, which is the way to move.
 
 use super::PostgresCommands;
+use super::blocking::Parameter;
 use super::identity::{set_last_id, set_store_id};
 use super::import::{Copying, refuse_nul};
 use super::lock_versions;
@@ -11,11 +12,10 @@ use crate::store::postgres::schema::{IMPORT_LOCK, SCHEMA_LOCK};
 use crate::store::rules::IDS;
 use crate::store::sqlite::{self, BackupError, CopyProgress, SqliteStore};
 use crate::store::{CheckReport, StoreError};
-use rusqlite::types::FromSql;
-use rusqlite::{Connection, Row};
+use rusqlite::Connection;
 use std::path::Path;
 use tokio_postgres::Transaction;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::ToSql;
 
 /// Restores a backup of the embedded store into this one, which must be empty and not
 /// served. It has an id of its own, and goes on with ids of accounts and keys that the old
@@ -39,13 +39,17 @@ pub fn restore(
             let query = "SELECT pg_advisory_xact_lock($1)";
             transaction.execute(query, &[&lock]).await.map_err(waited)?;
         }
-        let version = lock_versions(transaction, || ()).await?;
+        let version = lock_versions(transaction).await?;
         require_empty(transaction).await?;
-        copy_orders(transaction, &backup, version).await?;
+        refuse_names_with_nul(&backup)?;
+        let copy = async |table, columns, version| {
+            copy_table(transaction, &backup, table, columns, version).await
+        };
+        copy("orders", ORDERS, version).await?;
         note(transaction, version, Half::Orders).await?;
-        copy_pets(transaction, &backup).await?;
-        copy_accounts(transaction, &backup).await?;
-        copy_keys(transaction, &backup, version + 1).await?;
+        copy("pets", PETS, version).await?;
+        copy("accounts", ACCOUNTS, version).await?;
+        copy("keys", KEYS, version + 1).await?;
         note(transaction, version + 1, Half::Keys).await?;
         copy_numbers(transaction, &backup).await
     })?;
@@ -65,103 +69,45 @@ async fn require_empty(client: &impl tokio_postgres::GenericClient) -> Result<()
     Ok(())
 }
 
-/// Copies the rows of a query to a table; `of` gives each row as values of the columns.
-macro_rules! copy_rows {
-    ($transaction:expr, $backup:expr, $query:expr, $table:expr,
-     { $($name:literal: $kind:ident as $type:ty),+ $(,)? }) => {{
-        let columns = [$(($name, Type::$kind)),+];
-        let mut copying = Copying::begin($transaction, $table, &columns).await?;
-        let mut statement = $backup.prepare($query)?;
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let mut column = 0..;
-            copying.write(&[$(&next::<$type>(row, &mut column)?),+]).await?;
-        }
-        copying.finish().await.map(drop)
-    }};
-}
+/// The columns of each table, which are those of the embedded store but for `changed_in`.
+const ORDERS: &str = "id, pet_id, quantity, ship_date, complete, status, cancelled_at, \
+                      cancelled_by, changed_in";
+const PETS: &str = "id, name";
+const ACCOUNTS: &str = "id, name, plan, per_minute, per_day, created_at, closed_at";
+const KEYS: &str = "\"row\", id, account, environment, digest, issued_at, expires_at, \
+                    revoked_at, used_at, successor, unbanned_at, label, changed_in";
 
-fn next<T: FromSql>(
-    row: &Row<'_>,
-    column: &mut impl Iterator<Item = usize>,
-) -> rusqlite::Result<T> {
-    row.get(column.next().unwrap_or(usize::MAX))
-}
-
-async fn copy_orders(
+/// Copies these columns of all rows of a table; what has changed did so in `version`.
+async fn copy_table(
     transaction: &Transaction<'_>,
     backup: &Connection,
+    table: &str,
+    columns: &str,
     version: i64,
 ) -> Result<(), StoreError> {
-    let query = format!(
-        "SELECT id, pet_id, quantity, ship_date, complete, status, {version}, cancelled_at,
-                cancelled_by FROM orders ORDER BY id"
-    );
-    copy_rows!(transaction, backup, &query, "orders", {
-        "id": INT8 as i64,
-        "pet_id": INT8 as i64,
-        "quantity": INT4 as i32,
-        "ship_date": TEXT as Option<String>,
-        "complete": BOOL as bool,
-        "status": TEXT as String,
-        "changed_in": INT8 as i64,
-        "cancelled_at": TEXT as Option<String>,
-        "cancelled_by": TEXT as Option<String>,
-    })
-}
-
-async fn copy_pets(transaction: &Transaction<'_>, backup: &Connection) -> Result<(), StoreError> {
-    let mut names = backup.prepare("SELECT id, name FROM pets WHERE instr(name, char(0))")?;
-    if let Some(row) = names.query([])?.next()? {
-        refuse_nul(row.get(0)?, &row.get::<_, String>(1)?)?;
+    let own = transaction.prepare(&format!("SELECT {columns} FROM {table}")).await.map_err(read)?;
+    let names = columns.split(", ").zip(own.columns());
+    let typed: Vec<_> = names.map(|(name, column)| (name, column.type_().clone())).collect();
+    let mut copying = Copying::begin(transaction, table, &typed).await?;
+    let columns = columns.replace("changed_in", &version.to_string());
+    let mut statement = backup.prepare(&format!("SELECT {columns} FROM {table} ORDER BY 1"))?;
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        let values = (0..typed.len()).map(|column| Ok(Parameter(row.get(column)?)));
+        let values = values.collect::<Result<Vec<_>, StoreError>>()?;
+        let values: Vec<_> = values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
+        copying.write(&values).await?;
     }
-    copy_rows!(transaction, backup, "SELECT id, name FROM pets ORDER BY id", "pets", {
-        "id": INT8 as i64,
-        "name": TEXT as String,
-    })
+    copying.finish().await.map(drop)
 }
 
-async fn copy_accounts(
-    transaction: &Transaction<'_>,
-    backup: &Connection,
-) -> Result<(), StoreError> {
-    let query = "SELECT id, name, plan, per_minute, per_day, created_at, closed_at
-                 FROM accounts ORDER BY id";
-    copy_rows!(transaction, backup, query, "accounts", {
-        "id": INT8 as i64,
-        "name": TEXT as String,
-        "plan": TEXT as String,
-        "per_minute": INT8 as Option<i64>,
-        "per_day": INT8 as Option<i64>,
-        "created_at": TEXT as String,
-        "closed_at": TEXT as Option<String>,
-    })
-}
-
-async fn copy_keys(
-    transaction: &Transaction<'_>,
-    backup: &Connection,
-    version: i64,
-) -> Result<(), StoreError> {
-    let query = format!(
-        "SELECT row, id, account, environment, digest, issued_at, expires_at, revoked_at, used_at,
-                successor, unbanned_at, label, {version} FROM keys ORDER BY row"
-    );
-    copy_rows!(transaction, backup, &query, "keys", {
-        "\"row\"": INT8 as i64,
-        "id": TEXT as String,
-        "account": INT8 as i64,
-        "environment": TEXT as String,
-        "digest": BYTEA as Vec<u8>,
-        "issued_at": INT8 as i64,
-        "expires_at": INT8 as Option<i64>,
-        "revoked_at": INT8 as Option<i64>,
-        "used_at": INT8 as Option<i64>,
-        "successor": TEXT as Option<String>,
-        "unbanned_at": INT8 as Option<i64>,
-        "label": TEXT as Option<String>,
-        "changed_in": INT8 as i64,
-    })
+/// Refuses the names of pets that PostgreSQL does not store.
+fn refuse_names_with_nul(backup: &Connection) -> Result<(), StoreError> {
+    let mut names = backup.prepare("SELECT id, name FROM pets WHERE instr(name, char(0))")?;
+    match names.query([])?.next()? {
+        Some(row) => refuse_nul(row.get(0)?, &row.get::<_, String>(1)?),
+        None => Ok(()),
+    }
 }
 
 /// The store's id, and the next ids of accounts and keys.

@@ -6,6 +6,7 @@ use crate::store::postgres::columns::value;
 use crate::store::postgres::error::read;
 use crate::store::postgres::journal;
 use crate::store::timeouts::{CONFIRMED_FOR, HEARD_WITHIN};
+use serde::Serialize;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_postgres::{Client, Row};
@@ -14,7 +15,8 @@ use tokio_postgres::{Client, Row};
 const LOOKS_EVERY: Duration = Duration::from_millis(20);
 
 /// A server that uses the store, or did until a while ago.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ReplicaRow {
     /// Names it from its start to its end.
     pub id: String,
@@ -28,7 +30,7 @@ pub struct ReplicaRow {
     pub started_at: String,
     /// How long ago it last wrote its row, by the database's clock. A server writes it every
     /// few seconds.
-    pub heard_ago: Duration,
+    pub heard_seconds_ago: i64,
 }
 
 impl PostgresCommands {
@@ -37,7 +39,7 @@ impl PostgresCommands {
         let query = "
             SELECT id, program, address, list_version,
                    to_char(started_at AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"'),
-                   (extract(epoch FROM clock_timestamp() - heard_at) * 1000)::bigint
+                   greatest(0, floor(extract(epoch FROM clock_timestamp() - heard_at)))::bigint
             FROM replicas ORDER BY heard_at DESC, id";
         let rows = self.ask(async |client| client.query(query, &[]).await.map_err(read))?;
         rows.iter().map(replica).collect()
@@ -104,13 +106,12 @@ async fn all_have_beaten(client: &Client) -> Result<(), StoreError> {
 }
 
 fn replica(row: &Row) -> Result<ReplicaRow, StoreError> {
-    let heard_ago_ms: i64 = value(row, 5)?;
     Ok(ReplicaRow {
         id: value(row, 0)?,
         program: value(row, 1)?,
         address: value(row, 2)?,
         list_version: value(row, 3)?,
         started_at: value(row, 4)?,
-        heard_ago: Duration::from_millis(u64::try_from(heard_ago_ms).unwrap_or(0)),
+        heard_seconds_ago: value(row, 5)?,
     })
 }

@@ -6,7 +6,7 @@
 
 use crate::store::postgres::columns::{parsed, value};
 use crate::store::postgres::error::{
-    PostgresError, read, require_one_row, unreachable_because, written,
+    postgres_error, read, require_one_row, unreachable_because, written,
 };
 use crate::store::postgres::journal::Change;
 use crate::store::postgres::session::Session;
@@ -215,12 +215,15 @@ pub async fn carry_out(
 
 /// Whether the statement may succeed when it is sent again: it waited for a lock.
 fn is_transient(error: &StoreError) -> bool {
-    let StoreError::Engine { source, .. } = error else { return false };
-    let state = source.downcast_ref::<PostgresError>().and_then(|error| error.state.as_ref());
-    state.is_some_and(|state| {
-        [SqlState::LOCK_NOT_AVAILABLE, SqlState::T_R_DEADLOCK_DETECTED, SqlState::QUERY_CANCELED]
-            .contains(state)
-    })
+    let state = postgres_error(error).and_then(|error| error.state.as_ref());
+    matches!(
+        state,
+        Some(
+            &SqlState::LOCK_NOT_AVAILABLE
+                | &SqlState::T_R_DEADLOCK_DETECTED
+                | &SqlState::QUERY_CANCELED
+        )
+    )
 }
 
 #[cfg(test)]

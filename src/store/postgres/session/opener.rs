@@ -1,24 +1,35 @@
 //! Sessions one after the other: when one ends, the next is opened. If its journal lacks the
 //! last change that this server has seen, a new generation begins.
 
-use super::durability::warn_if_commits_can_be_lost;
+use super::durability::{require_standby, warn_if_commits_can_be_lost};
 use super::heartbeat::{beat, keep_beating, register, tidy};
 use super::replica::Replica;
+use super::statements::{BatchStatements, HeartbeatStatements};
 use super::version_check::answer_checks;
-use super::{OpenError, Opened, Session, within};
+use super::{OpenError, Session, within};
+use crate::limits::postgres::Admission;
 use crate::log::ErrorChain;
 use crate::store::StoreError;
-use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::postgres::connecting::{ConnectError, ServerIdentity, Target, targets};
-use crate::store::postgres::error::unreachable_because;
+use crate::store::postgres::columns::value;
+use crate::store::postgres::connecting::roles::{
+    CHECKER, HEARTBEAT, LIMITER, READER, Role, WRITER,
+};
+use crate::store::postgres::connecting::{
+    ConnectError, Connection, PostgresUrl, ServerIdentity, Target, connect_to, targets,
+};
+use crate::store::postgres::error::{read, unreachable_because, written};
+use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
+use crate::store::postgres::schema::{LIMITS, STORE, require_current};
 use crate::store::timeouts::{
     CONFIRM_LIMIT, CONFIRMED_FOR, CONNECT_LIMIT, READ_LIMIT, RETRY_AFTER,
 };
+use parking_lot::Mutex;
 use slog::{Logger, info, warn};
 use std::sync::Arc;
 use std::time::Instant;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
+use tokio_postgres::Client;
 
 /// What opens sessions.
 pub struct Opener {
@@ -86,13 +97,65 @@ impl Opener {
         target: &Target,
         before: Option<&Session>,
     ) -> Result<Arc<Session>, OpenError> {
-        let opened = Opened::open(&self.url, target, &self.replica).await?;
-        require_one_store(&opened.store_id, before)?;
+        let (url, replica) = (&self.url, &self.replica);
+        let writer = connect_to(url, target, &WRITER, CONNECT_LIMIT).await?;
+        let opened = Instant::now();
+        let [checker, reader, heartbeat, limits] = others(url, target).await?;
+        let server = writer.server.clone();
+        if [&checker, &reader, &heartbeat, &limits].iter().any(|other| other.server != server) {
+            return Err(OpenError::Different);
+        }
+        let unfit = |error| match error {
+            StoreError::Refused(_) => OpenError::Schema(error),
+            other => OpenError::Store(other),
+        };
+        let client = &writer.client;
+        within(READ_LIMIT, require_current(client, STORE)).await.map_err(unfit)?;
+        within(READ_LIMIT, require_standby(client)).await?;
+        let (store_id, generation, last): (String, _, _) = within(READ_LIMIT, async {
+            let id = client.query_one("SELECT store_id FROM identity", &[]).await;
+            let seen = replica.seen();
+            let (last, is_known) = last_and_known(client, SELECT_LAST_AND_KNOWN, &seen).await?;
+            // The one before, if its journal has the last change that this server has seen.
+            let generation = seen.map_or(0, |(before, _)| before + u64::from(!is_known));
+            Ok((value(&id.map_err(read)?, 0)?, generation, last.change))
+        })
+        .await?;
+        within(READ_LIMIT, require_own(&limits.client, url, &store_id)).await.map_err(unfit)?;
+        require_one_store(&store_id, before)?;
         let before = before.map(|before| (&before.server, before.acknowledges_from));
-        let acknowledges_from = acknowledges_from(opened.at, &opened.server, before);
-        let last = opened.last.clone();
-        let (session, asked) =
-            within(READ_LIMIT, Session::begin(opened, acknowledges_from)).await?;
+        let (checks, asked) = mpsc::unbounded_channel();
+        let prepared = async {
+            Ok(Session {
+                generation,
+                store_id,
+                acknowledges_from: acknowledges_from(opened, &server, before),
+                server,
+                opened,
+                admission: Admission::prepare(&limits.client).await.map_err(read)?,
+                batch: BatchStatements::prepare(&writer.client).await.map_err(read)?,
+                beat: HeartbeatStatements::prepare(&heartbeat.client).await.map_err(read)?,
+                select_last_and_known: checker
+                    .client
+                    .prepare(SELECT_LAST_AND_KNOWN)
+                    .await
+                    .map_err(read)?,
+                writer,
+                writing: tokio::sync::Mutex::default(),
+                checker,
+                reader,
+                reading: tokio::sync::Mutex::default(),
+                heartbeat,
+                limits,
+                checks,
+                confirmed: Mutex::default(),
+                why_ended: watch::Sender::default(),
+                outdated: Mutex::default(),
+                url: url.clone(),
+                target: target.clone(),
+            })
+        };
+        let session = Arc::new(within(READ_LIMIT, prepared).await?);
         within(CONFIRM_LIMIT, register(&session, &self.replica)).await?;
         within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
         // Not before: what a primary tells that was replaced is of no other's journal.
@@ -105,6 +168,37 @@ impl Opener {
         tokio::spawn(tidy(Arc::clone(&session)));
         Ok(session)
     }
+}
+
+async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 4], ConnectError> {
+    let limits = url.limits();
+    let again = |role: &'static Role| connect_to(url, target, role, CONNECT_LIMIT);
+    let counting = connect_to(&limits, target, &LIMITER, CONNECT_LIMIT);
+    let (checker, reader, heartbeat, limits) =
+        tokio::join!(again(&CHECKER), again(&READER), again(&HEARTBEAT), counting);
+    Ok([checker?, reader?, heartbeat?, limits?])
+}
+
+/// Refuses tables of the request counts that do not fit, or are another store's: its ids of
+/// accounts and keys mean others.
+async fn require_own(client: &Client, url: &PostgresUrl, store_id: &str) -> Result<(), StoreError> {
+    require_current(client, LIMITS).await?;
+    let Some(database) = url.limits_database() else { return Ok(()) };
+    let claim = "UPDATE limits_schema SET store_id = $1 WHERE store_id IS NULL";
+    let found = "SELECT store_id FROM limits_schema";
+    let owner = async || client.query_one(found, &[]).await.and_then(|row| row.try_get(0));
+    let mut owner_id: Option<String> = owner().await.map_err(read)?;
+    if owner_id.is_none() {
+        client.execute(claim, &[&store_id]).await.map_err(written)?;
+        owner_id = owner().await.map_err(read)?;
+    }
+    if owner_id.as_deref() == Some(store_id) {
+        return Ok(());
+    }
+    Err(StoreError::Refused(format!(
+        "the database {database:?} has the request counts of another store; fix: name another \
+         --limits-database, or drop this one if that store is gone, and run `store-orders migrate`"
+    )))
 }
 
 /// When a session that was opened then may acknowledge. Another replica may hold a lease on a

@@ -8,7 +8,7 @@ use super::{CheckSender, Session};
 use crate::log::ErrorChain;
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::read;
-use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
+use crate::store::postgres::journal::last_and_known;
 use crate::store::timeouts::READ_LIMIT;
 use crate::store::{StoreError, Versions};
 use std::sync::Arc;
@@ -23,7 +23,6 @@ struct Statements {
     /// Writes to the log, so that COMMIT waits for the standby; shares the row with the
     /// heartbeat.
     lock: Statement,
-    last: Statement,
     commit: Statement,
 }
 
@@ -33,7 +32,6 @@ impl Statements {
         Ok(Statements {
             begin: client.prepare("BEGIN").await?,
             lock: client.prepare(lock).await?,
-            last: client.prepare(SELECT_LAST_AND_KNOWN).await?,
             commit: client.prepare("COMMIT").await?,
         })
     }
@@ -89,7 +87,7 @@ async fn check(
 ) -> Result<Versions, StoreError> {
     let Connection { client, link, .. } = &session.checker;
     let seen = replica.seen();
-    let select_last = last_and_known(client, &statements.last, &seen);
+    let select_last = last_and_known(client, &session.select_last_and_known, &seen);
     let found = if commits {
         let id: &(dyn ToSql + Sync) = &replica.id();
         let (of_replica, unconfirmed) = ([id], link.unconfirmed());

@@ -5,7 +5,7 @@ use crate::listing::{Follower, changed_ids, list, versions};
 use crate::records::{cancel, import, pending};
 use anyhow::ensure;
 use std::sync::atomic::{AtomicBool, Ordering};
-use store_orders::store::CancelOutcome;
+use store_orders::store::{CancelOutcome, Records};
 
 pub fn each_change_of_orders_is_seen_by_the_next_check(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
@@ -23,7 +23,7 @@ pub fn each_change_of_orders_is_seen_by_the_next_check(engine: &dyn Engine) -> a
     rises("a shipment")?;
     cancel(&*store, &[1])?;
     rises("a cancellation")?;
-    commands.import_orders(&[pending(1), pending(3)], true, &|| ())?;
+    commands.import(Records::Orders(&[pending(1), pending(3)]), true, &|| ())?;
     rises("an import that skips")
 }
 

@@ -6,7 +6,7 @@ use crate::records::{NOW_MS, cancel, import, now};
 use anyhow::ensure;
 use store_orders::clock::BootInstant;
 use store_orders::keys::Environment;
-use store_orders::store::{CheckReport, NewKey, OrderCounts, Structure};
+use store_orders::store::{CheckReport, NewKey, OrderCounts, Records, Structure};
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
 
@@ -45,7 +45,7 @@ pub fn check_counts_what_the_store_holds(engine: &dyn Engine) -> anyhow::Result<
     import(&*commands, 1..=5)?;
     commands.ship_orders(&[1, 2])?;
     cancel(&*store, &[3])?;
-    commands.import_pets(&[Pet { id: 1, name: "Rex".to_string() }], false, &|| ())?;
+    commands.import(Records::Pets(&[Pet { id: 1, name: "Rex".to_string() }]), false, &|| ())?;
     commands.create_account("acme", Plan::Free, None, now())?;
     let environment = Environment::Production;
     for _ in 0..2 {

@@ -7,7 +7,8 @@ use anyhow::ensure;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 use store_orders::store::{
-    CancelOutcome, Cancellation, ImportOutcome, NewOrder, Status, Store, StoreError,
+    CancelOutcome, Cancellation, ImportOutcome, NewOrder, RecordKind, Records, Status, Store,
+    StoreError,
 };
 use store_orders_api::types::Pet;
 
@@ -30,18 +31,19 @@ fn all_or_none(engine: &dyn Engine, count: i64) -> anyhow::Result<()> {
     let orders = |ids: std::ops::RangeInclusive<i64>| ids.map(pending).collect::<Vec<_>>();
     let progress = Cell::new(0);
     let first = orders(1..=count);
-    let outcome = commands.import_orders(&first, false, &|| progress.set(progress.get() + 1))?;
+    let outcome =
+        commands.import(Records::Orders(&first), false, &|| progress.set(progress.get() + 1))?;
     ensure!(outcome == ImportOutcome { imported: first.len(), skipped: 0 }, "{outcome:?}");
     ensure!(progress.get() == first.len(), "{} calls", progress.get());
     let (before, all) = (versions(&*store)?, list(&*store)?);
     ensure!(all.len() == first.len());
 
-    let refused = commands.import_orders(&orders(count..=2 * count), false, &|| ());
+    let refused = commands.import(Records::Orders(&orders(count..=2 * count)), false, &|| ());
     let expected = format!("order {count} is already in the store; nothing was imported");
     ensure!(refusal(refused)? == expected);
     ensure!(versions(&*store)? == before && list(&*store)? == all);
 
-    let outcome = commands.import_orders(&orders(count..=2 * count), true, &|| ())?;
+    let outcome = commands.import(Records::Orders(&orders(count..=2 * count)), true, &|| ())?;
     ensure!(outcome == ImportOutcome { imported: first.len(), skipped: 1 }, "{outcome:?}");
     ensure!(list(&*store)?.len() == 2 * first.len());
     ensure!(versions(&*store)?.of_orders().has_more_than(before.of_orders()));
@@ -53,10 +55,10 @@ pub fn an_id_that_is_taken_is_refused_or_skipped(engine: &dyn Engine) -> anyhow:
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [5, 7])?;
     let orders: Vec<_> = [9, 7, 8, 5].into_iter().map(shipped).collect();
-    let refused = refusal(commands.import_orders(&orders, false, &|| ()))?;
+    let refused = refusal(commands.import(Records::Orders(&orders), false, &|| ()))?;
     ensure!(refused == "order 7 is already in the store; nothing was imported", "{refused}");
     ensure!(list(&*store)?.len() == 2);
-    let outcome = commands.import_orders(&orders, true, &|| ())?;
+    let outcome = commands.import(Records::Orders(&orders), true, &|| ())?;
     ensure!(outcome == ImportOutcome { imported: 2, skipped: 2 }, "{outcome:?}");
     let ids = |status| -> anyhow::Result<Vec<i64>> {
         Ok(stored(&*commands, Some(status))?.iter().map(|order| order.id).collect())
@@ -68,10 +70,10 @@ pub fn an_id_that_is_taken_is_refused_or_skipped(engine: &dyn Engine) -> anyhow:
 pub fn an_id_given_twice_is_refused_or_skipped(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let orders = [pending(3), NewOrder { quantity: 9, ..pending(3) }];
-    let refused = refusal(commands.import_orders(&orders, false, &|| ()))?;
+    let refused = refusal(commands.import(Records::Orders(&orders), false, &|| ()))?;
     ensure!(refused == "two orders have the same id; nothing was imported", "{refused}");
     ensure!(list(&*store)?.is_empty());
-    let outcome = commands.import_orders(&orders, true, &|| ())?;
+    let outcome = commands.import(Records::Orders(&orders), true, &|| ())?;
     ensure!(outcome == ImportOutcome { imported: 1, skipped: 1 }, "{outcome:?}");
     let kept = stored(&*commands, None)?;
     ensure!(kept.iter().all(|order| order.quantity == 1) && kept.len() == 1, "{kept:?}");
@@ -82,10 +84,10 @@ pub fn an_id_of_a_cancelled_order_is_never_used_again(engine: &dyn Engine) -> an
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1])?;
     cancel(&*store, &[1])?;
-    ensure!(commands.existing_orders(&[1, 2])? == [1]);
+    ensure!(commands.existing(RecordKind::Order, &[1, 2])? == [1]);
     let refused = refusal(import(&*commands, [1]))?;
     ensure!(refused == "order 1 is already in the store; nothing was imported", "{refused}");
-    let outcome = commands.import_orders(&[pending(1)], true, &|| ())?;
+    let outcome = commands.import(Records::Orders(&[pending(1)]), true, &|| ())?;
     ensure!(outcome == ImportOutcome { imported: 0, skipped: 1 }, "{outcome:?}");
     ensure!(list(&*store)?.is_empty());
     Ok(())
@@ -95,9 +97,9 @@ pub fn existing_ids_are_told_in_the_order_asked(engine: &dyn Engine) -> anyhow::
     let commands = engine.commands()?;
     import(&*commands, [i64::MIN, -3, 0, 4, i64::MAX])?;
     let asked = [4, 5, i64::MAX, 0, 4, i64::MIN, -4];
-    let existing = commands.existing_orders(&asked)?;
+    let existing = commands.existing(RecordKind::Order, &asked)?;
     ensure!(existing == [4, i64::MAX, 0, 4, i64::MIN], "{existing:?}");
-    ensure!(commands.existing_orders(&[])?.is_empty());
+    ensure!(commands.existing(RecordKind::Order, &[])?.is_empty());
     Ok(())
 }
 
@@ -110,7 +112,7 @@ pub fn imports_at_once_store_each_id_once(engine: &dyn Engine) -> anyhow::Result
         if reversed {
             orders.reverse();
         }
-        Ok(engine.commands()?.import_orders(&orders, true, &|| ())?.imported)
+        Ok(engine.commands()?.import(Records::Orders(&orders), true, &|| ())?.imported)
     };
     let imported = std::thread::scope(|scope| {
         let imports = ranges.map(|range| scope.spawn(move || import(range)));
@@ -127,14 +129,16 @@ pub fn an_order_is_cancelled_while_orders_are_imported(engine: &dyn Engine) -> a
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [-1])?;
     let orders: Vec<_> = (1..=LONG).map(pending).collect();
-    cancelled_during(&*store, -1, |progress| commands.import_orders(&orders, false, progress))
+    cancelled_during(&*store, -1, |progress| {
+        commands.import(Records::Orders(&orders), false, progress)
+    })
 }
 
 pub fn an_order_is_cancelled_while_pets_are_imported(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [-1])?;
     let pets: Vec<_> = (1..=LONG).map(|id| Pet { id, name: "Rex".to_string() }).collect();
-    cancelled_during(&*store, -1, |progress| commands.import_pets(&pets, false, progress))
+    cancelled_during(&*store, -1, |progress| commands.import(Records::Pets(&pets), false, progress))
 }
 
 /// Cancels the order at the first call of the import's `progress`.

@@ -1,7 +1,7 @@
 //! Orders marked as shipped.
 
 use crate::engine::Engine;
-use crate::listing::{list, stored, versions};
+use crate::listing::{Follower, list, stored, versions};
 use crate::records::{cancel, import, refusal};
 use anyhow::ensure;
 use std::collections::BTreeSet;
@@ -11,6 +11,8 @@ pub fn all_orders_are_shipped_or_none(engine: &dyn Engine) -> anyhow::Result<()>
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, 1..=5)?;
     cancel(&*store, &[5])?;
+    let mut follower = Follower::of(&*store)?;
+    follower.catch_up(&*store)?;
     let before = versions(&*store)?;
     let refused = refusal(commands.ship_orders(&[1, 2, 5]))?;
     let expected = "order 5 is cancelled and cannot be shipped; nothing was changed";
@@ -24,7 +26,11 @@ pub fn all_orders_are_shipped_or_none(engine: &dyn Engine) -> anyhow::Result<()>
     ensure!(commands.ship_orders(&[1])?.is_empty());
     let shipped = stored(&*commands, Some(Status::Shipped))?;
     ensure!(shipped.iter().map(|order| order.id).eq([1, 2]), "{shipped:?}");
-    ensure!(list(&*store)?.len() == 4, "shipped orders are listed");
+    let listed = list(&*store)?;
+    let are_shipped: Vec<_> = listed.iter().map(|line| line.ends_with(" shipped")).collect();
+    ensure!(are_shipped == [true, true, false, false], "{listed:?}");
+    follower.catch_up(&*store)?;
+    ensure!(follower.lines() == listed, "a list is told of it: {:?}", follower.lines());
     ensure!(cancel(&*store, &[1])? == [CancelOutcome::AlreadyShipped]);
     Ok(())
 }

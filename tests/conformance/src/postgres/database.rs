@@ -95,7 +95,7 @@ impl Database<'_> {
 
     /// Creates the store, or brings it up to date.
     pub fn migrate(&self) -> anyhow::Result<Vec<String>> {
-        Ok(migrate(&self.url().parse()?, || ())?)
+        Ok(migrate(&self.url().parse()?)?)
     }
 
     /// The backends of the sessions of servers: other ones if a session was opened again.
@@ -116,7 +116,7 @@ impl Database<'_> {
 
     /// The store for a command of this role.
     pub fn commands_of(&self, role: &str) -> anyhow::Result<PostgresCommands> {
-        Ok(PostgresCommands::connect(&self.url_for(role).parse()?, || ())?)
+        Ok(PostgresCommands::connect(&self.url_for(role).parse()?)?)
     }
 
     /// The store for a command of the owner.

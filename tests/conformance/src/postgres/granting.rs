@@ -7,7 +7,7 @@ use crate::records::{NOW_MS, cancel, import, now, refusal};
 use anyhow::{Context, ensure};
 use store_orders::keys::Environment;
 use store_orders::store::postgres::{PostgresCommands, print_grants};
-use store_orders::store::{CancelOutcome, NewKey, Store};
+use store_orders::store::{CancelOutcome, NewKey, Records, Store};
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
 
@@ -32,7 +32,7 @@ pub fn the_printed_grants_let_a_role_serve_and_no_more(
         database.execute(&grants)?;
     }
     import(&*commands, [1, 2])?;
-    commands.import_pets(&[Pet { id: 7, name: "Rex".to_string() }], false, &|| ())?;
+    commands.import(Records::Pets(&[Pet { id: 7, name: "Rex".to_string() }]), false, &|| ())?;
     commands.create_account("acme", Plan::Free, None, now())?;
     let environment = Environment::Production;
     let new = NewKey { account: "acme", environment, expires_after: None, label: None };
@@ -73,7 +73,7 @@ pub fn a_role_without_grants_is_told_what_to_do(server: &PostgresUnderTest) -> a
 
 pub fn a_database_that_does_not_exist_is_named(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let url = server.new_store()?.url().replace("/store_", "/no_store_");
-    let error = PostgresCommands::connect(&url.parse()?, || ()).err().context("it exists")?;
+    let error = PostgresCommands::connect(&url.parse()?).err().context("it exists")?;
     let text = format!("{:#}", anyhow::Error::new(error));
     ensure!(text.contains("no_store_") && text.contains("createdb"), "{text}");
     ensure!(!text.contains('\n'), "{text}");

@@ -6,12 +6,12 @@ use crate::listing::{changed_ids, list, versions};
 use crate::records::{cancel, cancellation, import, pending, refusal};
 use anyhow::{Context, ensure};
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use store_orders::store::postgres::{PostgresCommands, print_grants};
 use store_orders::store::{
-    CancelOutcome, Cancellation, OperatorStore, OrderCommands, OrderCounts, ReadAhead, Store,
+    CancelOutcome, Cancellation, OperatorStore, OrderCommands, OrderCounts, ReadAhead, RecordKind,
+    Records, Store,
 };
 use store_orders_api::types::Pet;
 
@@ -53,7 +53,7 @@ fn an_import_of(length: i64, server: &PostgresUnderTest) -> anyhow::Result<()> {
             meanwhile.borrow_mut().push(on_another_thread(cancel_and_list));
         }
     };
-    commands.import_orders(&orders, false, &progress)?;
+    commands.import(Records::Orders(&orders), false, &progress)?;
     for (cancelled, seen) in meanwhile.into_inner().into_iter().enumerate() {
         let (done, listed) = seen?;
         ensure!(done == [CancelOutcome::Cancelled], "{done:?}");
@@ -83,12 +83,12 @@ pub fn an_import_whose_connection_is_lost_stores_nothing(
         }
     };
     let orders: Vec<_> = (1..=LONG).map(pending).collect();
-    let refused = refusal(commands.import_orders(&orders, false, &progress))?;
+    let refused = refusal(commands.import(Records::Orders(&orders), false, &progress))?;
     ensure!(refused == "the store cannot be written", "{refused}");
     ensure!(matches!(outcome.into_inner(), Some(Ok(()))));
     let commands = database.commands()?;
     ensure!(commands.check()?.orders == Some(OrderCounts::default()));
-    commands.import_orders(&orders, false, &|| ())?;
+    commands.import(Records::Orders(&orders), false, &|| ())?;
     ensure!(commands.check()?.orders.map(|orders| orders.pending) == Some(LONG));
     Ok(())
 }
@@ -170,33 +170,24 @@ pub fn an_import_whose_command_was_killed_is_completed(
     Ok(())
 }
 
-/// Whether [`notice`] was called.
-static NOTICED: AtomicBool = AtomicBool::new(false);
-
-fn notice() {
-    NOTICED.store(true, Ordering::Release);
-}
-
-pub fn a_command_that_waits_says_so(server: &PostgresUnderTest) -> anyhow::Result<()> {
+pub fn a_command_waits_for_other_changes(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
-    NOTICED.store(false, Ordering::Release);
     let (locked, is_locked) = mpsc::channel();
     let holding = || {
         database.with(async |client| {
             let transaction = client.transaction().await?;
             transaction.execute("SELECT FROM versions FOR NO KEY UPDATE", &[]).await?;
             locked.send(())?;
-            // The lock is held until the command has said that it waits.
-            while !NOTICED.load(Ordering::Acquire) {
-                transaction.execute("SELECT pg_sleep(0.01)", &[]).await?;
-            }
+            // The lock is held until the command waits for it.
+            let waits = "SELECT pg_sleep(0.01), EXISTS (SELECT FROM pg_locks WHERE NOT granted)";
+            while !transaction.query_one(waits, &[]).await?.try_get::<_, bool>(1)? {}
             Ok(transaction.commit().await?)
         })
     };
     std::thread::scope(|scope| {
         let holder = scope.spawn(holding);
         is_locked.recv()?;
-        let commands = PostgresCommands::connect(&database.url().parse()?, notice)?;
+        let commands = PostgresCommands::connect(&database.url().parse()?)?;
         import(&commands, [1])?;
         ensure!(commands.order(1)?.is_some());
         holder.join().map_err(|_| anyhow::anyhow!("panicked"))?
@@ -206,8 +197,8 @@ pub fn a_command_that_waits_says_so(server: &PostgresUnderTest) -> anyhow::Resul
 pub fn a_name_with_a_nul_character_is_refused(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let commands = server.new_store()?.commands()?;
     let pets = [Pet { id: 1, name: "Rex".into() }, Pet { id: 2, name: "R\0x".into() }];
-    let refused = refusal(commands.import_pets(&pets, false, &|| ()))?;
+    let refused = refusal(commands.import(Records::Pets(&pets), false, &|| ()))?;
     ensure!(refused.contains("the name of pet 2 has a NUL character"), "{refused}");
-    ensure!(commands.existing_pets(&[1, 2])?.is_empty());
+    ensure!(commands.existing(RecordKind::Pet, &[1, 2])?.is_empty());
     Ok(())
 }

@@ -32,7 +32,7 @@ fn with(more: &[Migration]) -> Vec<Migration> {
 
 fn migrate_to(database: &Database<'_>, more: &[Migration]) -> anyhow::Result<Vec<String>> {
     let schema = Schema { migrations: &with(more), ..STORE };
-    database.with(async |client| Ok(migrate(client, schema, || ()).await?))
+    database.with(async |client| Ok(migrate(client, schema).await?))
 }
 
 fn tables(database: &Database<'_>) -> anyhow::Result<Vec<String>> {
@@ -48,7 +48,7 @@ pub fn a_store_of_an_older_schema_goes_on(server: &PostgresUnderTest) -> anyhow:
     let database = server.empty_database("")?;
     let [first, second, ..] = MIGRATIONS else { anyhow::bail!("there are fewer") };
     let older = Schema { migrations: &[*first, *second], ..STORE };
-    database.with(async |client| Ok(migrate(client, older, || ()).await?))?;
+    database.with(async |client| Ok(migrate(client, older).await?))?;
     database.execute(
         "INSERT INTO orders (id, pet_id, quantity, complete, status, version)
              VALUES (1, 7, 1, false, 'pending', 4), (2, 7, 1, false, 'shipped', 1000000005);
@@ -162,7 +162,7 @@ pub fn a_role_that_may_not_create_tables_is_told_what_to_do(
     // As it is in every new database since PostgreSQL 15.
     database.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")?;
     let refused =
-        refusal(database.as_role(&role, async |client| Ok(migrate(client, STORE, || ()).await?)))?;
+        refusal(database.as_role(&role, async |client| Ok(migrate(client, STORE).await?)))?;
     ensure!(refused.contains("GRANT USAGE, CREATE ON SCHEMA"), "{refused}");
     ensure!(tables(&database)?.is_empty() && !refused.contains('\n'), "{refused}");
     Ok(())
@@ -176,7 +176,7 @@ pub fn a_role_that_may_not_create_databases_is_told_what_to_do(
     database.execute(&format!("GRANT ALL ON SCHEMA public TO {role}"))?;
     let url: PostgresUrl = database.url_for(&role).parse()?;
     let url = url.with_limits_database(Some("no-such".to_string()));
-    let refused = refusal(store_orders::store::postgres::migrate(&url, || ()))?;
+    let refused = refusal(store_orders::store::postgres::migrate(&url))?;
     ensure!(refused.contains(&format!("--owner {role} \"no-such\"")), "{refused}");
     ensure!(tables(&database)?.is_empty() && !refused.contains('\n'), "{refused}");
     Ok(())

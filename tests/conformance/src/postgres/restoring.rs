@@ -7,13 +7,12 @@ use crate::records::{NOW_MS, cancel, import, now, pending, refusal};
 use anyhow::ensure;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use store_orders::keys::Environment;
 use store_orders::store::postgres::{begin_new_store, restore};
 use store_orders::store::sqlite::{SqliteStore, back_up};
 use store_orders::store::{
-    AccountCommands, KeyCommands, NewKey, NewOrder, OperatorStore, Rotation, Store,
+    AccountCommands, KeyCommands, NewKey, NewOrder, OperatorStore, Records, Rotation, Store,
 };
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
@@ -27,9 +26,9 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
     let commands: &dyn OperatorStore = &store;
     import(commands, [i64::MIN, 1, 2, 3, i64::MAX])?;
     let dated = NewOrder { ship_date: Some(now()), complete: true, shipped: true, ..pending(9) };
-    commands.import_orders(&[dated], false, &|| ())?;
+    commands.import(Records::Orders(&[dated]), false, &|| ())?;
     cancel(&store, &[2, i64::MAX])?;
-    commands.import_pets(&[Pet { id: -1, name: "Zoë".to_string() }], false, &|| ())?;
+    commands.import(Records::Pets(&[Pet { id: -1, name: "Zoë".to_string() }]), false, &|| ())?;
     commands.create_account("acme", Plan::Free, None, now())?;
     let own = PlanLimits { per_minute: u32::MAX, per_day: 7 };
     commands.create_account("globex", Plan::Enterprise, Some(own), now())?;
@@ -51,7 +50,7 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
 fn backup(store: &SqliteStore, directory: &Path) -> anyhow::Result<PathBuf> {
     let file = directory.join("backup.sqlite");
     let data = store.path().parent().unwrap_or(directory);
-    back_up(data, &file, &|_, _| (), &AtomicBool::new(false))?;
+    back_up(data, &file, &|_, _| (), &|| false)?;
     Ok(file)
 }
 

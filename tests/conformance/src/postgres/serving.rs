@@ -32,7 +32,9 @@ pub fn a_use_of_a_locked_key_is_left_and_the_others_are_recorded(
     let left = database.with(async |client| {
         let transaction = client.transaction().await?;
         transaction.batch_execute("SELECT FROM keys WHERE row = 1 FOR UPDATE").await?;
-        on_another_thread(|| Ok(store.record_last_used(&uses)?))
+        let left = on_another_thread(|| Ok(store.record_last_used(&uses)?))?;
+        transaction.rollback().await?;
+        Ok(left)
     })?;
     ensure!(left == [(1, NOW_MS + 1)], "{left:?}");
     let used = || -> anyhow::Result<Vec<_>> {

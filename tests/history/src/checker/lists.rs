@@ -1,9 +1,10 @@
-//! A list against what is known of the orders.
+//! A list, or a page of one, against what is known of the orders.
 
 use super::faults::Faults;
 use super::findings::Findings;
 use super::orders::Orders;
 use crate::IdSet;
+use crate::event::Page;
 use crate::violation::{Operation, Rule, Violation};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -17,10 +18,7 @@ impl Orders {
         faults: &Faults,
         findings: &mut Findings,
     ) {
-        for id in ids.missing_from(&self.known) {
-            let text = format!("a list shows order {id}, which was never imported");
-            findings.add(Violation::new(Rule::ImpossibleAnswer, text, &[list]));
-        }
+        self.check_known(list, &ids, findings);
         self.resolve(list.begun, &ids, faults, findings);
         let seen = self.imports_seen(list, &ids);
         self.check_shown(list, &ids, findings);
@@ -42,6 +40,59 @@ impl Orders {
             }
         }
         self.last_lists.insert(list.asked.client.clone(), (Arc::clone(list), ids));
+    }
+
+    /// A page was answered. It stands for the orders behind the page before, up to its last; the
+    /// last page for all that follow.
+    pub fn paged(
+        &mut self,
+        by: &Arc<Operation>,
+        page: &Page,
+        ids: &IdSet,
+        is_last: bool,
+        findings: &mut Findings,
+    ) {
+        if let Some(id) = ids.iter().find(|id| *id <= page.after) {
+            let text = format!("order {id} is on a page after {}", page.after);
+            findings.add(Violation::new(Rule::OnTwoPages, text, &[by]));
+        }
+        self.check_known(by, ids, findings);
+        self.check_shown(by, ids, findings);
+        if page.pending {
+            self.check_pending(by, ids, findings);
+        }
+        let end = if is_last { usize::MAX } else { ids.iter().last().unwrap_or_default() };
+        let missing = self.live.missing_from(ids).filter(|id| *id > page.after && *id < end);
+        for id in missing {
+            let Some(order) = self.orders.get(id) else { continue };
+            let may_lack_it = order.known_from >= by.begun
+                || order.may_be_gone(by.ended())
+                || (page.pending && order.may_be_shipped(by.ended()));
+            if !may_lack_it {
+                let text = format!("no request can have taken order {id} from its page");
+                findings.add(Violation::new(Rule::IncompleteList, text, &[by]));
+            }
+        }
+    }
+
+    fn check_known(&self, list: &Arc<Operation>, ids: &IdSet, findings: &mut Findings) {
+        for id in ids.missing_from(&self.known) {
+            let text = format!("a list shows order {id}, which was never imported");
+            findings.add(Violation::new(Rule::ImpossibleAnswer, text, &[list]));
+        }
+    }
+
+    /// No order that had shipped before the page was asked for is on a page of pending ones.
+    fn check_pending(&self, by: &Arc<Operation>, ids: &IdSet, findings: &mut Findings) {
+        for id in ids.iter() {
+            let Some(order) = self.orders.get(id).filter(|order| order.shipped_from < by.begun)
+            else {
+                continue;
+            };
+            let because: Vec<&Arc<Operation>> = order.shipped.iter().chain([by]).collect();
+            let text = format!("order {id} had shipped, and is on a page of pending ones");
+            findings.add(Violation::new(Rule::CameBack, text, &because));
+        }
     }
 
     /// Imports of which the list shows something: it must show all of them.

@@ -81,6 +81,11 @@ impl Order {
         self.may_be(false, before)
     }
 
+    /// Whether something that began before this may have shipped it, if it had not before.
+    pub fn may_be_shipped(&self, before: u64) -> bool {
+        self.shipped_from != NEVER || self.may_be(true, before)
+    }
+
     /// Whether a request of this kind that began before this may have changed it.
     fn may_be(&self, ships: bool, before: u64) -> bool {
         self.changes.iter().any(|one| one.ships == ships && one.begun < before)
@@ -130,7 +135,7 @@ impl Orders {
                 self.imports.retain(|one| *one != (*first, *last));
                 self.imports.push((*first, *last));
             }
-            Request::List | Request::Pet | Request::Revoke(_) => {}
+            Request::List | Request::Page(_) | Request::Pet | Request::Revoke(_) => {}
         }
     }
 
@@ -282,7 +287,9 @@ impl Orders {
         }
         order.is_reported = true;
         let (rule, text) = match gone.asked.request {
-            event::Request::List => (Rule::IncompleteList, "no request can have cancelled order"),
+            event::Request::List | event::Request::Page(_) => {
+                (Rule::IncompleteList, "no request can have cancelled order")
+            }
             _ => (Rule::ImpossibleAnswer, "a pending order is answered 404: order"),
         };
         let because = [gone, by];

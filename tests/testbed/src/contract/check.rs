@@ -9,27 +9,37 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
-/// The contract of this repository.
+/// The contract of this repository, with all versions.
 pub fn contract() -> &'static Contract {
     static CONTRACT: OnceLock<Contract> = OnceLock::new();
     CONTRACT.get_or_init(|| {
-        let text = include_str!("../../../../spec/openapi.json");
-        Contract::of(&serde_json::from_str(text).unwrap())
+        Contract::of([
+            ("v1", include_str!("../../../../spec/openapi.json")),
+            ("v2", include_str!("../../../../spec/openapi-v2.json")),
+        ])
     })
 }
 
 impl Contract {
-    fn of(document: &Value) -> Contract {
-        let document = &resolved(document, document);
-        let paths = document["paths"].as_object().unwrap();
-        let operations = paths.iter().flat_map(|(path, item)| {
-            let methods = item.as_object().unwrap();
-            methods.iter().map(move |(method, operation)| read(document, path, method, operation))
+    fn of(documents: [(&'static str, &str); 2]) -> Contract {
+        let documents = documents.map(|(version, text)| {
+            let document: Value = serde_json::from_str(text).unwrap();
+            (version, resolved(&document, &document))
         });
+        let operations = documents.iter().flat_map(|(version, document)| {
+            let paths = document["paths"].as_object().unwrap();
+            paths.iter().flat_map(move |(path, item)| {
+                let methods = item.as_object().unwrap();
+                methods.iter().map(move |(method, operation)| {
+                    read(document, &format!("/{version}{path}"), method, operation)
+                })
+            })
+        });
+        let [(_, stable), _] = &documents;
         Contract {
             operations: operations.collect(),
-            unknown_path: undocumented::unknown_path(document),
-            codes: listed_codes(document),
+            unknown_path: undocumented::unknown_path(stable),
+            codes: documents.iter().map(|(version, one)| (*version, listed_codes(one))).collect(),
         }
     }
 
@@ -60,11 +70,12 @@ impl Contract {
         response::violations(documented, sent, received)
     }
 
-    /// All that the document promises: each status of each operation, each
+    /// All that the document of this version promises: each status of each operation, each
     /// header and code of each status, each code that it lists.
-    pub fn promised(&self) -> BTreeSet<String> {
+    pub fn promised(&self, version: &str) -> BTreeSet<String> {
         let mut promised = BTreeSet::new();
-        for operation in &self.operations {
+        let is_of = |operation: &&Operation| operation.path.first().is_some_and(|v| v == version);
+        for operation in self.operations.iter().filter(is_of) {
             for (status, documented) in &operation.responses {
                 let place = format!("{} {status}", operation.id);
                 let headers = documented.headers.iter().map(|header| header_label(&header.name));
@@ -73,7 +84,8 @@ impl Contract {
                 promised.insert(place);
             }
         }
-        let listed = self.codes.iter().map(|code| code_label(code));
+        let listed = self.codes.iter().filter(|(of, _)| *of == version);
+        let listed = listed.flat_map(|(_, codes)| codes).map(|code| code_label(code));
         let new = listed.filter(|code| !promised.iter().any(|what| what.ends_with(code)));
         let new: Vec<_> = new.map(|code| format!("{ANYWHERE}{code}")).collect();
         promised.extend(new);
@@ -81,12 +93,12 @@ impl Contract {
     }
 
     /// What of that was never seen.
-    pub fn unseen(&self, seen: &BTreeSet<String>) -> Vec<String> {
+    pub fn unseen(&self, version: &str, seen: &BTreeSet<String>) -> Vec<String> {
         let was_seen = |what: &String| match what.strip_prefix(ANYWHERE) {
             Some(code) => seen.iter().any(|other| other.ends_with(code)),
             None => seen.contains(what),
         };
-        self.promised().into_iter().filter(|what| !was_seen(what)).collect()
+        self.promised(version).into_iter().filter(|what| !was_seen(what)).collect()
     }
 }
 
@@ -100,8 +112,10 @@ fn listed_codes(document: &Value) -> Vec<String> {
 }
 
 fn read(document: &Value, path: &str, method: &str, operation: &Value) -> Operation {
+    let id = operation["operationId"].as_str().unwrap();
+    let version = path.split('/').nth(1).unwrap();
     Operation {
-        id: operation["operationId"].as_str().unwrap().to_string(),
+        id: if version == "v1" { id.to_string() } else { format!("{version}/{id}") },
         method: method.to_uppercase(),
         path: path.trim_start_matches('/').split('/').map(ToString::to_string).collect(),
         responses: responses(&operation["responses"]),

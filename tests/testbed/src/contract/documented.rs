@@ -4,22 +4,23 @@ use super::schema::SchemaCheck;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What the document says of responses.
+/// What the documents say of responses.
 pub struct Contract {
     /// By path and method.
     pub operations: Vec<Operation>,
     /// What holds for a path that the document does not have.
     pub unknown_path: BTreeMap<String, DocumentedResponse>,
-    /// Every `code` that the description of the field lists.
-    pub codes: Vec<String>,
+    /// Every `code` that the description of the field lists, by version.
+    pub codes: Vec<(&'static str, Vec<String>)>,
 }
 
 /// An operation and its responses.
 pub struct Operation {
+    /// After the version, unless that is the first.
     pub id: String,
     /// In capitals.
     pub method: String,
-    /// The segments of the path; one in braces stands for any.
+    /// The segments of the path, the version among them; one in braces stands for any.
     pub path: Vec<String>,
     /// By status, or range of statuses.
     pub responses: BTreeMap<String, DocumentedResponse>,

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
-const PUBLIC_PAGES: [&str; 13] = [
+const PUBLIC_PAGES: [&str; 14] = [
     "/",
     "/docs",
     "/docs/",
@@ -28,6 +28,7 @@ const PUBLIC_PAGES: [&str; 13] = [
     "/docs/pages.css",
     "/docs/scalar.js",
     "/openapi.json",
+    "/openapi-v2.json",
     "/changelog",
     "/changelog.atom",
     "/favicon.ico",
@@ -57,13 +58,10 @@ pub fn subject<'a>(contract: &'a Contract, sent: &SentRequest, status: u16) -> S
     }
     let method = if sent.method == "HEAD" { "GET" } else { &sent.method };
     let of_path = |operation: &&Operation| {
-        segments.split_first().is_some_and(|(version, rest)| {
-            version == "v1"
-                && rest.len() == operation.path.len()
-                && operation.path.iter().zip(rest).all(|(own, segment)| {
-                    own == segment || (own.starts_with('{') && !segment.is_empty())
-                })
-        })
+        segments.len() == operation.path.len()
+            && operation.path.iter().zip(&segments).all(|(own, segment)| {
+                own == segment || (own.starts_with('{') && !segment.is_empty())
+            })
     };
     let of_path: Vec<_> = contract.operations.iter().filter(of_path).collect();
     match (of_path.iter().find(|operation| operation.method == method), of_path.first()) {

@@ -15,7 +15,9 @@ use store_orders::limits::{InMemoryLimits, Limits, LimitsFile};
 use store_orders::log::LogBuffer;
 use store_orders::server::{Dependencies, TlsFiles};
 use store_orders::store::sqlite::SqliteStore;
-use store_orders::store::{AccountCommands, KeyCommands, NewKey, NewOrder, OperatorStore, Store};
+use store_orders::store::{
+    AccountCommands, KeyCommands, NewKey, NewOrder, OperatorStore, Records, Store,
+};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tempfile::TempDir;
@@ -159,20 +161,22 @@ impl TestSetup {
     /// Adds pending orders of these ids.
     pub fn pending(&self, ids: impl IntoIterator<Item = i64>) -> &TestSetup {
         let orders: Vec<_> = ids.into_iter().map(pending_order).collect();
-        self.store.import_orders(&orders, false, &|| ()).unwrap();
+        self.store.import(Records::Orders(&orders), false, &|| ()).unwrap();
         self
     }
 
     /// Adds an order of this id that has shipped.
     pub fn shipped(&self, id: i64) -> &TestSetup {
         let order = NewOrder { shipped: true, ..pending_order(id) };
-        self.store.import_orders(&[order], false, &|| ()).unwrap();
+        self.store.import(Records::Orders(&[order]), false, &|| ()).unwrap();
         self
     }
 
     /// Adds a pet.
     pub fn pet(&self, id: i64, name: &str) -> &TestSetup {
-        self.store.import_pets(&[Pet { id, name: name.to_string() }], false, &|| ()).unwrap();
+        self.store
+            .import(Records::Pets(&[Pet { id, name: name.to_string() }]), false, &|| ())
+            .unwrap();
         self
     }
 

@@ -41,7 +41,7 @@ impl Limiter {
         let url: store_orders::config::PostgresUrl = url.parse()?;
         let url = url.with_limits_database(limits_database.map(ToString::to_string));
         let (log, migrated) = (Logger::root(slog::Discard, o!()), url.clone());
-        crate::replicas::blocking(move || Ok(migrate(&migrated, || ())?)).await?;
+        crate::replicas::blocking(move || Ok(migrate(&migrated)?)).await?;
         let store = PostgresStore::open(&Handle::current(), url, false, log.clone())?;
         Ok(Limiter { limits: store.limits(1_000, log), _store: store })
     }

@@ -31,7 +31,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         OnPrimary::start(tools, 100, 2).await?;
     let mut admin = primary.admin(DATABASE).await?;
     let survived = [MIGRATIONS, &[SURVIVED]].concat();
-    migrate(&mut admin, Schema { migrations: &survived, ..STORE }, || ()).await?;
+    migrate(&mut admin, Schema { migrations: &survived, ..STORE }).await?;
     tokio::time::sleep(NOTICED_WITHIN).await;
     for replica in &running {
         let unready = replica.unready_because().await;
@@ -41,7 +41,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     expect_agreement(&running, &key, report).await?;
 
     let needs_newer = [MIGRATIONS, &[SURVIVED, NEEDS_NEWER]].concat();
-    migrate(&mut admin, Schema { migrations: &needs_newer, ..STORE }, || ()).await?;
+    migrate(&mut admin, Schema { migrations: &needs_newer, ..STORE }).await?;
     let migrated = Instant::now();
     for replica in &running {
         let mut why = replica.unready_because().await;

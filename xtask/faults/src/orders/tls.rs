@@ -35,7 +35,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let tls = [("ssl", "on"), ("ssl_cert_file", &certificate), ("ssl_key_file", &key)];
         let server = cluster.primary(name, &tls).await?;
         let plain: PostgresUrl = server.url().parse()?;
-        blocking(move || Ok(postgres::migrate(&plain, || ())?)).await?;
+        blocking(move || Ok(postgres::migrate(&plain)?)).await?;
         let cases = [
             ("sslmode=disable".to_string(), true),
             ("sslmode=allow".to_string(), true),
@@ -53,7 +53,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
             let url = format!("{}?{query}", server.url().replace("127.0.0.1", "localhost"));
             let parsed: PostgresUrl = url.parse()?;
             let taken = blocking(move || {
-                Ok(PostgresCommands::connect(&parsed, || ()).and_then(|store| store.id()))
+                Ok(PostgresCommands::connect(&parsed).and_then(|store| store.id()))
             })
             .await?;
             tried += 1;

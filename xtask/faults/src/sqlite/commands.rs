@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use testbed::{Preload, Report, ServerProcess};
 use tokio::task::{JoinSet, block_in_place};
 
-const LOAD: Load = Load { writers: 16, listers: 0 };
+const LOAD: Load = Load { writers: 16, listers: 0, walkers: 0 };
 const ORDERS: i64 = 100_000;
 
 /// How many commands run at each speed, one after the other.

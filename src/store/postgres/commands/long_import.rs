@@ -5,10 +5,10 @@
 //! Its command holds two locks meanwhile. What a command leaves that was killed is completed, by
 //! the next import or by a server.
 
-use super::columns::value;
-use super::error::{read, written};
-use super::schema::IMPORT_LOCK;
 use crate::store::StoreError;
+use crate::store::postgres::columns::value;
+use crate::store::postgres::error::{read, written};
+use crate::store::postgres::schema::IMPORT_LOCK;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, GenericClient};
 

@@ -1,0 +1,214 @@
+//! GET /store/orders of v2: the list in pages.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use store_orders::store::{NewOrder, OperatorStore, Records};
+use store_orders_api::plans::Plan;
+use testbed::Key;
+use testbed::in_process::{Answer, TestServer, TestSetup, pending_order};
+
+async fn page(server: &TestServer, key: &Key, query: &str) -> Answer {
+    let answer = server.send_with(key, "GET", &format!("/v2/store/orders{query}")).await;
+    assert_eq!(answer.status, 200, "{query}: {answer:?}");
+    answer
+}
+
+fn ids(page: &Value) -> Vec<i64> {
+    let orders = page["orders"].as_array().unwrap();
+    orders.iter().map(|order| order["id"].as_i64().unwrap()).collect()
+}
+
+/// The ids on all pages, each reached by the `Link` of the one before.
+async fn walk(server: &TestServer, key: &Key, query: &str) -> Vec<Vec<i64>> {
+    let (mut pages, mut query) = (Vec::new(), query.to_string());
+    loop {
+        let answer = page(server, key, &query).await;
+        let json = answer.json();
+        pages.push(ids(&json));
+        let Some(cursor) = json.get("nextCursor") else {
+            assert!(!answer.headers.contains_key("link"));
+            return pages;
+        };
+        let link = answer.text("link").strip_prefix('<').unwrap();
+        query = link.strip_suffix(">; rel=\"next\"").unwrap().to_string();
+        assert!(query.starts_with(&format!("?cursor={}&limit=", cursor.as_str().unwrap())));
+    }
+}
+
+#[tokio::test]
+async fn an_order_has_the_fields_of_v1_and_its_status() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Pro);
+    setup.pending([1, 9_007_199_254_740_993]).shipped(2);
+    let server = setup.serve().await;
+    let answer = page(&server, &key, "").await;
+    let v1 = server.send_with(&key, "GET", "/v1/store/orders").await.json();
+    let json = answer.json();
+    assert_eq!(ids(&json), [1, 2, 9_007_199_254_740_993]);
+    for (order, of_v1) in json["orders"].as_array().unwrap().iter().zip(v1.as_array().unwrap()) {
+        let mut order = order.as_object().unwrap().clone();
+        let status = order.remove("status").unwrap();
+        assert_eq!(status, if order["id"] == 2 { "shipped" } else { "pending" });
+        assert_eq!(&Value::Object(order), of_v1);
+    }
+    assert_eq!(json.as_object().unwrap().len(), 1, "no nextCursor on the last page");
+    answer.assert_common_headers();
+    let head = server.send_with(&key, "HEAD", "/v2/store/orders?limit=1").await;
+    let get = page(&server, &key, "?limit=1").await;
+    assert_eq!(head.text("content-length"), get.body.len().to_string());
+    assert_eq!((head.text("link"), head.body.len()), (get.text("link"), 0));
+    assert_eq!(get.number("x-ratelimit-remaining"), 300 - 4, "each page is a request");
+}
+
+#[tokio::test]
+async fn the_pages_together_are_the_list() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Business);
+    setup.pending(1..=250);
+    let server = setup.serve().await;
+    let sizes = |pages: Vec<Vec<i64>>| {
+        assert!(pages.iter().flatten().copied().eq(1..=250));
+        pages.iter().map(Vec::len).collect::<Vec<_>>()
+    };
+    assert_eq!(sizes(walk(&server, &key, "").await), [100, 100, 50]);
+    assert_eq!(sizes(walk(&server, &key, "?limit=125").await), [125, 125]);
+    assert_eq!(sizes(walk(&server, &key, "?limit=1000").await), [250]);
+    assert_eq!(sizes(walk(&server, &key, "?limit=249").await), [249, 1]);
+}
+
+#[tokio::test]
+async fn filters_hold_together() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Business);
+    let order = |id: i64| NewOrder {
+        pet_id: id % 3 - 1,
+        complete: id % 2 == 0,
+        shipped: id % 5 == 0,
+        ship_date: (id % 4 != 0).then(|| format!("2026-12-{id:02}T00:00:00Z").parse().unwrap()),
+        ..pending_order(id)
+    };
+    let orders: Vec<_> = (1..=30).map(order).collect();
+    setup.store.import(Records::Orders(&orders), false, &|| ()).unwrap();
+    let server = setup.serve().await;
+    let expected = |matches: &dyn Fn(i64) -> bool| -> Vec<i64> {
+        (1..=30).filter(|id| matches(*id)).collect()
+    };
+    let of_pet = |id: i64| id % 3 == 0;
+    let dated = |id: i64, from: i64, before: i64| id % 4 != 0 && (from..before).contains(&id);
+    let all: [(&str, Vec<i64>); 9] = [
+        ("petId=-1", expected(&of_pet)),
+        ("petId=7", vec![]),
+        ("status=pending", expected(&|id| id % 5 != 0)),
+        ("status=shipped", expected(&|id| id % 5 == 0)),
+        ("complete=true", expected(&|id| id % 2 == 0)),
+        (
+            "complete=false&petId=-1&status=pending",
+            expected(&|id| id % 2 == 1 && of_pet(id) && id % 5 != 0),
+        ),
+        ("shipDateFrom=2026-12-10T00:00:00Z", expected(&|id| dated(id, 10, 31))),
+        // The 10th in UTC.
+        ("shipDateBefore=2026-12-10T02:00:00%2B02:00", expected(&|id| dated(id, 1, 10))),
+        (
+            "shipDateFrom=2026-12-05T00:00:00.000000001Z&shipDateBefore=2026-12-20T00:00:00Z&petId=-1",
+            expected(&|id| dated(id, 6, 20) && of_pet(id)),
+        ),
+    ];
+    for (filter, expected) in all {
+        for limit in [1, 4, 1_000] {
+            let pages = walk(&server, &key, &format!("?{filter}&limit={limit}")).await;
+            assert_eq!(pages.concat(), expected, "{filter}");
+            assert_eq!(pages.len(), expected.len().div_ceil(limit).max(1), "{filter}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_is_as_fresh_as_a_list() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Business);
+    setup.pending((1..=20).step_by(2));
+    let server = setup.serve().await;
+    let first = page(&server, &key, "?limit=5").await.json();
+    assert_eq!(ids(&first), [1, 3, 5, 7, 9]);
+    // What happens before the next page is asked for: by the API, and by other processes.
+    let cancelled = server.send_with(&key, "DELETE", "/v2/store/orders/11").await;
+    assert_eq!(cancelled.status, 204);
+    let store = &server.setup.store;
+    store.ship_orders(&[13]).unwrap();
+    store.import(Records::Orders(&[pending_order(12), pending_order(4)]), false, &|| ()).unwrap();
+    let cursor = first["nextCursor"].as_str().unwrap();
+    let rest = page(&server, &key, &format!("?cursor={cursor}")).await.json();
+    assert_eq!(ids(&rest), [12, 13, 15, 17, 19]);
+    assert_eq!(rest["orders"][1]["status"], "shipped");
+    let shipped = page(&server, &key, "?status=shipped").await.json();
+    assert_eq!(ids(&shipped), [13]);
+    // The cursor is good after a restart.
+    let server = server.stop().await.restarted().serve().await;
+    assert_eq!(page(&server, &key, &format!("?cursor={cursor}")).await.json(), rest);
+}
+
+#[tokio::test]
+async fn a_wrong_query_is_400_and_names_the_parameter() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Business);
+    setup.pending(1..=5);
+    let server = setup.serve().await;
+    let first = page(&server, &key, "?limit=2&petId=7").await.json();
+    let cursor = first["nextCursor"].as_str().unwrap();
+    let flipped = if cursor.ends_with('A') { "E" } else { "A" };
+    let altered = format!("{}{flipped}", &cursor[..cursor.len() - 1]);
+    for (query, name) in [
+        ("limit=1001".to_string(), "limit"),
+        ("pet=7".to_string(), "pet"),
+        ("petId=7&petId=7".to_string(), "petId"),
+        ("status=".to_string(), "status"),
+        ("cursor=abc".to_string(), "cursor"),
+        (format!("cursor={altered}&petId=7"), "cursor"),
+        (format!("cursor={}&petId=7", &cursor[..20]), "cursor"),
+        // Other filters.
+        (format!("cursor={cursor}"), "cursor"),
+        (format!("cursor={cursor}&petId=8"), "cursor"),
+        (format!("cursor={cursor}&petId=7&status=pending"), "cursor"),
+    ] {
+        let path = format!("/v2/store/orders?{query}");
+        let answer = server.send_with(&key, "GET", &path).await;
+        let message = answer.assert_error(400, "invalid_parameter");
+        assert!(message.contains(&format!("parameter {name}")), "{query}: {message}");
+    }
+    let other_limit = format!("?petId=7&limit=1&cursor={cursor}");
+    assert_eq!(ids(&page(&server, &key, &other_limit).await.json()), [3]);
+    // v1 goes on ignoring them.
+    let list = server.send_with(&key, "GET", "/v1/store/orders?limit=0&cursor=abc").await;
+    assert_eq!(list.json().as_array().unwrap().len(), 5);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_there_all_the_time_is_on_exactly_one_page() {
+    let setup = TestSetup::new();
+    let key = setup.enterprise_key(1_000_000, 1_000_000);
+    setup.pending(0..=2_000);
+    let server = setup.serve().await;
+    // Those whose id is a multiple of 3 go, those of 10,000 and more come meanwhile.
+    let cancel = async {
+        for id in (0..=2_000).step_by(3) {
+            let path = format!("/v2/store/orders/{id}");
+            assert_eq!(server.send_with(&key, "DELETE", &path).await.status, 204);
+            if id % 100 == 0 {
+                let new = pending_order(10_000 - id);
+                server.setup.store.import(Records::Orders(&[new]), false, &|| ()).unwrap();
+            }
+        }
+    };
+    let read = async {
+        for filter in ["?limit=50", "?limit=50&petId=7", "?limit=50&status=pending"] {
+            let listed = walk(&server, &key, filter).await.concat();
+            let set: BTreeSet<_> = listed.iter().copied().collect();
+            assert_eq!(set.len(), listed.len(), "twice: {filter}");
+            assert!(listed.is_sorted());
+            assert!((0..=2_000).all(|id| id % 3 == 0 || set.contains(&id)), "missing: {filter}");
+        }
+    };
+    tokio::join!(cancel, read);
+    let rest = walk(&server, &key, "").await.concat();
+    assert_eq!(rest.iter().filter(|id| **id <= 2_000 && **id % 3 == 0).count(), 0);
+}
