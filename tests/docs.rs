@@ -6,9 +6,10 @@ use std::io::Read;
 use store_orders_api::plans::Plan;
 use testbed::in_process::{Answer, TestSetup};
 
-const PAGES: [(&str, &str); 12] = [
+const PAGES: [(&str, &str); 14] = [
     ("/", "text/html; charset=utf-8"),
     ("/docs", "text/html; charset=utf-8"),
+    ("/docs/v2", "text/html; charset=utf-8"),
     ("/changelog", "text/html; charset=utf-8"),
     ("/changelog.atom", "application/atom+xml; charset=utf-8"),
     ("/docs/docs.css", "text/css; charset=utf-8"),
@@ -16,6 +17,7 @@ const PAGES: [(&str, &str); 12] = [
     ("/docs/scalar.js", "text/javascript; charset=utf-8"),
     ("/docs/pages.css", "text/css; charset=utf-8"),
     ("/openapi.json", "application/json"),
+    ("/openapi-v2.json", "application/json"),
     ("/favicon.ico", "image/svg+xml"),
     ("/llms.txt", "text/plain; charset=utf-8"),
     ("/robots.txt", "text/plain; charset=utf-8"),
@@ -169,6 +171,20 @@ async fn without_javascript_the_reference_leads_to_the_document() {
 }
 
 #[tokio::test]
+async fn the_reference_of_each_version_names_its_document_and_leads_to_the_others() {
+    let server = TestSetup::new().serve().await;
+    for (path, document) in [("/docs", "/openapi.json"), ("/docs/v2", "/openapi-v2.json")] {
+        let page = String::from_utf8(server.send("GET", path, &[]).await.body).unwrap();
+        let service = format!("<link rel=\"service-desc\" href=\"{document}\"");
+        assert!(page.contains(&service), "{page}");
+        assert_eq!(page.matches("/openapi").count(), page.matches(document).count(), "{page}");
+        let current: Vec<_> = page.split("aria-current=\"page\"").collect();
+        assert!(current.len() == 2 && current[0].ends_with(&format!("<a href=\"{path}\" ")));
+        assert!(page.contains("API v1</a>") && page.contains("API v2 <span"), "{page}");
+    }
+}
+
+#[tokio::test]
 async fn the_bundle_carries_the_licence_under_which_it_is_copied() {
     let server = TestSetup::new().serve().await;
     let bundle = String::from_utf8(server.send("GET", "/docs/scalar.js", &[]).await.body).unwrap();
@@ -207,7 +223,7 @@ async fn crawlers_are_kept_from_the_api_alone() {
     let server = TestSetup::new().serve().await;
     let text = String::from_utf8(server.send("GET", "/robots.txt", &[]).await.body).unwrap();
     let rules: Vec<_> = text.lines().filter(|line| !line.starts_with('#')).collect();
-    assert_eq!(rules, ["User-agent: *", "Disallow: /v1/"]);
+    assert_eq!(rules, ["User-agent: *", "Disallow: /v1/", "Disallow: /v2/"]);
 }
 
 #[tokio::test]

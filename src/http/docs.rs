@@ -1,4 +1,4 @@
-//! The public pages outside `/v1`: document, reference, changelog, and what programs
+//! The public pages outside `/v1` and `/v2`: document, reference, changelog, and what programs
 //! that read sites ask for. They need no key and count against no limit. All are made
 //! from the document and from files embedded in the program, and no page loads
 //! anything from another server.
@@ -16,7 +16,10 @@ use page::Page;
 use policy::Policy;
 use serde_json::Value;
 use store_orders_api::document::{DocumentError, text};
-use store_orders_api::documents::{DOCUMENTS, Document};
+use store_orders_api::documents::{DOCUMENTS, Document, V1};
+
+/// Where the reference of the stable version is.
+const REFERENCE: &str = "/docs";
 
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
@@ -28,7 +31,8 @@ const FEED: &str = "application/atom+xml; charset=utf-8";
 pub struct Docs {
     /// Of every version, at its path.
     documents: Vec<(&'static str, Page)>,
-    docs: Page,
+    /// The reference of every version, at its path.
+    references: Vec<(String, Page)>,
     docs_script: Page,
     docs_style: Page,
     scalar: Page,
@@ -47,8 +51,8 @@ impl Docs {
         let page = |(document, served): (&&Document, &Value)| {
             Ok((document.path, Page::plain("application/json", Policy::Asset, text(served)?)))
         };
+        let references = DOCUMENTS.iter().map(|document| reference(document));
         let stable = documents.first().unwrap_or(&Value::Null);
-        let docs = include_str!("docs/assets/docs.html");
         let script = include_str!("docs/assets/docs.js");
         let docs_style = include_str!("docs/assets/docs.css");
         let scalar = include_bytes!(concat!(env!("OUT_DIR"), "/scalar.js.gz"));
@@ -57,7 +61,7 @@ impl Docs {
         let robots = include_str!("docs/assets/robots.txt");
         Ok(Docs {
             documents: DOCUMENTS.iter().zip(documents).map(page).collect::<Result<_, _>>()?,
-            docs: Page::plain(HTML, Policy::Reference, docs),
+            references: references.collect(),
             docs_script: Page::plain(SCRIPT, Policy::Asset, script),
             docs_style: Page::plain(STYLE, Policy::Asset, docs_style),
             scalar: Page::compressed(SCRIPT, Policy::Asset, scalar),
@@ -77,7 +81,6 @@ impl Docs {
     /// The response of the page at this path; `None` if there is no page.
     pub fn find(&self, request: &RequestInfo) -> Option<Response<Body>> {
         let page = match request.uri().path() {
-            "/" | "/docs" => Some(&self.docs),
             // What people type, and what some tools make of the address of a page.
             "/docs/" => None,
             "/docs/docs.css" => Some(&self.docs_style),
@@ -90,8 +93,10 @@ impl Docs {
             "/llms.txt" => Some(&self.llms),
             "/robots.txt" => Some(&self.robots),
             path => {
-                let mut documents = self.documents.iter();
-                Some(documents.find(|(own, _)| *own == path).map(|(_, page)| page)?)
+                let path = if path == "/" { REFERENCE } else { path };
+                let documents = self.documents.iter().map(|(own, page)| (*own, page));
+                let references = self.references.iter().map(|(own, page)| (own.as_str(), page));
+                Some(documents.chain(references).find(|(own, _)| *own == path)?.1)
             }
         };
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -99,9 +104,23 @@ impl Docs {
         }
         Some(match page {
             Some(page) => page.respond(request.headers()),
-            None => moved_permanently("/docs"),
+            None => moved_permanently(REFERENCE),
         })
     }
+}
+
+/// The reference of a version, and where it is: that of the stable one at [`REFERENCE`]. It names
+/// its document.
+fn reference(document: &Document) -> (String, Page) {
+    let path = match document.is_beta() {
+        true => format!("{REFERENCE}{}", document.base_path),
+        false => REFERENCE.to_string(),
+    };
+    let link = format!("<a href=\"{path}\"");
+    let html = include_str!("docs/assets/docs.html")
+        .replace(V1.path, document.path)
+        .replace(&format!("{link}>"), &format!("{link} aria-current=\"page\">"));
+    (path, Page::plain(HTML, Policy::Reference, html))
 }
 
 /// The document in short, for language models.

@@ -9,10 +9,39 @@ use std::process::Command;
 
 /// The document, as messages name it.
 pub const DOCUMENT: &str = "spec/openapi.json";
-/// The generated client, as messages name it.
-pub const CLIENT_CODE: &str = "api/client/src/generated.rs";
-/// The public methods of the client, as messages name their file.
-pub const CLIENT_OPERATIONS: &str = "api/client/src/operations.rs";
+/// The generated client of each document.
+pub static CLIENTS: [ClientFiles; 2] = [
+    ClientFiles {
+        document: DOCUMENT,
+        code: "api/client/src/generated.rs",
+        operations: "api/client/src/operations.rs",
+        module: "crate::generated",
+        shared_types: &[],
+    },
+    ClientFiles {
+        document: "spec/openapi-v2.json",
+        code: "api/client/src/v2/generated.rs",
+        operations: "api/client/src/v2.rs",
+        module: "crate::v2::generated",
+        shared_types: &["Error", "OrderId", "PetId"],
+    },
+];
+
+/// A generated client: what it is generated from, and its files, as messages name them.
+#[derive(Debug)]
+pub struct ClientFiles {
+    /// The file of the document.
+    pub document: &'static str,
+    /// The generated file.
+    pub code: &'static str,
+    /// The file with its public methods.
+    pub operations: &'static str,
+    /// The path of the generated file as a module of the crate.
+    pub module: &'static str,
+    /// The types, and with `Error` the codes, that it takes from the first client.
+    pub shared_types: &'static [&'static str],
+}
+
 /// The file with the documentation of the client's crate, as messages name it.
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
 /// The README of the client's crate, as messages name it.
@@ -21,6 +50,12 @@ pub const CLIENT_README: &str = "api/client/README.md";
 pub const PAGES: &str = "src/http/docs/generated";
 /// The changelog, as messages name it.
 pub const CHANGELOG: &str = "CHANGELOG.md";
+
+/// The documents, and all files of the clients that are generated from them.
+pub fn client_files() -> Vec<&'static str> {
+    let of_each = |client: &ClientFiles| [client.document, client.code, client.operations];
+    CLIENTS.iter().flat_map(of_each).chain([CLIENT_DOCS, CLIENT_README]).collect()
+}
 
 /// A checkout of this repository.
 #[derive(Clone, Debug)]

@@ -8,7 +8,7 @@ use xtask::check::{Inputs, check};
 use xtask::client_code::client_code;
 use xtask::history::History;
 use xtask::published::Published;
-use xtask::repository::Repository;
+use xtask::repository::{CLIENTS, Repository};
 
 /// The real files, with nothing published, now or ever: a changed document does not need
 /// another version.
@@ -109,7 +109,8 @@ fn a_document_that_is_not_json_cannot_be_checked() {
 
 #[test]
 fn an_unreadable_file_stops_only_the_checks_that_need_it() {
-    let unreadable = Inputs { client: Err(anyhow::anyhow!("cannot read it")), ..inputs() };
+    let mut unreadable = inputs();
+    unreadable.clients[1].code = Err(anyhow::anyhow!("cannot read it"));
     let (outcome, text) = run(&unreadable);
     assert_eq!(outcome, Outcome::CouldNotRun);
     assert!(text.contains("could not run\n  cannot read it\n"), "{text}");
@@ -119,7 +120,7 @@ fn an_unreadable_file_stops_only_the_checks_that_need_it() {
 #[test]
 fn all_checks_run_when_one_fails() {
     let mut wrong = with_document("\"Orders returned\"", "\"All orders\"");
-    wrong.client = Ok(String::new());
+    wrong.clients[0].code = Ok(String::new());
     let (outcome, text) = run(&wrong);
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.ends_with("6 of 8 checks passed, 2 failed.\n"), "{text}");
@@ -127,17 +128,17 @@ fn all_checks_run_when_one_fails() {
 
 #[test]
 fn an_edited_client_is_shown_as_lines() {
-    let real = inputs();
-    let edited = real.client.as_ref().unwrap().replacen(
-        "pub async fn list_orders",
-        "async fn list_orders",
-        1,
-    );
-    let (outcome, text) = run(&Inputs { client: Ok(edited), ..real });
-    assert_eq!(outcome, Outcome::Drift);
-    assert!(text.contains("    -    async fn list_orders<'a>(\n"), "{text}");
-    assert!(text.contains("    +    pub async fn list_orders<'a>(\n"), "{text}");
-    assert!(text.contains("    fix: cargo xtask generate\n"), "{text}");
+    for number in [0, 1] {
+        let mut edited = inputs();
+        let code = edited.clients[number].code.as_mut().unwrap();
+        *code = code.replacen("pub async fn list_orders", "async fn list_orders", 1);
+        let (outcome, text) = run(&edited);
+        assert_eq!(outcome, Outcome::Drift);
+        assert!(text.contains(&format!("  {} (-), and what ", CLIENTS[number].code)), "{text}");
+        assert!(text.contains("    -    async fn list_orders<'a>(\n"), "{text}");
+        assert!(text.contains("    +    pub async fn list_orders<'a>(\n"), "{text}");
+        assert!(text.contains("    fix: cargo xtask generate\n"), "{text}");
+    }
 }
 
 #[test]
@@ -163,12 +164,16 @@ fn a_page_that_is_not_what_the_changelog_says_is_shown_as_lines() {
 
 #[test]
 fn an_operation_without_a_method_of_the_client_is_named_with_its_file() {
-    let real = inputs();
-    let without = real.client_operations.as_ref().unwrap().replacen("fn cancel_order(", "fn x(", 1);
-    let (outcome, text) = run(&Inputs { client_operations: Ok(without), ..real });
-    assert_eq!(outcome, Outcome::Drift);
-    let expected = "  api/client/src/operations.rs\n    has no method cancel_order, which ";
-    assert!(text.contains(expected), "{text}");
+    for (number, method) in [(0, "cancel_order"), (1, "list_orders")] {
+        let mut without = inputs();
+        let operations = without.clients[number].operations.as_mut().unwrap();
+        *operations = operations.replacen(&format!("fn {method}("), "fn x(", 1);
+        let (outcome, text) = run(&without);
+        assert_eq!(outcome, Outcome::Drift);
+        let file = CLIENTS[number].operations;
+        let expected = format!("  {file}\n    has no method {method}, which ");
+        assert!(text.contains(&expected), "{text}");
+    }
 }
 
 #[test]
@@ -178,7 +183,7 @@ fn a_document_that_progenitor_panics_on_is_explained() {
         "description": "An error with another schema",
         "content": { "application/json": { "schema": { "type": "string" } } },
     });
-    let message = client_code(&document).unwrap_err().to_string();
+    let message = client_code(&CLIENTS[0], &document).unwrap_err().to_string();
     assert!(message.contains("errors have two schemas"), "{message}");
     assert!(message.contains("response_types.len() <= 1"), "{message}");
 }

@@ -3,17 +3,21 @@
 use std::fs;
 use std::path::Path;
 use xtask::generate::generate;
-use xtask::repository::{CLIENT_CODE, CLIENT_DOCS, CLIENT_README, DOCUMENT, Repository};
+use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, DOCUMENT, Repository};
 
-/// A checkout with this document, the client's documentation and nothing else.
+/// A checkout with the documents, of which the first is this one, the client's documentation and
+/// nothing else.
 fn checkout(document: &str) -> tempfile::TempDir {
-    let root = tempfile::tempdir().unwrap();
-    for name in [DOCUMENT, CLIENT_CODE] {
-        fs::create_dir_all(root.path().join(name).parent().unwrap()).unwrap();
+    let (root, real) = (tempfile::tempdir().unwrap(), Repository::here());
+    for client in &CLIENTS {
+        for name in [client.document, client.code] {
+            fs::create_dir_all(root.path().join(name).parent().unwrap()).unwrap();
+        }
+        let document = real.read(client.document).unwrap();
+        fs::write(root.path().join(client.document), document).unwrap();
     }
     fs::write(root.path().join(DOCUMENT), document).unwrap();
-    let docs = Repository::here().read(CLIENT_DOCS).unwrap();
-    fs::write(root.path().join(CLIENT_DOCS), docs).unwrap();
+    fs::write(root.path().join(CLIENT_DOCS), real.read(CLIENT_DOCS).unwrap()).unwrap();
     root
 }
 
@@ -28,19 +32,23 @@ fn run(root: &Path) -> anyhow::Result<String> {
 }
 
 #[test]
-fn writes_the_client_and_nothing_else() {
+fn writes_the_clients_and_nothing_else() {
     let (real, document) = (Repository::here(), real_document());
     let root = checkout(&document);
     assert!(run(root.path()).unwrap().starts_with("Wrote api/client/src/generated.rs"));
     let again = run(root.path()).unwrap();
-    assert_eq!(again.lines().filter(|line| line.contains("is already")).count(), 2, "{again}");
+    assert_eq!(again.lines().filter(|line| line.contains("is already")).count(), 3, "{again}");
 
     let read = |name: &str| fs::read_to_string(root.path().join(name)).unwrap();
-    assert_eq!(read(CLIENT_CODE), real.read(CLIENT_CODE).unwrap());
     assert_eq!(read(CLIENT_README), real.read(CLIENT_README).unwrap());
     assert_eq!(read(DOCUMENT), document);
-    let header: String = read(CLIENT_CODE).lines().take(2).collect();
-    assert!(header.contains("cargo xtask generate") && header.contains(DOCUMENT), "{header}");
+    for client in &CLIENTS {
+        let code = read(client.code);
+        assert_eq!(code, real.read(client.code).unwrap());
+        let header: String = code.lines().take(2).collect();
+        assert!(header.contains("cargo xtask generate"), "{header}");
+        assert!(header.contains(client.document), "{header}");
+    }
 }
 
 #[test]
@@ -58,7 +66,7 @@ fn writes_nothing_from_a_broken_document() {
         let root = checkout(document);
         let error = format!("{:#}", run(root.path()).unwrap_err());
         assert!(error.contains(message), "{error}");
-        assert!(!root.path().join(CLIENT_CODE).exists());
+        assert!(CLIENTS.iter().all(|client| !root.path().join(client.code).exists()));
     }
     let error = format!("{:#}", run(Path::new("/nowhere")).unwrap_err());
     assert!(error.starts_with("cannot read spec/openapi.json: "), "{error}");

@@ -8,9 +8,7 @@ use tempfile::TempDir;
 use xtask::Outcome;
 use xtask::check::{Inputs, check};
 use xtask::published::{checksum, file_name};
-use xtask::repository::{
-    CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_OPERATIONS, CLIENT_README, DOCUMENT, Repository,
-};
+use xtask::repository::{CHANGELOG, DOCUMENT, Repository, client_files};
 
 const NAME: &str = "spec/published/1.0.0.json";
 const SUMS: &str = "spec/published/SHA256SUMS";
@@ -31,7 +29,7 @@ fn write(root: &Path, name: &str, text: &str) {
 /// The real files, with the real document published as 1.0.0 and no git.
 fn archive() -> TempDir {
     let (root, real) = (tempfile::tempdir().unwrap(), Repository::here());
-    for name in [DOCUMENT, CLIENT_CODE, CLIENT_OPERATIONS, CLIENT_DOCS, CLIENT_README, CHANGELOG] {
+    for name in client_files().into_iter().chain([CHANGELOG]) {
         write(root.path(), name, &real.read(name).unwrap());
     }
     publish(root.path(), &real.read(DOCUMENT).unwrap());
@@ -130,16 +128,7 @@ fn without_a_history_the_check_says_so() {
     assert!(without(&to).starts_with("the checkout is shallow"), "{}", without(&to));
 
     let inside = root.path().join("vendor/store-orders");
-    for name in [
-        DOCUMENT,
-        CLIENT_CODE,
-        CLIENT_OPERATIONS,
-        CLIENT_DOCS,
-        CLIENT_README,
-        CHANGELOG,
-        NAME,
-        SUMS,
-    ] {
+    for name in client_files().into_iter().chain([CHANGELOG, NAME, SUMS]) {
         write(&inside, name, &fs::read_to_string(root.path().join(name)).unwrap());
     }
     assert_eq!(without(&inside), "this is no git checkout of its own");

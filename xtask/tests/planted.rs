@@ -7,7 +7,7 @@ use xtask::Outcome;
 use xtask::check::{Inputs, check, check_major_version};
 use xtask::client_code::client_code;
 use xtask::pages::pages;
-use xtask::repository::Repository;
+use xtask::repository::{CLIENTS, Repository};
 
 /// What `check` says of the real files with one change of the document, made in
 /// the contract in Rust too, so that only the promise to callers is at stake.
@@ -22,7 +22,7 @@ fn changed(change: impl Fn(&mut Value)) -> Inputs {
     change(&mut document);
     // No change of the document makes files import each other.
     inputs.crates = Ok(Vec::new());
-    inputs.client = client_code(&document);
+    inputs.clients[0].code = client_code(&CLIENTS[0], &document);
     inputs.document = Ok(serde_json::to_string_pretty(&document).unwrap() + "\n");
     Inputs { emitted: Ok(document), ..inputs }
 }

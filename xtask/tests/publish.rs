@@ -8,15 +8,13 @@ use xtask::Outcome;
 use xtask::check::{Inputs, check};
 use xtask::publish::publish;
 use xtask::published::{PUBLISHED, SUMS, checksum};
-use xtask::repository::{
-    CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_OPERATIONS, CLIENT_README, DOCUMENT, Repository,
-};
+use xtask::repository::{CHANGELOG, DOCUMENT, Repository, client_files};
 
 /// A checkout with the real document and client, a changelog of one version, and
 /// nothing published.
 fn checkout() -> TempDir {
     let (root, real) = (tempfile::tempdir().unwrap(), Repository::here());
-    for name in [DOCUMENT, CLIENT_CODE, CLIENT_OPERATIONS, CLIENT_DOCS, CLIENT_README] {
+    for name in client_files() {
         fs::create_dir_all(root.path().join(name).parent().unwrap()).unwrap();
         fs::write(root.path().join(name), real.read(name).unwrap()).unwrap();
     }

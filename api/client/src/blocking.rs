@@ -72,16 +72,15 @@ impl ClientBuilder {
     /// Like [`build`](Self::build), for programs without async code. Needs the feature
     /// `blocking`.
     pub fn build_blocking(self) -> Result<Client, BuildError> {
-        let client = self.build()?;
-        // A thread of its own, so that connections are served between calls, too.
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("store-orders-client")
-            .enable_all()
-            .build()
-            .map_err(|error| BuildError::Http(error.into()))?;
-        Ok(Client { client, runtime: Arc::new(runtime) })
+        Ok(Client { client: self.build()?, runtime: runtime()? })
     }
+}
+
+/// With a thread of its own, so that connections are served between calls, too.
+pub(crate) fn runtime() -> Result<Arc<Runtime>, BuildError> {
+    let mut runtime = Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(1).thread_name("store-orders-client").enable_all();
+    Ok(Arc::new(runtime.build().map_err(|error| BuildError::Http(error.into()))?))
 }
 
 /// Shows no key.

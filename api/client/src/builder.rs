@@ -7,6 +7,7 @@ use crate::operations::Client;
 use crate::retry::RetryPolicy;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use std::marker::PhantomData;
 use std::time::Duration;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -14,8 +15,26 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// closed as it opened, which hyper may not notice (`api/UPSTREAM.md`).
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The end of every base URL: the version of the API that this client speaks.
-const BASE_PATH: &str = "/v1";
+/// A client of one version of the API: what a [`ClientBuilder`] makes. Outside this crate it has
+/// no name.
+pub trait Versioned: Sized {
+    /// The end of every base URL: the version of the API that the client speaks.
+    const BASE_PATH: &'static str;
+    /// What a base URL without it must do.
+    const WRONG_BASE_PATH: &'static str;
+
+    fn from_parts(base_url: &str, http: reqwest::Client, call: Call) -> Self;
+}
+
+impl Versioned for Client {
+    const BASE_PATH: &'static str = "/v1";
+    const WRONG_BASE_PATH: &'static str =
+        "must end in /v1, the version of the API that this client speaks: append /v1";
+
+    fn from_parts(base_url: &str, http: reqwest::Client, call: Call) -> Self {
+        Self { generated: generated::Client::new_with_client(base_url, http, call) }
+    }
+}
 
 /// Why a client could not be made. No message holds the key.
 #[derive(Debug, thiserror::Error)]
@@ -49,21 +68,13 @@ impl Client {
     /// Like [`new`](Self::new), with options to set before
     /// [`build`](ClientBuilder::build).
     pub fn builder(base_url: impl Into<String>, key: impl Into<String>) -> ClientBuilder {
-        ClientBuilder {
-            base_url: base_url.into(),
-            key: key.into(),
-            retry: RetryPolicy::default(),
-            observer: Observer::default(),
-            connect_timeout: CONNECT_TIMEOUT,
-            read_timeout: READ_TIMEOUT,
-            http: None,
-        }
+        ClientBuilder::new(base_url.into(), key.into())
     }
 }
 
 /// Options of a client. From [`Client::builder`].
 #[must_use = "nothing is made before `build`"]
-pub struct ClientBuilder {
+pub struct ClientBuilder<C = Client> {
     base_url: String,
     key: String,
     retry: RetryPolicy,
@@ -71,9 +82,23 @@ pub struct ClientBuilder {
     connect_timeout: Duration,
     read_timeout: Duration,
     http: Option<reqwest::ClientBuilder>,
+    client: PhantomData<fn() -> C>,
 }
 
-impl ClientBuilder {
+impl<C: Versioned> ClientBuilder<C> {
+    pub(crate) fn new(base_url: String, key: String) -> Self {
+        Self {
+            base_url,
+            key,
+            retry: RetryPolicy::default(),
+            observer: Observer::default(),
+            connect_timeout: CONNECT_TIMEOUT,
+            read_timeout: READ_TIMEOUT,
+            http: None,
+            client: PhantomData,
+        }
+    }
+
     /// Replaces the default [`RetryPolicy`].
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.retry = policy;
@@ -134,8 +159,8 @@ impl ClientBuilder {
     }
 
     /// Makes the client, if base URL and key are valid. It sends nothing.
-    pub fn build(self) -> Result<Client, BuildError> {
-        let base_url = checked_base_url(&self.base_url)?;
+    pub fn build(self) -> Result<C, BuildError> {
+        let base_url = checked_base_url::<C>(&self.base_url)?;
         let authorization = authorization(&self.key)?;
         let user_agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
         let mut http = self
@@ -151,14 +176,12 @@ impl ClientBuilder {
             http = http.retry(reqwest::retry::never());
         }
         let http = http.build().map_err(|error| BuildError::Http(error.into()))?;
-        let call = Call::new(self.retry, self.observer);
-        let generated = generated::Client::new_with_client(&base_url, http, call);
-        Ok(Client { generated })
+        Ok(C::from_parts(&base_url, http, Call::new(self.retry, self.observer)))
     }
 }
 
 /// Without the key.
-impl std::fmt::Debug for ClientBuilder {
+impl<C> std::fmt::Debug for ClientBuilder<C> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ClientBuilder")
             .field("base_url", &self.base_url)
@@ -171,7 +194,7 @@ impl std::fmt::Debug for ClientBuilder {
 }
 
 /// The URL without a slash at its end, because paths are appended to it.
-fn checked_base_url(text: &str) -> Result<String, BuildError> {
+fn checked_base_url<C: Versioned>(text: &str) -> Result<String, BuildError> {
     let url = Url::parse(text).map_err(|_| BuildError::BaseUrl("is not a URL"))?;
     let fault = if !matches!(url.scheme(), "http" | "https") {
         "must begin with https:// or http://"
@@ -179,8 +202,8 @@ fn checked_base_url(text: &str) -> Result<String, BuildError> {
         "must not contain a user name or password: pass the key separately"
     } else if url.query().is_some() || url.fragment().is_some() {
         "must end with its path: no query and no fragment"
-    } else if !url.path().trim_end_matches('/').ends_with(BASE_PATH) {
-        "must end in /v1, the version of the API that this client speaks: append /v1"
+    } else if !url.path().trim_end_matches('/').ends_with(C::BASE_PATH) {
+        C::WRONG_BASE_PATH
     } else {
         return Ok(text.trim().trim_end_matches('/').to_string());
     };
@@ -204,7 +227,7 @@ mod tests {
 
     #[test]
     fn base_urls_are_checked() {
-        let base = |url: &str| checked_base_url(url).map_err(|error| error.to_string());
+        let base = |url: &str| checked_base_url::<Client>(url).map_err(|error| error.to_string());
         assert_eq!(base("https://o.example/v1").unwrap(), "https://o.example/v1");
         assert_eq!(base("http://[::1]:80/v1/").unwrap(), "http://[::1]:80/v1");
         assert_eq!(base("https://h/pets/v1").unwrap(), "https://h/pets/v1");
@@ -229,8 +252,13 @@ mod tests {
 
     #[test]
     fn the_base_path_is_the_version_of_the_document() {
-        let version = <generated::Client as progenitor_client::ClientInfo<Call>>::api_version();
-        assert_eq!(format!("/v{}", version.split('.').next().unwrap()), BASE_PATH);
+        fn check<C: Versioned, G: progenitor_client::ClientInfo<Call>>() {
+            assert_eq!(format!("/v{}", G::api_version().split('.').next().unwrap()), C::BASE_PATH);
+            assert!(C::WRONG_BASE_PATH.ends_with(&format!(": append {}", C::BASE_PATH)));
+        }
+        check::<Client, generated::Client>();
+        #[cfg(feature = "v2-beta")]
+        check::<crate::v2::Client, crate::v2::generated::Client>();
     }
 
     #[test]

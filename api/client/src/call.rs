@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 /// How a call is sent, and where the hooks leave what they saw.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Call {
+pub struct Call {
     pub(crate) policy: RetryPolicy,
     pub(crate) observer: Observer,
     sent: Arc<OnceLock<Sent>>,

@@ -29,13 +29,15 @@ struct Inner {
     sent: Sent,
     body: Option<types::Error>,
     source: Option<Source>,
+    /// That of the page which was asked for.
+    cursor: Option<String>,
 }
 
 impl Error {
     /// An error of the API.
     pub(crate) fn response(sent: Sent, body: types::Error) -> Self {
         let kind = ErrorKind::Response;
-        Self(Box::new(Inner { kind, sent, body: Some(body), source: None }))
+        Self(Box::new(Inner { kind, sent, body: Some(body), source: None, cursor: None }))
     }
 
     /// A response that is not one of the API, because of `source`.
@@ -46,7 +48,22 @@ impl Error {
     }
 
     pub(crate) fn new(kind: ErrorKind, sent: Sent, source: impl Into<Source>) -> Self {
-        Self(Box::new(Inner { kind, sent, body: None, source: Some(source.into()) }))
+        let source = Some(source.into());
+        Self(Box::new(Inner { kind, sent, body: None, source, cursor: None }))
+    }
+
+    #[cfg(feature = "v2-beta")]
+    pub(crate) fn at_cursor(mut self, cursor: Option<String>) -> Self {
+        self.0.cursor = cursor;
+        self
+    }
+
+    /// Where a list in pages stopped: the cursor of the page that failed, from which
+    /// [`ListOrders::cursor`](crate::v2::ListOrders::cursor) goes on. All orders of the pages
+    /// before it have been returned. `None` if it was the first page. Needs the feature `v2-beta`.
+    #[cfg(feature = "v2-beta")]
+    pub fn cursor(&self) -> Option<&str> {
+        self.0.cursor.as_deref()
     }
 
     /// What kind of failure this is.
@@ -134,14 +151,16 @@ impl Error {
 /// One line, whatever the response holds.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let attempts = self.attempts();
+        let details = [
+            self.request_id().map(|id| format!("request id {id}")),
+            (attempts > 1).then(|| format!("after {attempts} attempts")),
+            self.0.cursor.as_ref().map(|cursor| format!("at cursor {cursor}")),
+        ];
+        let details = details.into_iter().flatten().collect::<Vec<_>>().join(", ");
+        let details = if details.is_empty() { details } else { format!(" ({details})") };
         let line_breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-        f.write_str(&self.what().replace(line_breaks, " "))?;
-        match (self.request_id(), self.attempts()) {
-            (Some(id), 0 | 1) => write!(f, " (request id {id})"),
-            (Some(id), attempts) => write!(f, " (request id {id}, after {attempts} attempts)"),
-            (None, 0 | 1) => Ok(()),
-            (None, attempts) => write!(f, " (after {attempts} attempts)"),
-        }
+        f.write_str(&(self.what() + &details).replace(line_breaks, " "))
     }
 }
 

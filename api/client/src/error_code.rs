@@ -2,34 +2,11 @@
 
 pub use crate::generated::codes::ErrorCode;
 
+use crate::extensible_enum::extensible_enum;
 use crate::generated::codes::KNOWN;
 use crate::generated::types;
-use std::fmt;
 
-impl ErrorCode {
-    /// The code as it is sent.
-    pub fn as_str(&self) -> &str {
-        match self {
-            ErrorCode::Other(code) => code,
-            known => KNOWN.iter().find(|(code, _)| code == known).map_or("", |(_, text)| text),
-        }
-    }
-}
-
-impl From<&str> for ErrorCode {
-    fn from(text: &str) -> Self {
-        KNOWN
-            .iter()
-            .find(|(_, known)| *known == text)
-            .map_or_else(|| ErrorCode::Other(text.to_string()), |(code, _)| code.clone())
-    }
-}
-
-impl fmt::Display for ErrorCode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+extensible_enum!(ErrorCode, KNOWN);
 
 impl types::Error {
     /// The `code`, to match on.

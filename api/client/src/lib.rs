@@ -95,6 +95,7 @@
 //! | `blocking` | `blocking::Client`, whose methods have the same names, for programs without async code. |
 //! | `testing` | `testing::Server`, a server on a loopback port that answers as the API documents, for your tests. |
 //! | `tracing` | A span named `store_orders` for each call, at the level `INFO`, with `operation`, `order_id` or `pet_id`, `status`, `attempts`, `request_id` and, if it failed, `error`. |
+//! | `v2-beta` | `v2::Client`, for version 2 of the API, which is in beta: see below. |
 //!
 //! # Tests of your program
 //!
@@ -117,6 +118,33 @@
 //! # fn main() {}
 //! ```
 //!
+//! # Version 2, in beta
+//!
+//! With the feature `v2-beta`, `v2::Client` speaks version 2 of the API: the list in pages, with
+//! filters and the status of each order. Retries, errors and options are those of version 1. This
+//! cancels all pending orders of a pet:
+//!
+//! ```no_run
+//! # #[cfg(feature = "v2-beta")]
+//! # async fn example(key: String) -> Result<(), Box<dyn std::error::Error>> {
+//! use store_orders_client::v2::{Client, OrderStatus};
+//!
+//! let client = Client::new("https://orders.example.com/v2", key)?;
+//! let pending = client.list_orders().pet_id(7).status(OrderStatus::Pending).limit(50);
+//! let mut orders = pending.stream();
+//! while let Some(order) = orders.next().await {
+//!     client.cancel_order(order?.id).await?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! If a page fails, retries included, the stream ends with the error, whose `cursor()` says where:
+//! with `.cursor(…)` the next stream goes on there.
+//!
+//! **A beta may change.** The feature is outside this crate's promise of SemVer: a minor release
+//! may change or remove what it adds. Ask cargo for `~1.0` and read the changelog of the API.
+//!
 //! # The deprecated operation
 //!
 //! ```no_run
@@ -137,6 +165,7 @@ mod call;
 mod error;
 mod error_code;
 mod error_kind;
+mod extensible_enum;
 #[rustfmt::skip]
 #[expect(dead_code, clippy::allow_attributes, clippy::unwrap_used, reason = "generated")]
 mod generated;
@@ -149,6 +178,8 @@ mod send;
 mod span;
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(feature = "v2-beta")]
+pub mod v2;
 
 pub use attempt::Attempt;
 pub use builder::{BuildError, ClientBuilder};

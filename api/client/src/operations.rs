@@ -7,10 +7,10 @@ use crate::error_kind::ErrorKind;
 use crate::generated::{self, types};
 use crate::response::{Head, Response};
 use crate::span::in_span;
-use progenitor_client::ResponseValue;
+use progenitor_client::{ClientInfo, ResponseValue};
 use std::fmt;
 
-type Generated<T> = Result<ResponseValue<T>, progenitor_client::Error<types::Error>>;
+pub(crate) type Generated<T> = Result<ResponseValue<T>, progenitor_client::Error<types::Error>>;
 
 /// A client of one Store Orders service. Cloning is cheap and shares the
 /// connections.
@@ -75,14 +75,18 @@ impl Client {
 /// Shows no key: it is a header of the HTTP client, which is left out.
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
-            .field("base_url", &self.generated.baseurl)
-            .field("retry", &self.generated.inner.policy)
-            .finish_non_exhaustive()
+        debug(&self.generated, f)
     }
 }
 
-async fn converted<T>(result: Generated<T>, call: &Call) -> Result<Response<T>, Error> {
+pub(crate) fn debug(client: &impl ClientInfo<Call>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.debug_struct("Client")
+        .field("base_url", &client.baseurl())
+        .field("retry", &client.inner().policy)
+        .finish_non_exhaustive()
+}
+
+pub(crate) async fn converted<T>(result: Generated<T>, call: &Call) -> Result<Response<T>, Error> {
     let sent = call.sent();
     match result {
         Ok(response) => {

@@ -18,7 +18,7 @@ impl ClientHooks<Call> for Client {
 
 /// Sends with `execute` until the result is final, and records in `call` what
 /// the attempts showed.
-async fn send<F>(
+pub(crate) async fn send<F>(
     call: &Call,
     operation: &'static str,
     mut request: Request,

@@ -49,10 +49,13 @@ pub const KEY: &str = "sto_test_0123456789abcdefghijklmnopqrstuvwxyz";
 const LIMIT: u64 = 1_000;
 const WINDOW_SECONDS: u64 = 60;
 
-const ORDERS: &str = "/v1/store/orders";
-const PETS: &str = "/v1/pets";
+/// Paths, without the version before them.
+const ORDERS: &str = "/store/orders";
+const PETS: &str = "/pets";
 
 const SERVICE_LINK: &str = "</docs>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"";
+const SERVICE_LINK_V2: &str =
+    "</docs>; rel=\"service-doc\", </openapi-v2.json>; rel=\"service-desc\"";
 const PET_LINK: &str = "</changelog>; rel=\"deprecation\"";
 
 impl Order {
@@ -104,6 +107,12 @@ impl Server {
     /// The base URL to give to a client, with [`KEY`].
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
+    }
+
+    /// The base URL to give to a client of version 2, with [`KEY`]. Needs the feature `v2-beta`.
+    #[cfg(feature = "v2-beta")]
+    pub fn v2_base_url(&self) -> String {
+        format!("http://{}/v2", self.address)
     }
 
     /// The orders that are not cancelled, in ascending order of `id`.
@@ -191,8 +200,21 @@ async fn serve(listener: TcpListener, state: Arc<Mutex<State>>) {
     }
 }
 
-/// The body of a success, if it has one, or the code and the message of an error.
-type Answer = Result<Option<String>, (ErrorCode, String)>;
+/// A success, or the code and the message of an error.
+type Answer = Result<Success, (ErrorCode, String)>;
+
+/// The body and the `Link` of a success, if it has them.
+#[derive(Default)]
+pub(crate) struct Success {
+    pub(crate) body: Option<String>,
+    pub(crate) link: Option<String>,
+}
+
+impl Success {
+    pub(crate) fn json(value: &impl Serialize) -> Self {
+        Self { body: Some(json(value)), link: None }
+    }
+}
 
 impl State {
     /// The response to a request. An error has hyper close the connection without one.
@@ -228,10 +250,16 @@ impl State {
         if !allowed.split(", ").any(|method| method == request.method().as_str()) {
             return Err((ErrorCode::MethodNotAllowed, format!("This path has {allowed}.")));
         }
-        match path.rsplit_once('/') {
+        match versioned(path).1.rsplit_once('/') {
             Some((PETS, id)) => self.pet(integer(id, "petId")?),
             Some((ORDERS, id)) => self.cancel(integer(id, "orderId")?.into()),
-            _ => Ok(Some(json(&self.orders.values().collect::<Vec<_>>()))),
+            #[cfg(feature = "v2-beta")]
+            _ if versioned(path).0 => {
+                let query = request.uri().query().unwrap_or_default();
+                let page = crate::v2::test_pages::page(&self.orders, &self.shipped, query);
+                page.map_err(|message| (ErrorCode::InvalidParameter, message))
+            }
+            _ => Ok(Success::json(&self.orders.values().collect::<Vec<_>>())),
         }
     }
 
@@ -250,8 +278,8 @@ impl State {
     }
 
     fn pet(&self, id: i64) -> Answer {
-        let pet = self.pets.get(&id.into()).map(json);
-        pet.map(Some).ok_or_else(|| (ErrorCode::PetNotFound, format!("There is no pet {id}.")))
+        let pet = self.pets.get(&id.into()).map(Success::json);
+        pet.ok_or_else(|| (ErrorCode::PetNotFound, format!("There is no pet {id}.")))
     }
 
     fn cancel(&mut self, id: OrderId) -> Answer {
@@ -260,7 +288,7 @@ impl State {
             return Err((ErrorCode::OrderAlreadyShipped, message));
         }
         let missing = || format!("There is no order {id}, or it is already cancelled.");
-        let cancelled = self.orders.remove(&id).map(|_| None);
+        let cancelled = self.orders.remove(&id).map(|_| Success::default());
         cancelled.ok_or_else(|| (ErrorCode::OrderNotFound, missing()))
     }
 
@@ -297,26 +325,32 @@ impl State {
             let error = if was_sent { ", error=\"invalid_token\"" } else { "" };
             head = head.header(WWW_AUTHENTICATE, format!("Bearer realm=\"store-orders\"{error}"));
         }
-        let is_pet = path.rsplit_once('/').is_some_and(|(parent, _)| parent == PETS);
+        let (is_v2, path) = versioned(path);
+        let is_pet = !is_v2 && path.rsplit_once('/').is_some_and(|(parent, _)| parent == PETS);
         if is_pet {
             head = head.header("deprecation", "@1796083200");
             head = head.header("sunset", "Wed, 01 Dec 2027 00:00:00 GMT");
         }
         let status = match (&answer, code) {
             (_, Some(code)) => status_of(code),
-            (Ok(None), _) => StatusCode::NO_CONTENT,
+            (Ok(Success { body: None, .. }), _) => StatusCode::NO_CONTENT,
             _ => StatusCode::OK,
         };
         let has_links = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND);
-        let links = [is_pet.then_some(PET_LINK), has_links.then_some(SERVICE_LINK)];
+        let service_link = if is_v2 { SERVICE_LINK_V2 } else { SERVICE_LINK };
+        let next = answer.as_ref().ok().and_then(|success| success.link.as_deref());
+        let links = [next, is_pet.then_some(PET_LINK), has_links.then_some(service_link)];
         let links: Vec<_> = links.into_iter().flatten().collect();
         if !links.is_empty() {
             head = head.header(LINK, links.join(", "));
         }
-        let body = answer.unwrap_or_else(|(code, message)| {
-            let (code, status) = (code.to_string(), status.as_u16().into());
-            Some(json(&types::Error { code, message, status }))
-        });
+        let body = answer.map_or_else(
+            |(code, message)| {
+                let (code, status) = (code.to_string(), status.as_u16().into());
+                Some(json(&types::Error { code, message, status }))
+            },
+            |success| success.body,
+        );
         if body.is_some() {
             head = head.header(CONTENT_TYPE, "application/json");
         }
@@ -326,11 +360,20 @@ impl State {
 
 /// As `Allow` has them; `None` if there is no such path.
 fn allowed_methods(path: &str) -> Option<&'static str> {
+    let (is_v2, path) = versioned(path);
     match path.rsplit_once('/')? {
         _ if path == ORDERS => Some("GET, HEAD"),
-        (PETS, id) if !id.is_empty() => Some("GET, HEAD"),
+        (PETS, id) if !is_v2 && !id.is_empty() => Some("GET, HEAD"),
         (ORDERS, id) if !id.is_empty() => Some("DELETE"),
         _ => None,
+    }
+}
+
+/// Whether a path is one of version 2, and what follows the version; nothing, if it has none.
+fn versioned(path: &str) -> (bool, &str) {
+    match path.strip_prefix("/v2") {
+        Some(rest) if cfg!(feature = "v2-beta") => (true, rest),
+        _ => (false, path.strip_prefix("/v1").unwrap_or_default()),
     }
 }
 

@@ -1,38 +1,53 @@
-//! The check that the generated client and its README are up to date, and that each generated
+//! The check that the generated clients and their README are up to date, and that each generated
 //! method has a public one.
 
-use super::inputs::{Inputs, available};
+use super::inputs::{ClientInputs, Inputs, available};
 use super::problem::Problem;
+use crate::canonical_json;
 use crate::client_code::client_code;
 use crate::client_readme::client_readme;
 use crate::line_diff::line_diff;
-use crate::repository::{CLIENT_CODE, CLIENT_DOCS, CLIENT_OPERATIONS, CLIENT_README, DOCUMENT};
+use crate::repository::{CLIENT_DOCS, CLIENT_README, ClientFiles};
 
-pub(super) fn claim(_: &Inputs) -> String {
-    format!("{CLIENT_CODE} is what {DOCUMENT} generates, and {CLIENT_README} what its docs say")
+pub(super) fn claim(inputs: &Inputs) -> String {
+    let generated = inputs.clients.iter().map(|ClientInputs { files, .. }| {
+        format!("{} is what {} generates", files.code, files.document)
+    });
+    let generated: Vec<_> = generated.collect();
+    format!("{}, and {CLIENT_README} what its docs say", generated.join(", "))
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    let code = client_code(&inputs.parsed_document()?)?;
-    let missing = missing_operations(&code, available(&inputs.client_operations)?);
+    let mut problems = Vec::new();
+    for ClientInputs { files, document, code, operations } in &inputs.clients {
+        let document = available(document.as_ref().unwrap_or(&inputs.document))?;
+        let generated = client_code(files, &canonical_json::parse(files.document, document)?)?;
+        problems.extend(problem(files.code, available(code)?, files.document, &generated));
+        problems.extend(missing_operations(files, &generated, available(operations)?));
+    }
     let readme = client_readme(available(&inputs.client_docs)?)?;
-    let code = problem(CLIENT_CODE, available(&inputs.client)?, DOCUMENT, &code);
-    let readme = problem(CLIENT_README, available(&inputs.client_readme)?, CLIENT_DOCS, &readme);
-    Ok(code.into_iter().chain(readme).chain(missing).collect())
+    let checked_in = available(&inputs.client_readme)?;
+    problems.extend(problem(CLIENT_README, checked_in, CLIENT_DOCS, &readme));
+    Ok(problems)
 }
 
 /// The generated methods that have no public one of the same name.
-fn missing_operations(generated: &str, public: &str) -> Vec<Problem> {
+fn missing_operations(files: &ClientFiles, generated: &str, public: &str) -> Vec<Problem> {
     let names = generated.lines().filter_map(|line| {
         let rest = line.trim_start().strip_prefix("pub async fn ")?;
         rest.split(['<', '(']).next()
     });
-    let missing = names.filter(|name| !public.contains(&format!("pub async fn {name}(")));
+    // A method that returns a request builder is not async.
+    let has_method = |name: &str| {
+        let signatures = ["pub async fn", "pub fn"].map(|start| format!("{start} {name}("));
+        signatures.iter().any(|signature| public.contains(signature))
+    };
+    let missing = names.filter(|name| !has_method(name));
     missing
         .map(|name| Problem {
-            place: CLIENT_OPERATIONS.to_string(),
-            details: vec![format!("has no method {name}, which {DOCUMENT} generates")],
-            fix: format!("edit {CLIENT_OPERATIONS}"),
+            place: files.operations.to_string(),
+            details: vec![format!("has no method {name}, which {} generates", files.document)],
+            fix: format!("edit {}", files.operations),
         })
         .collect()
 }

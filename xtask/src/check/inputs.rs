@@ -4,8 +4,7 @@ use crate::canonical_json;
 use crate::history::History;
 use crate::published::Published;
 use crate::repository::{
-    CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_OPERATIONS, CLIENT_README, DOCUMENT, PAGES,
-    Repository,
+    CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, ClientFiles, DOCUMENT, PAGES, Repository,
 };
 use chrono::{NaiveDate, Utc};
 use serde_json::Value;
@@ -22,10 +21,8 @@ pub struct Inputs {
     pub base_path: String,
     /// The text of the document.
     pub document: anyhow::Result<String>,
-    /// The text of the generated client, empty where there is none yet.
-    pub client: anyhow::Result<String>,
-    /// The text of the file with the client's public methods.
-    pub client_operations: anyhow::Result<String>,
+    /// The generated clients.
+    pub clients: Vec<ClientInputs>,
     /// The text of the file with the documentation of the client's crate.
     pub client_docs: anyhow::Result<String>,
     /// The text of the README of the client's crate, empty where there is none yet.
@@ -44,6 +41,30 @@ pub struct Inputs {
     pub today: NaiveDate,
 }
 
+/// The files of a generated client.
+#[derive(Debug)]
+pub struct ClientInputs {
+    /// Which files they are.
+    pub files: &'static ClientFiles,
+    /// The text of its document. The first client is that of [`Inputs::document`].
+    pub document: Option<anyhow::Result<String>>,
+    /// The text of the generated file, empty where there is none yet.
+    pub code: anyhow::Result<String>,
+    /// The text of the file with its public methods.
+    pub operations: anyhow::Result<String>,
+}
+
+impl ClientInputs {
+    fn read(repository: &Repository, files: &'static ClientFiles) -> Self {
+        Self {
+            files,
+            document: (files.document != DOCUMENT).then(|| repository.read(files.document)),
+            code: repository.read_generated(files.code),
+            operations: repository.read(files.operations),
+        }
+    }
+}
+
 impl Inputs {
     /// What this program emits, and the files of a checkout.
     pub fn read(repository: &Repository) -> Self {
@@ -52,8 +73,7 @@ impl Inputs {
                 .map_err(anyhow::Error::from),
             base_path: store_orders_api::BASE_PATH.to_string(),
             document: repository.read(DOCUMENT),
-            client: repository.read_generated(CLIENT_CODE),
-            client_operations: repository.read(CLIENT_OPERATIONS),
+            clients: CLIENTS.iter().map(|files| ClientInputs::read(repository, files)).collect(),
             client_docs: repository.read(CLIENT_DOCS),
             client_readme: repository.read_generated(CLIENT_README),
             pages: generated_pages(repository),

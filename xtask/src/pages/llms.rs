@@ -23,6 +23,9 @@ pub fn page(document: &Value) -> String {
         "\n## Documents\n\n\
          - [OpenAPI document](/openapi.json): the whole contract, for programs\n\
          - [API reference](/docs): the same for people, with plans, limits and errors\n\
+         - [OpenAPI document of version 2](/openapi-v2.json): in beta, below `/v2`; its list has \
+         pages, filters and the status of each order\n\
+         - [API reference of version 2](/docs/v2): the same for people\n\
          - [Changelog](/changelog): what changed in each version, also as a \
          [feed](/changelog.atom)\n\n## Operations\n\n",
     );
@@ -77,7 +80,7 @@ mod tests {
         let page = page(&document);
         assert!(page.starts_with("# Store Orders API\n\n> Lists and cancels the orders"), "{page}");
         let lines: Vec<_> = page.lines().filter(|line| line.starts_with("- [")).collect();
-        let documents = 3;
+        let documents = 5;
         assert_eq!(
             lines.len(),
             documents + operations(&document).len() + Code::ALL.len(),

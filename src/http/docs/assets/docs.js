@@ -1,4 +1,4 @@
-// Draws the API document with Scalar. Everything that would contact another server
+// Draws the API document that the page names with Scalar. Everything that would contact another server
 // is switched off; the Content-Security-Policy would block it anyway.
 
 /** What the introduction says of every response. */
@@ -9,26 +9,28 @@ const ON_EVERY_RESPONSE = [
   'x-request-id',
 ]
 
-const base = `${location.origin}/v1`
-
-/** How the Rust client calls an operation. */
-function inRust({ operationId, parameters = [] }) {
+/** How the Rust client calls an operation: what is in its path is given to the method, what is in
+ * its query to the request that the method returns. */
+function inRust({ operationId, parameters = [] }, base) {
   const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-  const values = parameters.map(({ name }) => snake(name)).join(', ')
-  return `let client = Client::new("${base}", key)?;\nclient.${snake(operationId)}(${values}).await?;`
+  const values = parameters.filter((one) => one.in === 'path').map(({ name }) => snake(name)).join(', ')
+  const send = parameters.some((one) => one.in === 'query') ? '.send()' : ''
+  const call = `client.${snake(operationId)}(${values})${send}.await?;`
+  return `let client = Client::new("${base}", key)?;\n${call}`
 }
 
 /** The document for a reader of this page: with its address, and once what is everywhere. */
-function fitted(document) {
+function fitted(document, base) {
   const { info, paths, components } = document
-  const since = Number(components.headers.Deprecation.example.slice(1)) * 1000
+  const deprecation = components.headers.Deprecation?.example ?? '@Infinity'
+  const since = Number(deprecation.slice(1)) * 1000
   const inTense = (text) => (Date.now() < since ? text : text.replaceAll('eprecated from', 'eprecated since'))
-  info.description = inTense(info.description.replace('https://<host>/v1', base))
+  info.description = inTense(info.description.replaceAll(/https:\/\/<host>\/v\d+/g, base))
   const parts = Object.values(paths).flatMap((path) => Object.values(path))
   const operations = parts.filter((part) => part.operationId)
   for (const operation of operations) {
     operation.description = inTense(operation.description)
-    const source = inRust(operation)
+    const source = inRust(operation, base)
     operation['x-codeSamples'] = [{ lang: 'rust', label: 'store-orders-client', source }]
   }
   const responses = [...operations, components].flatMap((part) => Object.values(part.responses))
@@ -39,9 +41,11 @@ function fitted(document) {
   return document
 }
 
-fetch('/openapi.json').then(async (response) => {
+fetch(document.querySelector('link[rel="service-desc"]').href).then(async (response) => {
+  const api = await response.json()
+  const base = `${location.origin}/v${api.info.version.split('.')[0]}`
   Scalar.createApiReference('#reference', {
-    content: fitted(await response.json()),
+    content: fitted(api, base),
     // In the document the hosts of production and staging are variables; requests
     // from this page go to the server of this page.
     servers: [{ url: base, description: 'The server of this page' }],
