@@ -12,7 +12,11 @@ use store_orders::clock::Now;
 use store_orders::key_cache::KnownKeys;
 use store_orders::keys::Digest;
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, MAX_ADDRESSES};
-use store_orders::store::{HalfVersion, KeyRow};
+use store_orders::metrics::Histogram;
+use store_orders::orders::{OrderList, find_orders};
+use store_orders::store::sqlite::SqliteStore;
+use store_orders::store::{HalfVersion, KeyRow, NewOrder, OperatorStore};
+use store_orders_api::order_query::OrderFilter;
 use store_orders_api::plans::{Plan, PlanLimits};
 
 const ACCOUNTS: i64 = 100_000;
@@ -87,6 +91,44 @@ fn a_million_keys_take_less_than_220_megabytes() {
     println!("a million keys: {} MB", bytes / 1_000_000);
     assert_eq!(known.unwrap().len(), 1_000_000);
     assert!(bytes < 220_000_000, "{bytes}");
+}
+
+/// An eighth of a page's buffer may be free, besides 14 bytes an order; searching orders by pet
+/// adds 4.
+#[test]
+fn an_order_of_the_list_costs_little_more_than_its_text() {
+    const ORDERS: i64 = 50_000;
+    let directory = tempfile::tempdir().unwrap();
+    let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
+    let order = |id: i64| NewOrder {
+        id,
+        pet_id: id * 7_919 % 900_000,
+        quantity: 1,
+        ship_date: None,
+        complete: false,
+        shipped: false,
+    };
+    let orders: Vec<_> = (1..=ORDERS).map(order).collect();
+    store.import_orders(&orders, false, &|| ()).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let mut opened = None;
+    let list = measure(|| {
+        let (log, batches) = (Logger::root(Discard, o!()), Histogram::new(&[1]));
+        let list = OrderList::open(store, batches, usize::MAX, &log).unwrap();
+        opened = Some((runtime.block_on(list.list()).unwrap(), list));
+    });
+    let (snapshot, _list) = opened.unwrap();
+    let searched = measure(|| {
+        let filter = OrderFilter { pet_id: Some(7), ..OrderFilter::default() };
+        let search = find_orders(&snapshot, &filter, i64::MIN, 10, &mut Vec::new());
+        assert_eq!(runtime.block_on(search), None);
+    });
+    let each = |bytes: i64| bytes as f64 / ORDERS as f64;
+    let text = each(snapshot.length() as i64);
+    let (list, searched) = (each(list.bytes_current), each(searched.bytes_current));
+    println!("bytes of an order: text {text:.1}, list {list:.1}, searched by pet {searched:.1}");
+    assert!(list < text * 9.0 / 8.0 + 16.0, "{list} for {text}");
+    assert!((3.5..4.5).contains(&searched), "{searched}");
 }
 
 #[test]

@@ -229,18 +229,7 @@ const COLUMNS: [Column; 8] = [
 fn list(store: &dyn OperatorStore, wide: bool, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let mut listing = printer.listing(COLUMNS.to_vec(), wide);
     for account in store.accounts(Utc::now().timestamp_millis())? {
-        listing.add(&account, || {
-            vec![
-                account.id.to_string(),
-                account.name.clone(),
-                account.plan.as_str().to_string(),
-                account.limits.per_minute.to_string(),
-                account.limits.per_day.to_string(),
-                account.keys.to_string(),
-                account.created_at.clone(),
-                account.closed_at.clone().unwrap_or_default(),
-            ]
-        })?;
+        listing.add(&account)?;
     }
     Ok(listing.finish()?)
 }

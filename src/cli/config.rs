@@ -66,9 +66,7 @@ fn show(effective: &EffectiveSettings, printer: &mut Printer<'_>) -> anyhow::Res
     let columns = ["key", "value", "origin"].map(Column::text).to_vec();
     let mut listing = printer.listing(columns, true);
     for setting in effective.settings() {
-        listing.add(setting, || {
-            vec![setting.key.clone(), setting.text.clone(), setting.origin.to_string()]
-        })?;
+        listing.add(setting)?;
     }
     Ok(listing.finish()?)
 }

@@ -198,7 +198,7 @@ fn list(
         if chosen.state.is_some_and(|state| key.state != state) {
             continue;
         }
-        listing.add(&key, || key.cells().to_vec())?;
+        listing.add(&key)?;
     }
     listing.finish()?;
     printer.flush()?;

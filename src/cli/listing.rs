@@ -33,19 +33,15 @@ impl<'a> Listing<'a> {
         Listing::Json { out, before: "[\n" }
     }
 
-    /// Adds a record, as JSON or as the cells of a row.
-    pub fn add(
-        &mut self,
-        record: &impl Serialize,
-        cells: impl FnOnce() -> Vec<String>,
-    ) -> io::Result<()> {
+    /// Adds a record, as JSON or as a row.
+    pub fn add(&mut self, record: &impl Serialize) -> io::Result<()> {
         match self {
             Listing::Json { out, before } => {
                 out.write_all(before.as_bytes())?;
                 *before = ",\n";
                 Ok(serde_json::to_writer(&mut **out, record)?)
             }
-            Listing::Table(table) => table.add(cells()),
+            Listing::Table(table) => table.add(&serde_json::to_value(record)?),
         }
     }
 
@@ -67,7 +63,7 @@ mod tests {
         let mut out = Vec::new();
         let mut listing = Listing::json(&mut out);
         for number in numbers {
-            listing.add(number, Vec::new).unwrap();
+            listing.add(number).unwrap();
         }
         listing.finish().unwrap();
         String::from_utf8(out).unwrap()

@@ -7,7 +7,7 @@ use super::printer::Printer;
 use super::table::{Column, record_text};
 use super::values;
 use super::waiting::with_notice;
-use crate::store::{NewOrder, Status, StoredOrder};
+use crate::store::{NewOrder, Status};
 use clap::Subcommand;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -110,7 +110,7 @@ fn show(id: i64, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result
     let Some(order) = options.open_store()?.order(id)? else {
         anyhow::bail!("there is no order {id}; `store-orders orders list` shows those there are");
     };
-    Ok(printer.show(&order, record_text(columns(), cells(&order)))?)
+    Ok(printer.show(&order, record_text(columns(), &order)?)?)
 }
 
 fn list(
@@ -132,7 +132,7 @@ fn list(
             return ControlFlow::Break(());
         }
         left -= 1;
-        written = listing.add(&order, || cells(&order).take(shown).collect());
+        written = listing.add(&order);
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     written?;
@@ -153,20 +153,4 @@ const CANCELLED: [Column; 2] =
 
 fn columns() -> impl Iterator<Item = Column> {
     COLUMNS.into_iter().chain(CANCELLED)
-}
-
-/// The cells of the [`columns`].
-fn cells(order: &StoredOrder) -> impl Iterator<Item = String> {
-    let text = |value: &Option<String>| value.clone().unwrap_or_default();
-    [
-        order.id.to_string(),
-        order.pet_id.to_string(),
-        order.quantity.to_string(),
-        text(&order.ship_date),
-        order.complete.to_string(),
-        order.status.as_str().to_string(),
-        text(&order.cancelled_at),
-        text(&order.cancelled_by),
-    ]
-    .into_iter()
 }

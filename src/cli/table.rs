@@ -1,6 +1,8 @@
 //! A table as text: a line of column names, then one line per record. A column may be cut or
 //! left out where the terminal is narrow, and an id never is.
 
+use serde::Serialize;
+use serde_json::Value;
 use std::io::{self, Write};
 use std::mem;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -87,14 +89,34 @@ impl Column {
     }
 }
 
-/// A record as text: a line for each column that has a value.
+/// What a record has in a column of this name.
+fn cell(record: &Value, name: &str) -> String {
+    match record.get(name) {
+        None => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Null) => NONE.to_string(),
+        Some(Value::Array(values)) if values.is_empty() => NONE.to_string(),
+        Some(Value::Array(values)) => {
+            let words = values.iter().map(|value| value.as_str().unwrap_or_default());
+            words.collect::<Vec<_>>().join(", ")
+        }
+        Some(other) => other.to_string(),
+    }
+}
+
+/// What stands for a value that is not set.
+const NONE: &str = "-";
+
+/// A record as text: a line for each column in which it has a value.
 pub fn record_text(
     columns: impl IntoIterator<Item = Column>,
-    cells: impl IntoIterator<Item = String>,
-) -> String {
-    let all = columns.into_iter().zip(cells).filter(|(_, value)| !value.is_empty());
-    let lines: Vec<_> = all.map(|(column, value)| format!("{:<13}{value}", column.name)).collect();
-    lines.join("\n")
+    record: &impl Serialize,
+) -> serde_json::Result<String> {
+    let record = serde_json::to_value(record)?;
+    let cells = columns.into_iter().map(|column| (column.name, cell(&record, column.name)));
+    let lines = cells.filter(|(_, value)| !value.is_empty());
+    let lines: Vec<_> = lines.map(|(name, value)| format!("{name:<13}{value}")).collect();
+    Ok(lines.join("\n"))
 }
 
 /// How wide a table may be and what it shows.
@@ -125,13 +147,13 @@ impl<'a> TextTable<'a> {
         TextTable { out, columns, extent, rows: Vec::new(), layout: None }
     }
 
-    /// Adds a row.
-    pub fn add(&mut self, cells: Vec<String>) -> io::Result<()> {
-        let shorten = |(column, cell): (&Column, String)| match self.extent {
-            Extent::Wide => cell,
-            Extent::Short(_) => column.shown(cell),
+    /// Adds a row: what this record has under the names of the columns.
+    pub fn add(&mut self, record: &Value) -> io::Result<()> {
+        let shown = |column: &Column| match self.extent {
+            Extent::Wide => cell(record, column.name),
+            Extent::Short(_) => column.shown(cell(record, column.name)),
         };
-        self.rows.push(self.columns.iter().zip(cells).map(shorten).collect());
+        self.rows.push(self.columns.iter().map(shown).collect());
         if self.rows.len() == ROWS_AT_ONCE { self.write(false) } else { Ok(()) }
     }
 

@@ -19,9 +19,6 @@ pub struct Setting {
     pub key: String,
     /// Its value, null if it has none.
     pub value: serde_json::Value,
-    /// The value on one line.
-    #[serde(skip)]
-    pub text: String,
     /// Where the value came from.
     pub origin: Origin,
 }
@@ -127,7 +124,6 @@ impl Setting {
         Some(Setting {
             key: key.to_string(),
             value: if is_list(arg) { values.into() } else { values.pop().unwrap_or_default() },
-            text: if texts.is_empty() { "-".to_string() } else { texts.join(", ") },
             origin,
         })
     }

@@ -164,7 +164,7 @@ pub fn may_hold_password(setting: &Arg) -> bool {
 /// A value as TOML and JSON have it: numbers and booleans without quotes.
 pub fn json_value(raw: &str) -> serde_json::Value {
     match (raw.parse::<i64>(), raw.parse::<bool>()) {
-        (Ok(number), _) => number.into(),
+        (Ok(number), _) if number.to_string() == raw => number.into(),
         (_, Ok(value)) => value.into(),
         _ => raw.into(),
     }

@@ -35,7 +35,8 @@ pub async fn page_response(list: &Snapshot, query: &OrderQuery, from: i64) -> Re
         body.push(b'"');
     }
     body.push(b'}');
-    let mut response = Response::new(Body::from(body));
+    // Counted while a connection holds it.
+    let mut response = Response::new(Body::from(list.memory().hold(body).into_bytes()));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let link = cursor

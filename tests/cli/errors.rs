@@ -62,6 +62,8 @@ fn the_document_is_printed_as_it_is_checked_in_and_as_it_is_served() {
     let sandbox = CliSandbox::new();
     let document = sandbox.run(&["openapi"]).done();
     assert_eq!(document, include_str!("../../spec/openapi.json"));
+    let beta = sandbox.run(&["openapi", "--beta"]).done();
+    assert_eq!(beta, include_str!("../../spec/openapi-v2.json"));
     assert!(serde_json::from_str::<Value>(&document).unwrap()["paths"].is_object());
     assert!(!sandbox.path("store-orders-data").exists());
 }

@@ -45,7 +45,7 @@ fn claim(view: &str) -> String {
         view => format!(
             "{view}: keys, plans, operations, deprecation, headers, a request from the page, the \
              changelog; whole words, nothing cut, no finding of axe, open fields, badges, the \
-             addresses and the search of errors; no console error, no request to another server"
+             addresses and the search of errors, for both versions; no console error, no request to another server"
         ),
     }
 }

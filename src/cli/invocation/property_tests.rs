@@ -34,12 +34,7 @@ fn printed(flag: &str, url: &str) -> String {
     // A string of JSON is one of TOML.
     let file = format!("{key} = {}\n", serde_json::to_string(url).unwrap());
     let mut printed = match Invocation::read(arguments) {
-        Ok(invocation) => {
-            let settings = invocation.effective.settings();
-            let texts = settings.iter().map(|setting| setting.text.as_str());
-            let json = serde_json::to_string(settings).unwrap();
-            texts.chain([json.as_str()]).collect::<Vec<_>>().join("\n")
-        }
+        Ok(invocation) => serde_json::to_string(invocation.effective.settings()).unwrap(),
         Err(InvocationError::CommandLine(error)) => {
             format!("{}\n{}", error.render(), wrong_value(&error).unwrap())
         }

@@ -28,7 +28,7 @@ pub fn find(
     let now = clock.now();
     let (bans, banned) = bans(options, store, std::slice::from_ref(&record), clock, now);
     let key = KeyJson::of(record, &banned, now);
-    printer.show(&key, record_text(COLUMNS, key.cells()))?;
+    printer.show(&key, record_text(COLUMNS, &key)?)?;
     printer.flush()?;
     bans
 }

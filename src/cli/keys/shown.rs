@@ -75,16 +75,6 @@ impl KeyState {
             KeyState::Active
         }
     }
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            KeyState::Active => "active",
-            KeyState::Rotated => "rotated",
-            KeyState::Banned => "banned",
-            KeyState::Expired => "expired",
-            KeyState::Revoked => "revoked",
-        }
-    }
 }
 
 /// A key in a list, without the key itself.
@@ -128,23 +118,5 @@ impl KeyJson {
             used_at: key.used_at.map(rfc3339),
             successor: key.successor,
         }
-    }
-
-    /// The cells of the [`COLUMNS`].
-    pub fn cells(&self) -> [String; COLUMNS.len()] {
-        let text = |value: &Option<String>| value.clone().unwrap_or_default();
-        [
-            self.id.clone(),
-            self.account.clone(),
-            text(&self.label),
-            self.environment.as_str().to_string(),
-            self.state.as_str().to_string(),
-            self.issued_at.clone(),
-            text(&self.expires_at),
-            text(&self.revoked_at),
-            text(&self.banned_until),
-            text(&self.used_at),
-            text(&self.successor),
-        ]
     }
 }

@@ -6,7 +6,8 @@ fn written(columns: &[Column], rows: &[Vec<&str>], extent: Extent) -> String {
     let mut out = Vec::new();
     let mut table = TextTable::new(&mut out, columns.to_vec(), extent);
     for row in rows {
-        table.add(row.iter().map(ToString::to_string).collect()).unwrap();
+        let cells = columns.iter().zip(row).map(|(column, cell)| (column.name, *cell));
+        table.add(&cells.collect()).unwrap();
     }
     table.finish().unwrap();
     String::from_utf8(out).unwrap()

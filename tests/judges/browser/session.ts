@@ -66,6 +66,7 @@ class Tour {
     private readonly view: string,
     private readonly origin: string,
     private readonly document: ApiDocument,
+    private readonly beta: ApiDocument,
   ) {
     this.client = page.locator(".scalar-app-layout").first();
   }
@@ -81,9 +82,30 @@ class Tour {
     none(await accessible(this.page, this.document));
     await this.picture("changelog");
     await this.page.goto(`${this.origin}/docs`);
-    await drawn(this.page, this.document);
+    await this.readsWell(this.document);
+    await this.version2();
+  }
+
+  /** The link of version 2 leads to its reference, which reads as well. */
+  private async version2(): Promise<void> {
+    await this.page.goto(`${this.origin}/docs`);
+    await click(this.page.getByRole("link", { name: "API v2 beta" }));
+    await this.page.waitForURL(`${this.origin}/docs/v2`);
+    await reads(this.page.locator("body"), `${this.origin}/v2/store/orders`, "nextCursor");
+    await this.fits();
+    await this.picture("beta");
+    await this.page.goto(`${this.origin}/docs/v2#tag/orders/GET/store/orders`);
+    const list = this.page.locator('section[id*="GET/store/orders"]').first();
+    await reads(list, "shipDateBefore", "Test Request");
+    await this.picture("beta-operation");
+    await this.page.goto(`${this.origin}/docs/v2`);
+    await this.readsWell(this.beta);
+  }
+
+  private async readsWell(document: ApiDocument): Promise<void> {
+    await drawn(this.page, document);
     const findings: string[] = [];
-    for (const check of CHECKS) findings.push(...(await check(this.page, this.document)));
+    for (const check of CHECKS) findings.push(...(await check(this.page, document)));
     none(findings);
   }
 
@@ -200,6 +222,7 @@ async function click(control: Locator): Promise<void> {
 }
 
 async function tour(browser: Browser, view: string, document: ApiDocument): Promise<void> {
+  const beta: ApiDocument = await (await fetch(`${origin}/openapi-v2.json`)).json();
   const options = VIEWS[view];
   assert(options !== undefined, `there is no view ${view}`);
   const context = await browser.newContext(options);
@@ -208,7 +231,7 @@ async function tour(browser: Browser, view: string, document: ApiDocument): Prom
   const watch = await Watch.start(context, page);
   const findings: string[] = [];
   const add = (error: unknown) => findings.push(String(error));
-  await new Tour(page, view, origin, document).run(setting("KEY")).catch(add);
+  await new Tour(page, view, origin, document, beta).run(setting("KEY")).catch(add);
   // What was recorded up to a failure explains it.
   findings.push(...watch.findings(origin));
   await context.close();

@@ -16,6 +16,7 @@ mod lists_beside_cancels;
 mod load;
 mod logging;
 mod machine;
+mod pages;
 mod postgres;
 mod rejections;
 mod rounds;
@@ -23,6 +24,7 @@ mod server;
 mod setup;
 mod shared_limits;
 mod spread;
+mod sqlite_pages;
 mod startup;
 mod streaming;
 mod table;
@@ -72,6 +74,9 @@ enum Helper {
     /// Bare dropshot
     #[command(hide = true)]
     BareDropshot(baselines::BareDropshotArgs),
+    /// Pages by pet from SQLite
+    #[command(hide = true)]
+    SqlitePages(sqlite_pages::SqlitePagesArgs),
     /// A disk loop
     #[command(hide = true)]
     DiskLoop(disk_loop::DiskArgs),
@@ -102,6 +107,8 @@ struct BenchArgs {
 enum Part {
     /// Lists of 100, 10,000 and 1,000,000 orders, plain and as gzip
     Lists,
+    /// Pages out of 1,000,000 orders, with filters and without
+    Pages,
     /// Cancels, and what the disk and SQLite can do
     Cancels,
     /// 401 and 429
@@ -132,6 +139,9 @@ fn main() -> ExitCode {
     let clean = match &cli.helper {
         Some(Helper::BareDropshot(arguments)) => {
             baselines::serve(arguments, &mut out).map(|()| true)
+        }
+        Some(Helper::SqlitePages(arguments)) => {
+            sqlite_pages::serve(arguments, &mut out).map(|()| true)
         }
         Some(Helper::DiskLoop(arguments)) => disk_loop::repeat(arguments, &mut out).map(|()| true),
         None => bench(&cli.arguments, &mut out),
@@ -232,6 +242,7 @@ impl Part {
     ) -> anyhow::Result<Vec<Row>> {
         match self {
             Part::Lists => lists::measure(setup),
+            Part::Pages => pages::measure(setup),
             Part::Cancels => cancels::measure(setup),
             Part::Rejections => rejections::measure(setup),
             Part::Streaming => streaming::measure(setup),

@@ -94,6 +94,12 @@ impl Store {
         self.data.path().join(STORE_FILE)
     }
 
+    /// Gives the orders to these many pets in turn: before it is served.
+    pub fn divide_among_pets(&self, pets: i64) -> anyhow::Result<()> {
+        connect(&self.file())?.execute("UPDATE orders SET pet_id = id % ?1", [pets])?;
+        Ok(())
+    }
+
     /// Cancels all orders after this id in one transaction, as another process
     /// would.
     pub fn cancel_after(&self, id: i64) -> anyhow::Result<()> {

@@ -22,6 +22,7 @@ const METHODS: [&str; 9] =
 const PUBLIC_PAGES: [&str; 14] = [
     "/",
     "/docs",
+    "/docs/v2",
     "/docs/",
     "/docs/docs.css",
     "/docs/docs.js",
