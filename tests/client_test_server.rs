@@ -53,7 +53,7 @@ async fn it_shows_every_documented_answer_and_no_other() {
         ("GET", "/v1/store/orders/1", 405),
         ("PUT", "/v1/pets/7", 405),
         ("GET", "/v2/store/orders", 200),
-        ("GET", "/v2/store/orders?limit=1&status=pending&complete=false", 200),
+        ("GET", "/v2/store/orders?limit=1&complete=false", 200),
         ("HEAD", "/v2/store/orders?petId=8", 200),
         ("GET", "/v2/store/orders?limit=0", 400),
         ("GET", "/v2/store/orders?pet=7", 400),
