@@ -3,30 +3,38 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
+use store_orders::store::{NewOrder, OperatorStore, Records};
+use store_orders_api::documents::{self, Document};
 use store_orders_api::errors::Code;
 use store_orders_api::plans::Plan;
-use store_orders_client::{BuildError, Client, ErrorCode, RetryPolicy};
+use store_orders_client::{BuildError, Client, ErrorCode, RetryPolicy, v2};
 use testbed::Key;
-use testbed::in_process::TestSetup;
+use testbed::in_process::{TestSetup, pending_order};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 
 #[test]
 fn the_methods_are_the_operations_of_the_document() {
-    let document = store_orders_api::document::emitted(&store_orders_api::documents::V1).unwrap();
-    let paths = document["paths"].as_object().unwrap().values();
-    let found: BTreeMap<_, _> = paths
-        .flat_map(|path| path.as_object().unwrap().values())
-        .map(|of| (of["operationId"].as_str().unwrap(), of["deprecated"] == true))
-        .collect();
+    let found = |document: &Document| -> BTreeMap<String, bool> {
+        let document = store_orders_api::document::emitted(document).unwrap();
+        let paths = document["paths"].as_object().unwrap().values();
+        let operations = paths.flat_map(|path| path.as_object().unwrap().values());
+        let name = |of: &serde_json::Value| of["operationId"].as_str().unwrap().to_string();
+        operations.map(|of| (name(of), of["deprecated"] == true)).collect()
+    };
     let methods = [("cancelOrder", false), ("getPet", true), ("listOrders", false)];
-    assert_eq!(found, BTreeMap::from(methods));
+    let methods = methods.map(|(name, is_deprecated)| (name.to_string(), is_deprecated));
+    assert_eq!(found(&documents::V1), BTreeMap::from(methods.clone()));
+    let [cancel, _, list] = methods;
+    assert_eq!(found(&documents::V2), BTreeMap::from([cancel, list]));
 
     // The compiler holds that these methods, and no others, are deprecated.
     let client = Client::new("https://orders.example.com/v1", "sto_test_x").unwrap();
     drop((client.cancel_order(1), client.list_orders()));
     #[expect(deprecated, reason = "the document deprecates it")]
     drop(client.get_pet(1));
+    let client = v2::Client::new("https://orders.example.com/v2", "sto_test_x").unwrap();
+    drop((client.cancel_order(1), client.list_orders()));
 }
 
 #[test]
@@ -136,4 +144,47 @@ async fn a_base_url_without_the_version_is_refused_before_any_request() {
     let client = Client::new(format!("{}/v1/", server.origin()), &key.text).unwrap();
     let orders = client.list_orders().await.unwrap();
     assert_eq!(orders.rate_limit().unwrap().remaining, 299, "nothing was counted before");
+}
+
+#[tokio::test]
+async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Business);
+    // 120 pending orders of pet 7, on three pages of 50; each 4th has shipped.
+    let order =
+        |id: i64| NewOrder { pet_id: 7 + id % 2, shipped: id % 8 == 0, ..pending_order(id) };
+    let orders: Vec<_> = (1..=320).map(order).collect();
+    setup.store.import(Records::Orders(&orders), false, &|| ()).unwrap();
+    let server = setup.serve().await;
+    let client = v2::Client::builder(format!("{}/v2", server.origin()), &key.text);
+    let client = client.without_retries().build().unwrap();
+
+    let pending = client.list_orders().pet_id(7).status(v2::OrderStatus::Pending).limit(50);
+    let first = pending.clone().send().await.unwrap();
+    assert_eq!((first.orders.len(), first.next_cursor.is_some()), (50, true));
+    let mut cancelled = 0;
+    let mut orders = pending.clone().stream();
+    while let Some(order) = orders.next().await {
+        let order = order.unwrap();
+        assert_eq!((*order.pet_id, &order.status), (7, &v2::OrderStatus::Pending));
+        client.cancel_order(order.id).await.unwrap();
+        cancelled += 1;
+    }
+    assert_eq!(cancelled, 120);
+    let none = pending.send().await.unwrap();
+    assert_eq!((none.orders.len(), none.next_cursor.as_deref()), (0, None));
+    // Three pages and an empty one after the first; each is a request, as is each cancellation.
+    assert_eq!(none.rate_limit().unwrap().remaining, 1_000 - 1 - 3 - 120 - 1);
+    let rest = client.list_orders().limit(1_000).send().await.unwrap();
+    assert_eq!(rest.orders.len(), 200);
+
+    let error = client.list_orders().limit(1_001).send().await.unwrap_err();
+    assert_eq!(error.code(), Some(ErrorCode::InvalidParameter));
+    assert!(error.body().unwrap().message.contains("limit"), "{error}");
+    let other_filters = client.list_orders().cursor(first.next_cursor.as_deref().unwrap());
+    let error = other_filters.stream().next().await.unwrap().unwrap_err();
+    assert_eq!(
+        (error.status().unwrap().as_u16(), error.cursor()),
+        (400, first.next_cursor.as_deref())
+    );
 }

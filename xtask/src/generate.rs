@@ -6,41 +6,36 @@ use crate::canonical_json;
 use crate::client_code::client_code;
 use crate::client_readme::client_readme;
 use crate::pages::pages;
-use crate::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, DOCUMENT, Repository};
+use crate::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
 use anyhow::ensure;
-use serde_json::Value;
 use std::io::Write;
 
 /// Rewrites the generated clients, their README and the generated pages, and no other file.
 pub fn generate(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let mut generated = Vec::new();
+    let (mut generated, mut documents) = (Vec::new(), Vec::new());
     for client in &CLIENTS {
-        let document = canonical_document(repository, client.document)?;
+        let text = repository.read(client.document)?;
+        let document = canonical_json::parse(client.document, &text)?;
         generated.push((client, client_code(client, &document)?));
+        ensure!(
+            canonical_json::print(&document) == text,
+            "{} is not in canonical form, so it may hold a key twice; \
+             `cargo xtask check` shows where",
+            client.document
+        );
+        documents.push(document);
     }
     let readme = client_readme(&repository.read(CLIENT_DOCS)?)?;
     for (client, code) in &generated {
         write(repository, client.code, client.document, code, out)?;
     }
     write(repository, CLIENT_README, CLIENT_DOCS, &readme, out)?;
-    if repository.has_server() {
-        let document = canonical_document(repository, DOCUMENT)?;
-        for page in pages(&repository.read(CHANGELOG)?, &document) {
+    if let Some(document) = documents.first().filter(|_| repository.has_server()) {
+        for page in pages(&repository.read(CHANGELOG)?, document) {
             write(repository, &page.name, page.source, &page.text, out)?;
         }
     }
     Ok(Outcome::Clean)
-}
-
-fn canonical_document(repository: &Repository, name: &str) -> anyhow::Result<Value> {
-    let text = repository.read(name)?;
-    let document = canonical_json::parse(name, &text)?;
-    ensure!(
-        canonical_json::print(&document) == text,
-        "{name} is not in canonical form, so it may hold a key twice; \
-         `cargo xtask check` shows where"
-    );
-    Ok(document)
 }
 
 /// An unchanged file is not written, and so not compiled again.

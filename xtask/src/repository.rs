@@ -21,7 +21,7 @@ pub static CLIENTS: [ClientFiles; 2] = [
     ClientFiles {
         document: "spec/openapi-v2.json",
         code: "api/client/src/v2/generated.rs",
-        operations: "api/client/src/v2.rs",
+        operations: "api/client/src/v2/operations.rs",
         module: "crate::v2::generated",
         shared_types: &["Error", "OrderId", "PetId"],
     },

@@ -205,13 +205,13 @@ type Answer = Result<Success, (ErrorCode, String)>;
 
 /// The body and the `Link` of a success, if it has them.
 #[derive(Default)]
-pub(crate) struct Success {
-    pub(crate) body: Option<String>,
-    pub(crate) link: Option<String>,
+struct Success {
+    body: Option<String>,
+    link: Option<String>,
 }
 
 impl Success {
-    pub(crate) fn json(value: &impl Serialize) -> Self {
+    fn json(value: &impl Serialize) -> Self {
         Self { body: Some(json(value)), link: None }
     }
 }
@@ -257,7 +257,8 @@ impl State {
             _ if versioned(path).0 => {
                 let query = request.uri().query().unwrap_or_default();
                 let page = crate::v2::test_pages::page(&self.orders, &self.shipped, query);
-                page.map_err(|message| (ErrorCode::InvalidParameter, message))
+                let page = page.map_err(|message| (ErrorCode::InvalidParameter, message));
+                page.map(|(page, link)| Success { body: Some(json(&page)), link })
             }
             _ => Ok(Success::json(&self.orders.values().collect::<Vec<_>>())),
         }

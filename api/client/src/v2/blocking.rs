@@ -1,8 +1,9 @@
 //! The client of version 2 for programs without async code: the features `v2-beta` and
 //! `blocking`.
 
-use super::ListOrders;
 use super::generated::types::{Order, OrderPage};
+use super::operations::{self, ListOrders};
+use super::orders;
 use crate::blocking::runtime;
 use crate::builder::{BuildError, ClientBuilder};
 use crate::error::Error;
@@ -37,7 +38,7 @@ use tokio::runtime::Runtime;
 /// Its calls panic in async code, as does dropping the last clone there.
 #[derive(Clone)]
 pub struct Client {
-    client: super::Client,
+    client: operations::Client,
     runtime: Arc<Runtime>,
 }
 
@@ -46,7 +47,7 @@ impl Client {
     /// [`v2::Client::builder`](super::Client::builder) and
     /// [`build_blocking`](ClientBuilder::build_blocking).
     pub fn new(base_url: impl Into<String>, key: impl Into<String>) -> Result<Self, BuildError> {
-        super::Client::builder(base_url, key).build_blocking()
+        operations::Client::builder(base_url, key).build_blocking()
     }
 
     /// Lists orders: a request to set filters of, then one page with [`send`](ListOrders::send), or
@@ -61,7 +62,7 @@ impl Client {
     }
 }
 
-impl ClientBuilder<super::Client> {
+impl ClientBuilder<operations::Client> {
     /// Like [`build`](Self::build), for programs without async code. Needs the feature
     /// `blocking`.
     pub fn build_blocking(self) -> Result<Client, BuildError> {
@@ -90,7 +91,7 @@ impl IntoIterator for ListOrders<Client> {
 /// The orders of all pages, up to the first error: see [`v2::Orders`](super::Orders).
 #[derive(Debug)]
 pub struct Orders {
-    orders: super::Orders,
+    orders: orders::Orders,
     runtime: Arc<Runtime>,
 }
 

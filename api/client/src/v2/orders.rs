@@ -1,7 +1,7 @@
 //! The orders of all pages, one after the other.
 
 use super::generated::types::{Order, OrderPage};
-use super::list_orders::ListOrders;
+use super::operations::ListOrders;
 use crate::error::Error;
 use crate::response::Response;
 use futures_core::Stream;
@@ -52,13 +52,17 @@ pub struct Orders {
     next: Option<(Call, ListOrders)>,
 }
 
+impl ListOrders {
+    /// The orders of all pages, from the one of [`cursor`](Self::cursor) if it is set, each page
+    /// requested when the orders before it have been taken.
+    pub fn stream(self) -> Orders {
+        Orders { page: Vec::new().into_iter(), next: Some((call(&self), self)) }
+    }
+}
+
 type Call = Pin<Box<dyn Future<Output = Result<Response<OrderPage>, Error>> + Send>>;
 
 impl Orders {
-    pub(super) fn new(request: ListOrders) -> Self {
-        Self { page: Vec::new().into_iter(), next: Some((call(&request), request)) }
-    }
-
     /// The next order; `None` after the last one, and after an error.
     ///
     /// It can be cancelled: no order is lost if its future is dropped.

@@ -2,7 +2,6 @@
 
 use super::generated::types::{Order, OrderPage};
 use crate::generated::types::{self, OrderId};
-use crate::testing::Success;
 use chrono::DateTime;
 use reqwest::Url;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,12 +11,12 @@ use std::ops::Bound;
 const PARAMETERS: [&str; 7] =
     ["complete", "cursor", "limit", "petId", "shipDateBefore", "shipDateFrom", "status"];
 
-/// The page that the query asks for, or the message of a 400.
+/// The page that the query asks for with its `Link`, or the message of a 400.
 pub(crate) fn page(
     orders: &BTreeMap<OrderId, types::Order>,
     shipped: &BTreeSet<OrderId>,
     query: &str,
-) -> Result<Success, String> {
+) -> Result<(OrderPage, Option<String>), String> {
     let parameters = parameters(query)?;
     let get = |name: &str| parameters.get(name).map(String::as_str);
     let number = |text: &str| text.parse().ok().filter(|number: &i64| number.to_string() == text);
@@ -59,7 +58,7 @@ pub(crate) fn page(
     let last = page.last().filter(|_| matching.peek().is_some());
     let next_cursor = last.map(|order| format!("{:016x}{filters:016x}", *order.id));
     let link = next_cursor.as_ref().map(|cursor| link(&parameters, cursor, limit));
-    Ok(Success { link, ..Success::json(&OrderPage { orders: page, next_cursor }) })
+    Ok((OrderPage { orders: page, next_cursor }, link))
 }
 
 /// The parameters by name: each is known, and has one value.

@@ -43,3 +43,24 @@ fn it_is_built_with_options_and_refuses_what_the_async_client_refuses() {
     assert!(matches!(error, BuildError::BaseUrl(_)), "{error:?}");
     assert!(!format!("{client:?}").contains(KEY));
 }
+
+#[cfg(feature = "v2-beta")]
+#[test]
+fn version_2_is_iterated_over_page_by_page() {
+    use store_orders_client::v2::{OrderStatus, blocking};
+
+    let server = Server::start((1..=7).map(|id| Order::new(id, 7, 1))).unwrap();
+    server.ship(4);
+    let client = blocking::Client::new(server.v2_base_url(), KEY).unwrap();
+    let request = client.list_orders().pet_id(7).status(OrderStatus::Pending).limit(2);
+    assert_eq!(request.clone().send().unwrap().orders.len(), 2);
+    for order in request.clone() {
+        client.cancel_order(order.unwrap().id).unwrap();
+    }
+    assert_eq!(server.orders().iter().map(|order| *order.id).collect::<Vec<_>>(), [4]);
+    server.fail_next(ErrorCode::InternalError);
+    let results: Vec<_> = client.list_orders().into_iter().collect();
+    assert_eq!(results.len(), 1);
+    assert!(results[0].as_ref().unwrap_err().cursor().is_none());
+    assert!(!format!("{client:?}").contains(KEY));
+}

@@ -10,6 +10,8 @@
 mod blocking;
 mod misbehaving_server;
 mod observer;
+#[cfg(feature = "v2-beta")]
+mod pages;
 mod proxy_in_front;
 mod scripted;
 #[cfg(feature = "tracing")]

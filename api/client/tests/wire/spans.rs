@@ -35,6 +35,17 @@ impl Recorder {
         all.push(fields);
         all.len() as u64
     }
+
+    /// The fields of each span of the client, on a line.
+    fn spans(&self) -> Vec<String> {
+        let all = self.0.lock().unwrap();
+        let own = all.iter().filter(|fields| fields.0["target"] == "store_orders_client");
+        let line = |Fields(fields): &Fields| {
+            let shown = fields.iter().filter(|(name, _)| **name != "target");
+            shown.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+        };
+        own.map(line).collect()
+    }
 }
 
 impl Subscriber for Recorder {
@@ -83,14 +94,7 @@ async fn each_call_is_one_span_with_its_result_and_without_the_key() {
     client.list_orders().await.unwrap_err();
     drop(default);
 
-    let all = recorder.0.lock().unwrap();
-    let own = all.iter().filter(|fields| fields.0["target"] == "store_orders_client");
-    let spans: Vec<String> = own
-        .map(|Fields(fields)| {
-            let shown = fields.iter().filter(|(name, _)| **name != "target");
-            shown.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
-        })
-        .collect();
+    let spans = recorder.spans();
     let error = "error=409 order_already_shipped: Gone. (request id b, after 2 attempts)";
     let lost = "error=the connection to the server failed (after 2 attempts)";
     assert_eq!(
@@ -105,7 +109,26 @@ async fn each_call_is_one_span_with_its_result_and_without_the_key() {
             &format!("attempts=2 {lost} operation=\"list_orders\""),
         ]
     );
+    let all = recorder.0.lock().unwrap();
     for (name, value) in all.iter().flat_map(|fields| &fields.0) {
         assert!(!value.contains("0123456789abcdef"), "{name} shows the key");
     }
+}
+
+#[cfg(feature = "v2-beta")]
+#[tokio::test]
+async fn each_page_of_version_2_is_one_span() {
+    let server = ScriptedServer::start([
+        Reply::json(200, r#"{"orders":[],"nextCursor":"a"}"#),
+        Reply::json(200, r#"{"orders":[]}"#),
+    ])
+    .await;
+    let base_url = server.base_url.replace("/v1", "/v2");
+    let client = store_orders_client::v2::Client::new(base_url, KEY).unwrap();
+    let recorder = Recorder::default();
+    let default = tracing::subscriber::set_default(recorder.clone());
+    assert!(client.list_orders().pet_id(7).stream().next().await.is_none());
+    drop(default);
+    let spans = recorder.spans();
+    assert_eq!(spans, ["attempts=1 operation=\"list_orders\" pet_id=7 status=200"; 2]);
 }

@@ -93,3 +93,56 @@ async fn a_lost_response_is_one_of_a_request_that_was_carried_out() {
     let error = client(&server).cancel_order(2).await.unwrap_err();
     assert_eq!((error.status(), server.orders().len()), (None, 0));
 }
+
+#[cfg(feature = "v2-beta")]
+#[tokio::test]
+async fn version_2_has_the_orders_in_pages_with_filters_and_their_status() {
+    use store_orders_client::v2::{Client, ListOrders, OrderStatus};
+
+    let order = |id: i64| {
+        let mut order = Order::new(id, id % 2, 1);
+        order.complete = id > 6;
+        order.ship_date = (id != 3).then(|| format!("2026-12-{id:02}T00:00:00Z").parse().unwrap());
+        order
+    };
+    let server = Server::start((1..=9).map(order)).unwrap();
+    server.ship(5);
+    let client = Client::builder(server.v2_base_url(), KEY).without_retries().build().unwrap();
+    let day = |day: u32| -> chrono::DateTime<chrono::Utc> {
+        format!("2026-12-{day:02}T00:00:00Z").parse().unwrap()
+    };
+    let list = || client.list_orders();
+    let cases: [(ListOrders, &[i64]); 6] = [
+        (list(), &[1, 2, 3, 4, 5, 6, 7, 8, 9]),
+        (list().pet_id(1).status(OrderStatus::Pending), &[1, 3, 7, 9]),
+        (list().status(OrderStatus::Shipped), &[5]),
+        (list().complete(true), &[7, 8, 9]),
+        (list().ship_date_from(day(2)).ship_date_before(day(5)), &[2, 4]),
+        (list().pet_id(7), &[]),
+    ];
+    for (request, expected) in cases {
+        for limit in [1, 3, 1_000] {
+            let (mut orders, mut ids) = (request.clone().limit(limit).stream(), Vec::new());
+            while let Some(order) = orders.next().await {
+                ids.push(*order.unwrap().id);
+            }
+            assert_eq!(ids, expected);
+        }
+    }
+    let page = client.list_orders().limit(2).send().await.unwrap();
+    assert!(page.headers()["link"].to_str().unwrap().ends_with("&limit=2>; rel=\"next\""));
+    let cursor = page.next_cursor.as_deref().unwrap();
+    for (request, name) in [
+        (list().limit(1_001), "limit"),
+        (list().limit(0), "limit"),
+        (list().cursor("x"), "cursor"),
+        (list().status(OrderStatus::from("frozen")), "status"),
+        (list().cursor(cursor).pet_id(7), "cursor"),
+    ] {
+        let error = request.send().await.unwrap_err();
+        assert_eq!(error.code(), Some(ErrorCode::InvalidParameter));
+        assert!(error.body().unwrap().message.contains(name), "{error}");
+    }
+    client.cancel_order(1).await.unwrap();
+    assert_eq!(server.orders().len(), 8);
+}

@@ -1,0 +1,184 @@
+//! Version 2: the list in pages, over all of them, and where it stops.
+
+use crate::scripted::{Reply, ScriptedServer};
+use std::time::Duration;
+use store_orders_client::v2::{Client, OrderStatus, Orders};
+use store_orders_client::{BuildError, ErrorCode, ErrorKind, RetryPolicy};
+
+const UNAVAILABLE: &str = r#"{"code":"service_unavailable","message":"Later.","status":503}"#;
+
+/// A page of pending orders.
+fn page(ids: impl IntoIterator<Item = i64>, next_cursor: Option<&str>) -> Reply {
+    let order =
+        |id| format!(r#"{{"id":{id},"petId":7,"quantity":1,"complete":false,"status":"pending"}}"#);
+    let orders = ids.into_iter().map(order).collect::<Vec<_>>().join(",");
+    let next = next_cursor.map(|cursor| format!(r#","nextCursor":"{cursor}""#));
+    Reply::json(200, &format!(r#"{{"orders":[{orders}]{}}}"#, next.unwrap_or_default()))
+}
+
+async fn start(replies: impl IntoIterator<Item = Reply>) -> (ScriptedServer, Client) {
+    let server = ScriptedServer::start(replies).await;
+    let policy = RetryPolicy::default().first_wait(Duration::from_millis(2)).attempts(2);
+    let builder = Client::builder(server.base_url.replace("/v1", "/v2"), "sto_test_x");
+    let client = builder.retry(policy).build().unwrap();
+    (server, client)
+}
+
+/// The path and the query of each request so far.
+fn targets(server: &ScriptedServer) -> Vec<String> {
+    let target = |head: &String| head.split(' ').nth(1).unwrap().to_string();
+    server.requests().iter().map(target).collect()
+}
+
+async fn ids_until_the_end(orders: &mut Orders) -> Vec<i64> {
+    let mut ids = Vec::new();
+    while let Some(order) = orders.next().await {
+        ids.push(*order.unwrap().id);
+    }
+    ids
+}
+
+#[tokio::test]
+async fn a_request_has_the_filters_that_are_set_and_one_page_as_the_answer() {
+    let (server, client) = start([
+        page([1, 2], Some("AQAA_-x")).header("X-RateLimit-Limit: 9"),
+        page([], None).header("x-request-id: b"),
+    ])
+    .await;
+    let first = client.list_orders().send().await.unwrap();
+    let ids: Vec<_> = first.orders.iter().map(|order| *order.id).collect();
+    assert_eq!((ids, first.next_cursor.as_deref()), (vec![1, 2], Some("AQAA_-x")));
+    assert_eq!(first.attempts(), 1);
+
+    let day = |text: &str| chrono::DateTime::parse_from_rfc3339(text).unwrap();
+    let request = client.list_orders().pet_id(-7).status(OrderStatus::Shipped).complete(true);
+    let request = request.ship_date_from(day("2026-12-01T02:00:00+02:00"));
+    let request = request.ship_date_before(day("2026-12-24T00:00:00.5Z")).limit(50);
+    let last = request.cursor("AQAA_-x").send().await.unwrap();
+    assert!(last.orders.is_empty() && last.next_cursor.is_none());
+    assert_eq!(last.request_id(), Some("b"));
+    assert_eq!(
+        targets(&server),
+        [
+            "/v2/store/orders",
+            "/v2/store/orders?complete=true&cursor=AQAA_-x&limit=50&petId=-7\
+             &shipDateBefore=2026-12-24T00%3A00%3A00.500Z&shipDateFrom=2026-12-01T00%3A00%3A00Z\
+             &status=shipped",
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_stream_has_the_orders_of_all_pages_and_asks_for_each_when_it_is_needed() {
+    // A page may be empty and not the last.
+    let pages = [page([1, 2], Some("a")), page([], Some("b")), page([9], None)];
+    let (server, client) = start(pages).await;
+    let mut orders = client.list_orders().pet_id(7).limit(2).stream();
+    assert_eq!(server.requests().len(), 0);
+    for id in [1, 2] {
+        assert_eq!(*orders.next().await.unwrap().unwrap().id, id);
+        assert_eq!(server.requests().len(), 1);
+    }
+    assert_eq!(ids_until_the_end(&mut orders).await, [9]);
+    assert!(orders.next().await.is_none());
+    let query = "/v2/store/orders?limit=2&petId=7";
+    let next = |cursor: &str| query.replace('?', &format!("?cursor={cursor}&"));
+    assert_eq!(targets(&server), [query.to_string(), next("a"), next("b")]);
+}
+
+#[tokio::test]
+async fn a_page_of_a_stream_is_retried_like_any_call() {
+    let replies =
+        [page([1], Some("a")), Reply::json(503, UNAVAILABLE), page([2], Some("b")), Reply::reset()];
+    let (server, client) = start(replies.into_iter().chain([page([3], None)])).await;
+    let mut orders = client.list_orders().stream();
+    assert_eq!(ids_until_the_end(&mut orders).await, [1, 2, 3]);
+    let cursors = ["", "?cursor=a", "?cursor=a", "?cursor=b", "?cursor=b"];
+    assert_eq!(targets(&server), cursors.map(|cursor| format!("/v2/store/orders{cursor}")));
+}
+
+#[tokio::test]
+async fn a_stream_ends_on_an_error_that_says_where_and_another_goes_on_there() {
+    let unavailable = || Reply::json(503, UNAVAILABLE).header("x-request-id: r");
+    let pages = [page([1, 2], Some("a")), unavailable(), unavailable(), page([3], None)];
+    let (server, client) = start(pages).await;
+    let request = client.list_orders().pet_id(7);
+    let mut orders = request.clone().stream();
+    assert_eq!(*orders.next().await.unwrap().unwrap().id, 1);
+    assert_eq!(*orders.next().await.unwrap().unwrap().id, 2);
+    let error = orders.next().await.unwrap().unwrap_err();
+    assert!(orders.next().await.is_none());
+    assert_eq!((error.code(), error.attempts()), (Some(ErrorCode::ServiceUnavailable), 2));
+    assert_eq!(
+        error.to_string(),
+        "503 service_unavailable: Later. (request id r, after 2 attempts, at cursor a)"
+    );
+    let mut rest = request.cursor(error.cursor().unwrap()).stream();
+    assert_eq!(ids_until_the_end(&mut rest).await, [3]);
+    assert_eq!(targets(&server)[3], "/v2/store/orders?cursor=a&petId=7");
+}
+
+#[tokio::test]
+async fn a_page_that_is_cut_off_is_an_error_with_its_cursor_and_not_a_shorter_page() {
+    let (_server, client) = start([page([1], Some("a")), page([2, 3], None).cut_at(100)]).await;
+    let mut orders = client.list_orders().stream();
+    assert_eq!(*orders.next().await.unwrap().unwrap().id, 1);
+    let error = orders.next().await.unwrap().unwrap_err();
+    assert_eq!((error.kind(), error.cursor()), (ErrorKind::IncompleteBody, Some("a")));
+    let (_server, client) = start([page([1], None).cut_at(40)]).await;
+    let error = client.list_orders().stream().next().await.unwrap().unwrap_err();
+    assert_eq!((error.kind(), error.cursor()), (ErrorKind::IncompleteBody, None));
+}
+
+#[tokio::test]
+async fn an_unknown_status_is_kept() {
+    let frozen = page([1], None).text().replace("pending", "frozen");
+    let body = frozen.split("\r\n\r\n").nth(1).unwrap();
+    let (_server, client) = start([Reply::json(200, body)]).await;
+    let page = client.list_orders().send().await.unwrap();
+    let status = &page.orders[0].status;
+    assert_eq!(*status, OrderStatus::Other("frozen".to_string()));
+    assert_eq!(status.to_string(), "frozen");
+}
+
+#[tokio::test]
+async fn no_order_is_lost_when_the_wait_for_it_is_given_up() {
+    let (server, client) = start([page([1, 2], None)]).await;
+    let mut orders = client.list_orders().stream();
+    // A single poll, which begins the call for the page.
+    tokio::select! {
+        biased;
+        order = orders.next() => panic!("{order:?} came at once"),
+        () = std::future::ready(()) => {}
+    }
+    assert_eq!(ids_until_the_end(&mut orders).await, [1, 2]);
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn an_order_is_cancelled_below_v2() {
+    let lost = r#"{"code":"order_not_found","message":"None.","status":404}"#;
+    let replies = [Reply::json(204, ""), Reply::close(), Reply::json(404, lost)];
+    let (server, client) = start(replies).await;
+    client.cancel_order(1).await.unwrap();
+    let error = client.cancel_order(2).await.unwrap_err();
+    assert!(error.earlier_attempt_may_have_cancelled(), "{error}");
+    assert_eq!(error.cursor(), None);
+    let expected = ["1", "2", "2"].map(|id| format!("DELETE /v2/store/orders/{id} "));
+    for (request, expected) in server.requests().iter().zip(expected) {
+        assert!(request.starts_with(&expected), "{request}");
+    }
+}
+
+#[test]
+fn the_base_url_ends_in_v2_and_no_key_is_shown() {
+    let key = "sto_test_0123456789abcdefghijklmnopqrstuvwxyz";
+    let error = Client::new("https://orders.example/v1", key).unwrap_err();
+    assert!(matches!(error, BuildError::BaseUrl(_)), "{error:?}");
+    assert!(error.to_string().ends_with("append /v2"), "{error}");
+    let client = Client::new("https://orders.example/v2/", key).unwrap();
+    for shown in [format!("{client:?}"), format!("{:?}", client.list_orders().stream())] {
+        assert!(shown.contains("https://orders.example/v2"), "{shown}");
+        assert!(!shown.contains("0123456789"), "{shown}");
+    }
+}
