@@ -15,7 +15,7 @@ use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, MAX_A
 use store_orders::metrics::Histogram;
 use store_orders::orders::{OrderList, find_orders};
 use store_orders::store::sqlite::SqliteStore;
-use store_orders::store::{HalfVersion, KeyRow, NewOrder, OperatorStore};
+use store_orders::store::{HalfVersion, KeyRow, NewOrder, OperatorStore, Records};
 use store_orders_api::order_query::OrderFilter;
 use store_orders_api::plans::{Plan, PlanLimits};
 
@@ -109,7 +109,7 @@ fn an_order_of_the_list_costs_little_more_than_its_text() {
         shipped: false,
     };
     let orders: Vec<_> = (1..=ORDERS).map(order).collect();
-    store.import_orders(&orders, false, &|| ()).unwrap();
+    store.import(Records::Orders(&orders), false, &|| ()).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut opened = None;
     let list = measure(|| {

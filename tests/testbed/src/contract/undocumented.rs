@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
-const PUBLIC_PAGES: [&str; 14] = [
+const PUBLIC_PAGES: [&str; 15] = [
     "/",
     "/docs",
     "/docs/v2",
