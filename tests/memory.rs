@@ -120,7 +120,8 @@ fn an_order_of_the_list_costs_little_more_than_its_text() {
     let (snapshot, _list) = opened.unwrap();
     let searched = measure(|| {
         let filter = OrderFilter { pet_id: Some(7), ..OrderFilter::default() };
-        let search = find_orders(&snapshot, &filter, i64::MIN, 10, &mut Vec::new());
+        let mut found = Vec::new();
+        let search = find_orders(&snapshot, &filter, i64::MIN, 10, &mut found);
         assert_eq!(runtime.block_on(search), None);
     });
     let each = |bytes: i64| bytes as f64 / ORDERS as f64;

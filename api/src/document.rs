@@ -122,8 +122,10 @@ fn complete_operation(
         described["x-sunset"] = json!(figures::sunset()?.to_string());
     }
     described["x-stability"] = json!(version.stability);
-    // What the reference page draws.
-    described["x-scalar-stability"] = json!(version.stability);
+    // What the reference page draws, which takes any stability that it does not know for the end.
+    if !version.is_beta() {
+        described["x-scalar-stability"] = json!(version.stability);
+    }
 
     let responses = described["responses"]
         .as_object_mut()

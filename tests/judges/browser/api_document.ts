@@ -4,7 +4,7 @@ export interface Operation {
   summary: string;
   deprecated?: boolean;
   responses: Record<string, { $ref?: string; description?: string }>;
-  "x-scalar-stability": string;
+  "x-stability": string;
 }
 
 export interface Schema {

@@ -131,7 +131,7 @@ export const contrast: Check = async (page, api) =>
 export const badges: Check = async (page, api) => {
   const found: string[] = [];
   for (const [address, operation] of operations(api)) {
-    const stability = operation.deprecated ? "deprecated" : operation["x-scalar-stability"];
+    const stability = operation.deprecated ? "deprecated" : operation["x-stability"];
     const badge = page.locator(`[id="api/tag/${address}"] [class*=badge]:visible`);
     const texts = await badge.allInnerTexts();
     if (!texts.some((text) => text.trim().toLowerCase() === stability))

@@ -31,6 +31,7 @@ function fitted(document, base) {
   for (const operation of operations) {
     operation.description = inTense(operation.description)
     const source = inRust(operation, base)
+    if (operation['x-stability'] !== 'stable') operation['x-badges'] = [{ name: operation['x-stability'] }]
     operation['x-codeSamples'] = [{ lang: 'rust', label: 'store-orders-client', source }]
   }
   const responses = [...operations, components].flatMap((part) => Object.values(part.responses))
