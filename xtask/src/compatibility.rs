@@ -77,6 +77,11 @@ pub fn changes(published: &Value, document: &Value, today: NaiveDate) -> Vec<Cha
     changes
 }
 
+/// Whether a document promises nothing yet: all its operations are in beta or experimental.
+pub fn is_beta(document: &Value) -> bool {
+    stability::all_unstable(document)
+}
+
 /// The operations of a document, by the name that the changelog uses.
 pub fn operation_names(document: &Value) -> Vec<String> {
     operations::names(document)

@@ -5,8 +5,9 @@ mod changelog;
 mod feed;
 mod llms;
 
-use crate::repository::{CHANGELOG, DOCUMENT, PAGES};
+use crate::repository::{CHANGELOG, PAGES};
 use serde_json::Value;
+use store_orders_api::documents::V1;
 
 /// A page.
 pub struct Page {
@@ -18,12 +19,12 @@ pub struct Page {
     pub text: String,
 }
 
-/// All pages of this changelog and this document.
+/// All pages of this changelog and the document of the stable version.
 pub fn pages(changelog: &str, document: &Value) -> Vec<Page> {
     let page = |name: &str, source, text| Page { name: format!("{PAGES}/{name}"), source, text };
     vec![
         page("changelog.html", CHANGELOG, changelog::page(changelog)),
         page("changelog.atom", CHANGELOG, feed::feed(&changelog::releases(changelog))),
-        page("llms.txt", DOCUMENT, llms::page(document)),
+        page("llms.txt", V1.file, llms::page(document)),
     ]
 }

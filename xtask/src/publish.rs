@@ -1,81 +1,101 @@
-//! `cargo xtask publish`: keeps the document as it is released.
+//! `cargo xtask publish`: keeps the documents as they are released.
 
 use crate::Outcome;
 use crate::check::{Inputs, check, no_version};
 use crate::compatibility::operation_names;
 use crate::published::{PUBLISHED, Published, SUMS, checksum, file_name};
-use crate::repository::{CHANGELOG, DOCUMENT, Repository};
+use crate::repository::{CHANGELOG, Repository};
 use crate::{canonical_json, changelog, version};
 use semver::Version;
-use serde_json::Value;
 use std::io::Write;
+use store_orders_api::documents::DOCUMENTS;
 
-/// Writes `spec/published/VERSION.json` if every check passes, the changelog
-/// has a section for the version, and the version is not published yet.
+/// Writes `spec/published/VERSION.json` of each document whose version is not published yet, if
+/// every check passes and the changelog has a section for each of these versions.
 pub fn publish(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<Outcome> {
     let outcome = check(&Inputs::read(repository), out)?;
     if outcome != Outcome::Clean {
         writeln!(out, "Nothing was published: fix the above first.")?;
         return Ok(outcome);
     }
-    let text = repository.read(DOCUMENT)?;
-    let published = Published::read(repository)?;
-    match publishable(repository, &canonical_json::parse(DOCUMENT, &text)?, &published)? {
+    let mut published = Published::read(repository)?;
+    match unpublished(repository, &published)? {
         Err(reason) => {
             writeln!(out, "Nothing was published: {reason}.")?;
             Ok(Outcome::Drift)
         }
-        Ok(version) => {
-            write(repository, &published, &version, &text)?;
-            let name = file_name(&version);
-            writeln!(out, "Published {PUBLISHED}/{name}. Commit it with {PUBLISHED}/{SUMS}.")?;
+        Ok(documents) => {
+            for (version, text) in documents {
+                write(repository, &mut published, &version, &text)?;
+                let name = file_name(&version);
+                writeln!(out, "Published {PUBLISHED}/{name}. Commit it with {PUBLISHED}/{SUMS}.")?;
+            }
             Ok(Outcome::Clean)
         }
     }
 }
 
-/// The version of a document that passes every check, or why it is not to be
+/// The versions that are not published yet, with their documents, or why nothing is to be
 /// published.
-fn publishable(
+fn unpublished(
     repository: &Repository,
-    document: &Value,
     published: &Published,
-) -> anyhow::Result<Result<Version, String>> {
-    let Some(version) = version::of_document(document) else {
-        return Ok(Err(format!("info.version {}", no_version().details.join(" "))));
-    };
-    if published.files.contains_key(&file_name(&version)) {
-        return Ok(Err(format!("{version} is already published and cannot change")));
+) -> anyhow::Result<Result<Vec<(Version, String)>, String>> {
+    let (mut documents, mut kept) = (Vec::new(), Vec::new());
+    for of in DOCUMENTS {
+        let text = repository.read(of.file)?;
+        let document = canonical_json::parse(of.file, &text)?;
+        let Some(version) = version::of_document(&document) else {
+            return Ok(Err(format!("info.version {}", no_version(of.file).details.join(" "))));
+        };
+        if published.files.contains_key(&file_name(&version)) {
+            kept.push(version.to_string());
+            continue;
+        }
+        // With a published version, the check has compared the changelog to every change.
+        let operations = match published.newest(of) {
+            None => operation_names(&document),
+            Some(_) => Vec::new(),
+        };
+        if let Err(reason) = has_entry(&repository.read(CHANGELOG)?, &version, &operations) {
+            return Ok(Err(reason));
+        }
+        documents.push((version, text));
     }
-    let Some(section) = changelog::section(&repository.read(CHANGELOG)?, &version) else {
-        return Ok(Err(format!("{CHANGELOG} has no heading \"## {version}\"")));
+    Ok(match documents.is_empty() {
+        true => Err(format!("already published, and cannot change: {}", kept.join(", "))),
+        false => Ok(documents),
+    })
+}
+
+/// Whether the changelog has a section for the version that names these operations.
+fn has_entry(changelog: &str, version: &Version, operations: &[String]) -> Result<(), String> {
+    let Some(section) = changelog::section(changelog, version) else {
+        return Err(format!("{CHANGELOG} has no heading \"## {version}\""));
     };
     if section.is_empty() {
-        return Ok(Err(format!("{CHANGELOG} says nothing under \"## {version}\"")));
+        return Err(format!("{CHANGELOG} says nothing under \"## {version}\""));
     }
-    // With a published version, the check has compared the changelog to every change.
-    let unnamed: Vec<_> = operation_names(document)
-        .into_iter()
-        .filter(|_| published.newest().is_none())
-        .filter(|operation| !changelog::names(&section, operation))
-        .collect();
-    Ok(if unnamed.is_empty() {
-        Ok(version)
-    } else {
-        Err(format!("{CHANGELOG} does not name {} under \"## {version}\"", unnamed.join(", ")))
-    })
+    let is_missing = |name: &&String| !changelog::names(&section, name);
+    let missing: Vec<_> = operations.iter().filter(is_missing).map(String::as_str).collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => {
+            Err(format!("{CHANGELOG} does not name {} under \"## {version}\"", missing.join(", ")))
+        }
+    }
 }
 
 /// The checksum is written last: the check reports a document without one, so an
 /// interrupted command does not pass for a publication.
 fn write(
     repository: &Repository,
-    published: &Published,
+    published: &mut Published,
     version: &Version,
     text: &str,
 ) -> anyhow::Result<()> {
     let name = file_name(version);
     repository.create(&format!("{PUBLISHED}/{name}"), text)?;
-    let sums = format!("{}{}  {name}\n", published.sums, checksum(text.as_bytes()));
-    repository.write(&format!("{PUBLISHED}/{SUMS}"), &sums)
+    published.sums.push_str(&format!("{}  {name}\n", checksum(text.as_bytes())));
+    repository.write(&format!("{PUBLISHED}/{SUMS}"), &published.sums)
 }

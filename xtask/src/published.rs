@@ -1,4 +1,4 @@
-//! The published documents: `spec/published/VERSION.json`, byte for byte as they
+//! The published documents of all versions: `spec/published/VERSION.json`, byte for byte as they
 //! were released, and their checksums in `SHA256SUMS`, in the format of
 //! `sha256sum`.
 
@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use semver::Version;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use store_orders_api::documents::Document;
 
 /// Where they are, as messages name it.
 pub const PUBLISHED: &str = "spec/published";
@@ -34,11 +35,12 @@ impl Published {
         Ok(published)
     }
 
-    /// The highest published version and its document.
-    pub fn newest(&self) -> Option<(Version, &[u8])> {
+    /// The highest published version with this document's base path, and what was published.
+    pub fn newest(&self, of: &Document) -> Option<(Version, &[u8])> {
         self.files
             .iter()
             .filter_map(|(name, bytes)| Some((version_of(name)?, bytes.as_slice())))
+            .filter(|(version, _)| of.base_path == format!("/v{}", version.major))
             .max_by_key(|(version, _)| version.clone())
     }
 
@@ -81,6 +83,7 @@ pub fn checksum(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use store_orders_api::documents::{V1, V2};
 
     #[test]
     fn the_checksum_is_sha_256() {
@@ -90,9 +93,11 @@ mod tests {
 
     #[test]
     fn the_newest_is_the_greatest_version_not_the_last_name() {
-        let files = ["1.9.0.json", "1.10.0.json", "x.json"];
+        let files =
+            ["1.9.0.json", "1.10.0.json", "2.0.0-beta.10.json", "2.0.0-beta.9.json", "x.json"];
         let files = files.map(|name| (name.to_string(), name.as_bytes().to_vec())).into();
         let published = Published { files, sums: String::new() };
-        assert_eq!(published.newest().unwrap().1, b"1.10.0.json");
+        assert_eq!(published.newest(&V1).unwrap().1, b"1.10.0.json");
+        assert_eq!(published.newest(&V2).unwrap().1, b"2.0.0-beta.10.json");
     }
 }

@@ -6,20 +6,19 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use store_orders_api::documents::{V1, V2};
 
-/// The document, as messages name it.
-pub const DOCUMENT: &str = "spec/openapi.json";
 /// The generated client of each document.
 pub static CLIENTS: [ClientFiles; 2] = [
     ClientFiles {
-        document: DOCUMENT,
+        document: V1.file,
         code: "api/client/src/generated.rs",
         operations: "api/client/src/operations.rs",
         module: "crate::generated",
         shared_types: &[],
     },
     ClientFiles {
-        document: "spec/openapi-v2.json",
+        document: V2.file,
         code: "api/client/src/v2/generated.rs",
         operations: "api/client/src/v2/operations.rs",
         module: "crate::v2::generated",

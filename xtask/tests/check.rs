@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use store_orders_api::documents::DOCUMENTS;
 use xtask::Outcome;
 use xtask::check::{Inputs, check};
 use xtask::client_code::client_code;
@@ -28,12 +29,18 @@ fn run(inputs: &Inputs) -> (Outcome, String) {
     (outcome, anstream::adapter::strip_str(&text).to_string())
 }
 
-/// The real inputs with this change of the document's text.
+/// The real inputs with this change of the text of the stable version's document.
 fn with_document(from: &str, to: &str) -> Inputs {
-    let real = inputs();
-    let text = real.document.as_ref().unwrap();
+    with_document_number(0, from, to)
+}
+
+/// The real inputs with this change of the text of a document.
+fn with_document_number(number: usize, from: &str, to: &str) -> Inputs {
+    let mut changed = inputs();
+    let text = changed.documents[number].text.as_mut().unwrap();
     assert!(text.contains(from), "the document no longer holds {from}");
-    Inputs { document: Ok(text.replacen(from, to, 1)), ..real }
+    *text = text.replacen(from, to, 1);
+    changed
 }
 
 #[test]
@@ -48,8 +55,8 @@ fn a_difference_is_shown_with_place_both_values_and_fix() {
     let (outcome, text) = run(&with_document("\"Orders returned\"", "\"All orders\""));
     assert_eq!(outcome, Outcome::Drift);
     let expected = "\
-✓ spec/openapi.json is in canonical form
-✗ api/src emits spec/openapi.json
+✓ spec/openapi.json and spec/openapi-v2.json are in canonical form
+✗ api/src emits spec/openapi.json and spec/openapi-v2.json
   /paths/~1store~1orders/get/responses/200/description
     spec/openapi.json: \"All orders\"
     emitted by api:    \"Orders returned\"
@@ -57,6 +64,21 @@ fn a_difference_is_shown_with_place_both_values_and_fix() {
 ";
     assert!(text.starts_with(expected), "{text}");
     assert!(text.ends_with("7 of 8 checks passed, 1 failed.\n"), "{text}");
+}
+
+#[test]
+fn each_document_is_checked() {
+    for (number, of) in DOCUMENTS.into_iter().enumerate() {
+        let server = format!("https://{{host}}{}\"", of.base_path);
+        let other = format!("https://{{host}}{}1", of.base_path);
+        let (outcome, text) = run(&with_document_number(number, &server, &format!("{other}\"")));
+        assert_eq!(outcome, Outcome::Drift);
+        let emitted = format!("/servers/0/url\n    {}: \"{other}\"\n", of.file);
+        assert!(text.contains(&emitted), "{text}");
+        assert!(text.contains(&format!("{0}1 does not end in {0},", of.base_path)), "{text}");
+        let (_, text) = run(&with_document_number(number, "{\n  ", "{\n"));
+        assert!(text.contains(&format!("  {} (-), and its canonical form", of.file)), "{text}");
+    }
 }
 
 #[test]
@@ -96,7 +118,10 @@ fn a_doubled_key_is_a_problem_even_with_the_right_value() {
 fn other_white_space_is_a_problem() {
     let (outcome, text) = run(&with_document("\"openapi\": \"3.0.3\"", "\"openapi\":\"3.0.3\""));
     assert_eq!(outcome, Outcome::Drift);
-    assert!(text.contains("✗ spec/openapi.json is in canonical form\n"), "{text}");
+    assert!(
+        text.contains("✗ spec/openapi.json and spec/openapi-v2.json are in canonical form\n"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -178,7 +203,7 @@ fn an_operation_without_a_method_of_the_client_is_named_with_its_file() {
 
 #[test]
 fn a_document_that_progenitor_panics_on_is_explained() {
-    let mut document: Value = serde_json::from_str(inputs().document.as_ref().unwrap()).unwrap();
+    let mut document: Value = inputs().documents[0].parsed().unwrap();
     *document.pointer_mut("/paths/~1store~1orders/get/responses/401").unwrap() = json!({
         "description": "An error with another schema",
         "content": { "application/json": { "schema": { "type": "string" } } },

@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::path::Path;
+use store_orders_api::documents::V1;
 use xtask::generate::generate;
-use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, DOCUMENT, Repository};
+use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
 
 /// A checkout with the documents, of which the first is this one, the client's documentation and
 /// nothing else.
@@ -16,13 +17,13 @@ fn checkout(document: &str) -> tempfile::TempDir {
         let document = real.read(client.document).unwrap();
         fs::write(root.path().join(client.document), document).unwrap();
     }
-    fs::write(root.path().join(DOCUMENT), document).unwrap();
+    fs::write(root.path().join(V1.file), document).unwrap();
     fs::write(root.path().join(CLIENT_DOCS), real.read(CLIENT_DOCS).unwrap()).unwrap();
     root
 }
 
 fn real_document() -> String {
-    Repository::here().read(DOCUMENT).unwrap()
+    Repository::here().read(V1.file).unwrap()
 }
 
 fn run(root: &Path) -> anyhow::Result<String> {
@@ -41,7 +42,7 @@ fn writes_the_clients_and_nothing_else() {
 
     let read = |name: &str| fs::read_to_string(root.path().join(name)).unwrap();
     assert_eq!(read(CLIENT_README), real.read(CLIENT_README).unwrap());
-    assert_eq!(read(DOCUMENT), document);
+    assert_eq!(read(V1.file), document);
     for client in &CLIENTS {
         let code = read(client.code);
         assert_eq!(code, real.read(client.code).unwrap());

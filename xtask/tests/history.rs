@@ -4,11 +4,12 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use store_orders_api::documents::V1;
 use tempfile::TempDir;
 use xtask::Outcome;
 use xtask::check::{Inputs, check};
 use xtask::published::{checksum, file_name};
-use xtask::repository::{CHANGELOG, DOCUMENT, Repository, client_files};
+use xtask::repository::{CHANGELOG, Repository, client_files};
 
 const NAME: &str = "spec/published/1.0.0.json";
 const SUMS: &str = "spec/published/SHA256SUMS";
@@ -32,7 +33,7 @@ fn archive() -> TempDir {
     for name in client_files().into_iter().chain([CHANGELOG]) {
         write(root.path(), name, &real.read(name).unwrap());
     }
-    publish(root.path(), &real.read(DOCUMENT).unwrap());
+    publish(root.path(), &real.read(V1.file).unwrap());
     assert!(NAME.ends_with(&file_name(&"1.0.0".parse().unwrap())));
     root
 }

@@ -3,6 +3,7 @@
 //! it breaking.
 
 use serde_json::{Value, json};
+use store_orders_api::documents::{Document, V1, V2};
 use xtask::Outcome;
 use xtask::check::{Inputs, check, check_major_version};
 use xtask::client_code::client_code;
@@ -15,16 +16,22 @@ fn with(change: impl Fn(&mut Value)) -> (Outcome, String) {
     run(changed(change))
 }
 
-/// The real files with one change of the document, also in what is emitted.
+/// The real files with one change of the stable version's document, also in what is emitted.
 fn changed(change: impl Fn(&mut Value)) -> Inputs {
+    changed_in(0, change)
+}
+
+/// The real files with one change of a document, also in what is emitted.
+fn changed_in(number: usize, change: impl Fn(&mut Value)) -> Inputs {
     let mut inputs = Inputs::read(&Repository::here());
-    let mut document = inputs.parsed_document().unwrap();
+    let mut document = inputs.documents[number].parsed().unwrap();
     change(&mut document);
     // No change of the document makes files import each other.
     inputs.crates = Ok(Vec::new());
-    inputs.clients[0].code = client_code(&CLIENTS[0], &document);
-    inputs.document = Ok(serde_json::to_string_pretty(&document).unwrap() + "\n");
-    Inputs { emitted: Ok(document), ..inputs }
+    inputs.clients[number].code = client_code(&CLIENTS[number], &document);
+    inputs.documents[number].text = Ok(serde_json::to_string_pretty(&document).unwrap() + "\n");
+    inputs.documents[number].emitted = Ok(document);
+    inputs
 }
 
 fn run(inputs: Inputs) -> (Outcome, String) {
@@ -91,11 +98,11 @@ fn a_type_changes_under_the_next_major_version_but_the_old_path() {
     });
     assert_eq!(outcome, Outcome::Drift, "{text}");
     for line in [
-        "✗ the major version of spec/openapi.json is that of every base URL\n",
+        "✗ the major versions of spec/openapi.json and spec/openapi-v2.json are those of every base URL\n",
         "  /servers/0/url\n    https://orders.store.example/v1 does not end in /v2, but info.version \
          is 2.0.0\n",
         "  /servers/1/url\n",
-        "  BASE_PATH in api/src/lib.rs\n    /v1 is not /v2, but info.version is 2.0.0\n",
+        "  base_path in api/src/documents.rs\n    /v1 is not /v2, but info.version is 2.0.0\n",
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
@@ -103,31 +110,31 @@ fn a_type_changes_under_the_next_major_version_but_the_old_path() {
 
 #[test]
 fn each_base_url_ends_in_the_major_version() {
-    let real = Inputs::read(&Repository::here()).parsed_document().unwrap();
-    let places = |change: &dyn Fn(&mut Value), base_path: &str| {
+    let real = Inputs::read(&Repository::here()).documents[0].parsed().unwrap();
+    let places = |change: &dyn Fn(&mut Value), of: &Document| {
         let mut document = real.clone();
         change(&mut document);
-        let problems = check_major_version(&document, base_path);
+        let problems = check_major_version(of, &document);
         problems.into_iter().map(|problem| problem.place).collect::<Vec<_>>()
     };
-    assert_eq!(places(&|_| {}, "/v1"), [""; 0]);
-    assert_eq!(places(&|_| {}, "/v2"), ["BASE_PATH in api/src/lib.rs"]);
+    assert_eq!(places(&|_| {}, &V1), [""; 0]);
+    assert_eq!(places(&|_| {}, &V2), ["base_path in api/src/documents.rs"]);
     let own = |document: &mut Value| {
         let path = document.pointer_mut("/paths/~1store~1orders").unwrap();
         path["servers"] = json!([{ "url": "https://x.example/v11" }]);
     };
-    assert_eq!(places(&own, "/v1"), ["/paths/~1store~1orders/servers/0/url"]);
+    assert_eq!(places(&own, &V1), ["/paths/~1store~1orders/servers/0/url"]);
     let none = |document: &mut Value| {
         document.as_object_mut().unwrap().shift_remove("servers");
     };
-    assert_eq!(places(&none, "/v1"), ["/servers"]);
+    assert_eq!(places(&none, &V1), ["/servers"]);
     let second = |document: &mut Value| {
         for index in 0..2 {
             set(document, &format!("/servers/{index}/url"), json!("https://{host}/v2"));
         }
         set(document, "/info/version", json!("2.0.0"));
     };
-    assert_eq!(places(&second, "/v2"), [""; 0]);
+    assert_eq!(places(&second, &V2), [""; 0]);
 }
 
 /// The check on this day of the real document without getPet and its schema.
@@ -146,7 +153,7 @@ fn without_pets(today: &str, version: &str) -> (Outcome, String) {
         false => format!("{line}\n"),
     };
     let changelog: String = real.lines().map(line).collect();
-    let pages = pages(&changelog, &inputs.parsed_document().unwrap());
+    let pages = pages(&changelog, &inputs.documents[0].parsed().unwrap());
     let pages = Ok(Some(pages.into_iter().map(|page| (page.name, page.text)).collect()));
     run(Inputs { changelog: Ok(changelog), pages, today: today.parse().unwrap(), ..inputs })
 }

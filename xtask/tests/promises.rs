@@ -2,13 +2,18 @@
 //! the changelog must name them.
 
 use serde_json::{Value, json};
+use store_orders_api::documents::{Document, V1, V2};
 use xtask::check::{Problem, check_promises};
 use xtask::published::Published;
-use xtask::repository::{DOCUMENT, Repository};
+use xtask::repository::Repository;
 
 fn document(version: &str) -> Value {
+    document_of(&V1, version)
+}
+
+fn document_of(of: &Document, version: &str) -> Value {
     let mut document: Value =
-        serde_json::from_str(&Repository::here().read(DOCUMENT).unwrap()).unwrap();
+        serde_json::from_str(&Repository::here().read(of.file).unwrap()).unwrap();
     *document.pointer_mut("/info/version").unwrap() = json!(version);
     document
 }
@@ -20,16 +25,29 @@ fn today() -> chrono::NaiveDate {
 /// The problems of the real document as this version, with one value set in it,
 /// after it was published as 1.4.0.
 fn problems(version: &str, change: Option<(&str, Value)>, changelog: &str) -> Vec<Problem> {
-    let published = document("1.4.0").to_string().into_bytes();
-    let files = [("1.4.0.json".to_string(), published)].into();
-    let published = Published { files, sums: String::new() };
-    let mut document = document(version);
+    since(&V1, &document("1.4.0"), &changed(document(version), change), changelog)
+}
+
+/// The document with one value set in it.
+fn changed(mut document: Value, change: Option<(&str, Value)>) -> Value {
     if let Some((pointer, value)) = change {
         let (parent, key) = pointer.rsplit_once('/').unwrap();
         let members = document.pointer_mut(parent).unwrap().as_object_mut().unwrap();
         members.insert(key.to_string(), value);
     }
-    check_promises(&document, &published, changelog, today()).unwrap()
+    document
+}
+
+/// The problems of a document after the first was published, with one of each other version.
+fn since(of: &Document, published: &Value, document: &Value, changelog: &str) -> Vec<Problem> {
+    let others = [(&V1, "1.3.0"), (&V2, "2.0.0-beta.1")];
+    let others = others.into_iter().map(|(of, version)| (version, document_of(of, version)));
+    let own = published["info"]["version"].as_str().unwrap();
+    let files = others.chain([(own, published.clone())]);
+    let files = files
+        .map(|(version, document)| (format!("{version}.json"), document.to_string().into_bytes()));
+    let published = Published { files: files.collect(), sums: String::new() };
+    check_promises(of, document, &published, changelog, today()).unwrap()
 }
 
 /// The problem at this place. There must be one.
@@ -108,8 +126,68 @@ fn a_breaking_change_requires_a_major_version_and_an_entry() {
 }
 
 #[test]
+fn a_breaking_change_passes_in_a_beta_and_is_held_in_the_stable_version() {
+    let of_both: [(&str, Value); 5] = [
+        ("/components/schemas/Order/properties/quantity", json!({ "type": "string" })),
+        ("/components/schemas/Order/required", json!(["id"])),
+        ("/components/responses/Unauthorized/content", json!({})),
+        (
+            "/paths/~1store~1orders~1{orderId}/delete/parameters/0/schema",
+            json!({ "type": "boolean" }),
+        ),
+        ("/paths/~1store~1orders/get/responses", json!({ "204": { "description": "No body" } })),
+    ];
+    for change in of_both {
+        let version_problem = |of: &Document, published: &str, version: &str| {
+            let published = document_of(of, published);
+            let document = changed(document_of(of, version), Some(change.clone()));
+            let found = since(of, &published, &document, "");
+            assert!(found.iter().any(|problem| problem.place == CHANGELOG), "{found:?}");
+            found.into_iter().find(|problem| problem.place == VERSION)
+        };
+        let held = version_problem(&V1, "1.4.0", "1.5.0").unwrap();
+        assert!(
+            held.details[0].ends_with("a breaking change requires 2.0.0 or later:"),
+            "{held:?}"
+        );
+        assert_eq!(version_problem(&V2, "2.0.0-beta.1", "2.0.0-beta.2"), None, "{change:?}");
+        let same = version_problem(&V2, "2.0.0-beta.1", "2.0.0-beta.1").unwrap();
+        assert!(
+            same.details[0].ends_with("an addition requires 2.0.0-beta.2 or later:"),
+            "{same:?}"
+        );
+    }
+}
+
+/// The document of version 2 as it will be when it is stable.
+fn stable_v2(version: &str) -> Value {
+    let mut document = document_of(&V2, version);
+    for path in document["paths"].as_object_mut().unwrap().values_mut() {
+        for operation in path.as_object_mut().unwrap().values_mut() {
+            operation["x-stability"] = json!("stable");
+        }
+    }
+    document
+}
+
+#[test]
+fn what_becomes_stable_may_not_break_and_is_no_beta() {
+    let entry = "## 2.0.0\n\n- `listOrders` and `cancelOrder` are stable.\n";
+    let beta = document_of(&V2, "2.0.0-beta.1");
+    assert_eq!(since(&V2, &beta, &stable_v2("2.0.0"), entry), []);
+    let found = problem(&since(&V2, &beta, &stable_v2("2.0.0-beta.2"), ""), VERSION);
+    assert!(found.details[0].starts_with("is not a version of three numbers"), "{found:?}");
+
+    let broken = changed(stable_v2("2.1.0"), breaking());
+    let found = problem(&since(&V2, &stable_v2("2.0.0"), &broken, ""), VERSION);
+    assert!(found.details[0].ends_with("a breaking change requires 3.0.0 or later:"), "{found:?}");
+    let found = problem(&since(&V2, &stable_v2("2.0.0"), &document_of(&V2, "2.1.0"), ""), VERSION);
+    assert!(found.details[0].ends_with("a breaking change requires 3.0.0 or later:"), "{found:?}");
+}
+
+#[test]
 fn a_version_is_three_numbers() {
-    for version in ["1.5", "1.5.0-rc.1", "next"] {
+    for version in ["1.5", "1.5.0-rc.1", "1.5.0-beta.1", "next"] {
         let found = problem(&problems(version, None, ""), VERSION);
         assert!(found.details[0].starts_with("is not a version of three numbers"), "{found:?}");
     }

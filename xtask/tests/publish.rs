@@ -3,14 +3,15 @@
 
 use std::fs;
 use store_orders_api::API_VERSION as VERSION;
+use store_orders_api::documents::{DOCUMENTS, Document, V1, V2};
 use tempfile::TempDir;
 use xtask::Outcome;
 use xtask::check::{Inputs, check};
 use xtask::publish::publish;
 use xtask::published::{PUBLISHED, SUMS, checksum};
-use xtask::repository::{CHANGELOG, DOCUMENT, Repository, client_files};
+use xtask::repository::{CHANGELOG, Repository, client_files};
 
-/// A checkout with the real document and client, a changelog of one version, and
+/// A checkout with the real documents and clients, a changelog of their versions, and
 /// nothing published.
 fn checkout() -> TempDir {
     let (root, real) = (tempfile::tempdir().unwrap(), Repository::here());
@@ -18,7 +19,11 @@ fn checkout() -> TempDir {
         fs::create_dir_all(root.path().join(name).parent().unwrap()).unwrap();
         fs::write(root.path().join(name), real.read(name).unwrap()).unwrap();
     }
-    let changelog = format!("## {VERSION}\n\n- `listOrders`, `cancelOrder`, `getPet`\n");
+    let entry = |of: &Document| {
+        let version = of.version;
+        format!("## {version}\n\n- `listOrders`, `cancelOrder`, `getPet`\n\n")
+    };
+    let changelog: String = DOCUMENTS.into_iter().map(entry).collect();
     fs::write(root.path().join(CHANGELOG), changelog).unwrap();
     root
 }
@@ -45,7 +50,7 @@ fn published_file() -> String {
 }
 
 fn document() -> String {
-    Repository::here().read(DOCUMENT).unwrap()
+    Repository::here().read(V1.file).unwrap()
 }
 
 #[test]
@@ -54,22 +59,41 @@ fn publishes_the_exact_bytes_once() {
     let (outcome, text) = run(&root);
     assert_eq!(outcome, Outcome::Clean, "{text}");
     assert!(text.contains("nothing is published yet"), "{text}");
-    assert!(
-        text.ends_with(&format!(
-            "Published spec/published/{VERSION}.json. Commit it with spec/published/SHA256SUMS.\n"
-        )),
-        "{text}"
-    );
+    let line = |Document { version, .. }: &Document| {
+        format!("Published spec/published/{version}.json. Commit it with {PUBLISHED}/{SUMS}.\n")
+    };
+    assert!(text.ends_with(&DOCUMENTS.map(line).concat()), "{text}");
     let read = |name: &str| fs::read_to_string(root.path().join(PUBLISHED).join(name)).unwrap();
-    assert_eq!(read(&published_file()), document());
-    assert_eq!(read(SUMS), format!("{}  {VERSION}.json\n", checksum(document().as_bytes())));
+    let sum = |of: &Document| {
+        let (name, real) = (format!("{}.json", of.version), Repository::here().read(of.file));
+        let real = real.unwrap();
+        assert_eq!(read(&name), real);
+        format!("{}  {name}\n", checksum(real.as_bytes()))
+    };
+    assert_eq!(read(SUMS), DOCUMENTS.map(sum).concat());
 
     let (outcome, text) = run(&root);
     assert_eq!(outcome, Outcome::Drift);
+    let versions = DOCUMENTS.map(|of| of.version).join(", ");
     let refusal =
-        format!("Nothing was published: {VERSION} is already published and cannot change.\n");
+        format!("Nothing was published: already published, and cannot change: {versions}.\n");
     assert!(text.ends_with(&refusal), "{text}");
     assert_eq!(read(&published_file()), document());
+}
+
+#[test]
+fn publishes_the_next_beta_alone() {
+    let root = checkout();
+    assert_eq!(run(&root).0, Outcome::Clean);
+    fs::remove_file(root.path().join(PUBLISHED).join(format!("{}.json", V2.version))).unwrap();
+    let sums = root.path().join(PUBLISHED).join(SUMS);
+    let first = fs::read_to_string(&sums).unwrap().lines().next().unwrap().to_string() + "\n";
+    fs::write(&sums, first).unwrap();
+    let (outcome, text) = run(&root);
+    assert_eq!(outcome, Outcome::Clean, "{text}");
+    let published: Vec<_> = text.lines().filter(|line| line.starts_with("Published")).collect();
+    assert_eq!(published.len(), 1, "{text}");
+    assert!(published[0].contains(V2.version), "{text}");
 }
 
 #[test]
@@ -92,7 +116,7 @@ fn publishes_nothing_without_a_section_that_names_the_operations() {
 #[test]
 fn publishes_nothing_that_the_check_does_not_pass() {
     let root = checkout();
-    replace(&root, DOCUMENT, "Orders returned", "All orders");
+    replace(&root, V1.file, "Orders returned", "All orders");
     let (outcome, text) = run(&root);
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.ends_with("Nothing was published: fix the above first.\n"), "{text}");

@@ -1,4 +1,4 @@
-"""Uses the client that openapi-python-client generates against the live server.
+"""Uses the clients that openapi-python-client generates against the live server.
 
 Every response is typed: mypy --strict checks this file against the generated client.
 """
@@ -7,10 +7,15 @@ import os
 from http import HTTPStatus
 from typing import TypeVar
 
-from orders_client import AuthenticatedClient
-from orders_client.api.orders import cancel_order, list_orders
-from orders_client.models import Error, Order
-from orders_client.types import UNSET, Response, Unset
+import orders_client_v2.api.orders.list_orders as list_page
+import orders_client_v2.models as v2
+from orders_client_v1 import AuthenticatedClient
+from orders_client_v1.api.orders import cancel_order, list_orders
+from orders_client_v1.models import Error, Order
+from orders_client_v1.types import UNSET, Response, Unset
+from orders_client_v2 import AuthenticatedClient as BetaClient
+from orders_client_v2.models import ListOrdersStatus
+from orders_client_v2.types import Unset as BetaUnset
 
 Body = TypeVar("Body")
 
@@ -43,6 +48,25 @@ def listed(orders: AuthenticatedClient) -> dict[int, Order]:
     return {order.id: order for order in body}
 
 
+def pending_of_pet_7() -> list[v2.Order]:
+    """All pending orders of pet 7, in pages of 50."""
+    orders = BetaClient(
+        base_url=os.environ["BETA_URL"], token=os.environ["KEY"], raise_on_unexpected_status=True
+    )
+    found: list[v2.Order] = []
+    page = list_page.sync(client=orders, pet_id=7, status=ListOrdersStatus.PENDING, limit=50)
+    for pages in range(1, 100):
+        assert not isinstance(page, v2.Error) and page is not None, page
+        found.extend(page.orders)
+        if isinstance(page.next_cursor, BetaUnset):
+            assert pages > 2, pages
+            return found
+        page = list_page.sync(
+            client=orders, pet_id=7, status=ListOrdersStatus.PENDING, limit=50, cursor=page.next_cursor
+        )
+    raise AssertionError("the pages have no end")
+
+
 def main() -> None:
     """List, cancel, and every documented error."""
     orders = client("KEY")
@@ -72,6 +96,16 @@ def main() -> None:
     expect_error(limited_response, HTTPStatus.TOO_MANY_REQUESTS, "rate_limit_exceeded")
     assert 1 <= int(limited_response.headers["Retry-After"]) <= 60
     print("listed, cancelled, 401, 404, 409 and 429: all as documented")
+
+    pending = pending_of_pet_7()
+    assert all(order.pet_id == 7 and order.status == "pending" for order in pending), pending
+    to_cancel = {order.id for order in pending[:60]}
+    for order_id in to_cancel:
+        done = cancel_order.sync_detailed(order_id, client=orders)
+        assert done.status_code == HTTPStatus.NO_CONTENT, done
+    left = {order.id for order in pending_of_pet_7()}
+    assert {order.id for order in pending} - left == to_cancel
+    print("version 2: all pages of the pending orders of a pet")
 
 
 if __name__ == "__main__":

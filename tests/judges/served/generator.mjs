@@ -1,2 +1,6 @@
 // Node resolves no import without its extension.
-export default { output: { path: "client", importFileExtension: ".js" } };
+const client = (document, path) => ({
+  input: `${process.env.ORIGIN}${document}`,
+  output: { path, importFileExtension: ".js" },
+});
+export default [client("/openapi.json", "client"), client("/openapi-v2.json", "client-v2")];

@@ -1,10 +1,11 @@
-// Uses the client that openapi-typescript and openapi-fetch provide against the live
+// Uses the clients that openapi-typescript and openapi-fetch provide against the live
 // server. Every response is typed: tsc --strict checks this file against the
 // generated types.
 
 import { parse } from "lossless-json";
 import createClient from "openapi-fetch";
-import type { components, paths } from "./api.js";
+import type { components, paths } from "./api-v1.js";
+import type { components as beta, paths as betaPaths } from "./api-v2.js";
 
 type Order = components["schemas"]["Order"];
 type ApiError = components["schemas"]["Error"];
@@ -81,6 +82,36 @@ expectError(limitedResponse, 429, "rate_limit_exceeded");
 const wait = Number(limitedResponse.response.headers.get("Retry-After"));
 assert(wait >= 1 && wait <= 60, wait);
 console.log("listed, cancelled, 401, 404, 409 and 429: all as documented");
+
+/** All pending orders of pet 7, in pages of 50. */
+async function pendingOfPet7(): Promise<beta["schemas"]["Order"][]> {
+  const headers = { Authorization: `Bearer ${setting("KEY")}` };
+  const v2 = createClient<betaPaths>({ baseUrl: setting("BETA_URL"), headers });
+  const all = [];
+  let cursor: string | undefined;
+  let pages = 0;
+  do {
+    const query = { petId: 7, status: "pending", limit: 50 } as const;
+    const { data, error } = await v2.GET("/store/orders", {
+      params: { query: cursor === undefined ? query : { ...query, cursor } },
+    });
+    assert(data !== undefined, error);
+    all.push(...data.orders);
+    cursor = data.nextCursor;
+    pages += 1;
+  } while (cursor !== undefined);
+  assert(pages > 2 && all.every((one) => one.petId === 7 && one.status === "pending"), pages);
+  return all;
+}
+
+const toCancel = (await pendingOfPet7()).filter((one) => Number.isSafeInteger(one.id)).slice(0, 60);
+for (const { id } of toCancel) {
+  const { response, error } = await cancel(orders, id);
+  assert(response.status === 204, error);
+}
+const kept = new Set((await pendingOfPet7()).map((one) => one.id));
+assert(toCancel.length === 60 && !toCancel.some((one) => kept.has(one.id)), "still pending");
+console.log("version 2: all pages of the pending orders of a pet");
 
 // Ids beyond 2^53-1. What response.json() makes of one is the id of another order:
 // cancelling it would cancel that one.

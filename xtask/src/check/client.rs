@@ -3,25 +3,20 @@
 
 use super::inputs::{ClientInputs, Inputs, available};
 use super::problem::Problem;
-use crate::canonical_json;
 use crate::client_code::client_code;
 use crate::client_readme::client_readme;
 use crate::line_diff::line_diff;
 use crate::repository::{CLIENT_DOCS, CLIENT_README, ClientFiles};
 
 pub(super) fn claim(inputs: &Inputs) -> String {
-    let generated = inputs.clients.iter().map(|ClientInputs { files, .. }| {
-        format!("{} is what {} generates", files.code, files.document)
-    });
-    let generated: Vec<_> = generated.collect();
-    format!("{}, and {CLIENT_README} what its docs say", generated.join(", "))
+    let generated: Vec<_> = inputs.clients.iter().map(|client| client.files.code).collect();
+    format!("{} and {CLIENT_README} are what is generated", generated.join(", "))
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     let mut problems = Vec::new();
-    for ClientInputs { files, document, code, operations } in &inputs.clients {
-        let document = available(document.as_ref().unwrap_or(&inputs.document))?;
-        let generated = client_code(files, &canonical_json::parse(files.document, document)?)?;
+    for ClientInputs { files, code, operations } in &inputs.clients {
+        let generated = client_code(files, &inputs.parsed_document(files.document)?)?;
         problems.extend(problem(files.code, available(code)?, files.document, &generated));
         problems.extend(missing_operations(files, &generated, available(operations)?));
     }

@@ -1,39 +1,41 @@
-//! The check that the contract in Rust emits the document.
+//! The check that the contract in Rust emits the documents.
 
 use super::inputs::{Inputs, available};
 use super::problem::Problem;
 use crate::compare::{Difference, differences};
-use crate::repository::DOCUMENT;
 use serde_json::Value;
 
 /// Longer values are shortened. Fills a terminal line next to the label.
 const MAX_CHARS: usize = 72;
 
-pub(super) fn claim(_: &Inputs) -> String {
-    format!("api/src emits {DOCUMENT}")
+pub(super) fn claim(inputs: &Inputs) -> String {
+    format!("api/src emits {}", inputs.document_files())
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    Ok(check_document(available(&inputs.emitted)?, &inputs.parsed_document()?))
+    inputs.in_each_document(|document| {
+        let emitted = available(&document.emitted)?;
+        Ok(check_document(document.of.file, emitted, &document.parsed()?))
+    })
 }
 
 /// Every place in which a document differs from what is emitted.
-pub fn check_document(emitted: &Value, document: &Value) -> Vec<Problem> {
-    differences(document, emitted).iter().map(problem).collect()
+pub fn check_document(file: &str, emitted: &Value, document: &Value) -> Vec<Problem> {
+    differences(document, emitted).iter().map(|found| problem(file, found)).collect()
 }
 
-fn problem(difference: &Difference<'_>) -> Problem {
-    let start = excerpt_start(difference);
+fn problem(file: &str, difference: &Difference<'_>) -> Problem {
+    let (start, width) = (excerpt_start(difference), file.len() + 1);
     Problem {
         place: match difference.pointer.as_str() {
             "" => "(the whole document)".to_string(),
             pointer => pointer.to_string(),
         },
         details: vec![
-            format!("{DOCUMENT}: {}", excerpt(difference.left, start)),
-            format!("emitted by api:    {}", excerpt(difference.right, start)),
+            format!("{file}: {}", excerpt(difference.left, start)),
+            format!("{:width$} {}", "emitted by api:", excerpt(difference.right, start)),
         ],
-        fix: format!("edit {DOCUMENT}, or {}", source_of(&difference.pointer)),
+        fix: format!("edit {file}, or {}", source_of(&difference.pointer)),
     }
 }
 
@@ -53,7 +55,7 @@ fn source_of(pointer: &str) -> &'static str {
         }
         ["paths", _, _, "responses", ..] => "api/src/operations.rs",
         ["paths", _, _, "x-stability", ..] => "api/src/document.rs",
-        ["paths", _, _, "parameters" | "requestBody", ..] => "api/src/types.rs",
+        ["paths", _, _, "parameters" | "requestBody", ..] => "api/src/types.rs or order_query.rs",
         ["paths", ..] | ["tags", ..] => "the trait in api/src/lib.rs",
         _ => "api/src/document.rs",
     }

@@ -1,26 +1,26 @@
 //! What the checks compare.
 
+use super::problem::Problem;
 use crate::canonical_json;
 use crate::history::History;
 use crate::published::Published;
 use crate::repository::{
-    CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, ClientFiles, DOCUMENT, PAGES, Repository,
+    CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, ClientFiles, PAGES, Repository,
 };
+use anyhow::Context;
 use chrono::{NaiveDate, Utc};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use store_orders_api::document;
+use store_orders_api::documents::{DOCUMENTS, Document};
 
 /// What the checks compare. An input that could not be read holds the reason:
 /// the checks that need it cannot run, the others still do.
 #[derive(Debug)]
 pub struct Inputs {
-    /// The document that the contract in Rust emits.
-    pub emitted: anyhow::Result<Value>,
-    /// The path under which the server has the operations.
-    pub base_path: String,
-    /// The text of the document.
-    pub document: anyhow::Result<String>,
+    /// The document of each version, the stable one first.
+    pub documents: Vec<DocumentInputs>,
     /// The generated clients.
     pub clients: Vec<ClientInputs>,
     /// The text of the file with the documentation of the client's crate.
@@ -41,13 +41,34 @@ pub struct Inputs {
     pub today: NaiveDate,
 }
 
+/// A document of the API.
+#[derive(Debug)]
+pub struct DocumentInputs {
+    /// Which version's it is.
+    pub of: &'static Document,
+    /// What the contract in Rust emits.
+    pub emitted: anyhow::Result<Value>,
+    /// The text of the file.
+    pub text: anyhow::Result<String>,
+}
+
+impl DocumentInputs {
+    fn read(repository: &Repository, of: &'static Document) -> Self {
+        let emitted = document::emitted(of).map_err(anyhow::Error::from);
+        Self { of, emitted, text: repository.read(of.file) }
+    }
+
+    /// The file as a value.
+    pub fn parsed(&self) -> anyhow::Result<Value> {
+        canonical_json::parse(self.of.file, available(&self.text)?)
+    }
+}
+
 /// The files of a generated client.
 #[derive(Debug)]
 pub struct ClientInputs {
     /// Which files they are.
     pub files: &'static ClientFiles,
-    /// The text of its document. The first client is that of [`Inputs::document`].
-    pub document: Option<anyhow::Result<String>>,
     /// The text of the generated file, empty where there is none yet.
     pub code: anyhow::Result<String>,
     /// The text of the file with its public methods.
@@ -58,7 +79,6 @@ impl ClientInputs {
     fn read(repository: &Repository, files: &'static ClientFiles) -> Self {
         Self {
             files,
-            document: (files.document != DOCUMENT).then(|| repository.read(files.document)),
             code: repository.read_generated(files.code),
             operations: repository.read(files.operations),
         }
@@ -69,10 +89,7 @@ impl Inputs {
     /// What this program emits, and the files of a checkout.
     pub fn read(repository: &Repository) -> Self {
         Self {
-            emitted: store_orders_api::document::emitted(&store_orders_api::documents::V1)
-                .map_err(anyhow::Error::from),
-            base_path: store_orders_api::BASE_PATH.to_string(),
-            document: repository.read(DOCUMENT),
+            documents: DOCUMENTS.iter().map(|of| DocumentInputs::read(repository, of)).collect(),
             clients: CLIENTS.iter().map(|files| ClientInputs::read(repository, files)).collect(),
             client_docs: repository.read(CLIENT_DOCS),
             client_readme: repository.read_generated(CLIENT_README),
@@ -85,9 +102,25 @@ impl Inputs {
         }
     }
 
-    /// The document as a value.
-    pub fn parsed_document(&self) -> anyhow::Result<Value> {
-        canonical_json::parse(DOCUMENT, available(&self.document)?)
+    /// The document in this file, as a value.
+    pub fn parsed_document(&self, file: &str) -> anyhow::Result<Value> {
+        let document = self.documents.iter().find(|document| document.of.file == file);
+        document.with_context(|| format!("{file} is the document of no version"))?.parsed()
+    }
+
+    /// The files of the documents.
+    pub(super) fn document_files(&self) -> String {
+        let files: Vec<_> = self.documents.iter().map(|document| document.of.file).collect();
+        files.join(" and ")
+    }
+
+    /// What a check finds in each document.
+    pub(super) fn in_each_document(
+        &self,
+        check: impl Fn(&DocumentInputs) -> anyhow::Result<Vec<Problem>>,
+    ) -> anyhow::Result<Vec<Problem>> {
+        let found: Vec<_> = self.documents.iter().map(check).collect::<Result<_, _>>()?;
+        Ok(found.concat())
     }
 }
 

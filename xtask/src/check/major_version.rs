@@ -1,4 +1,4 @@
-//! The check that the major version of the document is the one that its callers
+//! The check that the major version of each document is the one that its callers
 //! see in the path.
 
 use super::inputs::Inputs;
@@ -6,25 +6,26 @@ use super::problem::Problem;
 use super::promises::no_version;
 use crate::compare::pointers;
 use crate::compatibility::server_url;
-use crate::repository::DOCUMENT;
 use crate::version;
 use serde_json::Value;
+use store_orders_api::documents::Document;
 
 /// Where the server's path is set.
-const BASE_PATH: &str = "BASE_PATH in api/src/lib.rs";
+const BASE_PATH: &str = "base_path in api/src/documents.rs";
 
-pub(super) fn claim(_: &Inputs) -> String {
-    format!("the major version of {DOCUMENT} is that of every base URL")
+pub(super) fn claim(inputs: &Inputs) -> String {
+    format!("the major versions of {} are those of every base URL", inputs.document_files())
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    Ok(check_major_version(&inputs.parsed_document()?, &inputs.base_path))
+    inputs.in_each_document(|document| Ok(check_major_version(document.of, &document.parsed()?)))
 }
 
 /// Every base URL, and the path under which the server has its operations, that
 /// does not end in the major version.
-pub fn check_major_version(document: &Value, base_path: &str) -> Vec<Problem> {
-    let Some(version) = version::of_document(document) else { return vec![no_version()] };
+pub fn check_major_version(of: &Document, document: &Value) -> Vec<Problem> {
+    let Document { file, base_path, .. } = *of;
+    let Some(version) = version::of_document(document) else { return vec![no_version(file)] };
     let path = format!("/v{}", version.major);
     let fix = |place: &str| {
         format!(
@@ -47,7 +48,7 @@ pub fn check_major_version(document: &Value, base_path: &str) -> Vec<Problem> {
     }
     let problem = |(place, url): (String, String)| Problem {
         details: vec![format!("{url} does not end in {path}, but info.version is {version}")],
-        fix: fix(&format!("the URL in {DOCUMENT}")),
+        fix: fix(&format!("the URL in {file}")),
         place,
     };
     let mut problems: Vec<_> =

@@ -1,59 +1,73 @@
-//! The check that the document keeps what the published one promised: its
+//! The check that each document keeps what the published one promised: its
 //! version fits the changes since then, and the changelog names them.
 
-use super::inputs::{Inputs, available};
+use super::inputs::{DocumentInputs, Inputs, available};
 use super::problem::Problem;
 use crate::compatibility::{Change, Verdict, changes};
 use crate::published::{PUBLISHED, Published, file_name};
-use crate::repository::{CHANGELOG, DOCUMENT};
+use crate::repository::CHANGELOG;
 use crate::{canonical_json, changelog, version};
 use anyhow::Context;
 use chrono::NaiveDate;
 use semver::Version;
 use serde_json::Value;
+use store_orders_api::documents::Document;
 
 /// More changes of one kind are counted instead of listed.
 const MAX_LISTED: usize = 12;
+/// Where the versions and their base paths are set.
+const VERSIONS: &str = "api/src/documents.rs";
 
 pub(super) fn claim(inputs: &Inputs) -> String {
-    match inputs.published.as_ref().ok().and_then(|published| published.newest()) {
-        Some((version, _)) => {
-            format!("{DOCUMENT} keeps what {PUBLISHED}/{} promised", file_name(&version))
+    let claims = inputs.documents.iter().map(|DocumentInputs { of, .. }| {
+        match inputs.published.as_ref().ok().and_then(|published| published.newest(of)) {
+            Some((version, _)) => {
+                format!("{} keeps what {PUBLISHED}/{} promised", of.file, file_name(&version))
+            }
+            None => format!("of {} nothing is published yet", of.file),
         }
-        None => format!("{DOCUMENT} may change freely: nothing is published yet"),
-    }
+    });
+    claims.collect::<Vec<_>>().join(", ")
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    let document = inputs.parsed_document()?;
     let (published, changelog) = (available(&inputs.published)?, available(&inputs.changelog)?);
-    check_promises(&document, published, changelog, inputs.today)
+    inputs.in_each_document(|document| {
+        check_promises(document.of, &document.parsed()?, published, changelog, inputs.today)
+    })
 }
 
 /// What the version and the changelog lack for the changes since the newest
 /// published document, as they count on this day.
 pub fn check_promises(
+    of: &Document,
     document: &Value,
     published: &Published,
     changelog: &str,
     today: NaiveDate,
 ) -> anyhow::Result<Vec<Problem>> {
-    let Some((published_version, bytes)) = published.newest() else { return Ok(Vec::new()) };
+    let Some((published_version, bytes)) = published.newest(of) else { return Ok(Vec::new()) };
     let name = format!("{PUBLISHED}/{}", file_name(&published_version));
     let text = std::str::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
     let published = canonical_json::parse(&name, text)?;
-    let Some(version) = version::of_document(document) else { return Ok(vec![no_version()]) };
+    let Some(version) = version::of_document(document) else {
+        return Ok(vec![no_version(of.file)]);
+    };
     let found = distinct(changes(&published, document, today));
-    let low = low_version(&published_version, &version, &found);
+    let low = low_version(of, &published_version, &version, &found);
     Ok(low.into_iter().chain(unnamed(changelog, &version, &found)).collect())
 }
 
 /// The problem of a document without a version.
-pub fn no_version() -> Problem {
+pub fn no_version(file: &str) -> Problem {
     Problem {
         place: "/info/version".to_string(),
-        details: vec!["is not a version of three numbers, such as 1.2.0".to_string()],
-        fix: format!("edit {DOCUMENT}, and API_VERSION in api/src/lib.rs"),
+        details: vec![
+            "is not a version of three numbers, such as 1.2.0, or, where every operation is in \
+             beta, such as 2.0.0-beta.1"
+                .to_string(),
+        ],
+        fix: format!("edit {file}, and its version in {VERSIONS}"),
     }
 }
 
@@ -75,7 +89,12 @@ fn distinct(changes: Vec<Change>) -> Vec<Change> {
 }
 
 /// The problem that the version is lower than the changes require.
-fn low_version(published: &Version, version: &Version, found: &[Change]) -> Option<Problem> {
+fn low_version(
+    of: &Document,
+    published: &Version,
+    version: &Version,
+    found: &[Change],
+) -> Option<Problem> {
     let worst = found.iter().map(|change| change.verdict).max();
     let least = worst.map_or(published.clone(), |worst| worst.next_version(published));
     if *version >= least {
@@ -83,7 +102,7 @@ fn low_version(published: &Version, version: &Version, found: &[Change]) -> Opti
     }
     let (place, set) = (
         "/info/version".to_string(),
-        format!("set info.version to {least} in {DOCUMENT} and in api/src/lib.rs"),
+        format!("set info.version to {least} in {} and in {VERSIONS}", of.file),
     );
     let Some(worst) = worst else {
         let details = vec![format!("is {version}, but {published} is already published")];
@@ -94,7 +113,8 @@ fn low_version(published: &Version, version: &Version, found: &[Change]) -> Opti
             let major = least.major;
             let serve = format!(
                 "undo the change, or {set}, and serve it under /v{major}: change the URLs of the \
-                 servers in {DOCUMENT}, and BASE_PATH in api/src/lib.rs"
+                 servers in {}, and its base_path in {VERSIONS}",
+                of.file
             );
             ("a breaking change", serve)
         }

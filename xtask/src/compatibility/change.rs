@@ -1,6 +1,6 @@
 //! One change of the document, and what it means for callers.
 
-use semver::Version;
+use semver::{Prerelease, Version};
 
 /// What a change means for callers. Ordered from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,9 +24,17 @@ impl Verdict {
         }
     }
 
-    /// The lowest version after `published` that may contain such a change.
+    /// The lowest version after `published` that may contain such a change. Of a beta it is the
+    /// next beta, unless what is broken was promised.
     pub fn next_version(self, published: &Version) -> Version {
         let Version { major, minor, patch, .. } = *published;
+        let beta =
+            published.pre.strip_prefix("beta.").and_then(|number| number.parse::<u64>().ok());
+        if let (Some(beta), Verdict::Neutral | Verdict::Addition) = (beta, self)
+            && let Ok(pre) = Prerelease::new(&format!("beta.{}", beta.saturating_add(1)))
+        {
+            return Version { pre, ..published.clone() };
+        }
         match self {
             Verdict::Breaking => Version::new(major + 1, 0, 0),
             Verdict::Addition => Version::new(major, minor + 1, 0),
@@ -56,6 +64,12 @@ mod tests {
     #[test]
     fn each_verdict_requires_its_step() {
         let next = |verdict: Verdict| verdict.next_version(&Version::new(1, 2, 3)).to_string();
+        let after_beta = |verdict: Verdict| {
+            verdict.next_version(&Version::parse("2.0.0-beta.9").unwrap()).to_string()
+        };
+        assert_eq!(after_beta(Verdict::Neutral), "2.0.0-beta.10");
+        assert_eq!(after_beta(Verdict::Addition), "2.0.0-beta.10");
+        assert_eq!(after_beta(Verdict::Breaking), "3.0.0");
         assert_eq!(next(Verdict::Neutral), "1.2.4");
         assert_eq!(next(Verdict::Addition), "1.3.0");
         assert_eq!(next(Verdict::Breaking), "2.0.0");

@@ -3,7 +3,6 @@
 use super::findings::{Compared, Findings};
 use super::location::Location;
 use super::members::Member;
-use super::operations::Operation;
 use super::references::resolved;
 use super::{components, paths, plans, schemas, servers, stability};
 use chrono::NaiveDate;
@@ -64,8 +63,7 @@ fn shared_servers(findings: &mut Findings, member: &Member<'_>) {
     let mut inside = findings.apart();
     servers::compare(&mut inside, &member.at, member.old, member.new);
     let compared = findings.compared.clone();
-    let users = Operation::all(&compared.old);
-    if !users.is_empty() && users.iter().all(|user| stability::is_unstable(user.value)) {
+    if stability::all_unstable(&compared.old) {
         findings.extend(inside, stability::announced);
     } else {
         findings.extend(inside, |change| change);

@@ -4,6 +4,7 @@
 use super::change::{Change, Verdict};
 use super::findings::Findings;
 use super::members::Member;
+use super::operations::Operation;
 use serde_json::Value;
 
 fn rank(value: Option<&Value>) -> Option<u8> {
@@ -32,6 +33,12 @@ pub(super) fn compare(findings: &mut Findings, member: &Member<'_>) {
 /// Whether an operation as it was published promised nothing.
 pub(super) fn is_unstable(operation: &Value) -> bool {
     matches!(rank(operation.get("x-stability")), Some(0 | 1))
+}
+
+/// Whether no operation of a document promised anything.
+pub(super) fn all_unstable(document: &Value) -> bool {
+    let all = Operation::all(document);
+    !all.is_empty() && all.iter().all(|operation| is_unstable(operation.value))
 }
 
 /// The change as it counts where nothing was promised: callers have to hear of it.

@@ -9,11 +9,11 @@
 use super::setup::Setup;
 use crate::compatibility::{Verdict, changes};
 use crate::published::Published;
-use crate::repository::DOCUMENT;
 use anyhow::Context;
 use chrono::Utc;
 use serde_json::{Value, json};
 use std::path::Path;
+use store_orders_api::documents::V1;
 
 /// A change of the document that both must call breaking: what it is, a pointer,
 /// and the value to put there; without a value the member is removed.
@@ -54,7 +54,7 @@ const TRUE: Option<fn() -> Value> = Some(|| json!(true));
 /// It agrees with our verdict on each planted change, and finds nothing breaking
 /// in the real document.
 pub(super) fn second_opinion(setup: &Setup) -> anyhow::Result<Vec<String>> {
-    let document = setup.repository.read(DOCUMENT)?;
+    let document = setup.repository.read(V1.file)?;
     let parsed: Value = serde_json::from_str(&document)?;
     let directory = tempfile::tempdir()?;
     let (old, new) = (directory.path().join("old.json"), directory.path().join("new.json"));
@@ -80,8 +80,8 @@ pub(super) fn second_opinion(setup: &Setup) -> anyhow::Result<Vec<String>> {
     Ok(findings)
 }
 
-/// What it says of the changes since the newest published document, where we say
-/// that none is breaking.
+/// What it says of the changes of the stable version since its newest published document, where
+/// we say that none is breaking. It knows no beta.
 fn since_published(
     setup: &Setup,
     document: &Value,
@@ -89,7 +89,7 @@ fn since_published(
     new: &Path,
 ) -> anyhow::Result<Vec<String>> {
     let published = Published::read(&setup.repository)?;
-    let Some((version, bytes)) = published.newest() else { return Ok(Vec::new()) };
+    let Some((version, bytes)) = published.newest(&V1) else { return Ok(Vec::new()) };
     std::fs::write(old, bytes)?;
     std::fs::write(new, document.to_string())?;
     let ours = worst(&serde_json::from_slice(bytes)?, document);

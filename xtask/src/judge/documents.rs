@@ -1,15 +1,15 @@
-//! Tools that read the document.
+//! Tools that read the documents.
 
 use super::setup::Setup;
 use super::tools::output_lines;
-use crate::repository::DOCUMENT;
 use anyhow::Context;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::process::Command;
+use store_orders_api::documents::V1;
 
 pub(super) fn validator(setup: &Setup) -> anyhow::Result<Vec<String>> {
-    output_lines(validator_command(setup).arg(setup.document()))
+    output_lines(validator_command(setup).args(setup.documents()))
 }
 
 pub(super) fn validator_command(setup: &Setup) -> Command {
@@ -19,7 +19,7 @@ pub(super) fn validator_command(setup: &Setup) -> Command {
 }
 
 pub(super) fn redocly(setup: &Setup) -> anyhow::Result<Vec<String>> {
-    output_lines(redocly_command(setup).arg(setup.document()))
+    output_lines(redocly_command(setup).args(setup.documents()))
 }
 
 /// The strict set has no warnings: every finding is an error.
@@ -30,7 +30,7 @@ pub(super) fn redocly_command(setup: &Setup) -> Command {
 }
 
 pub(super) fn spectral(setup: &Setup) -> anyhow::Result<Vec<String>> {
-    output_lines(spectral_command(setup, "spectral.yaml").arg(setup.document()))
+    output_lines(spectral_command(setup, "spectral.yaml").args(setup.documents()))
 }
 
 pub(super) fn spectral_command(setup: &Setup, rules: &str) -> Command {
@@ -47,7 +47,7 @@ type Violation = (&'static str, &'static str, Option<fn() -> Value>);
 /// A rule that matches nothing has no findings either, so each is run on a
 /// document that violates it.
 pub(super) fn broken_documents(setup: &Setup) -> anyhow::Result<Vec<String>> {
-    let document: Value = serde_json::from_str(&setup.repository.read(DOCUMENT)?)?;
+    let document: Value = serde_json::from_str(&setup.repository.read(V1.file)?)?;
     let directory = tempfile::tempdir()?;
     let cases = violations();
     let mut command = spectral_command(setup, "spectral.yaml");

@@ -5,16 +5,18 @@ use super::server::LiveServer;
 use super::setup::Setup;
 use super::tools::{lines, output};
 use std::process::Command;
+use store_orders_api::documents::{DOCUMENTS, Document};
 use store_orders_api::types::plain_int64;
 
 /// Paths that end in an id. Invalid ids there must be rejected with 400.
-const WITH_ID: [(&str, &str); 2] = [("DELETE", "/store/orders/"), ("GET", "/pets/")];
+const WITH_ID: [(&str, &str); 3] =
+    [("DELETE", "/v1/store/orders/"), ("GET", "/v1/pets/"), ("DELETE", "/v2/store/orders/")];
 
 /// With a limit that no run exhausts.
 pub(super) fn large_limit(setup: &Setup) -> anyhow::Result<Vec<String>> {
-    run(setup, 1_000_000, 200, &[], |exchanges| {
+    run(setup, 1_000_000, 200, &[], |of, exchanges| {
         let limited = exchanges.iter().filter(|exchange| exchange.status == 429).count();
-        let mut findings = invalid_ids(exchanges);
+        let mut findings = invalid_ids(of, exchanges);
         findings.extend((limited > 0).then(|| format!("{limited} requests were answered 429")));
         findings
     })
@@ -22,10 +24,10 @@ pub(super) fn large_limit(setup: &Setup) -> anyhow::Result<Vec<String>> {
 
 /// Whatever is not a 64-bit integer in plain decimal is rejected with 400, and
 /// each operation with an id was sent such an id.
-fn invalid_ids(exchanges: &[Exchange]) -> Vec<String> {
+fn invalid_ids(of: &Document, exchanges: &[Exchange]) -> Vec<String> {
     let mut findings = Vec::new();
-    for (method, path) in WITH_ID {
-        let of_operation = exchanges.iter().filter(|exchange| exchange.method == method);
+    for (method, path) in WITH_ID.iter().filter(|(_, path)| path.starts_with(of.base_path)) {
+        let of_operation = exchanges.iter().filter(|exchange| exchange.method == *method);
         let invalid: Vec<_> = of_operation
             .filter(|exchange| exchange.id_below(path).is_some_and(|id| plain_int64(id).is_none()))
             .collect();
@@ -44,7 +46,7 @@ fn invalid_ids(exchanges: &[Exchange]) -> Vec<String> {
 /// With a limit so small that most requests are answered 429.
 pub(super) fn small_limit(setup: &Setup) -> anyhow::Result<Vec<String>> {
     // schemathesis warns of 429, which is wanted here.
-    run(setup, 20, 20, &["--warnings", "off"], |exchanges| {
+    run(setup, 20, 20, &["--warnings", "off"], |_, exchanges| {
         let limited = exchanges.iter().any(|exchange| exchange.status == 429);
         if limited { Vec::new() } else { vec!["no request was answered 429".to_string()] }
     })
@@ -55,20 +57,36 @@ fn run(
     per_minute: u32,
     max_examples: u32,
     more: &[&str],
-    further_findings: impl Fn(&[Exchange]) -> Vec<String>,
+    further_findings: impl Fn(&Document, &[Exchange]) -> Vec<String>,
+) -> anyhow::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for of in DOCUMENTS {
+        found.extend(run_on(of, setup, per_minute, max_examples, more, &further_findings)?);
+    }
+    Ok(found)
+}
+
+fn run_on(
+    of: &Document,
+    setup: &Setup,
+    per_minute: u32,
+    max_examples: u32,
+    more: &[&str],
+    further_findings: impl Fn(&Document, &[Exchange]) -> Vec<String>,
 ) -> anyhow::Result<Vec<String>> {
     let server = LiveServer::start(&setup.program)?;
     let key = server.key("judge", per_minute)?;
     let report = server.directory().join("report.har");
     let mut command = setup.tools.python("schemathesis");
     command.env("KEY", &key).arg("--config-file").arg(setup.tools.source("schemathesis.toml"));
-    command.arg("run").arg(setup.document()).args(["--url", server.base_url()]);
+    command.arg("run").arg(setup.document(of));
+    command.arg("--url").arg(format!("{}{}", server.origin(), of.base_path));
     command.args(["--checks", "all", "--seed", "1", "--continue-on-failure", "--max-examples"]);
     command.args([&max_examples.to_string(), "--generation-database", ":memory:", "--no-color"]);
     command.args(["--report", "har", "--report-har-path"]).arg(&report).args(more);
     let findings = findings(&mut command)?;
     if findings.is_empty() {
-        return Ok(further_findings(&exchanges(&report)?));
+        return Ok(further_findings(of, &exchanges(&report)?));
     }
     Ok(server.with_log(findings, &[&key]))
 }
@@ -106,6 +124,7 @@ fn findings(command: &mut Command) -> anyhow::Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use store_orders_api::documents::V1;
 
     fn exchange(method: &str, id: &str, status: u64) -> Exchange {
         let path = if method == "GET" { "pets" } else { "store/orders" };
@@ -116,11 +135,11 @@ mod tests {
     #[test]
     fn each_invalid_id_must_be_rejected() {
         let good = [exchange("GET", "x", 400), exchange("DELETE", "01", 400)];
-        assert!(invalid_ids(&good).is_empty());
+        assert!(invalid_ids(&V1, &good).is_empty());
         let found = [exchange("DELETE", "1.0", 204), exchange("GET", "1", 200)];
-        let wrong = invalid_ids(&[&good[..], &found[..]].concat());
+        let wrong = invalid_ids(&V1, &[&good[..], &found[..]].concat());
         assert_eq!(wrong, ["DELETE http://127.0.0.1:1/v1/store/orders/1.0: 204"]);
-        let wrong = invalid_ids(&good[..1]);
-        assert_eq!(wrong, ["no invalid id was sent to DELETE /store/orders/"]);
+        let wrong = invalid_ids(&V1, &good[..1]);
+        assert_eq!(wrong, ["no invalid id was sent to DELETE /v1/store/orders/"]);
     }
 }

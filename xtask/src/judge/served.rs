@@ -6,6 +6,7 @@ use super::page::page;
 use super::server::LiveServer;
 use super::setup::Setup;
 use super::tools::output_lines;
+use store_orders_api::documents::DOCUMENTS;
 use testbed::free_address;
 
 /// Settings of an operator.
@@ -35,18 +36,22 @@ pub(super) fn documents(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let mut findings = Vec::new();
     for (flags, rules) in SERVED {
         let server = LiveServer::start_with(&setup.program, flags)?;
-        let (_, served) = page(server.address(), "/openapi.json")?;
-        let printed = setup.program.run(&[&["openapi", "--served"], flags].concat())?.success()?;
-        let mut found = Vec::new();
-        if served != printed {
-            found.push("`openapi --served` prints another document".to_string());
+        let (mut found, mut files) = (Vec::new(), Vec::new());
+        for of in DOCUMENTS {
+            let (_, served) = page(server.address(), of.path)?;
+            let version: &[&str] = if of.is_beta() { &["--beta"] } else { &[] };
+            let command = [&["openapi", "--served"], version, flags].concat();
+            if served != setup.program.run(&command)?.success()? {
+                found.push(format!("`openapi --served` prints another {}", of.path));
+            }
+            let file = server.directory().join(of.path.trim_start_matches('/'));
+            std::fs::write(&file, served)?;
+            files.push(file);
         }
-        let file = server.directory().join("served.json");
-        std::fs::write(&file, served)?;
         for mut tool in
             [validator_command(setup), redocly_command(setup), spectral_command(setup, rules)]
         {
-            found.extend(output_lines(tool.arg(&file))?);
+            found.extend(output_lines(tool.args(&files))?);
         }
         if !found.is_empty() {
             findings.push(format!("served with {flags:?}:"));
@@ -57,7 +62,7 @@ pub(super) fn documents(setup: &Setup) -> anyhow::Result<Vec<String>> {
 }
 
 /// @hey-api/openapi-ts generates a client from the document of a live server that knows its
-/// address; the client lists orders there without another setting.
+/// address; the client of each version lists orders there without another setting.
 pub(super) fn client(setup: &Setup) -> anyhow::Result<Vec<String>> {
     // The server's own address is a setting, so the port must be known before it starts.
     let address = free_address()?.to_string();
@@ -70,8 +75,8 @@ pub(super) fn client(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let configuration = directory.join("generator.mjs");
     std::fs::copy(tools.source("served/generator.mjs"), &configuration)?;
     let mut generate = tools.node("openapi-ts");
-    generate.current_dir(&directory).arg("--file").arg(&configuration);
-    generate.arg("--silent").arg("--input").arg(format!("{}/openapi.json", server.origin()));
+    generate.current_dir(&directory).arg("--file").arg(&configuration).arg("--silent");
+    generate.env("ORIGIN", server.origin());
     let mut compile = tools.compile_typescript(&directory);
     let mut session = tools.command("node");
     session.arg(directory.join("built/session.js")).env("KEY", &key);

@@ -1,8 +1,9 @@
 //! What the judges work with.
 
 use super::tools::Tools;
-use crate::repository::{DOCUMENT, Repository};
+use crate::repository::Repository;
 use std::path::PathBuf;
+use store_orders_api::documents::{DOCUMENTS, Document};
 use testbed::Program;
 
 /// What every judge gets.
@@ -13,8 +14,13 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    /// The path of the document.
-    pub fn document(&self) -> PathBuf {
-        self.repository.root().join(DOCUMENT)
+    /// The path of a document.
+    pub fn document(&self, of: &Document) -> PathBuf {
+        self.repository.root().join(of.file)
+    }
+
+    /// The path of each document.
+    pub fn documents(&self) -> [PathBuf; DOCUMENTS.len()] {
+        DOCUMENTS.map(|of| self.document(of))
     }
 }

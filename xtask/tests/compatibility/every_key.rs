@@ -3,9 +3,10 @@
 
 use super::today;
 use serde_json::{Value, json};
+use store_orders_api::documents::V1;
 use xtask::compare::pointers;
 use xtask::compatibility::{Verdict, changes};
-use xtask::repository::{DOCUMENT, Repository};
+use xtask::repository::Repository;
 
 /// Keys under which everything is text for people.
 const WORDS: [&str; 10] = [
@@ -22,7 +23,7 @@ const WORDS: [&str; 10] = [
 ];
 
 fn document() -> Value {
-    serde_json::from_str(&Repository::here().read(DOCUMENT).unwrap()).unwrap()
+    serde_json::from_str(&Repository::here().read(V1.file).unwrap()).unwrap()
 }
 
 /// Whether a place is text for people only. Tags of operations and titles of
