@@ -4,8 +4,9 @@ use super::har::{Exchange, exchanges};
 use super::server::LiveServer;
 use super::setup::Setup;
 use super::tools::{lines, output};
+use std::path::PathBuf;
 use std::process::Command;
-use store_orders_api::documents::{DOCUMENTS, Document};
+use store_orders_api::documents::{DOCUMENTS, Document, V1};
 use store_orders_api::types::plain_int64;
 
 /// Paths that end in an id. Invalid ids there must be rejected with 400.
@@ -78,7 +79,7 @@ fn run_on(
     let key = server.key("judge", per_minute)?;
     let report = server.directory().join("report.har");
     let mut command = setup.tools.python("schemathesis");
-    command.env("KEY", &key).arg("--config-file").arg(setup.tools.source("schemathesis.toml"));
+    command.env("KEY", &key).arg("--config-file").arg(configuration(setup, of));
     command.arg("run").arg(setup.document(of));
     command.arg("--url").arg(format!("{}{}", server.origin(), of.base_path));
     command.args(["--checks", "all", "--seed", "1", "--continue-on-failure", "--max-examples"]);
@@ -91,6 +92,10 @@ fn run_on(
     Ok(server.with_log(findings, &[&key]))
 }
 
+fn configuration(setup: &Setup, of: &Document) -> PathBuf {
+    setup.tools.source(&format!("schemathesis{}.toml", of.base_path.replace('/', "-")))
+}
+
 /// Reads the document from a live server without settings, where `servers` is relative, and
 /// finds that server by it.
 pub(super) fn served(setup: &Setup) -> anyhow::Result<Vec<String>> {
@@ -98,7 +103,7 @@ pub(super) fn served(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let key = server.key("judge", 1_000_000)?;
     let report = server.directory().join("report.har");
     let mut command = setup.tools.python("schemathesis");
-    command.env("KEY", &key).arg("--config-file").arg(setup.tools.source("schemathesis.toml"));
+    command.env("KEY", &key).arg("--config-file").arg(configuration(setup, &V1));
     command.arg("run").arg(format!("{}/openapi.json", server.origin()));
     command.args(["--include-operation-id", "listOrders", "--phases", "examples,coverage"]);
     command.args(["--generation-database", ":memory:", "--no-color"]);
@@ -124,7 +129,6 @@ fn findings(command: &mut Command) -> anyhow::Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use store_orders_api::documents::V1;
 
     fn exchange(method: &str, id: &str, status: u64) -> Exchange {
         let path = if method == "GET" { "pets" } else { "store/orders" };
