@@ -27,13 +27,11 @@ mod timeouts;
 mod versions;
 
 pub use account_rows::{Account, IssuedKey, KeyRecord, KeyRow, NewKey, Rotation};
-pub use commands::{
-    AccountCommands, KeyCommands, OperatorStore, OrderCommands, RecordKind, Records,
-};
+pub use commands::{AccountCommands, KeyCommands, OperatorStore, OrderCommands};
 pub use error::StoreError;
 pub use order_rows::{
     CancelOutcome, Cancellation, CancelledBatch, ImportOutcome, ListedOrder, NewOrder, OrderChange,
-    OrderCounts, Status, StoredOrder, UnknownStatus,
+    OrderCounts, RecordKind, Records, Status, StoredOrder, UnknownStatus,
 };
 pub use report::{CheckReport, Structure};
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, is_expired};

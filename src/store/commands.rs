@@ -15,46 +15,9 @@ pub use orders::OrderCommands;
 pub use orders::PAGE_ORDERS;
 
 use super::error::StoreError;
-use super::order_rows::{ImportOutcome, NewOrder};
+use super::order_rows::{ImportOutcome, RecordKind, Records};
 use super::report::CheckReport;
 use std::collections::BTreeSet;
-use store_orders_api::types::Pet;
-
-/// A type of record that is imported.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RecordKind {
-    /// An order.
-    Order,
-    /// A pet.
-    Pet,
-}
-
-impl RecordKind {
-    /// What messages call one.
-    pub const fn noun(self) -> &'static str {
-        match self {
-            RecordKind::Order => "order",
-            RecordKind::Pet => "pet",
-        }
-    }
-
-    /// Their table.
-    pub const fn table(self) -> &'static str {
-        match self {
-            RecordKind::Order => "orders",
-            RecordKind::Pet => "pets",
-        }
-    }
-}
-
-/// Records of one type.
-#[derive(Clone, Copy, Debug)]
-pub enum Records<'a> {
-    /// Orders.
-    Orders(&'a [NewOrder]),
-    /// Pets.
-    Pets(&'a [Pet]),
-}
 
 /// A store, as one command works on it. Every method blocks; each that writes does all that
 /// it was asked, or nothing.

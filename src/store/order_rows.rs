@@ -1,11 +1,12 @@
-//! Orders as they cross the [`Store`](super::Store) trait and the operator's commands: plain
-//! values, the same on every engine.
+//! Orders, and what else is imported, as they cross the [`Store`](super::Store) trait and the
+//! operator's commands: plain values, the same on every engine.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
+use store_orders_api::types::Pet;
 
 /// The status of an order in the store. v1's record has no such field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -155,6 +156,42 @@ impl NewOrder {
         let (ship_date, complete, shipped) = (None, false, false);
         NewOrder { id, pet_id: 7, quantity: 1, ship_date, complete, shipped }
     }
+}
+
+/// A type of record that is imported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecordKind {
+    /// An order.
+    Order,
+    /// A pet.
+    Pet,
+}
+
+impl RecordKind {
+    /// What messages call one.
+    pub const fn noun(self) -> &'static str {
+        match self {
+            RecordKind::Order => "order",
+            RecordKind::Pet => "pet",
+        }
+    }
+
+    /// Their table.
+    pub const fn table(self) -> &'static str {
+        match self {
+            RecordKind::Order => "orders",
+            RecordKind::Pet => "pets",
+        }
+    }
+}
+
+/// Records of one type.
+#[derive(Clone, Copy, Debug)]
+pub enum Records<'a> {
+    /// Orders.
+    Orders(&'a [NewOrder]),
+    /// Pets.
+    Pets(&'a [Pet]),
 }
 
 /// What an import did.

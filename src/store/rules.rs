@@ -2,9 +2,8 @@
 //! An engine adds the SQL.
 
 use super::account_rows::Rotation;
-use super::commands::RecordKind;
 use super::error::StoreError;
-use super::order_rows::{CancelOutcome, ImportOutcome, Status};
+use super::order_rows::{CancelOutcome, ImportOutcome, RecordKind, Status};
 use crate::keys::{Environment, without_keys};
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
