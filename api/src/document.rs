@@ -180,8 +180,10 @@ pub fn text(document: &Value) -> Result<String, DocumentError> {
 
 /// Takes out the tags and the headers that no operation of this version has.
 fn drop_unused(document: &mut Value) {
-    let paths = document["paths"].to_string() + &document["components"]["responses"].to_string();
-    if let Some(headers) = document["components"]["headers"].as_object_mut() {
+    let text = |pointer| document.pointer(pointer).map(Value::to_string).unwrap_or_default();
+    let paths = text("/paths") + &text("/components/responses");
+    let headers = document.pointer_mut("/components/headers").and_then(Value::as_object_mut);
+    if let Some(headers) = headers {
         headers.retain(|name, _| paths.contains(&format!("\"#/components/headers/{name}\"")));
     }
     if let Some(tags) = document["tags"].as_array_mut() {

@@ -168,7 +168,11 @@ mod tests {
         assert!(releases.is_sorted_by(|newer, older| {
             newer.version > older.version && newer.date >= older.date
         }));
-        assert_eq!(releases[0].version.to_string(), store_orders_api::API_VERSION);
+        for document in store_orders_api::documents::DOCUMENTS {
+            let mut own =
+                releases.iter().filter(|one| one.version.pre.is_empty() != document.is_beta());
+            assert_eq!(own.next().unwrap().version.to_string(), document.version);
+        }
         assert!(
             releases.iter().all(|release| release.text.trim_start().starts_with("- ")
                 || release.text.contains("\n- "))

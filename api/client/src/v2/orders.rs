@@ -25,17 +25,20 @@ use std::task::{Context, Poll, ready};
 /// # let server = testing::Server::start((1..=9).map(|id| Order::new(id, 7, 1)))?;
 /// # let client = Client::new(server.v2_base_url(), testing::KEY)?;
 /// let request = client.list_orders().pet_id(7).limit(3);
-/// let (mut orders, mut ids) = (request.clone().stream(), Vec::new());
+/// let (mut orders, mut ids, mut stopped_at) = (request.clone().stream(), Vec::new(), None);
 /// while let Some(order) = orders.next().await {
 ///     match order {
 ///         Ok(order) => ids.push(order.id),
-///         Err(error) => {
-///             eprintln!("{error}");
-///             let cursor = error.cursor().ok_or("not even the first page came")?;
-///             orders = request.clone().cursor(cursor).stream();
-///         }
+///         Err(error) => stopped_at = error.cursor().map(str::to_string),
 ///     }
-/// #   if ids.len() == 3 { server.fail_next(ErrorCode::InternalError); }
+/// #   if ids.len() == 3 && stopped_at.is_none() { server.fail_next(ErrorCode::InternalError); }
+/// }
+/// // Later:
+/// if let Some(cursor) = stopped_at {
+///     let mut rest = request.cursor(cursor).stream();
+///     while let Some(order) = rest.next().await {
+///         ids.push(order?.id);
+///     }
 /// }
 /// # assert_eq!(ids.len(), 9);
 /// # Ok(())
