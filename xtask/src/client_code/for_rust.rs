@@ -70,14 +70,14 @@ fn name_enum(owner: &str, name: &str, schema: &mut Value, enums: &mut Vec<Extens
     let first = letters.next().into_iter().flat_map(char::to_uppercase);
     let kind = first.fold(owner.to_string(), |kind, letter| kind + &letter.to_string());
     let kind = kind + letters.as_str();
-    let reference = reference(&kind, &schema["description"]);
-    let schema = std::mem::replace(schema, reference);
+    let description = schema.get("description").cloned().unwrap_or_default();
+    let schema = std::mem::replace(schema, reference(&kind, &description));
     enums.push(ExtensibleEnum {
         module: format!("{}_{name}", owner.to_lowercase()),
         name: kind,
         noun: name.to_string(),
         about: format!(" The values of `{name}` that the document lists."),
-        docs: vec![format!(" {}", schema["description"].as_str().unwrap_or_default())],
+        docs: vec![format!(" {}", description.as_str().unwrap_or_default())],
         place: format!("/components/schemas/{owner}/properties/{name}"),
         schema,
     });
@@ -107,8 +107,8 @@ fn name_identifier(
     let mut letters = of.chars();
     let (true, Some(first)) = (is_64_bits, letters.next()) else { return };
     let kind = format!("{}{}Id", first.to_uppercase(), letters.as_str());
-    let reference = reference(&kind, &schema["description"]);
-    let schema = std::mem::replace(schema, reference);
+    let description = schema.get("description").cloned().unwrap_or_default();
+    let schema = std::mem::replace(schema, reference(&kind, &description));
     // Its own record describes it best.
     if name == "id" || !kinds.contains_key(&kind) {
         kinds.insert(kind, schema);
