@@ -24,18 +24,18 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Prove that the document, the contract in Rust and the client agree.
+    /// Prove that the documents, the contract in Rust and the clients agree.
     ///
-    /// Compares spec/openapi.json with its canonical form, and with what the
-    /// trait in api/src emits; api/client/src/generated.rs with what the document
-    /// generates, and api/client/README.md with the crate's documentation; the major
-    /// version of the document with its base URLs; the document with the newest
-    /// published one, as of today: a breaking change requires a new major version, an
-    /// addition a new minor version, both an entry in CHANGELOG.md; and the files of
-    /// spec/published with their checksums and with the history of the main branch,
-    /// where git has it. Finds source files that import each other. Runs every check and
-    /// prints every difference with its place and the file or command that fixes
-    /// it. Changes nothing.
+    /// Compares the document of each version with its canonical form, and with what the
+    /// trait in api/src emits; the generated clients with what the documents generate,
+    /// and api/client/README.md with the crate's documentation; the major version of
+    /// each document with its base URLs; each document with the one of its base URL that
+    /// was published last, as of today: a breaking change requires a new major version,
+    /// an addition a new minor version, a change of a beta the next beta, all an entry in
+    /// CHANGELOG.md; and the files of spec/published with their checksums and with the
+    /// history of the main branch, where git has it. Finds source files that import each
+    /// other. Runs every check and prints every difference with its place and the file
+    /// or command that fixes it. Changes nothing.
     #[command(after_help = concat!(
         "Examples:\n",
         "  cargo xtask check               before each commit\n",
@@ -45,22 +45,21 @@ enum Command {
     ))]
     Check,
 
-    /// Generate the client from spec/openapi.json.
+    /// Generate the clients from the documents in spec.
     ///
-    /// Rewrites api/client/src/generated.rs, and api/client/README.md from the
-    /// crate's documentation, and no other file.
+    /// Rewrites the generated files of api/client/src, api/client/README.md from the
+    /// crate's documentation, and the server's pages of changelog and summary.
     #[command(after_help = concat!(
         "Example:\n",
         "  cargo xtask generate && git diff api/client",
     ))]
     Generate,
 
-    /// Keep the document as it is released: spec/published/VERSION.json.
+    /// Keep the documents as they are released: spec/published/VERSION.json.
     ///
-    /// Copies spec/openapi.json under the name of its version and adds its
-    /// checksum to spec/published/SHA256SUMS, if `check` passes, CHANGELOG.md has
-    /// a section for the version, and the version is not published yet. A
-    /// published document never changes.
+    /// Copies each document whose version is not published yet under the name of its
+    /// version and adds its checksum to spec/published/SHA256SUMS, if `check` passes and
+    /// CHANGELOG.md has a section for each. A published document never changes.
     #[command(after_help = concat!(
         "Example:\n",
         "  cargo xtask publish && git add spec/published",
