@@ -98,6 +98,9 @@ class Tour {
     const list = this.page.locator('section[id*="GET/store/orders"]').first();
     await reads(list, "shipDateBefore", "Test Request");
     await this.picture("beta-operation");
+    await click(list.getByRole("button", { name: /curl/i }));
+    await reads(this.page.locator("body"), "store-orders-client");
+    await this.page.keyboard.press("Escape");
     await this.page.goto(`${this.origin}/docs/v2`);
     await this.readsWell(this.beta);
   }

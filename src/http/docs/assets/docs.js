@@ -11,12 +11,15 @@ const ON_EVERY_RESPONSE = [
 
 /** How the Rust client calls an operation: what is in its path is given to the method, what is in
  * its query to the request that the method returns. */
-function inRust({ operationId, parameters = [] }, base) {
+function inRust({ operationId, parameters = [] }, base, isBeta) {
   const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
   const values = parameters.filter((one) => one.in === 'path').map(({ name }) => snake(name)).join(', ')
   const send = parameters.some((one) => one.in === 'query') ? '.send()' : ''
   const call = `client.${snake(operationId)}(${values})${send}.await?;`
-  return `let client = Client::new("${base}", key)?;\n${call}`
+  // The client of a beta version is a module and a feature of the crate.
+  const version = base.split('/').pop()
+  const use = isBeta ? `use store_orders_client::${version}::Client; // feature ${version}-beta\n` : ''
+  return `${use}let client = Client::new("${base}", key)?;\n${call}`
 }
 
 /** The document for a reader of this page: with its address, and once what is everywhere. */
@@ -30,8 +33,9 @@ function fitted(document, base) {
   const operations = parts.filter((part) => part.operationId)
   for (const operation of operations) {
     operation.description = inTense(operation.description)
-    const source = inRust(operation, base)
-    if (operation['x-stability'] !== 'stable') operation['x-badges'] = [{ name: operation['x-stability'] }]
+    const isBeta = operation['x-stability'] === 'beta'
+    const source = inRust(operation, base, isBeta)
+    if (isBeta) operation['x-badges'] = [{ name: 'beta' }]
     operation['x-codeSamples'] = [{ lang: 'rust', label: 'store-orders-client', source }]
   }
   const responses = [...operations, components].flatMap((part) => Object.values(part.responses))
