@@ -186,7 +186,7 @@ fn repeatable(name: Cow<'_, str>) -> Option<Cow<'static, str>> {
 /// The query of a request, or why it is invalid.
 ///
 /// Extraction itself never fails, so that the handler can answer 400 with an
-/// [`Error`](crate::errors::Error) body.
+/// [`Error`] body.
 #[derive(Debug)]
 pub struct OrderQueryOf(pub Result<OrderQuery, InvalidQuery>);
 
