@@ -194,6 +194,32 @@ pub enum Records<'a> {
     Pets(&'a [Pet]),
 }
 
+impl Records<'_> {
+    /// Their type.
+    pub const fn kind(&self) -> RecordKind {
+        match self {
+            Records::Orders(_) => RecordKind::Order,
+            Records::Pets(_) => RecordKind::Pet,
+        }
+    }
+
+    /// How many there are.
+    pub const fn count(&self) -> usize {
+        match self {
+            Records::Orders(orders) => orders.len(),
+            Records::Pets(pets) => pets.len(),
+        }
+    }
+
+    /// Their ids, in their order.
+    pub fn ids(&self) -> Vec<i64> {
+        match self {
+            Records::Orders(orders) => orders.iter().map(|order| order.id).collect(),
+            Records::Pets(pets) => pets.iter().map(|pet| pet.id).collect(),
+        }
+    }
+}
+
 /// What an import did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ImportOutcome {

@@ -86,17 +86,13 @@ impl PostgresCommands {
         if let Some(version) = self.ask(async |client| stored(client).await)? {
             self.write(async |transaction| show(transaction, version).await)?;
         }
-        let (kind, ids): (_, Vec<i64>) = match records {
-            Records::Orders(orders) => {
-                (RecordKind::Order, orders.iter().map(|order| order.id).collect())
-            }
-            Records::Pets(pets) => (RecordKind::Pet, pets.iter().map(|pet| pet.id).collect()),
-        };
-        let is_long = kind == RecordKind::Order && ids.len() > MANY_ORDERS;
+        let (kind, count) = (records.kind(), records.count());
+        let is_long = kind == RecordKind::Order && count > MANY_ORDERS;
         let is_read_ahead = is_long && !self.replicas()?.is_empty();
         let store = |known: Option<HashSet<i64>>| {
             self.write(async |transaction| {
-                let version = last(transaction).await?.change.version + RESERVED_VERSIONS;
+                let newest = last(transaction).await?.change.version;
+                let version = newest.saturating_add(RESERVED_VERSIONS);
                 let copied = copy(transaction, records, version, known, progress).await?;
                 if kind == RecordKind::Order && !is_read_ahead {
                     show(transaction, version).await?;
@@ -107,9 +103,9 @@ impl PostgresCommands {
         // The commands have looked for the ids, so that hardly ever one is taken.
         let (copied, version) = match store(None) {
             Err(error) if is_taken(&error) => {
-                let existing = self.find_existing(kind, &ids)?;
+                let existing = self.find_existing(kind, &records.ids())?;
                 if !skip_existing {
-                    return imported(kind, ids.len(), 0, false, || Ok(existing.first().copied()));
+                    return imported(kind, count, 0, false, || Ok(existing.first().copied()));
                 }
                 store(Some(existing.into_iter().collect()))?
             }
@@ -121,7 +117,7 @@ impl PostgresCommands {
         } else if is_long {
             self.analyze();
         }
-        Ok(ImportOutcome { imported: copied, skipped: ids.len().saturating_sub(copied) })
+        Ok(ImportOutcome { imported: copied, skipped: count.saturating_sub(copied) })
     }
 
     /// Waits until servers have read what is stored: one that does not has its lists wait later.
@@ -197,9 +193,13 @@ async fn copy(
     mut known: Option<HashSet<i64>>,
     progress: &dyn Fn(),
 ) -> Result<usize, StoreError> {
-    let mut is_new = |id| {
-        progress();
-        known.as_mut().is_none_or(|known| known.insert(id))
+    // The attempt that found an id taken has told of the records already.
+    let mut is_new = |id| match &mut known {
+        Some(known) => known.insert(id),
+        None => {
+            progress();
+            true
+        }
     };
     let copied = match records {
         Records::Orders(orders) => {

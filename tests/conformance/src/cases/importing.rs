@@ -58,8 +58,11 @@ pub fn an_id_that_is_taken_is_refused_or_skipped(engine: &dyn Engine) -> anyhow:
     let refused = refusal(commands.import(Records::Orders(&orders), false, &|| ()))?;
     ensure!(refused == "order 7 is already in the store; nothing was imported", "{refused}");
     ensure!(list(&*store)?.len() == 2);
-    let outcome = commands.import(Records::Orders(&orders), true, &|| ())?;
+    let progress = Cell::new(0);
+    let outcome =
+        commands.import(Records::Orders(&orders), true, &|| progress.set(progress.get() + 1))?;
     ensure!(outcome == ImportOutcome { imported: 2, skipped: 2 }, "{outcome:?}");
+    ensure!(progress.get() == 4, "progress was told {} times", progress.get());
     let ids = |status| -> anyhow::Result<Vec<i64>> {
         Ok(stored(&*commands, Some(status))?.iter().map(|order| order.id).collect())
     };
