@@ -106,7 +106,7 @@ fn complete_operations(version: &Document, document: &mut Value) -> Result<(), D
 }
 
 fn operations_of(version: &Document) -> Vec<Operation> {
-    if version.is_beta() { operations::v2() } else { operations::v1() }
+    if version.is_first() { operations::v1() } else { operations::v2() }
 }
 
 fn complete_operation(

@@ -12,6 +12,8 @@ pub struct Document {
     pub file: &'static str,
     /// The path under which a server has it.
     pub path: &'static str,
+    /// The path under which a server has the reference that is made of it.
+    pub reference: &'static str,
     /// `x-stability` of every operation: `stable` ones change only by additions, `beta` ones may
     /// change (specification, Versioning 4).
     pub stability: &'static str,
@@ -23,6 +25,7 @@ pub static V1: Document = Document {
     base_path: "/v1",
     file: "spec/openapi.json",
     path: "/openapi.json",
+    reference: "/docs",
     stability: "stable",
 };
 
@@ -32,6 +35,7 @@ pub static V2: Document = Document {
     base_path: "/v2",
     file: "spec/openapi-v2.json",
     path: "/openapi-v2.json",
+    reference: "/docs/v2",
     stability: "beta",
 };
 
@@ -46,6 +50,12 @@ pub fn of_path(path: &str) -> &'static Document {
 }
 
 impl Document {
+    /// Whether it is the first version, with pets and without pages, whose operations metrics name
+    /// without a version.
+    pub fn is_first(&self) -> bool {
+        self.base_path == V1.base_path
+    }
+
     /// Whether the version may still change.
     pub fn is_beta(&self) -> bool {
         self.stability == "beta"

@@ -18,9 +18,6 @@ use serde_json::Value;
 use store_orders_api::document::{DocumentError, text};
 use store_orders_api::documents::{DOCUMENTS, Document, V1};
 
-/// Where the reference of the stable version is.
-const REFERENCE: &str = "/docs";
-
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
@@ -29,10 +26,8 @@ const FEED: &str = "application/atom+xml; charset=utf-8";
 
 /// The pages and their assets.
 pub struct Docs {
-    /// Of every version, at its path.
-    documents: Vec<(&'static str, Page)>,
-    /// The reference of every version, at its path.
-    references: Vec<(String, Page)>,
+    /// The document and the reference of every version, each at its path.
+    versions: Vec<(&'static str, Page)>,
     docs_script: Page,
     docs_style: Page,
     scalar: Page,
@@ -48,10 +43,11 @@ impl Docs {
     /// The pages for the documents of all versions, the stable one first. Those that depend on
     /// no setting are made by `cargo xtask generate`.
     pub fn new(documents: &[Value]) -> Result<Docs, DocumentError> {
-        let page = |(document, served): (&&Document, &Value)| {
-            Ok((document.path, Page::plain("application/json", Policy::Asset, text(served)?)))
-        };
-        let references = DOCUMENTS.iter().map(|document| reference(document));
+        let mut versions = Vec::new();
+        for (document, served) in DOCUMENTS.iter().zip(documents) {
+            let page = Page::plain("application/json", Policy::Asset, text(served)?);
+            versions.extend([(document.path, page), (document.reference, reference(document))]);
+        }
         let stable = documents.first().unwrap_or(&Value::Null);
         let script = include_str!("docs/assets/docs.js");
         let docs_style = include_str!("docs/assets/docs.css");
@@ -60,8 +56,7 @@ impl Docs {
         let icon = include_str!("docs/assets/favicon.svg");
         let robots = include_str!("docs/assets/robots.txt");
         Ok(Docs {
-            documents: DOCUMENTS.iter().zip(documents).map(page).collect::<Result<_, _>>()?,
-            references: references.collect(),
+            versions,
             docs_script: Page::plain(SCRIPT, Policy::Asset, script),
             docs_style: Page::plain(STYLE, Policy::Asset, docs_style),
             scalar: Page::compressed(SCRIPT, Policy::Asset, scalar),
@@ -93,10 +88,8 @@ impl Docs {
             "/llms.txt" => Some(&self.llms),
             "/robots.txt" => Some(&self.robots),
             path => {
-                let path = if path == "/" { REFERENCE } else { path };
-                let documents = self.documents.iter().map(|(own, page)| (*own, page));
-                let references = self.references.iter().map(|(own, page)| (own.as_str(), page));
-                Some(documents.chain(references).find(|(own, _)| *own == path)?.1)
+                let path = if path == "/" { V1.reference } else { path };
+                Some(&self.versions.iter().find(|(own, _)| *own == path)?.1)
             }
         };
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -104,23 +97,18 @@ impl Docs {
         }
         Some(match page {
             Some(page) => page.respond(request.headers()),
-            None => moved_permanently(REFERENCE),
+            None => moved_permanently(V1.reference),
         })
     }
 }
 
-/// The reference of a version, and where it is: that of the stable one at [`REFERENCE`]. It names
-/// its document.
-fn reference(document: &Document) -> (String, Page) {
-    let path = match document.is_beta() {
-        true => format!("{REFERENCE}{}", document.base_path),
-        false => REFERENCE.to_string(),
-    };
-    let link = format!("<a href=\"{path}\"");
+/// The reference of a version, which names its document.
+fn reference(document: &Document) -> Page {
+    let link = format!("<a href=\"{}\"", document.reference);
     let html = include_str!("docs/assets/docs.html")
         .replace(V1.path, document.path)
         .replace(&format!("{link}>"), &format!("{link} aria-current=\"page\">"));
-    (path, Page::plain(HTML, Policy::Reference, html))
+    Page::plain(HTML, Policy::Reference, html)
 }
 
 /// The document in short, for language models.

@@ -80,7 +80,7 @@ struct ApiVersion {
 pub struct Operation {
     /// Its `operationId`.
     id: String,
-    /// What metrics call it: its `operationId`, after the version if that is a beta.
+    /// What metrics call it: its `operationId`, after the version if that is not the first.
     pub route_name: String,
     /// Whether the trait marks it as deprecated.
     pub is_deprecated: bool,
@@ -206,7 +206,7 @@ impl Operation {
     ) -> Operation {
         let id = endpoint.operation_id.clone();
         let route_name = match document.base_path.strip_prefix('/') {
-            Some(version) if document.is_beta() => format!("{version}/{id}"),
+            Some(version) if !document.is_first() => format!("{version}/{id}"),
             _ => id.clone(),
         };
         let handler = Arc::clone(&endpoint.handler);
