@@ -12,7 +12,6 @@ use schemars::r#gen::SchemaGenerator;
 use schemars::schema::{InstanceType, NumberValidation, Schema, SchemaObject};
 use serde::Deserialize;
 use serde_json::json;
-use std::borrow::Cow;
 use std::fmt::Write;
 
 /// How many orders a page has unless the request says otherwise.
@@ -68,7 +67,7 @@ pub enum InvalidQuery {
     Repeated(&'static str),
     /// There is no parameter of this name, which is `None` if it is too long or too odd to be
     /// repeated in an error.
-    Unknown(Option<Cow<'static, str>>),
+    Unknown(Option<String>),
 }
 
 /// The name of each parameter, and what it must be.
@@ -114,7 +113,7 @@ impl OrderQuery {
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let known = PARAMETERS.iter().zip(&mut seen).find(|((known, _), _)| *known == name);
             let Some(((name, _), seen)) = known else {
-                return Err(InvalidQuery::Unknown(repeatable(name)));
+                return Err(InvalidQuery::Unknown(repeatable(&name)));
             };
             if std::mem::replace(seen, true) {
                 return Err(InvalidQuery::Repeated(name));
@@ -133,8 +132,7 @@ impl OrderQuery {
             }
             "cursor" => {
                 let is_cursor = (1..=MAX_CURSOR_CHARS).contains(&value.len());
-                self.cursor = Some(value.to_string()).filter(|_| is_cursor);
-                self.cursor.as_ref()?;
+                self.cursor = Some(is_cursor.then(|| value.to_string())?);
             }
             "petId" => filter.pet_id = Some(plain_int64(value)?),
             "status" => {
@@ -177,10 +175,10 @@ fn time(text: &str) -> Option<DateTime<Utc>> {
 }
 
 /// The name of an unknown parameter, if an error may repeat it.
-fn repeatable(name: Cow<'_, str>) -> Option<Cow<'static, str>> {
+fn repeatable(name: &str) -> Option<String> {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "_-.[]".contains(letter);
     let repeats = (1..=MAX_NAME_CHARS).contains(&name.len()) && name.chars().all(is_plain);
-    repeats.then(|| Cow::Owned(name.into_owned()))
+    repeats.then(|| name.to_string())
 }
 
 /// The query of a request, or why it is invalid.

@@ -32,7 +32,7 @@ pub(crate) fn page(
     let from = parsed("shipDateFrom", get("shipDateFrom"), time)?;
     let before = parsed("shipDateBefore", get("shipDateBefore"), time)?;
     let status = parsed("status", get("status"), status)?;
-    let filters = filters(&parameters);
+    let filters = hash_of_filters(&parameters);
     let after = parsed("cursor", get("cursor"), |cursor| last_id(cursor, filters))?;
 
     let start = after.map_or(Bound::Unbounded, Bound::Excluded);
@@ -86,11 +86,15 @@ fn parsed<T>(
     text.map(|text| parse(text).ok_or_else(wrong)).transpose()
 }
 
+/// The parameters that the pages of one list share.
+fn filters(parameters: &BTreeMap<String, String>) -> impl Iterator<Item = (&String, &String)> {
+    parameters.iter().filter(|(name, _)| !matches!(&***name, "cursor" | "limit"))
+}
+
 /// Tells the filters of one list from those of another.
-fn filters(parameters: &BTreeMap<String, String>) -> u64 {
+fn hash_of_filters(parameters: &BTreeMap<String, String>) -> u64 {
     let mut hasher = DefaultHasher::new();
-    let filters = parameters.iter().filter(|(name, _)| !matches!(&***name, "cursor" | "limit"));
-    filters.collect::<Vec<_>>().hash(&mut hasher);
+    filters(parameters).collect::<Vec<_>>().hash(&mut hasher);
     hasher.finish()
 }
 
@@ -105,10 +109,9 @@ fn last_id(cursor: &str, filters: u64) -> Option<OrderId> {
 /// The `Link` to the next page.
 fn link(parameters: &BTreeMap<String, String>, cursor: &str, limit: i64) -> String {
     let Ok(mut next) = Url::parse("http://localhost/") else { return String::new() };
-    let filters = parameters.iter().filter(|(name, _)| !matches!(&***name, "cursor" | "limit"));
     next.query_pairs_mut()
         .append_pair("cursor", cursor)
         .append_pair("limit", &limit.to_string())
-        .extend_pairs(filters);
+        .extend_pairs(filters(parameters));
     format!("<?{}>; rel=\"next\"", next.query().unwrap_or_default())
 }
