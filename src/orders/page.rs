@@ -1,7 +1,7 @@
 //! A page: a run of encoded orders as they are sent.
 
 use super::gzip::Deflated;
-use super::mark::Mark;
+use super::mark::{Mark, PET_BITS};
 use super::memory::{Buffer, ListMemory};
 use crate::blocking::run_with;
 use bytes::Bytes;
@@ -9,8 +9,8 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinError;
 
-/// A run of encoded orders. Besides the bytes it costs 14 bytes an order, and 4 more once orders
-/// of a pet have been searched in it.
+/// A run of encoded orders. Besides the bytes it costs 14 bytes an order, and 4 more (and 512 bytes
+/// a page) once orders of a pet have been searched in it.
 #[derive(Debug)]
 pub struct Page {
     bytes: Buffer,
@@ -28,9 +28,21 @@ pub struct PageOrders {
     pub ends: Vec<u32>,
     /// Their marks.
     pub marks: Vec<Mark>,
-    /// The hash of each order's pet and, in the lower half, its number in the page, sorted.
-    by_pet: OnceLock<Box<[u32]>>,
+    by_pet: OnceLock<PetIndex>,
 }
+
+/// Finds the orders of a pet in a page by its hash.
+#[derive(Clone, Debug)]
+struct PetIndex {
+    /// The hash of each order's pet and, in the lower half, its number in the page, sorted.
+    entries: Box<[u32]>,
+    /// Where each bucket of entries begins, so that a search reads two or three cache lines. A
+    /// binary search over all entries would read ten.
+    begins: Box<[u16]>,
+}
+
+/// How many buckets the entries of a page are in; a full page has about ten entries in each.
+const BUCKETS: usize = 256;
 
 impl Page {
     /// These orders, encoded in these bytes.
@@ -79,17 +91,7 @@ impl Page {
     /// The numbers of the orders whose pet has this hash, ascending. The first call sorts the
     /// marks.
     pub fn orders_of_pet(&self, hash: u16) -> impl Iterator<Item = usize> {
-        let by_pet = self.orders.by_pet.get_or_init(|| {
-            let number = (0_u32..).zip(self.marks());
-            let mut all: Box<[u32]> =
-                number.map(|(number, mark)| u32::from(mark.pet()) << 16 | number).collect();
-            all.sort_unstable();
-            all
-        });
-        let first = by_pet.partition_point(|one| one >> 16 < u32::from(hash));
-        let rest = by_pet.iter().skip(first);
-        rest.take_while(move |one| **one >> 16 == u32::from(hash))
-            .map(|one| (one & u32::from(u16::MAX)) as usize)
+        self.orders.by_pet.get_or_init(|| PetIndex::of(self.marks())).orders(hash)
     }
 
     /// Whether the array ends in this page.
@@ -135,6 +137,36 @@ impl Page {
         };
         self.deflated.get_or_try_init(compress).await.cloned()
     }
+}
+
+impl PetIndex {
+    fn of(marks: &[Mark]) -> PetIndex {
+        let entry = |(number, mark): (u32, &Mark)| u32::from(mark.pet()) << 16 | number;
+        let mut entries: Box<[u32]> = (0..).zip(marks).map(entry).collect();
+        entries.sort_unstable();
+        let begin = |bucket| entries.partition_point(|one| bucket_of(*one) < bucket) as u16;
+        let begins = (0..BUCKETS).map(begin).collect();
+        PetIndex { entries, begins }
+    }
+
+    /// The numbers of the orders whose pet has this hash, ascending.
+    fn orders(&self, hash: u16) -> impl Iterator<Item = usize> {
+        let first = u32::from(hash) << 16;
+        let bucket = bucket_of(first);
+        let begin = |bucket: usize| self.begins.get(bucket).map(|begin| usize::from(*begin));
+        let in_bucket =
+            begin(bucket).unwrap_or_default()..begin(bucket + 1).unwrap_or(self.entries.len());
+        let before = self.entries.get(in_bucket.clone()).unwrap_or_default();
+        let before = before.partition_point(|one| *one < first);
+        let rest = self.entries.iter().skip(in_bucket.start + before);
+        rest.take_while(move |one| **one >> 16 == u32::from(hash))
+            .map(|one| (one & u32::from(u16::MAX)) as usize)
+    }
+}
+
+/// The bucket of an entry: the upper bits of its hash.
+fn bucket_of(entry: u32) -> usize {
+    (entry >> (16 + PET_BITS - BUCKETS.ilog2())) as usize
 }
 
 #[cfg(test)]

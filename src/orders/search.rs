@@ -5,16 +5,17 @@ use super::mark::{MarkFilter, pet_hash};
 use super::page::Page;
 use super::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
-use serde::Deserialize;
+use std::iter;
 use std::ops::ControlFlow;
 use store_orders_api::order_query::OrderFilter;
+use store_orders_api::types::utc_text;
 
 /// After this much work a search ends, with the orders found so far. A unit is about a
 /// nanosecond.
 const MAX_WORK: usize = 8_000_000;
 
-/// After this much work other requests have their turn.
-const TURN_WORK: usize = 300_000;
+/// After this much work other requests have their turn, once the page at hand is looked through.
+const TURN_WORK: usize = 50_000;
 
 /// To look at an order's mark.
 const MARK_WORK: usize = 1;
@@ -28,8 +29,11 @@ const PAGE_WORK: usize = 100;
 /// To compare the pet in an order's text.
 const PET_WORK: usize = 20;
 
-/// To parse the ship date in an order's text.
-const DATE_WORK: usize = 250;
+/// Is after the text of each date that an order can have: its year has four digits.
+const AFTER_ALL_DATES: &[u8] = b"~";
+
+/// To compare the ship date in an order's text.
+const DATE_WORK: usize = 30;
 
 /// A search under way.
 struct Search<'a> {
@@ -37,6 +41,7 @@ struct Search<'a> {
     marks: MarkFilter,
     /// What follows the id in the text of an order that matches.
     pet: Option<String>,
+    dates: Option<ShipDates>,
     limit: usize,
     /// How many orders have been found.
     found: usize,
@@ -45,12 +50,11 @@ struct Search<'a> {
     orders: &'a mut Vec<u8>,
 }
 
-/// What a filter parses of an order's text.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Dated<'a> {
-    #[serde(borrow)]
-    ship_date: Option<&'a str>,
+/// The ship dates that a filter allows, as texts that compare as their times do: all are written
+/// by [`utc_text`], in UTC and without zeros that say nothing.
+struct ShipDates {
+    from: Option<Vec<u8>>,
+    before: Option<Vec<u8>>,
 }
 
 /// Adds the orders of this list that match, in ascending order from the id `from` on, up to
@@ -64,13 +68,17 @@ pub async fn find_orders(
 ) -> Option<i64> {
     let marks = MarkFilter::of(filter);
     let pet = filter.pet_id.map(|id| format!(",\"petId\":{id},"));
-    let mut search = Search { filter, marks, pet, limit, found: 0, work: 0, orders };
+    let dates = ShipDates::of(filter);
+    let mut search = Search { filter, marks, pet, dates, limit, found: 0, work: 0, orders };
     let mut turn_ends_at = TURN_WORK;
-    for page in list.pages_from(from) {
+    let pages = list.pages_from(from);
+    // All orders of the pages after the first are behind `from`.
+    let before = pages.first().map_or(0, |page| page.ids().partition_point(|id| *id < from));
+    for (page, start) in pages.iter().zip(iter::once(before).chain(iter::repeat(0))) {
         if search.work >= MAX_WORK {
             return page.ids().first().copied();
         }
-        if let ControlFlow::Break(next) = search.look_through(page, from) {
+        if let ControlFlow::Break(next) = search.look_through(page, start) {
             return Some(next);
         }
         if search.work >= turn_ends_at {
@@ -82,10 +90,9 @@ pub async fn find_orders(
 }
 
 impl Search<'_> {
-    /// Looks at the orders of a page from this id on. Breaks at the first that matches and has
-    /// no room.
-    fn look_through(&mut self, page: &Page, from: i64) -> ControlFlow<i64> {
-        let start = page.ids().partition_point(|id| *id < from);
+    /// Looks at the orders of a page from this number on. Breaks at the first that matches and
+    /// has no room.
+    fn look_through(&mut self, page: &Page, start: usize) -> ControlFlow<i64> {
         let Some(pet_id) = self.filter.pet_id else {
             return (start..page.ids().len()).try_for_each(|order| self.look_at(page, order));
         };
@@ -133,20 +140,42 @@ impl Search<'_> {
                 return false;
             }
         }
-        let OrderFilter { ship_date_from, ship_date_before, .. } = self.filter;
-        if ship_date_from.is_none() && ship_date_before.is_none() {
-            return true;
-        }
+        let Some(dates) = &self.dates else { return true };
         self.work += DATE_WORK;
-        // Our own text: it can be parsed.
-        let dated = serde_json::from_slice::<Dated<'_>>(text).ok();
-        let date = dated.and_then(|dated| dated.ship_date);
-        let date = date.and_then(|date| DateTime::parse_from_rfc3339(date).ok());
-        date.map(|date| date.with_timezone(&Utc)).is_some_and(|date| {
-            ship_date_from.is_none_or(|from| date >= from)
-                && ship_date_before.is_none_or(|before| date < before)
-        })
+        ship_date(text).is_some_and(|date| dates.allow(date))
     }
+}
+
+impl ShipDates {
+    /// The dates that this filter allows, if it names any.
+    fn of(filter: &OrderFilter) -> Option<ShipDates> {
+        let OrderFilter { ship_date_from, ship_date_before, .. } = filter;
+        let text = |date: &DateTime<Utc>| match utc_text(date) {
+            // The sign of a year of five digits. A `-` is below all digits as it is.
+            text if text.starts_with('+') => AFTER_ALL_DATES.to_vec(),
+            text => comparable(text.as_bytes()).to_vec(),
+        };
+        let [from, before] = [ship_date_from, ship_date_before].map(|date| date.as_ref().map(text));
+        (from.is_some() || before.is_some()).then_some(ShipDates { from, before })
+    }
+
+    fn allow(&self, date: &[u8]) -> bool {
+        let date = comparable(date);
+        self.from.as_ref().is_none_or(|from| date >= from.as_slice())
+            && self.before.as_ref().is_none_or(|before| date < before.as_slice())
+    }
+}
+
+/// The ship date in the text of an order, where the encoding has it: before the last member.
+fn ship_date(text: &[u8]) -> Option<&[u8]> {
+    let rest = text.strip_suffix(b"true}").or_else(|| text.strip_suffix(b"false}"))?;
+    let rest = rest.strip_suffix(b"\",\"complete\":")?;
+    rest.rsplit(|byte| *byte == b'"').next()
+}
+
+/// A date in UTC without its `Z`: `.5` of a second is after none then, as digits are.
+fn comparable(date: &[u8]) -> &[u8] {
+    date.strip_suffix(b"Z").unwrap_or(date)
 }
 
 #[cfg(test)]
@@ -208,8 +237,14 @@ mod tests {
     }
 
     fn filter() -> impl Strategy<Value = OrderFilter> {
-        let date =
-            || prop::option::of((0..DATES.len()).prop_map(|date| DATES[date].parse().unwrap()));
+        // Out of the range of what an order can have, as an offset makes them, or in it.
+        let bounds = ["0000-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"];
+        let bounds = [&DATES[..], &bounds].concat();
+        let date = || {
+            prop::option::of(
+                prop::sample::select(bounds.clone()).prop_map(|date| date.parse().unwrap()),
+            )
+        };
         let status = prop::option::of(prop::sample::select(&OrderStatus::ALL));
         (prop::option::of(-2_i64..3), status, prop::option::of(any::<bool>()), date(), date())
             .prop_map(|(pet_id, status, complete, ship_date_from, ship_date_before)| OrderFilter {

@@ -1,12 +1,11 @@
 //! Pages of v2 out of a million orders: without a filter against v1's list of a hundred, by pet
-//! against hyper with SQLite and an index, and the filter that costs most, alone and while
-//! others cancel.
+//! against hyper with SQLite and an index, and the filter that costs most, alone and next to
+//! pages and cancels.
 
 use crate::cancels::cancelling;
 use crate::lists::LIST;
 use crate::load::{Load, Work, request};
-use crate::rounds::{Turn, asking, go, sample};
-use crate::server::MeasuredServer;
+use crate::rounds::{Sample, Turn, asking, go, sample};
 use crate::setup::BenchSetup;
 use crate::sqlite_pages;
 use crate::table::{Figure, Row, Target, grouped};
@@ -54,7 +53,7 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
         turn(&sqlite, CLIENTS, &by_pet),
         turn(&server, WORST_CLIENTS, &worst),
     ];
-    let [page, list, by_pet, sqlite, worst_alone] = go(setup.rounds, turns)?;
+    let [pages_alone, list, by_pet, sqlite, worst_alone] = go(setup.rounds, turns)?;
 
     let next = Cell::new(1);
     let worst_load = Load {
@@ -69,21 +68,30 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
         let first = next.replace(next.get() + CANCELS_PER_TURN);
         cancelling(&store.key, first, first + CANCELS_PER_TURN - 1)
     };
-    let turns: [Turn<'_>; 2] = [
-        Box::new(|| cancel(&server, &worst_load, &cancels())),
-        Box::new(|| {
-            let over = AtomicBool::new(false);
-            std::thread::scope(|scope| {
-                let pager =
-                    scope.spawn(|| sample(&server, &Load { stop: Some(&over), ..worst_load }));
-                let cancelled = cancel(&server, &worst_load, &cancels());
-                over.store(true, Ordering::Relaxed);
-                pager.join().map_err(|_| anyhow::anyhow!("paging panicked"))??;
-                cancelled
-            })
-        }),
+    let while_paging = |measure: &dyn Fn() -> anyhow::Result<Sample>| {
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let pager = scope.spawn(|| sample(&server, &Load { stop: Some(&over), ..worst_load }));
+            let measured = measure();
+            over.store(true, Ordering::Relaxed);
+            pager.join().map_err(|_| anyhow::anyhow!("paging panicked"))??;
+            measured
+        })
+    };
+    let ask_pages = || {
+        let load = Load { connections: CLIENTS, work: &page, span: setup.span, ..worst_load };
+        sample(&server, &load)
+    };
+    let cancel = || {
+        let load = Load { connections: CANCELLING, status: 204, work: &cancels(), ..worst_load };
+        sample(&server, &load)
+    };
+    let turns: [Turn<'_>; 3] = [
+        Box::new(|| while_paging(&ask_pages)),
+        Box::new(cancel),
+        Box::new(|| while_paging(&cancel)),
     ];
-    let [cancels_alone, cancels] = go(setup.rounds, turns)?;
+    let [pages, cancels_alone, cancels] = go(setup.rounds, turns)?;
 
     let rate = Figure::Rate("req/s");
     let p99 = worst_alone.spread(|sample| sample.p99).median;
@@ -91,7 +99,7 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
         Row::compare(
             "page of 100 out of 1,000,000, 32 clients",
             rate,
-            &page,
+            &pages_alone,
             ("list of 100", &list),
             Target::AtLeast(0.5),
         ),
@@ -110,6 +118,13 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
             Target::AtMost(1.0),
         ),
         Row::compare(
+            "page of 100, 32 clients, while 2 page by that filter",
+            rate,
+            &pages,
+            ("without", &pages_alone),
+            Target::AtLeast(0.5),
+        ),
+        Row::compare(
             "cancel, 64 clients, while 2 page by that filter",
             rate,
             &cancels,
@@ -117,12 +132,4 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
             Target::AtLeast(0.5),
         ),
     ])
-}
-
-fn cancel(
-    server: &MeasuredServer,
-    like: &Load<'_>,
-    work: &Work,
-) -> anyhow::Result<crate::rounds::Sample> {
-    sample(server, &Load { connections: CANCELLING, status: 204, work, ..*like })
 }
