@@ -1,14 +1,15 @@
 //! Cancels with one client and with many, against what the disk and SQLite can
 //! do: as the disk is, and with every fsync a millisecond longer.
 
-use crate::disk_loop::{DiskLoop, DiskWork, slow_fsync};
+use crate::disk_loop::{DiskLoop, DiskWork};
 use crate::load::Work;
+use crate::machine::Side;
 use crate::rounds::{Sample, Series, Turn, asking, go};
 use crate::server::MeasuredServer;
 use crate::setup::BenchSetup;
 use crate::table::{Figure, Row, Target};
-use std::path::Path;
 use std::sync::atomic::AtomicI64;
+use testbed::Preload;
 
 /// Enough for every round, so that the store stays about as large.
 const ORDERS: i64 = 1_000_000;
@@ -16,7 +17,8 @@ const MANY: usize = 64;
 
 /// Measures cancels on the disk as it is and on a slower one.
 pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
-    let slow = slow_fsync(&setup.new_directory()?)?;
+    let slow = Preload::disk()?;
+    slow.set(1)?;
     let mut rows = on_disk(setup, None, "", Target::AtLeast(1.2))?;
     rows.extend(on_disk(setup, Some(&slow), ", fsync + 1 ms", Target::AtLeast(3.0))?);
     Ok(rows)
@@ -24,17 +26,17 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
 
 fn on_disk(
     setup: &mut BenchSetup,
-    preload: Option<&Path>,
+    disk: Option<&Preload>,
     disk_name: &str,
     target: Target,
 ) -> anyhow::Result<Vec<Row>> {
     let (store, plain) = (setup.store(ORDERS as u64)?, setup.store(ORDERS as u64)?);
-    let server = MeasuredServer::serve(&store.data, &[], preload)?;
+    let server = MeasuredServer::serve(Side::Served, &store.data, &[], disk)?;
     let work = cancelling(&store.key, 1, ORDERS);
     let appended = setup.new_directory()?.join("appended");
     let turns = [
-        disk_turn(setup, DiskLoop::start(DiskWork::Fsync, &appended, preload)?),
-        disk_turn(setup, DiskLoop::start(DiskWork::Commit, &plain.file(), preload)?),
+        disk_turn(setup, DiskLoop::start(DiskWork::Fsync, &appended, disk)?),
+        disk_turn(setup, DiskLoop::start(DiskWork::Commit, &plain.file(), disk)?),
         asking(setup, &server, 1, &work, 204),
         asking(setup, &server, MANY, &work, 204),
     ];

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
-use testbed::ChildProcess;
+use testbed::{ChildProcess, Preload};
 
 /// As much as SQLite appends for a small transaction: a page and its header.
 const APPENDED: [u8; 4_120] = [b'x'; 4_120];
@@ -109,13 +109,13 @@ pub struct DiskLoop {
 }
 
 impl DiskLoop {
-    /// Starts it. `preload` is a library to load before the system's.
-    pub fn start(work: DiskWork, file: &Path, preload: Option<&Path>) -> anyhow::Result<DiskLoop> {
+    /// Starts it, on this disk if one is given.
+    pub fn start(work: DiskWork, file: &Path, disk: Option<&Preload>) -> anyhow::Result<DiskLoop> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(["disk-loop", work.as_str()]).arg(file);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        if let Some(library) = preload {
-            command.env("LD_PRELOAD", library);
+        if let Some(disk) = disk {
+            disk.put_into(&mut command);
         }
         let mut child = Side::Served.run(|| Ok(command.spawn()?))?;
         let pipes = (child.stdin.take(), child.stdout.take());
@@ -133,20 +133,4 @@ impl DiskLoop {
             figures.trim().split_once(' ').context("the disk loop ended without its figures")?;
         Ok((times.parse()?, seconds.parse()?))
     }
-}
-
-/// Compiles the library that makes each fsync take a millisecond longer.
-pub fn slow_fsync(directory: &Path) -> anyhow::Result<PathBuf> {
-    let source = directory.join("slow_fsync.c");
-    let library = directory.join("slow_fsync.so");
-    std::fs::write(&source, include_str!("slow_fsync.c"))?;
-    let status = Command::new("cc")
-        .args(["-O2", "-shared", "-fPIC", "-o"])
-        .args([&library, &source])
-        .status()
-        .context("a C compiler is missing: apt-get install gcc")?;
-    if !status.success() {
-        bail!("cc could not compile the library that slows fsync down: {status}");
-    }
-    Ok(library)
 }

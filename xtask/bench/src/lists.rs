@@ -1,5 +1,5 @@
 //! Lists of a hundred, ten thousand and a million orders, plain and as gzip,
-//! against dropshot and nginx with the same bytes.
+//! against dropshot with the same bytes.
 
 use crate::baselines::{self, BASE};
 use crate::connection::Connection;
@@ -10,7 +10,6 @@ use crate::server::MeasuredServer;
 use crate::setup::BenchSetup;
 use crate::table::{Figure, Row, Target};
 use anyhow::Context;
-use std::path::PathBuf;
 
 /// The path of the list.
 pub const LIST: &str = "/v1/store/orders";
@@ -23,8 +22,7 @@ struct Length {
     /// As many as keep the server busy and the machine's buffers small.
     connections: usize,
     figure: Figure,
-    dropshot: Target,
-    nginx: Target,
+    target: Target,
 }
 
 const LENGTHS: [Length; 3] = [
@@ -33,24 +31,21 @@ const LENGTHS: [Length; 3] = [
         name: "list of 100",
         connections: 32,
         figure: Figure::Rate("req/s"),
-        dropshot: Target::AtLeast(0.75),
-        nginx: Target::None,
+        target: Target::AtLeast(0.75),
     },
     Length {
         orders: 10_000,
         name: "list of 10,000",
         connections: 8,
         figure: Figure::Bytes,
-        dropshot: Target::AtLeast(1.1),
-        nginx: Target::AtLeast(1.0),
+        target: Target::AtLeast(1.1),
     },
     Length {
         orders: 1_000_000,
         name: "list of 1,000,000",
         connections: 2,
         figure: Figure::Bytes,
-        dropshot: Target::AtLeast(1.0),
-        nginx: Target::AtLeast(1.0),
+        target: Target::AtLeast(1.0),
     },
 ];
 
@@ -70,21 +65,19 @@ fn measure_length(setup: &mut BenchSetup, length: &Length) -> anyhow::Result<Vec
     let gzip = Work::Same(request("GET", LIST, Some(&store.key), true));
     let body = setup.new_directory()?.join("orders");
     std::fs::write(&body, body_of(&server, &plain)?)?;
-    let (dropshot, nginx) = start_baselines(setup, &[body])?;
-    // The baselines get the same bytes, the key included, and ignore it.
+    let dropshot = baselines::start(&setup.new_directory()?, &[body])?;
+    // It gets the same bytes, the key included, and ignores it.
     let same = Work::Same(request("GET", &format!("{BASE}orders"), Some(&store.key), false));
 
     let turn = |server, work| asking(setup, server, length.connections, work, 200);
-    let turns =
-        [turn(&server, &plain), turn(&dropshot, &same), turn(&nginx, &same), turn(&server, &gzip)];
-    let [list, dropshot, nginx, gzip] = go(setup.rounds, turns)?;
+    let turns = [turn(&server, &plain), turn(&dropshot, &same), turn(&server, &gzip)];
+    let [list, dropshot, gzip] = go(setup.rounds, turns)?;
 
     let name = format!("{}, {} clients", length.name, length.connections);
     let note = if gzip.gzip() { "as gzip" } else { "asked for as gzip, sent plain" };
     let gzip_name = format!("{name}, {note}");
     Ok(vec![
-        Row::compare(&name, length.figure, &list, ("dropshot", &dropshot), length.dropshot),
-        Row::compare(&name, length.figure, &list, ("nginx", &nginx), length.nginx),
+        Row::compare(&name, length.figure, &list, ("dropshot", &dropshot), length.target),
         Row::compare(
             &gzip_name,
             Figure::Rate("req/s"),
@@ -93,15 +86,6 @@ fn measure_length(setup: &mut BenchSetup, length: &Length) -> anyhow::Result<Vec
             Target::AtLeast(0.9),
         ),
     ])
-}
-
-/// Both baselines, serving these files.
-pub fn start_baselines(
-    setup: &mut BenchSetup,
-    files: &[PathBuf],
-) -> anyhow::Result<(MeasuredServer, MeasuredServer)> {
-    let prefix = setup.new_directory()?;
-    Ok((baselines::start_dropshot(&prefix, files)?, baselines::start_nginx(&prefix, files)?))
 }
 
 /// The body of one answer, whatever its status.

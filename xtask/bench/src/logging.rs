@@ -2,6 +2,7 @@
 
 use crate::lists::LIST;
 use crate::load::{Work, request};
+use crate::machine::Side;
 use crate::rounds::{asking, go};
 use crate::server::MeasuredServer;
 use crate::setup::BenchSetup;
@@ -11,7 +12,7 @@ use crate::table::{Figure, Row, Target};
 pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     let (store, other) = (setup.store(100)?, setup.store(100)?);
     let on = store.serve()?;
-    let off = MeasuredServer::serve(&other.data, &["--log-level", "off"], None)?;
+    let off = MeasuredServer::serve(Side::Served, &other.data, &["--log-level", "off"], None)?;
     let work = Work::Same(request("GET", LIST, Some(&store.key), false));
     let turn = |server| asking(setup, server, 32, &work, 200);
     let [on, off] = go(setup.rounds, [turn(&on), turn(&off)])?;

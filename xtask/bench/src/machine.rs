@@ -51,27 +51,30 @@ pub fn busy_by_others() -> f64 {
     if busy + idle > 0.0 { cores().len() as f64 * busy / (busy + idle) } else { 0.0 }
 }
 
-/// The core of one side of a measurement.
+/// The cores of one side of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Servers and disk loops.
     Served,
     /// The load generator.
     Generator,
+    /// Both, where the clients rest most of the time and the servers are many.
+    Both,
 }
 
 impl Side {
-    /// Pins the calling thread, and what it starts from now on, to the side's core;
+    /// Pins the calling thread, and what it starts from now on, to the side's core, or to all;
     /// not on a machine with one core.
     pub fn take(self) -> anyhow::Result<()> {
         let all = cores();
-        let core = match self {
-            Side::Served => all.first(),
-            Side::Generator => all.get(1),
+        let own = match self {
+            Side::Served => all.get(..1),
+            Side::Generator => all.get(1..2),
+            Side::Both => Some(all),
         };
-        if let Some(core) = core.filter(|_| all.len() > 1) {
+        if let Some(own) = own.filter(|_| all.len() > 1) {
             let mut set = CpuSet::new();
-            set.set(*core);
+            own.iter().for_each(|core| set.set(*core));
             sched_setaffinity(None, &set)?;
         }
         Ok(())

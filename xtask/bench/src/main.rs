@@ -1,5 +1,5 @@
-//! How fast the server is, compared with dropshot, nginx, SQLite and the disk in one
-//! run and one table; and whether what clients saw is true.
+//! How fast the server is, compared with dropshot, SQLite, PostgreSQL and the disk in one run
+//! and one table.
 //!
 //! `cargo xtask bench` runs this. Servers run on one core, the load on another;
 //! nothing leaves the loopback. README.md says how each row is measured.
@@ -8,7 +8,6 @@ mod admission;
 mod baselines;
 mod cancels;
 mod connection;
-mod consistency;
 mod disk_loop;
 mod keys;
 mod lists;
@@ -47,8 +46,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// Compare the server with what it is built on.
 ///
 /// Builds and starts the release server, drives it over loopback and compares it
-/// with bare dropshot, nginx, SQLite and PostgreSQL in the same run. Speed is reported,
-/// never asserted. Needs nginx, sqlite3, PostgreSQL and a C compiler.
+/// with bare dropshot, SQLite and PostgreSQL in the same run. Speed is reported,
+/// never asserted. Needs sqlite3, PostgreSQL and a C compiler.
 #[derive(Debug, Parser)]
 #[command(
     name = "bench",
@@ -58,7 +57,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
         "Examples:\n",
         "  cargo xtask bench --quick                    all of it in about a minute\n",
         "  cargo xtask bench --only lists --rounds 15   one part, more exactly\n\n",
-        "Exit status: 0 measured, 1 what clients saw cannot be true, 2 not measured",
+        "Exit status: 0 measured, 2 not measured",
     ),
 )]
 struct Cli {
@@ -97,9 +96,6 @@ struct BenchArgs {
     /// Measure this program instead of building the server
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
-    /// Write JSON instead of a table
-    #[arg(long)]
-    json: bool,
 }
 
 /// A part of the benchmark that can be run alone.
@@ -129,28 +125,22 @@ enum Part {
     LongImport,
     /// Requests counted in PostgreSQL
     SharedLimits,
-    /// Whether what clients saw is true
-    Consistency,
 }
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let mut out = anstream::stdout();
-    let clean = match &cli.helper {
-        Some(Helper::BareDropshot(arguments)) => {
-            baselines::serve(arguments, &mut out).map(|()| true)
-        }
-        Some(Helper::SqlitePages(arguments)) => {
-            sqlite_pages::serve(arguments, &mut out).map(|()| true)
-        }
-        Some(Helper::DiskLoop(arguments)) => disk_loop::repeat(arguments, &mut out).map(|()| true),
+    let measured = match &cli.helper {
+        Some(Helper::BareDropshot(arguments)) => baselines::serve(arguments, &mut out),
+        Some(Helper::SqlitePages(arguments)) => sqlite_pages::serve(arguments, &mut out),
+        Some(Helper::DiskLoop(arguments)) => disk_loop::repeat(arguments, &mut out),
         None => bench(&cli.arguments, &mut out),
     };
-    exit_code(clean.map(|clean| u8::from(!clean)))
+    exit_code(measured.map(|()| 0))
 }
 
-/// Measures and prints; whether what clients saw can be true.
-fn bench(arguments: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<bool> {
+/// Measures and prints.
+fn bench(arguments: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<()> {
     let parts: Vec<Part> = Part::value_variants()
         .iter()
         .copied()
@@ -165,69 +155,28 @@ fn bench(arguments: &BenchArgs, out: &mut dyn Write) -> anyhow::Result<bool> {
     Side::Generator.take()?;
     let span = Duration::from_millis(if arguments.quick { 120 } else { 700 });
     let mut setup = BenchSetup::new(program, arguments.rounds.into(), span)?;
-    let mut report = Report { machine, ..Report::default() };
+    let (mut rows, mut busy_by_others) = (Vec::new(), 0_f64);
     for part in parts {
-        report.busy_by_others = report.busy_by_others.max(machine::busy_by_others());
-        let rows = part.measure(&mut setup, &mut report.violations);
-        report.rows.extend(rows.with_context(|| format!("{part:?}"))?);
+        busy_by_others = busy_by_others.max(machine::busy_by_others());
+        rows.extend(part.measure(&mut setup).with_context(|| format!("{part:?}"))?);
     }
-    report.write(arguments, span, out)?;
-    Ok(report.violations.is_empty())
-}
-
-/// What a run came to.
-#[derive(Default)]
-struct Report {
-    machine: String,
-    /// Cores that other programs kept busy.
-    busy_by_others: f64,
-    rows: Vec<Row>,
-    violations: Vec<String>,
-}
-
-impl Report {
-    fn write(
-        &self,
-        arguments: &BenchArgs,
-        span: Duration,
-        out: &mut dyn Write,
-    ) -> anyhow::Result<()> {
-        let Report { machine, busy_by_others, rows, violations } = self;
-        let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-        let (rounds, round_ms) = (arguments.rounds, span.as_millis());
-        if arguments.json {
-            let report = serde_json::json!({
-                "machine": machine, "date": date, "rounds": rounds, "round_ms": round_ms as u64,
-                "busy_by_others": busy_by_others, "rows": rows, "violations": violations,
-            });
-            writeln!(out, "{report:#}")?;
-            return Ok(());
-        }
-        writeln!(
-            out,
-            "{machine}; {date}; medians over {rounds} rounds of {round_ms} ms, with quartiles.\n\
-             Other programs kept up to {busy_by_others:.1} cores busy.\n"
-        )?;
-        table::write(rows, out)?;
-        for violation in violations {
-            writeln!(out, "\nviolation: {violation}")?;
-        }
-        Ok(())
-    }
+    writeln!(
+        out,
+        "{machine}; {}; medians over {} rounds of {} ms, with quartiles.\n\
+         Other programs kept up to {busy_by_others:.1} cores busy.\n",
+        humantime::format_rfc3339_seconds(SystemTime::now()),
+        arguments.rounds,
+        span.as_millis()
+    )?;
+    Ok(table::write(&rows, out)?)
 }
 
 impl Part {
     /// Fails if a program that the part needs is missing.
     fn check_tools(self) -> anyhow::Result<()> {
-        let is_missing = |name: &str| Command::new(name).arg("--version").output().is_err();
         match self {
-            Part::Lists | Part::Rejections if testbed::nginx_program().is_none() => {
-                bail!("nginx is missing: apt-get install nginx-light")
-            }
-            Part::Cancels if is_missing("cc") => {
-                bail!("a C compiler is missing: apt-get install gcc")
-            }
-            Part::Startup if is_missing("sqlite3") => {
+            Part::Cancels => testbed::check_compiler(),
+            Part::Startup if Command::new("sqlite3").arg("--version").output().is_err() => {
                 bail!("sqlite3 is missing: apt-get install sqlite3")
             }
             Part::Postgres | Part::LongImport | Part::SharedLimits => postgres::check_tools(),
@@ -235,11 +184,7 @@ impl Part {
         }
     }
 
-    fn measure(
-        self,
-        setup: &mut BenchSetup,
-        violations: &mut Vec<String>,
-    ) -> anyhow::Result<Vec<Row>> {
+    fn measure(self, setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
         match self {
             Part::Lists => lists::measure(setup),
             Part::Pages => pages::measure(setup),
@@ -253,11 +198,6 @@ impl Part {
             Part::Postgres => postgres::measure(setup),
             Part::LongImport => postgres::long_import::measure(setup),
             Part::SharedLimits => shared_limits::measure(setup),
-            Part::Consistency => {
-                let (row, found) = consistency::measure(setup)?;
-                violations.extend(found);
-                Ok(vec![row])
-            }
         }
     }
 }

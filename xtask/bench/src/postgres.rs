@@ -45,6 +45,7 @@ struct Bench {
     installed: Installed,
     cluster: Cluster,
     postgres: Postgres,
+    side: Side,
     runtime: Runtime,
 }
 
@@ -52,6 +53,8 @@ struct Bench {
 struct Store {
     data: DataDir,
     key: String,
+    /// Where its servers run.
+    side: Side,
 }
 
 /// Fails if PostgreSQL is missing.
@@ -61,7 +64,7 @@ pub fn check_tools() -> anyhow::Result<()> {
 
 /// Measures imports, starts, cancels and lists.
 pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
-    let bench = Bench::start(setup)?;
+    let bench = Bench::start(setup, Side::Served)?;
     let (large, mut rows) = bench.imported(setup)?;
     rows.push(bench.starts(setup, &large)?);
     rows.extend(bench.cancels(setup, &large)?);
@@ -70,14 +73,15 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
 }
 
 impl Bench {
-    fn start(setup: &mut BenchSetup) -> anyhow::Result<Bench> {
+    /// It and its servers run on the cores of this side.
+    fn start(setup: &mut BenchSetup, side: Side) -> anyhow::Result<Bench> {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let installed = Installed::find()?;
         let cluster = Cluster::create_in(&installed, &setup.new_directory()?)?;
         let start = || runtime.block_on(cluster.primary("primary", &SETTINGS));
-        let postgres = Side::Served.run(start)?;
-        Ok(Bench { installed, cluster, postgres, runtime })
+        let postgres = side.run(start)?;
+        Ok(Bench { installed, cluster, postgres, side, runtime })
     }
 
     /// A new store in this database.
@@ -93,7 +97,7 @@ impl Bench {
         let data = DataDir::on_store(setup.program(), &directory, &url);
         data.run(&["migrate"])?;
         let key = data.issue_enterprise_key("bench", u32::MAX, u32::MAX)?.text;
-        Ok(Store { data, key })
+        Ok(Store { data, key, side: self.side })
     }
 
     /// The store of a million orders, and how long its import took. It is done once: each
@@ -127,7 +131,7 @@ impl Bench {
     fn starts(&self, setup: &BenchSetup, store: &Store) -> anyhow::Result<Row> {
         let server: Turn<'_> = Box::new(|| {
             let server = store.serve(&[])?;
-            let started_in = server.started_in()?.as_secs_f64();
+            let started_in = server.started_in().as_secs_f64();
             server.stop()?;
             Ok(Sample::counted(1, started_in))
         });
@@ -204,7 +208,7 @@ impl Bench {
         let [of_embedded, own, confirmed] = &servers;
         let plain = |key: &str| Work::Same(request("GET", LIST, Some(key), false));
         let (of_sqlite, of_postgres) = (plain(&embedded.key), plain(&store.key));
-        let flood = keys::unknown();
+        let flood = keys::flood();
         let turns = [
             asking(setup, of_embedded, CLIENTS, &of_sqlite, 200),
             asking(setup, own, CLIENTS, &of_postgres, 200),
@@ -245,7 +249,7 @@ impl Bench {
 
 impl Store {
     fn serve(&self, flags: &[&str]) -> anyhow::Result<MeasuredServer> {
-        MeasuredServer::serve(&self.data, flags, None)
+        MeasuredServer::serve(self.side, &self.data, flags, None)
     }
 
     /// The same store for another replica.
@@ -253,7 +257,7 @@ impl Store {
         let url = self.data.store().context("the store has a URL")?.to_string();
         let directory = setup.new_directory()?;
         let data = DataDir::on_store(setup.program(), &directory, &url);
-        Ok(Store { data, key: self.key.clone() })
+        Ok(Store { data, key: self.key.clone(), side: self.side })
     }
 }
 

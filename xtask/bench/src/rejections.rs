@@ -1,8 +1,8 @@
 //! 401 and 429 against a bare endpoint that returns bodies of the same size.
 
-use crate::baselines::BASE;
+use crate::baselines::{self, BASE};
 use crate::keys;
-use crate::lists::{LIST, body_of, start_baselines};
+use crate::lists::{LIST, body_of};
 use crate::load::Work;
 use crate::load::request;
 use crate::rounds::{asking, go};
@@ -17,16 +17,16 @@ const CONNECTIONS: usize = 32;
 pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     let store = setup.store(100)?;
     let server = store.serve()?;
-    let unknown = keys::key(u64::MAX);
+    let unknown = keys::unknown();
     let asked = |key: &str| Work::Same(request("GET", LIST, Some(key), false));
     let (unauthorized, limited) = (asked(&unknown), asked(&store.limited_key));
-    let flood = keys::unknown();
+    let flood = keys::flood();
     let directory = setup.new_directory()?;
     let files = [directory.join("r401"), directory.join("r429")];
     for (file, work) in files.iter().zip([&unauthorized, &limited]) {
         std::fs::write(file, body_of(&server, work)?)?;
     }
-    let (dropshot, _nginx) = start_baselines(setup, &files)?;
+    let dropshot = baselines::start(&setup.new_directory()?, &files)?;
     let baseline =
         |name| Work::Same(request("GET", &format!("{BASE}{name}"), Some(&unknown), false));
     let (work_401, work_429) = (baseline("r401"), baseline("r429"));

@@ -1,5 +1,4 @@
-//! The servers that are measured, each on the served side's core: the release
-//! server, bare dropshot and nginx.
+//! The servers that are measured.
 
 use crate::machine::Side;
 use anyhow::Context;
@@ -7,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use testbed::{ChildProcess, DataDir, Pid, ServerProcess};
+use testbed::{DataDir, Pid, Preload, ServerProcess};
 
 /// Requests without a key are never limited: the generator has one address.
 const NO_KEYLESS_LIMIT: [&str; 2] = ["--keyless-per-minute", "4294967295"];
@@ -16,30 +15,23 @@ const NO_KEYLESS_LIMIT: [&str; 2] = ["--keyless-per-minute", "4294967295"];
 #[derive(Debug)]
 pub struct MeasuredServer {
     pub address: SocketAddr,
-    process: Process,
-}
-
-#[derive(Debug)]
-enum Process {
-    /// It printed where it listens.
-    Announced(ServerProcess),
-    /// It was found to listen, and keeps no log.
-    Silent(ChildProcess),
+    process: ServerProcess,
 }
 
 impl MeasuredServer {
-    /// Serves a data directory. `preload` is a library to load before the system's.
+    /// Serves a data directory on the cores of this side, and on this disk if one is given.
     pub fn serve(
+        side: Side,
         data: &DataDir,
         flags: &[&str],
-        preload: Option<&Path>,
+        disk: Option<&Preload>,
     ) -> anyhow::Result<MeasuredServer> {
         let mut command = data.command();
-        if let Some(library) = preload {
-            command.env("LD_PRELOAD", library);
+        if let Some(disk) = disk {
+            disk.put_into(&mut command);
         }
         let flags = [&NO_KEYLESS_LIMIT, flags].concat();
-        let process = Side::Served.run(|| data.start(&mut command, &flags))?;
+        let process = side.run(|| data.start(&mut command, &flags))?;
         MeasuredServer::announced(process)
     }
 
@@ -50,41 +42,26 @@ impl MeasuredServer {
     }
 
     fn announced(process: ServerProcess) -> anyhow::Result<MeasuredServer> {
-        Ok(MeasuredServer { address: process.address()?, process: Process::Announced(process) })
-    }
-
-    /// A server that was found to listen at this address.
-    pub fn silent(process: ChildProcess, address: SocketAddr) -> MeasuredServer {
-        MeasuredServer { address, process: Process::Silent(process) }
+        Ok(MeasuredServer { address: process.address()?, process })
     }
 
     pub fn pid(&self) -> anyhow::Result<Pid> {
-        match &self.process {
-            Process::Announced(server) => server.process().pid(),
-            Process::Silent(process) => process.pid(),
-        }
+        self.process.process().pid()
     }
 
     /// From its start to the line that says where it listens.
-    pub fn started_in(&self) -> anyhow::Result<Duration> {
-        match &self.process {
-            Process::Announced(server) => Ok(server.started_in()),
-            Process::Silent(_) => anyhow::bail!("this server does not print when it listens"),
-        }
+    pub fn started_in(&self) -> Duration {
+        self.process.started_in()
     }
 
     /// Empties the log, so that rounds do not fill the disk with it.
     pub fn clear_log(&self) -> anyhow::Result<()> {
-        match &self.process {
-            Process::Announced(server) => server.clear_log(),
-            Process::Silent(_) => Ok(()),
-        }
+        self.process.clear_log()
     }
 
     /// The last lines of the log above the level of information, for an error.
     pub fn complaints(&self) -> String {
-        let Process::Announced(server) = &self.process else { return String::new() };
-        let log = server.log();
+        let log = self.process.log();
         let complaints = log.lines().filter(|line| !line.contains(r#""level":"INFO""#));
         let mut last: Vec<&str> = complaints.rev().take(3).collect();
         last.reverse();
@@ -92,10 +69,6 @@ impl MeasuredServer {
     }
 
     pub fn stop(self) -> anyhow::Result<()> {
-        match self.process {
-            Process::Announced(server) => server.stop(),
-            Process::Silent(process) => process.stop().map(drop),
-        }
-        .context("a measured server did not stop")
+        self.process.stop().context("a measured server did not stop")
     }
 }

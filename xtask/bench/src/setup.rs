@@ -1,6 +1,7 @@
 //! What every measurement needs: directories, stores with orders and keys, the
 //! number of rounds and the length of one.
 
+use crate::machine::Side;
 use crate::server::MeasuredServer;
 use anyhow::Context;
 use rusqlite::{Connection, params};
@@ -86,7 +87,7 @@ impl BenchSetup {
 impl Store {
     /// Serves it.
     pub fn serve(&self) -> anyhow::Result<MeasuredServer> {
-        MeasuredServer::serve(&self.data, &[], None)
+        MeasuredServer::serve(Side::Served, &self.data, &[], None)
     }
 
     /// The file with its rows.

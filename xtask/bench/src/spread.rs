@@ -1,9 +1,7 @@
 //! The median of some rounds and how far they spread.
 
-use serde::Serialize;
-
 /// Quartiles.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
     pub q1: f64,
     pub median: f64,

@@ -4,11 +4,10 @@
 use crate::rounds::{Sample, Series};
 use crate::spread::Spread;
 use comfy_table::{ContentArrangement, Table, presets};
-use serde::Serialize;
 use std::io::Write;
 
 /// One line of the table.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug)]
 pub struct Row {
     /// What was done.
     pub work: String,
@@ -28,12 +27,10 @@ pub struct Row {
     /// programs on the machine disturb less.
     pub cpu_ratio: Option<f64>,
     pub target: Target,
-    pub result: TargetResult,
 }
 
 /// What a ratio must be.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Target {
     AtLeast(f64),
     AtMost(f64),
@@ -42,8 +39,7 @@ pub enum Target {
 }
 
 /// Whether a target is met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetResult {
     Met,
     Missed,
@@ -67,8 +63,8 @@ impl Target {
         }
     }
 
-    fn shown(self, result: TargetResult) -> String {
-        let result = match result {
+    fn shown(self, ratio: Spread) -> String {
+        let result = match self.result(ratio) {
             TargetResult::Met => "met",
             TargetResult::Missed => "**missed**",
             TargetResult::WithinNoise => "within noise",
@@ -138,7 +134,6 @@ impl Row {
             ratio,
             cpu_ratio: cpu_ratio.filter(|_| figure != Figure::P99),
             target,
-            result: target.result(ratio),
         }
     }
 
@@ -161,7 +156,6 @@ impl Row {
             ratio,
             cpu_ratio: None,
             target,
-            result: target.result(ratio),
         }
     }
 
@@ -172,7 +166,7 @@ impl Row {
             self.measured.clone(),
             self.baseline.clone(),
             if self.ratio.is_known() { self.ratio.shown(hundredths) } else { String::new() },
-            self.target.shown(self.result),
+            self.target.shown(self.ratio),
             number(self.p50_us),
             number(self.p99_us),
             number(self.cpu_us),

@@ -5,7 +5,7 @@ use super::{Bench, REPLICAS, Store};
 use crate::cancels::cancelling;
 use crate::lists::LIST;
 use crate::load::{Work, request};
-use crate::machine::resident;
+use crate::machine::{Side, resident};
 use crate::server::MeasuredServer;
 use crate::setup::BenchSetup;
 use crate::spread::Spread;
@@ -43,7 +43,7 @@ type Waits = Mutex<Vec<(Instant, Duration)>>;
 
 /// Measures both.
 pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
-    let bench = Bench::start(setup)?;
+    let bench = Bench::start(setup, Side::Both)?;
     let store = bench.store(setup, DATABASE)?;
     import(&store, &orders(setup, 1..=ORDERS)?)?.wait()?;
     let imported = if setup.span < QUICK { IMPORTED_QUICKLY } else { IMPORTED };
@@ -183,7 +183,7 @@ fn orders(setup: &mut BenchSetup, ids: RangeInclusive<i64>) -> anyhow::Result<Pa
 fn import(store: &Store, file: &Path) -> anyhow::Result<Child> {
     let mut command = store.data.command();
     command.args(["orders", "import"]).arg(file).stdout(Stdio::null()).stderr(Stdio::null());
-    Ok(command.spawn()?)
+    Side::Both.run(|| Ok(command.spawn()?))
 }
 
 /// One request after the other until it is over. Of a list the head is waited for, which is sent
