@@ -103,11 +103,8 @@ pub fn sample(server: &MeasuredServer, load: &Load<'_>) -> anyhow::Result<Sample
     server.clear_log()?;
     let pid = server.pid()?;
     let before = CpuTime::of(pid);
-    let outcome = load::run(load).map_err(|error| {
-        // The log is written every tenth of a second.
-        std::thread::sleep(Duration::from_millis(200));
-        anyhow::anyhow!("{error:#}{}", server.complaints())
-    })?;
+    let outcome =
+        load::run(load).map_err(|error| anyhow::anyhow!("{error:#}{}", server.complaints()))?;
     Ok(Sample::of(&outcome, CpuTime::of(pid).since(&before)))
 }
 

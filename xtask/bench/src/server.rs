@@ -61,6 +61,8 @@ impl MeasuredServer {
 
     /// The last lines of the log above the level of information, for an error.
     pub fn complaints(&self) -> String {
+        // The log is written every tenth of a second.
+        std::thread::sleep(Duration::from_millis(200));
         let log = self.process.log();
         let complaints = log.lines().filter(|line| !line.contains(r#""level":"INFO""#));
         let mut last: Vec<&str> = complaints.rev().take(3).collect();

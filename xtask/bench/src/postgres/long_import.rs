@@ -13,7 +13,7 @@ use crate::table::{Row, Target, grouped};
 use anyhow::{Context, bail, ensure};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -63,7 +63,7 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
             .iter()
             .flat_map(|server| [(server, &list, 200, &lists), (server, &cancel, 204, &cancels)])
             .map(|(server, work, status, waits)| {
-                scope.spawn(move || client(server.address, work, status, waits, is_over))
+                scope.spawn(move || client(server, work, status, waits, is_over))
             })
             .collect();
         let measured = bench.phases(&store, &files, imported, &servers, &mut memory);
@@ -189,13 +189,13 @@ fn import(store: &Store, file: &Path) -> anyhow::Result<Child> {
 /// One request after the other until it is over. Of a list the head is waited for, which is sent
 /// once the list is known.
 fn client(
-    address: SocketAddr,
+    server: &MeasuredServer,
     work: &Work,
     status: u16,
     waits: &Waits,
     is_over: &AtomicBool,
 ) -> anyhow::Result<()> {
-    let (mut request, mut connection) = (Vec::new(), TcpStream::connect(address)?);
+    let (mut request, mut connection) = (Vec::new(), TcpStream::connect(server.address)?);
     connection.set_nodelay(true)?;
     let expected = format!("HTTP/1.1 {status} ");
     while !is_over.load(Ordering::Relaxed) && work.next(&mut request) {
@@ -209,7 +209,9 @@ fn client(
         }
         let waited = sent.elapsed();
         let answer = String::from_utf8_lossy(&answer);
-        ensure!(answer.starts_with(&expected), "an answer was not {status}: {answer}");
+        if !answer.starts_with(&expected) {
+            bail!("after {waited:?} an answer was not {status}: {answer}{}", server.complaints());
+        }
         waits.lock().map_err(|_| anyhow::anyhow!("a client panicked"))?.push((sent, waited));
         std::thread::sleep(REST);
     }
