@@ -43,6 +43,20 @@ async fn an_unknown_path_answers_in_our_shape_and_counts() {
     }
 }
 
+/// RFC 3986, 6.2.2.2.
+#[tokio::test]
+async fn an_encoded_letter_or_digit_of_a_path_is_equal_to_the_plain_one() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Business);
+    let server = setup.serve().await;
+    for path in ["/v%31/store/orders", "/%76%32/store/orders", "/v1/%73tore/orders"] {
+        assert_eq!(server.send_with(&key, "GET", path).await.status, 200, "{path}");
+    }
+    for path in ["/v1%2Fstore/orders", "/%2Fv1/store/orders", "/v%2531/store/orders"] {
+        server.send_with(&key, "GET", path).await.assert_error(404, "not_found");
+    }
+}
+
 #[tokio::test]
 async fn an_unknown_path_of_the_beta_links_to_its_document() {
     let setup = TestSetup::new();

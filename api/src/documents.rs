@@ -1,5 +1,7 @@
 //! The versions of the API, each with its document. Programs treat them as a list.
 
+use percent_encoding::percent_decode_str;
+
 /// A version of the API and its document.
 #[derive(Debug)]
 pub struct Document {
@@ -67,8 +69,11 @@ impl Document {
         self.version.split_once('-').map_or(self.version, |(release, _)| release)
     }
 
-    /// What follows the base path in this path; none if it is not below the base path.
+    /// What follows the base path in this path; none if it is not below the base path. An encoded
+    /// letter or digit of the base path is equal to that letter or digit (RFC 3986, 6.2.2.2).
     pub fn relative_path<'a>(&self, path: &'a str) -> Option<&'a str> {
-        path.strip_prefix(self.base_path).filter(|relative| relative.starts_with('/'))
+        let (first, _) = path.strip_prefix('/')?.split_once('/')?;
+        let (base, relative) = path.split_at(1 + first.len());
+        percent_decode_str(base).eq(self.base_path.bytes()).then_some(relative)
     }
 }

@@ -16,9 +16,10 @@ use std::time::Duration;
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
 
-const PETS: [&str; 12] = [
+/// Not a multiple of 2 or 3, so that each pet has orders of every kind.
+const PETS: [&str; 13] = [
     "Rex", "Minka", "Bella", "Oskar", "Luna", "Balu", "Emma", "Felix", "Nala", "Bruno", "Kira",
-    "Paulchen",
+    "Paulchen", "Mia",
 ];
 const ORDERS: i64 = 48;
 
@@ -125,6 +126,10 @@ fn introduce(
         line("list all orders", format!("{bearer} {base}/store/orders")),
         line("cancel a pending one: 204", format!("-X DELETE {bearer} {base}/store/orders/1001")),
         line("cancel a shipped one: 409", format!("-X DELETE {bearer} {base}/store/orders/1000")),
+        line(
+            "version 2, in beta: the pending orders of pet 7, in pages",
+            format!("{bearer} 'http://{address}/v2/store/orders?petId=7&status=pending'"),
+        ),
         line("look up a pet (deprecated)", format!("{bearer} {base}/pets/1")),
         line("without a key: 401", format!("{base}/store/orders")),
         line("the API document", format!("http://{address}/openapi.json")),

@@ -4,13 +4,14 @@
 use super::options::Options;
 use super::printer::{Printer, warn};
 use super::waiting::with_notice;
-use crate::import::{BadRow, BadRows, ParsedRow, Problem, Record, Unknown, parse};
+use crate::import::{BadRow, BadRows, ParseError, ParsedRow, Problem, Record, Unknown, parse};
 use crate::store::{ImportOutcome, NewOrder, OperatorStore, Records, StoreError};
 use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::collections::BTreeSet;
+use std::error::Error as _;
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -62,7 +63,15 @@ pub(super) fn import<R: Importable>(
     let content = content_of(&args.file).with_context(|| format!("cannot read {name}"))?;
     let unknown =
         if args.ignore_unknown { Unknown::Ignored(BTreeSet::new()) } else { Unknown::Refused };
-    let mut parsed = parse::<R>(&content, unknown).with_context(|| name.clone())?;
+    let mut parsed = match parse::<R>(&content, unknown) {
+        Ok(parsed) => parsed,
+        Err(error) => {
+            if printer.is_json() {
+                printer.show(&NotImported::of_file(&error), "")?;
+            }
+            return Err(error).context(name);
+        }
+    };
     drop(content);
 
     let store = open_store(options, args.dry_run)?;
@@ -222,16 +231,29 @@ struct NotImported {
 
 #[derive(Serialize)]
 struct RowError {
-    line: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
     problem: String,
 }
 
 impl NotImported {
     fn of(bad: &BadRows) -> NotImported {
-        let error =
-            |row: &BadRow| RowError { line: row.position.line, problem: row.problem.to_string() };
+        let error = |row: &BadRow| RowError {
+            line: Some(row.position.line as u64),
+            problem: row.problem.to_string(),
+        };
         let errors = bad.first().iter().map(error).collect();
         NotImported { imported: 0, bad_rows: bad.count(), errors }
+    }
+
+    /// Of a file that cannot be read at all.
+    fn of_file(error: &ParseError) -> NotImported {
+        let problem = match error.source() {
+            Some(source) => format!("{error}: {source}"),
+            None => error.to_string(),
+        };
+        let errors = vec![RowError { line: error.line(), problem }];
+        NotImported { imported: 0, bad_rows: 0, errors }
     }
 }
 

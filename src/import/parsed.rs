@@ -48,6 +48,19 @@ pub enum ParseError {
     BrokenCsv(#[source] ::csv::Error),
 }
 
+impl ParseError {
+    /// The line that cannot be read, if it is known.
+    pub fn line(&self) -> Option<u64> {
+        match self {
+            ParseError::Empty => None,
+            ParseError::NotUtf8 { line } => Some(*line as u64),
+            ParseError::BrokenArray(error) => Some(error.line() as u64),
+            ParseError::Header(_) => Some(1),
+            ParseError::BrokenCsv(error) => error.position().map(::csv::Position::line),
+        }
+    }
+}
+
 impl<R> Parsed<R> {
     /// No row yet.
     pub(super) fn new(unknown: Unknown) -> Parsed<R> {

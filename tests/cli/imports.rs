@@ -63,6 +63,26 @@ fn one_bad_row_and_nothing_is_stored() {
 }
 
 #[test]
+fn why_a_file_cannot_be_read_is_data_with_json() {
+    let cases = [
+        ("id,petId,quantity,color\n", Some(1), "\"color\" is unknown"),
+        ("1,7,2\n", Some(1), "there is no header row"),
+        ("[\n{]", Some(2), "not a valid JSON array: "),
+        ("", None, "there is nothing in it"),
+    ];
+    for (content, line, problem) in cases {
+        let sandbox = CliSandbox::new();
+        let input = content.as_bytes();
+        let refused = sandbox.run_with_input(&["orders", "import", "-", "--json"], input);
+        let said: serde_json::Value = serde_json::from_str(&refused.stdout).unwrap();
+        assert_eq!((&said["imported"], &said["badRows"]), (&json!(0), &json!(0)), "{said}");
+        assert_eq!(said["errors"][0]["line"].as_u64(), line, "{said}");
+        assert!(said["errors"][0]["problem"].as_str().unwrap().contains(problem), "{said}");
+        assert!(refused.status == 1 && refused.stderr.contains(problem), "{}", refused.stderr);
+    }
+}
+
+#[test]
 fn of_many_bad_rows_twenty_are_shown() {
     let sandbox = CliSandbox::new();
     sandbox.import_pending([500]);

@@ -1,5 +1,5 @@
 //! `cargo xtask generate`: writes the clients from the documents, their README from its
-//! documentation, and the server's pages from the changelog and the document.
+//! documentation, and the server's pages from the changelog and the documents.
 
 use crate::Outcome;
 use crate::canonical_json;
@@ -30,8 +30,8 @@ pub fn generate(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<
         write(repository, client.code, client.document, code, out)?;
     }
     write(repository, CLIENT_README, CLIENT_DOCS, &readme, out)?;
-    if let Some(document) = documents.first().filter(|_| repository.has_server()) {
-        for page in pages(&repository.read(CHANGELOG)?, document) {
+    if repository.has_server() {
+        for page in pages(&repository.read(CHANGELOG)?, &documents) {
             write(repository, &page.name, page.source, &page.text, out)?;
         }
     }

@@ -19,12 +19,12 @@ pub struct Page {
     pub text: String,
 }
 
-/// All pages of this changelog and the document of the stable version.
-pub fn pages(changelog: &str, document: &Value) -> Vec<Page> {
+/// All pages of this changelog and the documents of all versions, the stable one first.
+pub fn pages(changelog: &str, documents: &[Value]) -> Vec<Page> {
     let page = |name: &str, source, text| Page { name: format!("{PAGES}/{name}"), source, text };
     vec![
         page("changelog.html", CHANGELOG, changelog::page(changelog)),
         page("changelog.atom", CHANGELOG, feed::feed(&changelog::releases(changelog))),
-        page("llms.txt", V1.file, llms::page(document)),
+        page("llms.txt", V1.file, llms::page(documents)),
     ]
 }

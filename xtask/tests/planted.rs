@@ -153,7 +153,9 @@ fn without_pets(today: &str, version: &str) -> (Outcome, String) {
         false => format!("{line}\n"),
     };
     let changelog: String = real.lines().map(line).collect();
-    let pages = pages(&changelog, &inputs.documents[0].parsed().unwrap());
+    let documents: Vec<_> =
+        inputs.documents.iter().map(|document| document.parsed().unwrap()).collect();
+    let pages = pages(&changelog, &documents);
     let pages = Ok(Some(pages.into_iter().map(|page| (page.name, page.text)).collect()));
     run(Inputs { changelog: Ok(changelog), pages, today: today.parse().unwrap(), ..inputs })
 }

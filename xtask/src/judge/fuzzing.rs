@@ -4,9 +4,8 @@ use super::har::{Exchange, exchanges};
 use super::server::LiveServer;
 use super::setup::Setup;
 use super::tools::{lines, output};
-use std::path::PathBuf;
 use std::process::Command;
-use store_orders_api::documents::{DOCUMENTS, Document, V1};
+use store_orders_api::documents::{DOCUMENTS, Document};
 use store_orders_api::types::plain_int64;
 
 /// Paths that end in an id. Invalid ids there must be rejected with 400.
@@ -78,9 +77,8 @@ fn run_on(
     let server = LiveServer::start(&setup.program)?;
     let key = server.key("judge", per_minute)?;
     let report = server.directory().join("report.har");
-    let mut command = setup.tools.python("schemathesis");
-    command.env("KEY", &key).arg("--config-file").arg(configuration(setup, of));
-    command.arg("run").arg(setup.document(of));
+    let mut command = schemathesis(setup, of, &key);
+    command.arg(setup.document(of));
     command.arg("--url").arg(format!("{}{}", server.origin(), of.base_path));
     command.args(["--checks", "all", "--seed", "1", "--continue-on-failure", "--max-examples"]);
     command.args([&max_examples.to_string(), "--generation-database", ":memory:", "--no-color"]);
@@ -92,19 +90,28 @@ fn run_on(
     Ok(server.with_log(findings, &[&key]))
 }
 
-fn configuration(setup: &Setup, of: &Document) -> PathBuf {
-    setup.tools.source(&format!("schemathesis{}.toml", of.base_path.replace('/', "-")))
+fn schemathesis(setup: &Setup, of: &Document, key: &str) -> Command {
+    let configuration = format!("schemathesis{}.toml", of.base_path.replace('/', "-"));
+    let mut command = setup.tools.python("schemathesis");
+    command.env("SCHEMATHESIS_HOOKS", setup.tools.source("schemathesis_checks.py"));
+    command.env("KEY", key).arg("--config-file").arg(setup.tools.source(&configuration));
+    command.arg("run");
+    command
 }
 
-/// Reads the document from a live server without settings, where `servers` is relative, and
+/// Reads each document from a live server without settings, where `servers` is relative, and
 /// finds that server by it.
 pub(super) fn served(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    let findings = DOCUMENTS.into_iter().map(|of| served_document(of, setup));
+    Ok(findings.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+fn served_document(of: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
     let server = LiveServer::start(&setup.program)?;
     let key = server.key("judge", 1_000_000)?;
     let report = server.directory().join("report.har");
-    let mut command = setup.tools.python("schemathesis");
-    command.env("KEY", &key).arg("--config-file").arg(configuration(setup, &V1));
-    command.arg("run").arg(format!("{}/openapi.json", server.origin()));
+    let mut command = schemathesis(setup, of, &key);
+    command.arg(format!("{}{}", server.origin(), of.path));
     command.args(["--include-operation-id", "listOrders", "--phases", "examples,coverage"]);
     command.args(["--generation-database", ":memory:", "--no-color"]);
     command.args(["--report", "har", "--report-har-path"]).arg(&report);
@@ -112,8 +119,11 @@ pub(super) fn served(setup: &Setup) -> anyhow::Result<Vec<String>> {
     if !findings.is_empty() {
         return Ok(server.with_log(findings, &[&key]));
     }
-    let list = format!("{}/store/orders", server.base_url());
-    let is_listed = |exchange: &Exchange| exchange.url == list && exchange.status == 200;
+    let list = format!("{}{}/store/orders", server.origin(), of.base_path);
+    let is_listed = |exchange: &Exchange| {
+        let path = exchange.url.split('?').next();
+        path == Some(list.as_str()) && exchange.status == 200
+    };
     let listed = exchanges(&report)?.iter().any(is_listed);
     Ok(if listed { Vec::new() } else { vec![format!("{list} was not listed")] })
 }
@@ -129,6 +139,7 @@ fn findings(command: &mut Command) -> anyhow::Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use store_orders_api::documents::V1;
 
     fn exchange(method: &str, id: &str, status: u64) -> Exchange {
         let path = if method == "GET" { "pets" } else { "store/orders" };

@@ -3,11 +3,13 @@
 
 use serde_json::Value;
 use std::fmt::Write;
+use store_orders_api::documents::DOCUMENTS;
 use store_orders_api::errors::Code;
 
-/// The text, in which `{base_urls}` stands for a line for each address of the operator's
-/// servers.
-pub fn page(document: &Value) -> String {
+/// The text of the documents of all versions, the stable one first, in which `{base_urls}` stands
+/// for a line for each address of the operator's servers.
+pub fn page(documents: &[Value]) -> String {
+    let document = documents.first().unwrap_or(&Value::Null);
     let info = &document["info"];
     let introduction = text(&info["description"]);
     let summary = introduction.split("\n\n").next().unwrap_or_default();
@@ -27,10 +29,17 @@ pub fn page(document: &Value) -> String {
          pages, filters and the status of each order\n\
          - [API reference of version 2](/docs/v2): the same for people\n\
          - [Changelog](/changelog): what changed in each version, also as a \
-         [feed](/changelog.atom)\n\n## Operations\n\n",
+         [feed](/changelog.atom)\n",
     );
-    for line in operations(document) {
-        let _ = writeln!(page, "{line}");
+    for (of, document) in DOCUMENTS.iter().zip(documents) {
+        let heading = match of.is_beta() {
+            true => format!("Operations below `{}`, in beta", of.base_path),
+            false => "Operations".to_string(),
+        };
+        let _ = writeln!(page, "\n## {heading}\n");
+        for line in operations(of.reference, document) {
+            let _ = writeln!(page, "{line}");
+        }
     }
     page.push_str("\n## Errors\n\n");
     for code in Code::ALL {
@@ -41,7 +50,7 @@ pub fn page(document: &Value) -> String {
 }
 
 /// A line for each operation, the deprecated ones last.
-fn operations(document: &Value) -> Vec<String> {
+fn operations(reference: &str, document: &Value) -> Vec<String> {
     let paths = document["paths"].as_object().into_iter().flatten();
     let operations = paths.flat_map(|(path, item)| {
         let methods = item.as_object().into_iter().flatten();
@@ -52,7 +61,7 @@ fn operations(document: &Value) -> Vec<String> {
         let id = text(&operation["operationId"]);
         let (summary, description) = (text(&operation["summary"]), text(&operation["description"]));
         format!(
-            "- [{id}](/docs#tag/{tag}/{method}{path}): `{method} {path}`. {summary}. {}",
+            "- [{id}]({reference}#tag/{tag}/{method}{path}): `{method} {path}`. {summary}. {}",
             one_line(description)
         )
     };
@@ -75,19 +84,19 @@ mod tests {
 
     #[test]
     fn every_operation_and_every_code_has_a_line() {
-        let document =
-            store_orders_api::document::emitted(&store_orders_api::documents::V1).unwrap();
-        let page = page(&document);
+        let documents = DOCUMENTS.map(|of| store_orders_api::document::emitted(of).unwrap());
+        let page = page(&documents);
         assert!(page.starts_with("# Store Orders API\n\n> Lists and cancels the orders"), "{page}");
         let lines: Vec<_> = page.lines().filter(|line| line.starts_with("- [")).collect();
-        let documents = 5;
-        assert_eq!(
-            lines.len(),
-            documents + operations(&document).len() + Code::ALL.len(),
-            "{page}"
-        );
+        let links = 5;
+        let operations: usize =
+            documents.iter().map(|document| operations("", document).len()).sum();
+        assert_eq!(lines.len(), links + operations + Code::ALL.len(), "{page}");
         let begins = |start: &str| lines.iter().any(|line| line.starts_with(start));
         assert!(begins("- [listOrders](/docs#tag/orders/GET/store/orders): `GET /store/orders`."));
+        assert!(begins(
+            "- [listOrders](/docs/v2#tag/orders/GET/store/orders): `GET /store/orders`."
+        ));
         assert!(begins("- [order_not_found](/docs#error-order_not_found): 404. There is no"));
     }
 }
