@@ -6,7 +6,10 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
+use rustix::param::{clock_ticks_per_second, page_size};
+use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
+use std::fs::{read_dir, read_to_string};
 
 /// The metrics of this process.
 #[derive(Debug)]
@@ -14,7 +17,7 @@ pub struct ProcessMetrics;
 
 impl Collector for ProcessMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Some(facts) = facts::read() else { return Ok(()) };
+        let Some(facts) = Facts::read() else { return Ok(()) };
         let cpu = ConstCounter::new(facts.cpu_seconds);
         let name = "process_cpu_seconds";
         let help = "User and system CPU time spent.";
@@ -43,15 +46,9 @@ struct Facts {
     started_at: f64,
 }
 
-#[cfg(target_os = "linux")]
-mod facts {
-    use super::Facts;
-    use rustix::param::{clock_ticks_per_second, page_size};
-    use rustix::time::{ClockId, clock_gettime};
-    use std::fs::{read_dir, read_to_string};
-
+impl Facts {
     /// `None` without /proc.
-    pub fn read() -> Option<Facts> {
+    fn read() -> Option<Facts> {
         let cpu = clock_gettime(ClockId::ProcessCPUTime);
         let memory = read_to_string("/proc/self/statm").ok()?;
         let mut pages = memory.split(' ').map_while(|pages| pages.parse::<f64>().ok());
@@ -68,42 +65,34 @@ mod facts {
             started_at: started_at()?,
         })
     }
-
-    /// proc_pid_stat(5): field 22 in ticks after the machine's start, which is `btime` in
-    /// proc_stat(5).
-    fn started_at() -> Option<f64> {
-        let own = read_to_string("/proc/self/stat").ok()?;
-        // The second field is the program's name, and may hold spaces.
-        let (_, fields) = own.rsplit_once(") ")?;
-        let ticks: f64 = fields.split(' ').nth(19)?.parse().ok()?;
-        let machine = read_to_string("/proc/stat").ok()?;
-        let booted = machine.lines().find_map(|line| line.strip_prefix("btime "))?;
-        Some(booted.parse::<f64>().ok()? + ticks / clock_ticks_per_second() as f64)
-    }
 }
 
-#[cfg(not(target_os = "linux"))]
-mod facts {
-    use super::Facts;
-
-    pub fn read() -> Option<Facts> {
-        None
-    }
+/// proc_pid_stat(5): field 22 in ticks after the machine's start, which is `btime` in
+/// proc_stat(5).
+fn started_at() -> Option<f64> {
+    let own = read_to_string("/proc/self/stat").ok()?;
+    // The second field is the program's name, and may hold spaces.
+    let (_, fields) = own.rsplit_once(") ")?;
+    let ticks: f64 = fields.split(' ').nth(19)?.parse().ok()?;
+    let machine = read_to_string("/proc/stat").ok()?;
+    let booted = machine.lines().find_map(|line| line.strip_prefix("btime "))?;
+    Some(booted.parse::<f64>().ok()? + ticks / clock_ticks_per_second() as f64)
 }
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use super::*;
     use std::time::SystemTime;
 
     #[test]
     fn the_facts_are_those_of_this_process() {
-        let facts = super::facts::read().unwrap();
+        let facts = Facts::read().unwrap();
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
         assert!((now - 3_600.0..=now + 1.0).contains(&facts.started_at), "{}", facts.started_at);
         assert!(facts.resident_bytes > 1e5 && facts.resident_bytes < facts.virtual_bytes);
         assert!(facts.open_files >= 3.0 && facts.open_files <= facts.max_files);
         let _file = std::fs::File::open("/proc/self/stat").unwrap();
-        let since = super::facts::read().unwrap();
+        let since = Facts::read().unwrap();
         assert!(since.cpu_seconds >= facts.cpu_seconds && since.cpu_seconds < 3_600.0);
     }
 }

@@ -1,6 +1,7 @@
 //! Time since the machine booted, which goes on while the machine is suspended and
 //! while no server runs.
 
+use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
 /// A boot of the machine: two processes of the same boot share its clock.
@@ -12,91 +13,46 @@ pub struct Boot {
     pub age_at_start: Duration,
 }
 
+/// `CLOCK_MONOTONIC` of Linux, which std reads, stops during suspend, so a client that waited by
+/// the wall clock would be refused. macOS has no other clock, and there it goes on.
 #[cfg(target_os = "linux")]
-pub use linux::BootInstant;
+const CLOCK: ClockId = ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const CLOCK: ClockId = ClockId::Monotonic;
 
-#[cfg(target_os = "linux")]
-mod linux {
-    use super::Boot;
-    use rustix::time::{ClockId, clock_gettime};
-    use std::time::Duration;
+/// An instant of the clock that all processes of a boot share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BootInstant(Duration);
 
-    /// An instant of `CLOCK_BOOTTIME`. `CLOCK_MONOTONIC`, which std reads, stops
-    /// during suspend, so a client that waited by the wall clock would be refused.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-    pub struct BootInstant(Duration);
-
-    impl BootInstant {
-        /// The current instant.
-        pub fn now() -> BootInstant {
-            let time = clock_gettime(ClockId::Boottime);
-            let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
-            BootInstant(seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0)))
-        }
-
-        /// The time since this instant.
-        pub fn elapsed(self) -> Duration {
-            BootInstant::now().since(self)
-        }
-
-        /// The time between an earlier instant and this one.
-        pub fn since(self, earlier: BootInstant) -> Duration {
-            self.0.saturating_sub(earlier.0)
-        }
-
-        /// An instant before this one.
-        #[cfg(test)]
-        pub fn earlier(self, by: Duration) -> BootInstant {
-            BootInstant(self.0 - by)
-        }
-
-        /// The boot with a clock that begins at this instant; `None` without `/proc`.
-        pub fn boot(self) -> Option<Boot> {
-            let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-            let id = id.trim();
-            (!id.is_empty()).then(|| Boot { id: id.to_string(), age_at_start: self.0 })
-        }
+impl BootInstant {
+    /// The current instant.
+    pub fn now() -> BootInstant {
+        let time = clock_gettime(CLOCK);
+        let seconds = Duration::from_secs(u64::try_from(time.tv_sec).unwrap_or(0));
+        BootInstant(seconds + Duration::from_nanos(u64::try_from(time.tv_nsec).unwrap_or(0)))
     }
-}
 
-#[cfg(not(target_os = "linux"))]
-pub use other::BootInstant;
+    /// The time since this instant.
+    pub fn elapsed(self) -> Duration {
+        BootInstant::now().since(self)
+    }
 
-#[cfg(not(target_os = "linux"))]
-mod other {
-    use super::Boot;
-    use std::time::{Duration, Instant};
+    /// The time between an earlier instant and this one.
+    pub fn since(self, earlier: BootInstant) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
 
-    /// An instant of the clock that std has; no other process can read the same.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-    pub struct BootInstant(Instant);
+    /// An instant before this one.
+    #[cfg(test)]
+    pub fn earlier(self, by: Duration) -> BootInstant {
+        BootInstant(self.0 - by)
+    }
 
-    impl BootInstant {
-        /// The current instant.
-        pub fn now() -> BootInstant {
-            BootInstant(Instant::now())
-        }
-
-        /// The time since this instant.
-        pub fn elapsed(self) -> Duration {
-            self.0.elapsed()
-        }
-
-        /// The time between an earlier instant and this one.
-        pub fn since(self, earlier: BootInstant) -> Duration {
-            self.0.saturating_duration_since(earlier.0)
-        }
-
-        /// An instant before this one.
-        #[cfg(test)]
-        pub fn earlier(self, by: Duration) -> BootInstant {
-            BootInstant(self.0 - by)
-        }
-
-        /// Unknown.
-        pub fn boot(self) -> Option<Boot> {
-            None
-        }
+    /// The boot with a clock that begins at this instant; `None` without Linux's `/proc`.
+    pub fn boot(self) -> Option<Boot> {
+        let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let id = id.trim();
+        (!id.is_empty()).then(|| Boot { id: id.to_string(), age_at_start: self.0 })
     }
 }
 

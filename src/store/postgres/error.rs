@@ -3,12 +3,12 @@
 
 use crate::store::StoreError;
 use std::error::Error;
-use std::fmt;
 use tokio_postgres::error::SqlState;
 
 /// An error of PostgreSQL or of the connection to it. Its details, which may quote a row,
 /// are left out.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{text}")]
 pub struct PostgresError {
     /// SQLSTATE; none if the server did not answer.
     pub state: Option<SqlState>,
@@ -45,14 +45,6 @@ impl From<tokio_postgres::Error> for PostgresError {
         }
     }
 }
-
-impl fmt::Display for PostgresError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl Error for PostgresError {}
 
 /// An error and its causes on one line. A cause that the error quotes is not repeated.
 fn chain(error: &dyn Error) -> String {
