@@ -14,7 +14,7 @@ pub struct Boot {
 }
 
 /// `CLOCK_MONOTONIC` of Linux, which std reads, stops during suspend, so a client that waited by
-/// the wall clock would be refused. macOS has no other clock, and there it goes on.
+/// the wall clock would be refused. That of macOS goes on.
 #[cfg(target_os = "linux")]
 const CLOCK: ClockId = ClockId::Boottime;
 #[cfg(not(target_os = "linux"))]

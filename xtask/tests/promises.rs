@@ -153,7 +153,7 @@ fn a_breaking_change_passes_in_a_beta_and_is_held_in_the_stable_version() {
         assert_eq!(version_problem(&V2, "2.0.0-beta.1", "2.0.0-beta.2"), None, "{change:?}");
         let same = version_problem(&V2, "2.0.0-beta.1", "2.0.0-beta.1").unwrap();
         assert!(
-            same.details[0].ends_with("an addition requires 2.0.0-beta.2 or later:"),
+            same.details[0].ends_with("a change of a beta requires 2.0.0-beta.2 or later:"),
             "{same:?}"
         );
     }
