@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// A reading of both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
-    /// Since an instant before the server started; never goes back, and on Linux
+    /// Since an instant before the server started; never goes back, and
     /// goes on while the machine is suspended.
     pub monotonic: Duration,
     /// Since the Unix epoch; may be set to any value at any time.
