@@ -5,13 +5,13 @@ use super::options::Options;
 use super::printer::{Printer, warn};
 use super::waiting::with_notice;
 use crate::import::{BadRow, BadRows, ParseError, ParsedRow, Problem, Record, Unknown, parse};
+use crate::log::ErrorChain;
 use crate::store::{ImportOutcome, NewOrder, OperatorStore, Records, StoreError};
 use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::error::Error as _;
 use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -248,10 +248,7 @@ impl NotImported {
 
     /// Of a file that cannot be read at all.
     fn of_file(error: &ParseError) -> NotImported {
-        let problem = match error.source() {
-            Some(source) => format!("{error}: {source}"),
-            None => error.to_string(),
-        };
+        let problem = ErrorChain(error).to_string();
         let errors = vec![RowError { line: error.line(), problem }];
         NotImported { imported: 0, bad_rows: 0, errors }
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinError;
 
-/// A run of encoded orders. Besides the bytes it costs 14 bytes an order, and 4 more (and 512 bytes
+/// A run of encoded orders. Besides the bytes it costs 14 bytes an order, and 4 more (and 514 bytes
 /// a page) once orders of a pet have been searched in it.
 #[derive(Debug)]
 pub struct Page {
@@ -36,8 +36,8 @@ pub struct PageOrders {
 struct PetIndex {
     /// The hash of each order's pet and, in the lower half, its number in the page, sorted.
     entries: Box<[u32]>,
-    /// Where each bucket of entries begins, so that a search reads two or three cache lines. A
-    /// binary search over all entries would read ten.
+    /// Where each bucket of entries begins, and where the last one ends, so that a search reads
+    /// two or three cache lines. A binary search over all entries would read ten.
     begins: Box<[u16]>,
 }
 
@@ -145,7 +145,7 @@ impl PetIndex {
         let mut entries: Box<[u32]> = (0..).zip(marks).map(entry).collect();
         entries.sort_unstable();
         let begin = |bucket| entries.partition_point(|one| bucket_of(*one) < bucket) as u16;
-        let begins = (0..BUCKETS).map(begin).collect();
+        let begins = (0..=BUCKETS).map(begin).collect();
         PetIndex { entries, begins }
     }
 
@@ -153,9 +153,8 @@ impl PetIndex {
     fn orders(&self, hash: u16) -> impl Iterator<Item = usize> {
         let first = u32::from(hash) << 16;
         let bucket = bucket_of(first);
-        let begin = |bucket: usize| self.begins.get(bucket).map(|begin| usize::from(*begin));
-        let in_bucket =
-            begin(bucket).unwrap_or_default()..begin(bucket + 1).unwrap_or(self.entries.len());
+        let begin = |bucket: usize| self.begins.get(bucket).map_or(0, |begin| usize::from(*begin));
+        let in_bucket = begin(bucket)..begin(bucket + 1);
         let before = self.entries.get(in_bucket.clone()).unwrap_or_default();
         let before = before.partition_point(|one| *one < first);
         let rest = self.entries.iter().skip(in_bucket.start + before);
