@@ -1,11 +1,9 @@
 //! The files that the commands read and write.
 
 use anyhow::Context;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use store_orders_api::documents::{V1, V2};
 
 /// The generated client of each document.
@@ -47,6 +45,8 @@ pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
 pub const CLIENT_README: &str = "api/client/README.md";
 /// The directory of the generated pages of the server.
 pub const PAGES: &str = "src/http/docs/generated";
+/// The root file of the server, as messages name it.
+pub const SERVER: &str = "src/lib.rs";
 /// The changelog, as messages name it.
 pub const CHANGELOG: &str = "CHANGELOG.md";
 
@@ -96,26 +96,6 @@ impl Repository {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
             other => other.with_context(|| format!("cannot read {name}")),
         }
-    }
-
-    /// The root files of the workspace's crates: libraries, programs, tests. None
-    /// in a checkout without a workspace.
-    pub fn crates(&self) -> anyhow::Result<Vec<PathBuf>> {
-        if !self.root.join("Cargo.toml").exists() {
-            return Ok(Vec::new());
-        }
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
-        command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
-        let output = command.current_dir(&self.root).output().context("cannot run cargo")?;
-        let metadata: Value =
-            serde_json::from_slice(&output.stdout).context("cargo metadata failed")?;
-        let list = |value: &Value, key: &str| {
-            value.get(key).and_then(Value::as_array).cloned().unwrap_or_default()
-        };
-        let targets = list(&metadata, "packages").into_iter().flat_map(|p| list(&p, "targets"));
-        let file = |target: Value| Some(PathBuf::from(target.get("src_path")?.as_str()?));
-        Ok(targets.filter_map(file).collect())
     }
 
     /// Writes one of its files.

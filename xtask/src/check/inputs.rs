@@ -35,8 +35,8 @@ pub struct Inputs {
     pub history: anyhow::Result<History>,
     /// The text of the changelog.
     pub changelog: anyhow::Result<String>,
-    /// The root files of the workspace's crates.
-    pub crates: anyhow::Result<Vec<PathBuf>>,
+    /// The directory of the checkout.
+    pub root: PathBuf,
     /// The day on which the checks run: a sunset may have passed.
     pub today: NaiveDate,
 }
@@ -97,7 +97,7 @@ impl Inputs {
             published: Published::read(repository),
             history: History::read(repository),
             changelog: repository.read(CHANGELOG),
-            crates: repository.crates(),
+            root: repository.root().to_path_buf(),
             today: Utc::now().date_naive(),
         }
     }
