@@ -50,12 +50,6 @@ pub const SERVER: &str = "src/lib.rs";
 /// The changelog, as messages name it.
 pub const CHANGELOG: &str = "CHANGELOG.md";
 
-/// The documents, and all files of the clients that are generated from them.
-pub fn client_files() -> Vec<&'static str> {
-    let of_each = |client: &ClientFiles| [client.document, client.code, client.operations];
-    CLIENTS.iter().flat_map(of_each).chain([CLIENT_DOCS, CLIENT_README]).collect()
-}
-
 /// A checkout of this repository.
 #[derive(Clone, Debug)]
 pub struct Repository {
@@ -85,9 +79,9 @@ impl Repository {
         std::fs::read_to_string(self.root.join(name)).with_context(|| format!("cannot read {name}"))
     }
 
-    /// Whether it has a server, for which pages are generated.
+    /// Whether it has the server, and not the contract alone.
     pub fn has_server(&self) -> bool {
-        self.root.join(PAGES).is_dir()
+        self.root.join(SERVER).exists()
     }
 
     /// The text of a generated file, empty if it does not exist yet.

@@ -16,10 +16,10 @@ pub(super) fn claim(_: &Inputs) -> String {
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     // A checkout may have no server.
-    if !inputs.root.join(SERVER).exists() {
+    if !inputs.repository.has_server() {
         return Ok(Vec::new());
     }
-    upward_imports(&inputs.root, SERVER)
+    upward_imports(inputs.repository.root(), SERVER)
 }
 
 /// The imports that go up, in the crate with this root file of a directory, and the modules that
