@@ -2,18 +2,19 @@
 
 use semver::Version;
 
-/// The text between the heading `## VERSION` and the next heading of that level.
-/// Planned versions have another heading.
-pub fn section(changelog: &str, version: &Version) -> Option<String> {
+/// Each section from a heading of level 2 to the next one: the heading, and the text below it.
+pub fn sections(changelog: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut parts = changelog.split("\n## ");
+    let first = parts.next().and_then(|text| text.strip_prefix("## "));
+    let sections = first.into_iter().chain(parts);
+    sections.map(|section| section.split_once('\n').unwrap_or((section, "")))
+}
+
+/// The text below the heading `## VERSION`. Planned versions have another heading.
+pub fn section<'c>(changelog: &'c str, version: &Version) -> Option<&'c str> {
     let version = version.to_string();
-    let is_heading = |line: &str| line.starts_with("## ");
-    let is_ours = |line: &str| {
-        line.strip_prefix("## ").and_then(|title| title.split_whitespace().next()) == Some(&version)
-    };
-    let mut lines = changelog.lines().skip_while(|line| !is_ours(line));
-    lines.next()?;
-    let lines: Vec<_> = lines.take_while(|line| !is_heading(line)).collect();
-    Some(lines.join("\n").trim().to_string())
+    let is_ours = |title: &str| title.split_whitespace().next() == Some(&version);
+    sections(changelog).find(|(title, _)| is_ours(title)).map(|(_, text)| text.trim())
 }
 
 /// Whether a section names a thing: all that stands between two backticks is its
@@ -40,7 +41,7 @@ mod tests {
     fn a_section_is_found_by_its_heading_alone() {
         let of = |text| section(CHANGELOG, &Version::parse(text).unwrap());
         assert!(of("1.0.1").unwrap().ends_with("- More."));
-        assert_eq!(of("1.0.0").as_deref(), Some(""));
+        assert_eq!(of("1.0.0"), Some(""));
         assert_eq!(of("1.1.0"), None, "it is only planned");
         assert_eq!(of("1.0.10"), None);
     }
@@ -49,10 +50,10 @@ mod tests {
     fn a_name_is_all_that_stands_between_two_backticks() {
         let section = section(CHANGELOG, &Version::new(1, 0, 1)).unwrap();
         for named in ["listOrders 200 x-total", "limit", "Order.id", "listOrders 401"] {
-            assert!(names(&section, named), "{named}");
+            assert!(names(section, named), "{named}");
         }
         for not in ["takes", "id", "Order", "x-total", "401", "orders", "listOrders", "More"] {
-            assert!(!names(&section, not), "{not}");
+            assert!(!names(section, not), "{not}");
         }
     }
 }

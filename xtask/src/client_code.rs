@@ -3,7 +3,6 @@
 mod extensible_enum;
 mod for_rust;
 
-use crate::panics::caught;
 use crate::repository::ClientFiles;
 use anyhow::Context;
 use extensible_enum::ExtensibleEnum;
@@ -11,6 +10,8 @@ use for_rust::{ForRust, for_rust};
 use openapiv3::OpenAPI;
 use progenitor::{GenerationSettings, Generator, HooksMode, InterfaceStyle, TypeImpl, TypePatch};
 use serde_json::Value;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Where the document has the error codes.
 const CODE: &str = "/components/schemas/Error/properties/code";
@@ -30,9 +31,9 @@ pub fn client_code(client: &ClientFiles, document: &Value) -> anyhow::Result<Str
     let api: OpenAPI = serde_json::from_value(for_rust)
         .with_context(|| format!("{file} is not an OpenAPI 3.0 document"))?;
 
-    let generator = || generator(client, &api, &identifiers, &enums);
-    let tokens = caught(|| generator().generate_tokens(&api))
-        .map_err(|panic| anyhow::anyhow!(cannot_generate(client, &panic)))?
+    let generate = || generator(client, &api, &identifiers, &enums).generate_tokens(&api);
+    let tokens = catch_unwind(AssertUnwindSafe(generate))
+        .map_err(|panic| anyhow::anyhow!(cannot_generate(client, panic.as_ref())))?
         .with_context(|| format!("progenitor cannot generate a client from {file}"))?;
     if client.shared_types.is_empty() {
         enums.push(error_codes(document)?);
@@ -104,7 +105,9 @@ fn generator(
 
 /// Progenitor panics on what it does not support, mostly with a bare assertion,
 /// so the message lists the usual reasons.
-fn cannot_generate(client: &ClientFiles, panic: &str) -> String {
+fn cannot_generate(client: &ClientFiles, panic: &(dyn Any + Send)) -> String {
+    let formatted = panic.downcast_ref::<String>().map(String::as_str);
+    let panic = formatted.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
     let ClientFiles { code, document, .. } = client;
     format!(
         "progenitor cannot generate {code} from {document}; it panicked with: {panic}\n  \

@@ -21,7 +21,6 @@ pub mod judge;
 pub mod line_diff;
 pub mod outcome;
 pub mod pages;
-pub mod panics;
 pub mod publish;
 pub mod published;
 pub mod report;

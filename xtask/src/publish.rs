@@ -76,7 +76,7 @@ fn has_entry(changelog: &str, version: &Version, operations: &[String]) -> Resul
     if section.is_empty() {
         return Err(format!("{CHANGELOG} says nothing under \"## {version}\""));
     }
-    let is_missing = |name: &&String| !changelog::names(&section, name);
+    let is_missing = |name: &&String| !changelog::names(section, name);
     let missing: Vec<_> = operations.iter().filter(is_missing).map(String::as_str).collect();
     match missing.is_empty() {
         true => Ok(()),

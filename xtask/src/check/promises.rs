@@ -135,7 +135,7 @@ fn unnamed(text: &str, version: &Version, found: &[Change]) -> Option<Problem> {
     let missing: Vec<_> = found
         .iter()
         .filter(|change| change.verdict > Verdict::Neutral)
-        .filter(|change| !changelog::names(&section, &change.name))
+        .filter(|change| !changelog::names(section, &change.name))
         .map(|change| format!("{}: {}", change.verdict.as_str(), describe(change)))
         .collect();
     if missing.is_empty() {

@@ -1,5 +1,6 @@
 //! `CHANGELOG.md` as a page, and its versions for the feed.
 
+use crate::changelog::sections;
 use chrono::NaiveDate;
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Parser, Tag, TagEnd, html};
 use semver::Version;
@@ -25,13 +26,11 @@ impl Release<'_> {
 
 /// The versions, newest first, as in the file.
 pub fn releases(changelog: &str) -> Vec<Release<'_>> {
-    let sections = changelog.split("\n## ").skip(1);
-    let release = |section| {
-        let (title, text) = str::split_once(section, '\n')?;
+    let release = |(title, text)| {
         let (version, date) = version_and_date(title)?;
         Some(Release { version, date, text })
     };
-    sections.filter_map(release).collect()
+    sections(changelog).filter_map(release).collect()
 }
 
 /// The whole page.

@@ -3,6 +3,7 @@
 use super::changelog::{Release, markup};
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
+use uuid::Builder;
 
 /// The whole feed. Its addresses are relative, because the server does not know its own.
 pub fn feed(releases: &[Release<'_>]) -> String {
@@ -48,17 +49,8 @@ fn entry(release: &Release<'_>) -> String {
 /// UUID of version 8 (RFC 9562, 5.8).
 fn id(name: &str) -> String {
     let digest = Sha256::digest(name);
-    let bits = digest.first_chunk().map_or(0, |bytes| u128::from_be_bytes(*bytes));
-    let bits = (bits & !(0xf << 76)) | (0x8 << 76);
-    let bits = (bits & !(0b11 << 62)) | (0b10 << 62);
-    format!(
-        "urn:uuid:{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
-        bits >> 96,
-        (bits >> 80) & 0xffff,
-        (bits >> 64) & 0xffff,
-        (bits >> 48) & 0xffff,
-        bits & 0xffff_ffff_ffff,
-    )
+    let bytes = digest.first_chunk().copied().unwrap_or_default();
+    Builder::from_custom_bytes(bytes).into_uuid().urn().to_string()
 }
 
 /// The text as the content of an element.
