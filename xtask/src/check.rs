@@ -1,7 +1,7 @@
 //! `cargo xtask check`: runs every check and prints every problem.
 //!
-//! All that is compared is passed in, so that tests can check any document. To
-//! add a check, write a function and add it to `CHECKS`.
+//! The checkout, what the contract emits and the day are passed in, so that tests can check any
+//! document. To add a check, write a function and add it to `CHECKS`.
 
 mod canonical;
 mod client;

@@ -15,7 +15,7 @@ fn with_document(from: &str, to: &str) -> (Outcome, String) {
     with(V1.file, from, to)
 }
 
-/// The same with a change of any file.
+/// The outcome of the check with a change of any file.
 fn with(name: &str, from: &str, to: &str) -> (Outcome, String) {
     let checkout = Checkout::with(&files());
     checkout.replace(name, from, to);

@@ -46,7 +46,7 @@ fn commit(root: &Path) {
     git(root, &["commit", "--quiet", "--message", "published"]);
 }
 
-/// The same on the main branch of a repository.
+/// These files on the main branch of a repository.
 fn repository() -> Checkout {
     let root = archive();
     git(root.repository.root(), &["init", "--quiet", "--initial-branch", "main"]);
