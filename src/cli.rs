@@ -202,7 +202,11 @@ Examples:
 
 impl Cli {
     fn run(&self, effective: &EffectiveSettings, out: &mut dyn Write) -> anyhow::Result<()> {
-        self.dispatch(effective, out).map_err(|error| {
+        let done = self.dispatch(effective, out);
+        if matches!(self.command, Command::Serve(_) | Command::Demo(_)) {
+            return done;
+        }
+        done.map_err(|error| {
             let backup = error.downcast_ref().and_then(|error| match error {
                 BackupError::Store(error) => Some(error),
                 _ => None,
@@ -219,8 +223,8 @@ impl Cli {
         let options = &self.options;
         let printer = &mut Printer::new(&mut *out, options.json);
         match &self.command {
-            Command::Serve(settings) => Ok(serve::serve(&options.store.location()?, settings)?),
-            Command::Demo(args) => Ok(demo::demo(args, out)?),
+            Command::Serve(settings) => serve::serve(&options.store.location()?, settings),
+            Command::Demo(args) => demo::demo(args, out),
             Command::Orders(command) => command.run(options, printer),
             Command::Pets(command) => command.run(options, printer),
             Command::Accounts(command) => command.run(options, printer),
@@ -246,10 +250,8 @@ impl Cli {
 
 /// The status to exit with after this error.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
-    if let Some(interrupted) = error.downcast_ref::<interrupts::Interrupted>() {
-        return interrupted.exit_code();
-    }
-    error.downcast_ref().map_or(ExitCode::FAILURE, serve::ServeError::exit_code)
+    let signal = error.downcast_ref::<serve::EndedBySignal>();
+    signal.map_or(ExitCode::FAILURE, |signal| ExitCode::from(signal.status))
 }
 
 /// Whether this command line runs the server, whose standard error is a log. It may be

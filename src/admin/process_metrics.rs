@@ -1,15 +1,14 @@
 //! What the process uses, under the names that Prometheus' own client libraries have.
 //!
-//! Read from /proc at each scrape: on Linux only, because elsewhere there is none.
+//! Read from /proc at each scrape, which Linux alone has.
 
+use procfs::process::{LimitValue, Process};
+use procfs::{ProcResult, boot_time_secs, ticks_per_second};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-use rustix::param::{clock_ticks_per_second, page_size};
-use rustix::time::{ClockId, clock_gettime};
 use std::fmt;
-use std::fs::{read_dir, read_to_string};
 
 /// The metrics of this process.
 #[derive(Debug)]
@@ -17,7 +16,7 @@ pub struct ProcessMetrics;
 
 impl Collector for ProcessMetrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Some(facts) = Facts::read() else { return Ok(()) };
+        let Ok(facts) = Facts::read() else { return Ok(()) };
         let cpu = ConstCounter::new(facts.cpu_seconds);
         let name = "process_cpu_seconds";
         let help = "User and system CPU time spent.";
@@ -47,39 +46,25 @@ struct Facts {
 }
 
 impl Facts {
-    /// `None` without /proc.
-    fn read() -> Option<Facts> {
-        let cpu = clock_gettime(ClockId::ProcessCPUTime);
-        let memory = read_to_string("/proc/self/statm").ok()?;
-        let mut pages = memory.split(' ').map_while(|pages| pages.parse::<f64>().ok());
-        let mut bytes = || Some(pages.next()? * page_size() as f64);
-        let (virtual_bytes, resident_bytes) = (bytes()?, bytes()?);
-        let (max_files, _) = rlimit::Resource::NOFILE.get().ok()?;
-        Some(Facts {
-            cpu_seconds: cpu.tv_sec as f64 + cpu.tv_nsec as f64 / 1e9,
-            resident_bytes,
-            virtual_bytes,
-            // The directory that is read is one of them.
-            open_files: read_dir("/proc/self/fd").ok()?.count().saturating_sub(1) as f64,
-            max_files: max_files as f64,
-            started_at: started_at()?,
+    fn read() -> ProcResult<Facts> {
+        let own = Process::myself()?;
+        let stat = own.stat()?;
+        let seconds = |ticks: u64| ticks as f64 / ticks_per_second() as f64;
+        Ok(Facts {
+            cpu_seconds: seconds(stat.utime + stat.stime),
+            resident_bytes: stat.rss as f64 * procfs::page_size() as f64,
+            virtual_bytes: stat.vsize as f64,
+            open_files: own.fd_count()? as f64,
+            max_files: match own.limits()?.max_open_files.soft_limit {
+                LimitValue::Unlimited => f64::INFINITY,
+                LimitValue::Value(files) => files as f64,
+            },
+            started_at: boot_time_secs()? as f64 + seconds(stat.starttime),
         })
     }
 }
 
-/// proc_pid_stat(5): field 22 in ticks after the machine's start, which is `btime` in
-/// proc_stat(5).
-fn started_at() -> Option<f64> {
-    let own = read_to_string("/proc/self/stat").ok()?;
-    // The second field is the program's name, and may hold spaces.
-    let (_, fields) = own.rsplit_once(") ")?;
-    let ticks: f64 = fields.split(' ').nth(19)?.parse().ok()?;
-    let machine = read_to_string("/proc/stat").ok()?;
-    let booted = machine.lines().find_map(|line| line.strip_prefix("btime "))?;
-    Some(booted.parse::<f64>().ok()? + ticks / clock_ticks_per_second() as f64)
-}
-
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
 mod tests {
     use super::*;
     use std::time::SystemTime;

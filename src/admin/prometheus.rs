@@ -3,7 +3,6 @@
 use super::computed_gauge::ComputedGauge;
 use super::connection_facts::ConnectionFacts;
 use super::orders_gauge::OrdersGauge;
-use super::process_metrics::ProcessMetrics;
 use crate::context::ServerContext;
 use crate::log::LogBuffer;
 use prometheus_client::encoding::text::{encode_eof, encode_registry};
@@ -42,7 +41,8 @@ impl Registries {
             );
         }
         let mut process = Registry::default();
-        process.register_collector(Box::new(ProcessMetrics));
+        #[cfg(target_os = "linux")]
+        process.register_collector(Box::new(super::process_metrics::ProcessMetrics));
         Registries { own, process }
     }
 

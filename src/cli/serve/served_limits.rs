@@ -1,10 +1,10 @@
 //! The limits that a server applies, and what carries them over a restart.
 
-use super::error::ServeError;
 use super::served_store::ServedStore;
 use crate::clock::SystemClock;
 use crate::config::ServerConfig;
 use crate::limits::{InMemoryLimits, Limits, LimitsFile, LimitsPersister};
+use anyhow::Context;
 use slog::Logger;
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl ServedLimits {
         config: &ServerConfig,
         clock: Arc<SystemClock>,
         log: &Logger,
-    ) -> Result<ServedLimits, ServeError> {
+    ) -> anyhow::Result<ServedLimits> {
         let keyless = config.keyless_per_minute;
         match store {
             ServedStore::Postgres(store) => {
@@ -38,9 +38,8 @@ impl ServedLimits {
                 let limits = Arc::new(InMemoryLimits::new(keyless, log.clone()));
                 let counting = Arc::clone(&limits);
                 let file = LimitsFile::open(directory, store_id, counting, clock, log.clone());
-                let persister = LimitsPersister::start(file).map_err(|source| {
-                    ServeError::System { doing: "cannot start the limits file", source }
-                })?;
+                let persister =
+                    LimitsPersister::start(file).context("cannot start the limits file")?;
                 Ok(ServedLimits { limits, persister: Some(persister) })
             }
         }
