@@ -33,7 +33,6 @@ pub use invocation::{Invocation, InvocationError, wrong_value};
 
 use crate::config::{EffectiveSettings, ServerConfig};
 use crate::store::StoreError;
-use crate::store::sqlite::BackupError;
 use clap::{CommandFactory, Parser, Subcommand};
 use options::Options;
 use printer::Printer;
@@ -207,12 +206,8 @@ impl Cli {
             return done;
         }
         done.map_err(|error| {
-            let backup = error.downcast_ref().and_then(|error| match error {
-                BackupError::Store(error) => Some(error),
-                _ => None,
-            });
             // An engine's errors do not always name the store.
-            match backup.or_else(|| error.downcast_ref()) {
+            match error.downcast_ref() {
                 Some(StoreError::Engine { .. }) => error.context(self.options.store.name()),
                 _ => error,
             }

@@ -179,7 +179,7 @@ impl FromStr for PostgresUrl {
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
             let is_taken = tls.take(name, &percent_decode_str(value).decode_utf8_lossy());
-            if !is_taken.map_err(|why| InvalidUrl::Parameter(why.to_string()))? {
+            if !is_taken.map_err(InvalidUrl::Parameter)? {
                 others.push(parameter);
             }
         }
