@@ -173,23 +173,12 @@ fn api() -> Result<ApiDescription<Arc<AdminContext>>, ApiDescriptionRegisterErro
     Ok(api)
 }
 
-/// Why the admin listener was not opened.
-#[derive(Debug, thiserror::Error)]
-pub enum AdminError {
-    /// Dropshot refuses the endpoints.
-    #[error("dropshot refuses the endpoints of the admin listener")]
-    Endpoints(#[from] ApiDescriptionRegisterError),
-    /// The address could not be listened on.
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-}
-
 /// Opens the listener, if the settings ask for one.
 pub fn listen(
     wanted: &AdminListen,
     context: &Arc<AdminContext>,
     log: &Logger,
-) -> Result<Option<HttpServer<Arc<AdminContext>>>, AdminError> {
+) -> anyhow::Result<Option<HttpServer<Arc<AdminContext>>>> {
     let Some(address) = wanted.resolve()? else { return Ok(None) };
     let config = ConfigDropshot {
         bind_address: address,

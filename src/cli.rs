@@ -31,7 +31,7 @@ mod waiting;
 
 pub use invocation::{Invocation, InvocationError, wrong_value};
 
-use crate::config::{EffectiveSettings, ServerConfig};
+use crate::config::{EffectiveSettings, ServerConfig, with_settings};
 use crate::store::StoreError;
 use clap::{CommandFactory, Parser, Subcommand};
 use options::Options;
@@ -199,6 +199,11 @@ Examples:
     Openapi(openapi::OpenapiArgs),
 }
 
+/// The command line, as clap knows it.
+pub fn command() -> clap::Command {
+    with_settings(Cli::command())
+}
+
 impl Cli {
     fn run(&self, effective: &EffectiveSettings, out: &mut dyn Write) -> anyhow::Result<()> {
         let done = self.dispatch(effective, out);
@@ -236,8 +241,8 @@ impl Cli {
             Command::Handbook(args) => args.run(out),
             Command::Alerts => Ok(out.write_all(ALERTS.as_bytes())?),
             Command::Dashboard => Ok(out.write_all(DASHBOARD.as_bytes())?),
-            Command::Completions(args) => args.run(Cli::command(), out),
-            Command::Man(args) => args.run(Cli::command(), out),
+            Command::Completions(args) => args.run(command(), out),
+            Command::Man(args) => args.run(command(), out),
             Command::Openapi(args) => args.run(out),
         }
     }
@@ -252,7 +257,7 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
 /// Whether this command line runs the server, whose standard error is a log. It may be
 /// invalid.
 pub fn writes_log(arguments: impl IntoIterator<Item = OsString>) -> bool {
-    let lenient = Cli::command().ignore_errors(true);
+    let lenient = command().ignore_errors(true);
     let matches = lenient.try_get_matches_from(arguments);
     matches.is_ok_and(|matches| matches.subcommand_name() == Some("serve"))
 }
@@ -269,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_valid() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]
@@ -279,6 +284,6 @@ mod tests {
             assert!(help.contains("store-orders "), "{} has no example", command.get_name());
             command.get_subcommands().filter(|sub| sub.get_name() != "help").for_each(check);
         }
-        check(&Cli::command());
+        check(&command());
     }
 }

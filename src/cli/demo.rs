@@ -10,7 +10,7 @@ use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,7 +65,7 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
 fn free(address: ListenAddress) -> ListenAddress {
     match TcpListener::bind(address.to_string()) {
         Ok(_) => address,
-        Err(_) => ListenAddress::Ip((Ipv4Addr::LOCALHOST, 0).into()),
+        Err(_) => "127.0.0.1:0".parse().unwrap_or(address),
     }
 }
 

@@ -14,30 +14,25 @@ pub struct StoreSettings {
     ///
     /// It takes the place of the store in the data directory. The URL may have several hosts,
     /// sslmode and certificates, as libpq has them.
-    #[arg(
-        long,
-        global = true,
-        value_name = "postgres://USER@HOST/DATABASE",
-        env = "STORE_ORDERS_STORE"
-    )]
+    #[arg(long, global = true, value_name = "postgres://USER@HOST/DATABASE", env)]
     pub store: Option<PostgresUrl>,
     /// File that holds the password for the store in PostgreSQL
     ///
     /// Without it, the environment variable PGPASSWORD is used.
-    #[arg(long, global = true, value_name = "FILE", env = "STORE_ORDERS_STORE_PASSWORD_FILE")]
+    #[arg(long, global = true, value_name = "FILE", env)]
     pub store_password_file: Option<PathBuf>,
     /// Database for the request counts, in the cluster of the store in PostgreSQL
     ///
     /// By default they are in the store's database, where a long snapshot, such as that of
     /// pg_dump, slows them down. `migrate` creates this database.
-    #[arg(long, global = true, value_name = "NAME", env = "STORE_ORDERS_LIMITS_DATABASE")]
+    #[arg(long, global = true, value_name = "NAME", env)]
     pub limits_database: Option<String>,
     /// Directory of the store; created if missing
     #[arg(
         long,
         global = true,
         value_name = "DIR",
-        env = "STORE_ORDERS_DATA_DIR",
+        env,
         value_parser = path_parser(),
         default_value = "./store-orders-data"
     )]

@@ -37,7 +37,7 @@ mod write_access;
 pub use backup::{CopyProgress, back_up, restore};
 pub use check::check;
 pub use directory::exists;
-pub use server_lock::{LockError, ServerLock, running_server};
+pub use server_lock::{ServerLock, running_server};
 
 use super::StoreError;
 use connection::{connect, doing};
@@ -98,7 +98,7 @@ impl SqliteStore {
         let no_server = NoServer::hold(directory);
         let open = || {
             let mut writer = connect(&path)?;
-            if let Err(held @ LockError::Held { .. }) = &no_server {
+            if let Err(StoreError::Refused(held)) = &no_server {
                 if !schema::is_newest(&writer, &path)? {
                     return Err(StoreError::Refused(format!(
                         "the store needs a migration, but {held}"

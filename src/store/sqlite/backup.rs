@@ -7,7 +7,6 @@ use super::directory::{FILE_NAME, existing_store, give_to_owner};
 use super::identity::begin_new_store;
 use super::schema;
 use super::server_lock::ServerLock;
-use crate::log::ErrorChain;
 use crate::store::{CheckReport, StoreError};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -104,8 +103,7 @@ pub fn restore(
     let path = directory.join(FILE_NAME);
     let failed = |error| not_copied(file, &path, error);
     let backup = open_existing(file, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
-    let lock = ServerLock::take(directory);
-    let _lock = lock.map_err(|error| StoreError::Refused(ErrorChain(&error).to_string()))?;
+    let _lock = ServerLock::take(directory)?;
     // SQLite would apply what an old store left behind to the new one.
     for ending in ["-wal", "-journal"] {
         refuse_existing(&directory.join(format!("{FILE_NAME}{ending}")))?;
