@@ -2,14 +2,13 @@
 //! not encrypt, so it belongs on an address that only operators reach.
 
 mod computed_gauge;
-mod connection_facts;
 mod exposition;
 mod orders_gauge;
 #[cfg(target_os = "linux")]
 mod process_metrics;
 mod prometheus;
 
-pub use connection_facts::{ConnectionFacts, Figure};
+pub use computed_gauge::Figure;
 
 use crate::blocking::run_with;
 use crate::config::{AdminListen, ListenError};
@@ -23,7 +22,9 @@ use dropshot::{
 use exposition::Format;
 use http::{HeaderValue, Method, Response, header};
 use orders_gauge::OrdersGauge;
-use prometheus::Registries;
+use prometheus::registry;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use schemars::JsonSchema;
 use serde::Serialize;
 use slog::{Logger, info, warn};
@@ -52,7 +53,7 @@ pub struct State {
 pub struct AdminContext {
     server: Arc<ServerContext>,
     orders: OrdersGauge,
-    metrics: Registries,
+    metrics: Registry,
     is_stopping: AtomicBool,
     /// Held while the store is checked, and while metrics are encoded: of each there is one
     /// at a time.
@@ -65,11 +66,13 @@ impl AdminContext {
     pub fn new(
         server: Arc<ServerContext>,
         log_buffer: Option<Arc<LogBuffer>>,
-        connections: ConnectionFacts,
+        open_connections: Option<Figure>,
+        certificate_ends_at: Option<Figure>,
     ) -> AdminContext {
         let orders = OrdersGauge::new(Arc::clone(&server.store));
         let log_buffer = log_buffer.as_deref();
-        let metrics = Registries::new(&server, orders.clone(), log_buffer, connections);
+        let metrics =
+            registry(&server, orders.clone(), log_buffer, open_connections, certificate_ends_at);
         let (is_stopping, checking, encoding) = Default::default();
         AdminContext { server, orders, metrics, is_stopping, checking, encoding }
     }
@@ -149,7 +152,11 @@ async fn metrics(context: Request) -> Result<Response<Body>, HttpError> {
     admin.orders.refresh(ORDER_COUNT_TIMEOUT).await;
     // It counts open files and connections.
     let encoding = Arc::clone(&admin.encoding).lock_owned().await;
-    let text = run_with(encoding, move || admin.metrics.encode())
+    let encode = move || {
+        let mut text = String::new();
+        encode(&mut text, &admin.metrics).map(|()| text)
+    };
+    let text = run_with(encoding, encode)
         .await
         .map_err(|error| HttpError::for_internal_error(error.to_string()))?
         .map_err(|error| HttpError::for_internal_error(error.to_string()))?;

@@ -18,7 +18,7 @@ mod store_settings;
 
 pub use default_file::default_file;
 pub use document_settings::{BaseUrl, DocumentSettings};
-pub use effective::{EffectiveSettings, Origin, Setting};
+pub use effective::{EffectiveSettings, Setting};
 pub use file::{ConfigFile, check_environment, unknown_variables, why_invalid};
 pub use invalid::InvalidSettings;
 pub use listen::{AdminListen, ListenAddress, ListenError};

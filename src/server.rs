@@ -6,7 +6,7 @@ mod tls;
 pub use listener::open_connections;
 pub use tls::{ReloadableCertificate, TlsFiles};
 
-use crate::admin::{self, AdminContext, ConnectionFacts, Figure};
+use crate::admin::{self, AdminContext, Figure};
 use crate::clock::Clock;
 use crate::config::{ListenError, ServerConfig};
 use crate::context::ServerContext;
@@ -104,8 +104,12 @@ impl Server {
         let reloads = certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
         let mut background: Vec<_> = reloads.map(tokio::spawn).collect();
         background.push(tokio::spawn(Arc::clone(&context.orders).keep_reading_ahead()));
-        let connections = connection_facts(http.local_addr(), certificate.as_ref());
-        let admin_context = Arc::new(AdminContext::new(context, log_buffer, connections));
+        let address = http.local_addr();
+        let open = move || open_connections(address).map_or(f64::NAN, |open| open as f64);
+        let open = open_connections(address).map(|_| Box::new(open) as Figure);
+        let live = certificate.clone();
+        let ends_at = live.map(|live| Box::new(move || live.ends_at()) as Figure);
+        let admin_context = Arc::new(AdminContext::new(context, log_buffer, open, ends_at));
         let admin = admin::listen(&config.admin_listen, &admin_context, &log)?;
         let drain_timeout = config.drain_timeout();
         let server = Server {
@@ -179,20 +183,6 @@ impl Server {
         for task in self.background {
             task.abort();
         }
-    }
-}
-
-/// What the admin listener asks of the listener at this address.
-fn connection_facts(
-    address: SocketAddr,
-    certificate: Option<&Arc<ReloadableCertificate>>,
-) -> ConnectionFacts {
-    let is_counted = listener::open_connections(address).is_some();
-    let open = move || listener::open_connections(address).map_or(f64::NAN, |open| open as f64);
-    let certificate = certificate.cloned();
-    ConnectionFacts {
-        open: is_counted.then_some(Box::new(open)),
-        certificate_ends_at: certificate.map(|live| Box::new(move || live.ends_at()) as Figure),
     }
 }
 

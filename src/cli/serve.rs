@@ -2,7 +2,6 @@
 
 mod preflight;
 mod process;
-mod served_limits;
 mod served_store;
 mod signals;
 mod systemd;

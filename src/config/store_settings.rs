@@ -72,31 +72,22 @@ impl StoreSettings {
             return Ok(StoreLocation::Directory(self.data_dir.clone()));
         };
         let file = self.store_password_file.as_deref();
-        let password = password("store_password_file", file, "PGPASSWORD")?;
-        let url = match (file, password) {
-            (Some(file), _) => url.or_password_file(file),
-            (None, Some(password)) => url.or_password(&password),
-            (None, None) => url,
+        let url = match (file, std::env::var("PGPASSWORD")) {
+            (Some(file), _) => {
+                // It is read again at each connection.
+                read_password(file).map_err(|error| {
+                    let place = file.display();
+                    let why = format!("store_password_file: {place} cannot be read: {error}");
+                    InvalidSettings(vec![why])
+                })?;
+                url.or_password_file(file)
+            }
+            (None, Ok(password)) => url.or_password(&password),
+            (None, Err(_)) => url,
         };
         let url = url.with_limits_database(self.limits_database.clone());
         Ok(StoreLocation::Postgres(Box::new(url)))
     }
-}
-
-/// The password in this file, or else in this variable.
-fn password(
-    setting: &str,
-    file: Option<&Path>,
-    variable: &str,
-) -> Result<Option<String>, InvalidSettings> {
-    let password = match file {
-        None => std::env::var(variable).ok(),
-        Some(path) => Some(read_password(path).map_err(|error| {
-            let place = path.display();
-            InvalidSettings(vec![format!("{setting}: {place} cannot be read: {error}")])
-        })?),
-    };
-    Ok(password)
 }
 
 /// Parses the path of a file or directory that SQLite opens. One that begins with `file:`

@@ -1,13 +1,13 @@
 //! The process of a server: its log, its threads, its limits, and its stop
 //! within the deadline.
 
-use super::served_limits::ServedLimits;
 use super::served_store::ServedStore;
 use super::signals::{EndedBySignal, HangUp, Signals};
 use super::systemd;
 use crate::blocking::run_with;
 use crate::clock::SystemClock;
 use crate::config::ServerConfig;
+use crate::limits::LimitsPersister;
 use crate::log::{ErrorChain, LogBuffer};
 use crate::server::{Dependencies, Server, open_connections};
 use crate::store::StoreError;
@@ -50,18 +50,17 @@ pub fn run(
         .context("cannot start the runtime")?;
     let clock = Arc::new(SystemClock::start());
     let opened = open(runtime.handle(), &log).map_err(anyhow::Error::from).and_then(|store| {
-        let limits = ServedLimits::open(&store, &config, Arc::clone(&clock), &log)?;
+        let limits = store.limits(&config, Arc::clone(&clock), &log)?;
         Ok((store, limits))
     });
     if opened.is_err() {
         buffer.flush(LOG_FLUSH_TIMEOUT);
     }
-    let (store, served_limits) = opened?;
-    let limits = Arc::clone(&served_limits.limits);
+    let (store, (limits, persister)) = opened?;
     let log_buffer = Some(Arc::clone(&buffer));
     let dependencies =
         Dependencies { store: store.store(), limits, clock, log: log.clone(), log_buffer };
-    let process = Process { config, hang_up, store, limits: served_limits, log, buffer };
+    let process = Process { config, hang_up, store, persister, log, buffer };
     let result = process.run(&runtime, dependencies, announce);
     // Do not wait for slow clients or a blocked disk.
     runtime.shutdown_background();
@@ -72,7 +71,7 @@ struct Process {
     config: ServerConfig,
     hang_up: HangUp,
     store: ServedStore,
-    limits: ServedLimits,
+    persister: Option<LimitsPersister>,
     log: Logger,
     buffer: Arc<LogBuffer>,
 }
@@ -137,7 +136,9 @@ impl Process {
     ) -> anyhow::Result<(Server, Signals)> {
         let signals = Signals::listen()?;
         let server = Server::start(&self.config, dependencies)?;
-        self.store.announce(&server.url());
+        if let ServedStore::Postgres(store) = &self.store {
+            store.announce(server.url());
+        }
         if let Err(error) = announce(&server) {
             warn!(self.log, "standard output cannot be written"; "error" => error.to_string(),
                 "effect" => "where the server listens is in this log alone");
@@ -149,7 +150,7 @@ impl Process {
     /// before the deadline. Blocks.
     fn finish(self, deadline: Instant) {
         let left = || left(deadline).saturating_sub(LOG_FLUSH_RESERVE);
-        if !self.limits.finish(left()) {
+        if self.persister.is_some_and(|persister| !persister.finish(left())) {
             error!(self.log, "last request counts not saved in time");
         }
         let timeout = left().min(CHECKPOINT_TIMEOUT);

@@ -3,7 +3,7 @@
 
 use super::check::{examine, open_existing, quick_check};
 use super::connection::doing;
-use super::directory::{FILE_NAME, existing_store, give_to_owner};
+use super::directory::{FILE_NAME, existing_store, private_file};
 use super::identity::begin_new_store;
 use super::schema;
 use super::server_lock::ServerLock;
@@ -11,9 +11,8 @@ use crate::store::{CheckReport, StoreError};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::fmt::Display;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::{TempDir, TempPath};
@@ -140,12 +139,7 @@ impl StagedCopy {
             .tempdir_in(parent(target))
             .map_err(unwritable)?;
         let copy = StagedCopy { target: target.to_path_buf(), directory };
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(copy.path())
-            .map_err(unwritable)?;
+        private_file(&copy.path(), parent(target)).map_err(unwritable)?;
         Ok(copy)
     }
 
@@ -175,7 +169,6 @@ impl StagedCopy {
         connection.close().map_err(|(_, error)| doing("written")(error.into()))?;
         let publish = || {
             let copy = File::open(self.path())?;
-            give_to_owner(&copy, parent(&self.target))?;
             copy.sync_all()?;
             let length = copy.metadata()?.len();
             TempPath::try_from_path(self.path())?.persist_noclobber(&self.target)?;
