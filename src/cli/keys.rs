@@ -12,7 +12,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::keys::Environment;
 use crate::store::{IssuedKey, NewKey, OperatorStore, Rotation};
 use clap::Subcommand;
-use find::{StandardInput, find};
+use find::{find, standard_input};
 use serde_json::json;
 use shown::{COLUMNS, KeyJson, KeyState, bans};
 use std::time::Duration;
@@ -94,8 +94,8 @@ Examples:
   store-orders keys find -       # then paste the key, and press Enter")]
     Find {
         /// `-`: read the key from standard input
-        #[arg(value_name = "-")]
-        input: StandardInput,
+        #[arg(value_name = "-", value_parser = standard_input)]
+        input: String,
     },
     /// List all keys that were ever issued, the oldest first
     #[command(after_help = "\

@@ -13,7 +13,7 @@
 //! | `damage` | whether a store is damaged, while it is served |
 //! | `versions`, `wal_index` | the versions, and the cheap test for a new commit |
 //! | `schema`, `schema_*.sql` | the tables and their migrations |
-//! | `identity` | the id of a store, and the new one after a restore |
+//! | `identity` | the new id of a store after a restore |
 //! | `connection`, `columns` | connections and transactions; columns that hold words |
 //! | `write_access` | the connection that writes; server and commands take turns |
 //! | `server_lock`, `directory` | one server per data directory; its files' owner |
@@ -44,7 +44,7 @@ use connection::{connect, doing};
 use directory::{FILE_NAME, existing_store, store_file};
 use parking_lot::Mutex;
 use rusqlite::Connection;
-use server_lock::NoServer;
+use server_lock::keep_servers_away;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -95,7 +95,7 @@ impl SqliteStore {
     /// schema and the checkpoints to the server.
     pub fn open_for_command(directory: &Path) -> Result<SqliteStore, StoreError> {
         let path = create(directory)?;
-        let no_server = NoServer::hold(directory);
+        let no_server = keep_servers_away(directory);
         let open = || {
             let mut writer = connect(&path)?;
             if let Err(StoreError::Refused(held)) = &no_server {

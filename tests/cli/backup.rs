@@ -8,8 +8,8 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
-use store_orders::store::KeyCommands;
 use store_orders::store::sqlite::{SqliteStore, back_up, check, restore};
+use store_orders::store::{KeyCommands, OperatorStore};
 use testbed::in_process::TestSetup;
 use testbed::{ChildProcess, CliSandbox, Signal, WAIT_TIMEOUT};
 

@@ -3,9 +3,9 @@
 use crate::clock::SystemClock;
 use crate::config::ServerConfig;
 use crate::limits::{InMemoryLimits, Limits, LimitsFile, LimitsPersister};
-use crate::store::Store;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
+use crate::store::{OperatorStore, Store};
 use anyhow::Context;
 use slog::Logger;
 use std::path::Path;

@@ -54,22 +54,14 @@ impl ServerLock {
     }
 }
 
-/// Keeps servers away from a store while a command changes what a server relies on. Held
-/// by any number of commands, for a moment.
-#[derive(Debug)]
-pub struct NoServer {
-    _file: File,
-}
-
-impl NoServer {
-    /// Keeps servers away from this data directory, which is created if missing, unless a
-    /// server has the store already.
-    pub fn hold(directory: &Path) -> Result<NoServer, StoreError> {
-        let file = open(directory)?;
-        match file.try_lock_shared() {
-            Ok(()) => Ok(NoServer { _file: file }),
-            Err(error) => Err(refused(error, file, directory)),
-        }
+/// Keeps servers away from this data directory, which is created if missing, until the file is
+/// dropped: for a command that changes what a server relies on. An error if a server has the store
+/// already.
+pub fn keep_servers_away(directory: &Path) -> Result<File, StoreError> {
+    let file = open(directory)?;
+    match file.try_lock_shared() {
+        Ok(()) => Ok(file),
+        Err(error) => Err(refused(error, file, directory)),
     }
 }
 
@@ -131,10 +123,10 @@ mod tests {
         let refusal = ServerLock::take(directory.path()).unwrap_err().to_string();
         let named = format!("(pid {}, 127.0.0.1:8080)", std::process::id());
         assert!(refusal.contains(&named), "{refusal}");
-        let refusal = NoServer::hold(directory.path()).unwrap_err().to_string();
+        let refusal = keep_servers_away(directory.path()).unwrap_err().to_string();
         assert!(refusal.contains(&named), "{refusal}");
         drop(first);
-        let commands = [(); 2].map(|()| NoServer::hold(directory.path()).unwrap());
+        let commands = [(); 2].map(|()| keep_servers_away(directory.path()).unwrap());
         let starting = std::thread::spawn({
             let directory = directory.path().to_path_buf();
             move || ServerLock::take(&directory)
