@@ -21,7 +21,7 @@ pub fn registry(
 ) -> Registry {
     let mut all = Registry::default();
     #[cfg(target_os = "linux")]
-    all.register_collector(Box::new(super::process_metrics::ProcessMetrics));
+    all.register_collector(Box::<super::process_metrics::ProcessMetrics>::default());
     let registry = all.sub_registry_with_prefix("store_orders");
     let metrics = server.metrics.clone();
     registry.register(

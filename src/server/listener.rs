@@ -90,7 +90,7 @@ impl ListeningSocket {
 mod sockets {
     use filedescriptor::FileDescriptor;
     use procfs::ProcResult;
-    use procfs::net::{TcpNetEntry, TcpState, tcp, tcp6};
+    use procfs::net::{TcpNetEntry, TcpState};
     use procfs::process::{FDTarget, Process};
     use std::io;
     use std::net::SocketAddr;
@@ -125,9 +125,11 @@ mod sockets {
         FileDescriptor::dup(&own.fd).map_err(io::Error::other)
     }
 
-    /// The TCP sockets of this network namespace; without IPv6 there is no second table.
+    /// The TCP sockets of this network namespace; without IPv6 there is no second table. Read from
+    /// /proc/self, because systemd's `ProcSubset=pid` hides /proc/net.
     fn sockets() -> ProcResult<impl Iterator<Item = TcpNetEntry>> {
-        Ok(tcp()?.into_iter().chain(tcp6().unwrap_or_default()))
+        let own = Process::myself()?;
+        Ok(own.tcp()?.into_iter().chain(own.tcp6().unwrap_or_default()))
     }
 }
 
