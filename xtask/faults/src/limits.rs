@@ -2,7 +2,6 @@
 
 mod agreement;
 mod servers;
-mod snapshot;
 mod suspended;
 
 use crate::scenario::{Scenario, scenario};
@@ -13,6 +12,5 @@ pub fn scenarios() -> Vec<Scenario> {
         scenario!("limits::agreement", agreement::run).untimed(),
         scenario!("limits::servers", servers::run),
         scenario!("limits::suspended", suspended::run),
-        scenario!("limits::snapshot", snapshot::run),
     ]
 }
