@@ -186,12 +186,15 @@ async fn odd_requests_break_no_promise() {
         bytes.extend(format!("{last}Connection: close\r\n\r\n").bytes());
         let address = if is_broken { untapped } else { tapped };
         let received = exchange(address, &bytes, is_broken).await;
-        let sent = || String::from_utf8_lossy(&bytes).escape_debug().to_string();
+        let sent = || {
+            let text = String::from_utf8_lossy(&bytes).escape_debug().to_string();
+            keys.iter().fold(text, |text, key| text.replace(key, "[key]"))
+        };
         let Some(received) = received else { panic!("seed {seed} hangs: {}", sent()) };
         let received = String::from_utf8_lossy(&received);
         let answers = received.matches("HTTP/1.1 ").count();
         assert!(answers > 0 || is_broken, "seed {seed}: no answer to {}", sent());
-        assert!(!received.contains("HTTP/1.1 5"), "seed {seed}: {received}, to {}", sent());
+        assert!(!received.contains("HTTP/1.1 500"), "seed {seed}: 500 to {}", sent());
         answers
     };
     let mut answers = 0;

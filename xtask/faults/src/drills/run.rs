@@ -271,7 +271,7 @@ async fn compare(servers: &[Server], workload: &Workload) {
     while began.elapsed() < COMPARED_FOR {
         let mut digests = BTreeMap::new();
         for server in servers {
-            if let Some(list) = server.list(&workload.key.text).await {
+            if let Some(list) = server.list(&workload.key).await {
                 digests.insert(server.name.to_string(), digest(&list));
             }
         }
