@@ -3,7 +3,8 @@
 //!
 //! - `list_orders`, `order_pages`, `cancel_order`, `get_pet`, `docs`, `paths_and_methods`: a file
 //!   per route. `authentication`, `last_used`, `limits`: keys and limits.
-//! - `cli`: the commands. `server`: running a server. `durability`: crashes.
+//! - `odd_requests`: what no client should send. `cli`: the commands. `server`: running a server.
+//!   `durability`: crashes.
 //! - `client`: the generated client and the contract; `client_test_server`: what its crate
 //!   has for users' tests.
 //! - `every_documented_answer` and `contract_check`: the wire and the document.
@@ -29,6 +30,7 @@ mod last_used;
 mod limits;
 mod list_orders;
 mod log_secrets;
+mod odd_requests;
 mod order_pages;
 mod paths_and_methods;
 mod server;

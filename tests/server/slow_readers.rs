@@ -16,6 +16,12 @@ const MIB: f64 = 1_048_576.0;
 /// what hyper and the system buffer over HTTP/1.1.
 const IN_CONNECTIONS: f64 = 5.0 * MIB;
 
+/// What the server holds in all.
+const RESIDENT: &str = "process_resident_memory_bytes";
+
+/// A list that is being made, and what the allocator keeps.
+const OTHER_MEMORY: f64 = 88.0 * MIB;
+
 /// A list that is asked for and not read.
 async fn unread(address: SocketAddr, key: &Key) -> TcpStream {
     let mut client = TcpStream::connect(address).await.unwrap();
@@ -74,6 +80,7 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
     let mut patient = unread(address, &patient).await;
     let windows = [with_window(address, 0).await, with_window(address, 1).await];
     let (mut streams, mut connections) = (Vec::new(), Vec::new());
+    let before = metric(&server, RESIDENT).await;
     for round in 0..rounds {
         for connection in &windows {
             streams.push(ask(connection, &greedy).await.await.unwrap());
@@ -87,6 +94,8 @@ async fn outdated_lists_stay_within_their_bound(orders: i64, mib: u32, rounds: i
         let outdated = metric(&server, "store_orders_outdated_list_bytes").await;
         let held = outdated + metric(&server, "store_orders_connection_list_bytes").await;
         assert!(held <= f64::from(mib) * MIB + IN_CONNECTIONS, "round {round}: {held} bytes");
+        let grown = metric(&server, RESIDENT).await - before;
+        assert!(grown <= f64::from(mib) * MIB + OTHER_MEMORY, "round {round}: {grown} bytes more");
     }
     assert!(metric(&server, "store_orders_lists_cut_off_total").await > 0.0);
 

@@ -76,6 +76,8 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         serving::a_server_that_cannot_cancel_says_so,
         serving::no_request_is_carried_out_after_its_deadline,
         serving::a_statement_that_fails_ends_no_session,
+        serving::counts_that_are_locked_refuse_requests_and_end_no_session,
+        serving::to_count_orders_and_to_read_keys_may_take_long,
         serving::keys_are_not_waited_for_after_the_session,
         serving::keys_are_read_beside_a_list,
         serving::the_settings_of_a_role_change_no_session,

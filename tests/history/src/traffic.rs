@@ -62,12 +62,6 @@ impl Traffic {
         self.workload.journal.figures().acknowledged.len()
     }
 
-    /// How many lists were answered 503.
-    pub fn refused_lists(&self) -> u64 {
-        let answers = self.workload.journal.figures().answers;
-        answers.get(&("lists", "503".to_string())).copied().unwrap_or_default()
-    }
-
     /// The first 204 after this instant of the recording came within this time.
     pub fn expect_recovery(&self, what: &str, after: u64, within: Duration, report: &mut Report) {
         let acknowledged = self.workload.journal.figures().acknowledged;

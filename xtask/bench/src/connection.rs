@@ -72,8 +72,7 @@ impl Connection {
         .context("no answer within a minute")?
     }
 
-    /// Receives an answer's head and leaves its body unread.
-    pub async fn head(&mut self) -> anyhow::Result<Head> {
+    async fn head(&mut self) -> anyhow::Result<Head> {
         loop {
             if let Some((head, length)) = parse_head(self.unread())? {
                 self.start += length;
@@ -84,11 +83,7 @@ impl Connection {
     }
 
     /// Receives `left` bytes.
-    pub async fn exactly(
-        &mut self,
-        mut left: u64,
-        body: &mut impl FnMut(&[u8]),
-    ) -> anyhow::Result<()> {
+    async fn exactly(&mut self, mut left: u64, body: &mut impl FnMut(&[u8])) -> anyhow::Result<()> {
         while left > 0 {
             if self.unread().is_empty() {
                 self.read().await?;

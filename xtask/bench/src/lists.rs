@@ -3,8 +3,7 @@
 
 use crate::baselines::{self, BASE};
 use crate::connection::Connection;
-use crate::load::request;
-use crate::load::{Load, Work};
+use crate::load::{Work, request};
 use crate::rounds::{asking, go};
 use crate::server::MeasuredServer;
 use crate::setup::BenchSetup;
@@ -100,18 +99,6 @@ pub fn body_of(server: &MeasuredServer, work: &Work) -> anyhow::Result<Vec<u8>> 
         connection.receive(&mut whole).await.context("a first answer")?;
         Ok(body)
     })
-}
-
-/// A closed loop of lists that lasts as long as a round.
-pub fn listing<'a>(setup: &BenchSetup, server: &MeasuredServer, work: &'a Work) -> Load<'a> {
-    Load {
-        address: server.address,
-        connections: 1,
-        span: setup.span,
-        work,
-        status: 200,
-        stop: None,
-    }
 }
 
 /// Waits until a list shows what another process has changed.

@@ -2,23 +2,18 @@
 //! compared with each alone.
 
 use crate::cancels::cancelling;
-use crate::lists::{LIST, listing, settle};
-use crate::load::request;
-use crate::load::{Load, Work};
-use crate::rounds::{Sample, Turn, go, sample};
+use crate::lists::{LIST, settle};
+use crate::load::{Load, Work, request};
+use crate::rounds::{Sample, TURN_TIMEOUT, Turn, go, load, sample, while_loaded};
 use crate::server::MeasuredServer;
 use crate::setup::{BenchSetup, Store};
 use crate::table::{Figure, Row, Target};
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 /// The list is 10,000 orders long, in the mean while it shrinks.
 const LONG: i64 = 10_000;
 /// How many are cancelled in a turn.
 const CANCELS_PER_TURN: i64 = 4_000;
-/// A turn takes far less.
-const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 const LISTING: usize = 4;
 const CANCELLING: usize = 64;
 
@@ -37,7 +32,9 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     let server = store.serve()?;
     let filled = Filled { store: &store, server: &server, first: 1.into(), last: LONG.into() };
     let list = Work::Same(request("GET", LIST, Some(&store.key), false));
-    let lists = Load { connections: LISTING, ..listing(setup, &server, &list) };
+    let lists = load(setup, &server, LISTING, &list, 200);
+    let cancels = load(setup, &server, CANCELLING, &list, 204);
+    let cancels = Load { span: TURN_TIMEOUT, ..cancels };
     // Both figures of the turn in which both run.
     let both = Cell::new(Sample::default());
     let turns: [Turn<'_>; 4] = [
@@ -47,11 +44,13 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
         }),
         Box::new(|| {
             filled.fill(LONG + CANCELS_PER_TURN / 2)?;
-            sample(&server, &Load { work: &filled.cancels(), ..filled.cancel_load(&lists) })
+            sample(&server, &Load { work: &filled.cancels(), ..cancels })
         }),
         Box::new(|| {
             filled.fill(LONG + CANCELS_PER_TURN / 2)?;
-            let (listed, cancelled) = at_once(&filled, &lists)?;
+            // Lists go on for as long as the cancels take.
+            let cancel = || sample(&server, &Load { work: &filled.cancels(), ..cancels });
+            let (cancelled, listed) = while_loaded(&server, &lists, cancel)?;
             both.set(cancelled);
             Ok(listed)
         }),
@@ -68,25 +67,6 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     ])
 }
 
-/// Lists for as long as another thread takes to cancel its orders.
-fn at_once(filled: &Filled<'_>, lists: &Load<'_>) -> anyhow::Result<(Sample, Sample)> {
-    let over = AtomicBool::new(false);
-    let work = filled.cancels();
-    let (server, cancels) = (filled.server, Load { work: &work, ..filled.cancel_load(lists) });
-    std::thread::scope(|scope| {
-        let canceller = scope.spawn(|| {
-            let cancelled = sample(server, &cancels);
-            over.store(true, Ordering::Relaxed);
-            cancelled
-        });
-        let listed = sample(server, &Load { stop: Some(&over), span: TURN_TIMEOUT, ..*lists });
-        let cancelled = canceller.join().map_err(|_| anyhow::anyhow!("cancelling panicked"))??;
-        // The server's processor time cannot be divided between them.
-        let unknown = |sample| Sample { cpu: f64::NAN, ..sample };
-        Ok((unknown(listed?), unknown(cancelled)))
-    })
-}
-
 impl Filled<'_> {
     /// Adds orders until the list has this many; it never has more.
     fn fill(&self, to: i64) -> anyhow::Result<()> {
@@ -101,9 +81,5 @@ impl Filled<'_> {
         let first = self.first.get();
         self.first.set(first + CANCELS_PER_TURN);
         cancelling(&self.store.key, first, first + CANCELS_PER_TURN - 1)
-    }
-
-    fn cancel_load<'b>(&self, like: &Load<'b>) -> Load<'b> {
-        Load { connections: CANCELLING, status: 204, span: TURN_TIMEOUT, ..*like }
     }
 }

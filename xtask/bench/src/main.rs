@@ -8,7 +8,6 @@ mod admission;
 mod baselines;
 mod cancels;
 mod connection;
-mod disk_loop;
 mod keys;
 mod lists;
 mod lists_beside_cancels;
@@ -23,9 +22,8 @@ mod server;
 mod setup;
 mod shared_limits;
 mod spread;
-mod sqlite_pages;
+mod sqlite_loop;
 mod startup;
-mod streaming;
 mod table;
 
 use anyhow::{Context, bail};
@@ -73,12 +71,9 @@ enum Helper {
     /// Bare dropshot
     #[command(hide = true)]
     BareDropshot(baselines::BareDropshotArgs),
-    /// Pages by pet from SQLite
+    /// A loop of SQLite
     #[command(hide = true)]
-    SqlitePages(sqlite_pages::SqlitePagesArgs),
-    /// A disk loop
-    #[command(hide = true)]
-    DiskLoop(disk_loop::DiskArgs),
+    SqliteLoop(sqlite_loop::SqliteArgs),
 }
 
 /// What to measure, and how thoroughly.
@@ -103,14 +98,12 @@ struct BenchArgs {
 enum Part {
     /// Lists of 100, 10,000 and 1,000,000 orders, plain and as gzip
     Lists,
-    /// Pages out of 1,000,000 orders, with filters and without
+    /// Pages out of 1,000,000 orders, with filters and without, and while all are listed
     Pages,
-    /// Cancels, and what the disk and SQLite can do
+    /// Cancels, and what SQLite can do
     Cancels,
     /// 401 and 429
     Rejections,
-    /// A short list while a long one is streamed
-    Streaming,
     /// Lists and cancels at the same time
     ListsBesideCancels,
     /// Many accounts against few
@@ -132,8 +125,7 @@ fn main() -> ExitCode {
     let mut out = anstream::stdout();
     let measured = match &cli.helper {
         Some(Helper::BareDropshot(arguments)) => baselines::serve(arguments, &mut out),
-        Some(Helper::SqlitePages(arguments)) => sqlite_pages::serve(arguments, &mut out),
-        Some(Helper::DiskLoop(arguments)) => disk_loop::repeat(arguments, &mut out),
+        Some(Helper::SqliteLoop(arguments)) => sqlite_loop::repeat(arguments, &mut out),
         None => bench(&cli.arguments, &mut out),
     };
     exit_code(measured.map(|()| 0))
@@ -190,7 +182,6 @@ impl Part {
             Part::Pages => pages::measure(setup),
             Part::Cancels => cancels::measure(setup),
             Part::Rejections => rejections::measure(setup),
-            Part::Streaming => streaming::measure(setup),
             Part::ListsBesideCancels => lists_beside_cancels::measure(setup),
             Part::Admission => admission::measure(setup),
             Part::Logging => logging::measure(setup),

@@ -6,7 +6,11 @@ use crate::machine::CpuTime;
 use crate::server::MeasuredServer;
 use crate::setup::BenchSetup;
 use crate::spread::Spread;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+
+/// A turn whose end something else decides takes far less.
+pub const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The figures of one turn.
 #[derive(Clone, Copy, Debug, Default)]
@@ -85,6 +89,17 @@ pub fn go<const N: usize>(rounds: usize, mut turns: [Turn<'_>; N]) -> anyhow::Re
     Ok(all)
 }
 
+/// A closed loop that lasts as long as a round.
+pub fn load<'a>(
+    setup: &BenchSetup,
+    server: &MeasuredServer,
+    connections: usize,
+    work: &'a Work,
+    status: u16,
+) -> Load<'a> {
+    Load { address: server.address, connections, span: setup.span, work, status, stop: None }
+}
+
 /// A turn that drives a server with a closed loop.
 pub fn asking<'a>(
     setup: &BenchSetup,
@@ -93,8 +108,7 @@ pub fn asking<'a>(
     work: &'a Work,
     status: u16,
 ) -> Turn<'a> {
-    let span = setup.span;
-    let load = Load { address: server.address, connections, span, work, status, stop: None };
+    let load = load(setup, server, connections, work, status);
     Box::new(move || sample(server, &load))
 }
 
@@ -106,6 +120,25 @@ pub fn sample(server: &MeasuredServer, load: &Load<'_>) -> anyhow::Result<Sample
     let outcome =
         load::run(load).map_err(|error| anyhow::anyhow!("{error:#}{}", server.complaints()))?;
     Ok(Sample::of(&outcome, CpuTime::of(pid).since(&before)))
+}
+
+/// Measures while another closed loop goes on in a thread of its own; both figures. The server's
+/// processor time cannot be divided between them.
+pub fn while_loaded(
+    server: &MeasuredServer,
+    other: &Load<'_>,
+    measure: impl FnOnce() -> anyhow::Result<Sample>,
+) -> anyhow::Result<(Sample, Sample)> {
+    let is_over = AtomicBool::new(false);
+    let other = Load { stop: Some(&is_over), span: TURN_TIMEOUT, ..*other };
+    std::thread::scope(|scope| {
+        let load = scope.spawn(|| sample(server, &other));
+        let measured = measure();
+        is_over.store(true, Ordering::Relaxed);
+        let other = load.join().map_err(|_| anyhow::anyhow!("the other load panicked"))??;
+        let undivided = |sample| Sample { cpu: f64::NAN, ..sample };
+        Ok((undivided(measured?), undivided(other)))
+    })
 }
 
 #[cfg(test)]

@@ -101,22 +101,6 @@ impl Store {
         Ok(())
     }
 
-    /// Cancels all orders after this id in one transaction, as another process
-    /// would.
-    pub fn cancel_after(&self, id: i64) -> anyhow::Result<()> {
-        let mut connection = connect(&self.file())?;
-        let transaction = connection.transaction()?;
-        transaction.execute("UPDATE versions SET orders = orders + 1", [])?;
-        transaction.execute(
-            "UPDATE orders SET status = 'cancelled', cancelled_by = 'key_bench',
-                    cancelled_at = '2026-01-01T00:00:00.000Z',
-                    version = (SELECT orders FROM versions)
-             WHERE id > ?1 AND status = 'pending'",
-            [id],
-        )?;
-        Ok(transaction.commit()?)
-    }
-
     /// Adds pending orders of these ids.
     pub fn add_orders(&self, first: i64, last: i64) -> anyhow::Result<()> {
         let mut connection = connect(&self.file())?;

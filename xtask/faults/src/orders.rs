@@ -1,22 +1,16 @@
 //! Orders, accounts and keys in PostgreSQL: each scenario on servers of its own.
 
 mod absent_standby;
-mod clock_ahead;
 pub mod conformance;
-mod ended_sessions;
 mod full_disk;
-mod held_locks;
 mod hosts;
 mod idle_transaction;
 mod keys;
 mod long_import;
-mod mistakes;
+mod passwords;
 mod reset_session;
-mod revocation;
 mod same_timeline;
-mod schema_change;
 pub mod setup;
-mod slow_reads;
 mod slow_standby;
 mod suspended_command;
 mod tls;
@@ -27,26 +21,19 @@ use crate::scenario::{Scenario, scenario};
 /// All of them.
 pub fn scenarios() -> Vec<Scenario> {
     vec![
-        scenario!("orders::mistakes", mistakes::run).untimed(),
+        scenario!("orders::passwords", passwords::run).untimed(),
         scenario!("orders::tls", tls::run).untimed(),
         scenario!("orders::wraparound", wraparound::run),
         scenario!("orders::fork", same_timeline::run_fork),
         scenario!("orders::restored_in_place", same_timeline::run_restored),
         scenario!("orders::slow_standby", slow_standby::run),
-        scenario!("orders::hostile_role", slow_standby::run_as_hostile_role),
         scenario!("orders::absent_standby", absent_standby::run),
         scenario!("orders::reset_session", reset_session::run),
-        scenario!("orders::ended_sessions", ended_sessions::run),
         scenario!("orders::suspended_host", hosts::run_suspended),
         scenario!("orders::read_only_host", hosts::run_read_only),
         scenario!("orders::keys", keys::run),
-        scenario!("orders::clock_ahead", clock_ahead::run),
-        scenario!("orders::revocation", revocation::run),
-        scenario!("orders::schema_change", schema_change::run),
-        scenario!("orders::held_locks", held_locks::run),
         scenario!("orders::suspended_command", suspended_command::run),
         scenario!("orders::long_import", long_import::run),
-        scenario!("orders::slow_reads", slow_reads::run),
         scenario!("orders::idle_transaction", idle_transaction::run),
         scenario!("orders::full_disk", full_disk::run),
     ]

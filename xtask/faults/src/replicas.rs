@@ -1,6 +1,7 @@
 //! Real server processes on one store.
 
 use anyhow::{Context, bail};
+use history::GIVES_UP_AFTER;
 use reqwest::Client;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -74,7 +75,8 @@ impl Replica {
     pub fn of(server: ServerProcess) -> anyhow::Result<Replica> {
         let admin =
             server.printed_after("admin listener on ").context("no admin listener")?.to_string();
-        Ok(Replica { server, admin, http: Client::new() })
+        let http = Client::builder().timeout(GIVES_UP_AFTER).build()?;
+        Ok(Replica { server, admin, http })
     }
 
     /// `None` if it is ready, or what it says instead.

@@ -141,6 +141,11 @@ pub fn a_database_of_another_program_is_refused(server: &PostgresUnderTest) -> a
     let named = refused.contains("another program") && refused.contains("\"invoices\"");
     ensure!(named && !refused.contains('\n'), "{refused}");
     ensure!(tables(&database)? == ["public.invoices"]);
+    for without_store in [database, server.empty_database("")?] {
+        let refused = refusal(without_store.server_of_owner())?;
+        let is_clear = refused.contains("no store") && refused.contains("store-orders migrate");
+        ensure!(is_clear && !refused.contains('\n'), "{refused}");
+    }
     Ok(())
 }
 

@@ -7,11 +7,15 @@ use crate::listing::{beginning, keys, list};
 use crate::records::{NOW_MS, cancel, cancellation, import, now};
 use crate::wait;
 use anyhow::{Context, ensure};
+use slog::{Discard, Logger, o};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use store_orders::clock::Now;
 use store_orders::keys::Environment;
+use store_orders::limits::{Decision, KeyedRequest, Limits};
 use store_orders::store::postgres::{COMMAND, connect, print_grants};
 use store_orders::store::{Cancellation, NewKey, Status, Store};
-use store_orders_api::plans::Plan;
+use store_orders_api::plans::{Plan, PlanLimits};
 use tokio_postgres::Client;
 
 /// How much longer than a request's deadline the lock is held that it needs.
@@ -121,6 +125,74 @@ pub fn a_statement_that_fails_ends_no_session(server: &PostgresUnderTest) -> any
     ensure!(store.pet(1).is_err(), "a pet was found, which takes a minute");
     ensure!(database.session_backends()? == backends, "a slow pet: the session was lost");
     ensure!(list(&store)?.len() == 1 && keys(&store)?.is_empty());
+    Ok(())
+}
+
+/// Requests are answered in time, and served again once the lock is released.
+pub fn counts_that_are_locked_refuse_requests_and_end_no_session(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, log) = (database.server_of_owner()?, Logger::root(Discard, o!()));
+    let limits = store.limits(1_000, log);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (key_id, nothing) = (Arc::from("key_1"), Duration::ZERO);
+    let now = Now { monotonic: nothing, wall: nothing };
+    let plan = PlanLimits { per_minute: u32::MAX, per_day: u32::MAX };
+    let request = KeyedRequest { account: 1, key: 1, limits: plan, unbanned_at_ms: 0 };
+    let admit = || {
+        let deadline = Instant::now() + Duration::from_secs(1);
+        runtime.block_on(limits.admit(request, &key_id, now, deadline))
+    };
+    let first = admit();
+    ensure!(matches!(first, Decision::Admitted(_)), "{first:?}");
+    let backends = database.session_backends()?;
+    let (decision, after) = database.with(async |client| {
+        let transaction = client.transaction().await?;
+        transaction.batch_execute("LOCK TABLE limits_accounts").await?;
+        on_another_thread(|| {
+            let began = Instant::now();
+            let first = (admit(), began.elapsed());
+            // Longer than any statement may wait for it.
+            while began.elapsed() < 2 * LATE {
+                admit();
+            }
+            Ok(first)
+        })
+    })?;
+    let is_refused = matches!(decision, Decision::Unavailable(_)) && after < LATE;
+    ensure!(is_refused, "{decision:?} after {after:?}");
+    wait::until(|| matches!(admit(), Decision::Admitted(_)).then_some(()))?;
+    ensure!(database.session_backends()? == backends, "the session was lost");
+    Ok(())
+}
+
+/// Longer than what other statements may take.
+pub fn to_count_orders_and_to_read_keys_may_take_long(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.server_of_owner()?, database.commands()?);
+    import(&*commands, [1])?;
+    commands.create_account("acme", Plan::Free, None, now())?;
+    let environment = Environment::Production;
+    let new = NewKey { account: "acme", environment, expires_after: None, label: None };
+    commands.issue_key(&new, NOW_MS)?;
+    let backends = database.session_backends()?;
+    for (table, seconds) in [("orders", 12), ("keys", 4)] {
+        database.execute(&format!(
+            "ALTER TABLE {table} RENAME TO kept_{table};
+             CREATE VIEW {table} AS SELECT kept_{table}.* FROM kept_{table}, pg_sleep({seconds})"
+        ))?;
+        let began = Instant::now();
+        match table {
+            "orders" => ensure!(store.count_orders()?.pending == 1),
+            _ => ensure!(keys(&store)?.len() == 1),
+        }
+        let took = began.elapsed();
+        ensure!(took >= Duration::from_secs(seconds), "{table} were read within {took:?}");
+    }
+    ensure!(database.session_backends()? == backends, "the session was lost");
     Ok(())
 }
 

@@ -3,7 +3,6 @@
 use super::{DATABASE, Installed, Postgres, USER};
 use crate::child_process::ChildProcess;
 use crate::free_address;
-use crate::preload::Preload;
 use crate::relay::Relay;
 use anyhow::{Context, bail};
 use std::os::unix::fs::chown;
@@ -16,8 +15,6 @@ use tempfile::TempDir;
 pub struct Cluster {
     installed: Installed,
     directory: TempDir,
-    /// The wall clock of servers that are started from now on, if it is not the machine's.
-    pub clock: Option<Preload>,
 }
 
 impl Cluster {
@@ -32,7 +29,7 @@ impl Cluster {
         if let Some((user, group)) = installed.account {
             chown(directory.path(), Some(user), Some(group))?;
         }
-        let cluster = Cluster { installed: installed.clone(), directory, clock: None };
+        let cluster = Cluster { installed: installed.clone(), directory };
         let arguments = [
             "-D",
             "template",
@@ -160,9 +157,6 @@ impl Cluster {
         command.args(["-c", "listen_addresses=127.0.0.1", "-c", "jit=off"]);
         // A standby looks for its primary every 5 s by default.
         command.args(["-c", "wal_retrieve_retry_interval=100ms"]);
-        if let Some(clock) = &self.clock {
-            clock.put_into(&mut command);
-        }
         for (setting, value) in settings {
             command.args(["-c", &format!("{setting}={value}")]);
         }

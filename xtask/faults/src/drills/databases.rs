@@ -14,15 +14,6 @@ pub const NODES: usize = 3;
 /// Their names, which are those of their directories.
 const NAMES: [&str; NODES] = ["primary", "standby", "third"];
 
-/// Whether commits wait for the standby.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standby {
-    /// They do.
-    Synchronous,
-    /// They do not: a control, which clients must notice.
-    Asynchronous,
-}
-
 /// All nodes.
 pub struct Databases {
     cluster: Cluster,
@@ -34,7 +25,8 @@ pub struct Databases {
     standby: usize,
     /// The network from the standby to the primary.
     pub link: Relay,
-    mode: Standby,
+    /// Whether commits wait for the standby. If not, clients must notice.
+    is_synchronous: bool,
 }
 
 impl Databases {
@@ -42,15 +34,16 @@ impl Databases {
     pub async fn start(
         installed: &Installed,
         directory: &Path,
-        mode: Standby,
+        is_synchronous: bool,
     ) -> anyhow::Result<Databases> {
         let cluster = block_in_place(|| Cluster::create_in(installed, directory))?;
         let pair = cluster.pair().await?;
         let ports = [pair.primary.port, pair.standby.port, free_address()?.port()];
         let nodes = [Some(pair.primary), Some(pair.standby), None];
         let link = pair.link;
-        let databases = Databases { cluster, nodes, ports, primary: 0, standby: 1, link, mode };
-        if mode == Standby::Asynchronous {
+        let (primary, standby) = (0, 1);
+        let databases = Databases { cluster, nodes, ports, primary, standby, link, is_synchronous };
+        if !is_synchronous {
             databases.primary()?.set("synchronous_standby_names", "").await?;
         }
         Ok(databases)
@@ -138,10 +131,10 @@ impl Databases {
         let name = *NAMES.get(standby).context("a node")?;
         self.cluster.rebuild(name, self.primary()?).await?;
         self.start_node(standby, true).await?;
-        match self.mode {
-            Standby::Synchronous => self.primary()?.demand_standby().await,
-            Standby::Asynchronous => Ok(()),
+        if self.is_synchronous {
+            self.primary()?.demand_standby().await?;
         }
+        Ok(())
     }
 
     /// SIGKILL for the primary that was replaced, if it still runs.
@@ -150,10 +143,10 @@ impl Databases {
     }
 
     async fn wait_for_standby(&self) -> anyhow::Result<()> {
-        match self.mode {
-            Standby::Synchronous => self.primary()?.wait_for_standby().await,
-            Standby::Asynchronous => Ok(()),
+        if self.is_synchronous {
+            self.primary()?.wait_for_standby().await?;
         }
+        Ok(())
     }
 
     async fn start_node(&mut self, node: usize, follows: bool) -> anyhow::Result<()> {

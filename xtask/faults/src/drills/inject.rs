@@ -26,15 +26,6 @@ const CLOCK_STEP: i64 = 100_000;
 const STORE_DELAY: Duration = Duration::from_millis(150);
 const OUT_BEFORE: Duration = Duration::from_millis(200);
 
-/// What is left to do after a fault, once everything is whole.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repair {
-    /// Nothing.
-    None,
-    /// The primary of PostgreSQL, which was promoted, is to get a standby of its own.
-    Standby,
-}
-
 impl Drawn {
     /// Its name in the recording.
     pub fn name(&self) -> String {
@@ -46,8 +37,13 @@ impl Drawn {
         self.faults.iter().any(|fault| fault.kind.may_lose_counts(topology))
     }
 
-    /// Carries it out and undoes it; what is left to do.
-    pub async fn inject(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<Repair> {
+    /// Whether a standby is promoted, which is to get one of its own afterwards.
+    pub fn promotes(&self) -> bool {
+        self.faults.iter().any(|fault| fault.kind.promotes())
+    }
+
+    /// Carries it out and undoes it.
+    pub async fn inject(&self, site: &mut Site, workload: &Workload) -> anyhow::Result<()> {
         let journal = &workload.journal;
         let of_servers = self.faults.iter().filter_map(|fault| fault.struck(site));
         let (servers, are_kept): (Vec<_>, Vec<_>) = of_servers.unzip();
@@ -57,7 +53,6 @@ impl Drawn {
             loses_no_answers: are_kept.into_iter().all(|is_kept| is_kept),
             may_lose_counts: self.may_lose_counts(site.topology),
         }));
-        let mut repair = Repair::None;
         for fault in &self.faults {
             fault.begin(site, workload).await.with_context(|| fault.kind.name())?;
             if fault.kind.promotes() {
@@ -67,12 +62,9 @@ impl Drawn {
         }
         for fault in self.faults.iter().rev() {
             fault.undo(site).await.with_context(|| fault.kind.name())?;
-            if fault.kind.promotes() {
-                repair = Repair::Standby;
-            }
         }
         journal.note(What::Undone);
-        Ok(repair)
+        Ok(())
     }
 }
 

@@ -2,7 +2,6 @@
 //! is judged.
 
 use super::faults::{Draw, FaultKind};
-use super::inject::Repair;
 use super::operator::{ACCOUNT, Operator, VALID_KEYS};
 use super::server::Server;
 use super::site::{Disabled, GIVEN_UP_AFTER, Site};
@@ -194,10 +193,10 @@ async fn fail(
         }
         workload.pool.set_rests(if drawn.is_calm { CALM } else { 1 });
         sleep(drawn.after).await;
-        let repair = drawn.inject(site, workload).await?;
+        drawn.inject(site, workload).await?;
         let undone = Instant::now();
         let recovered = recover(&site.servers, workload);
-        if let (Repair::Standby, Some(databases)) = (repair, &mut site.databases) {
+        if let (true, Some(databases)) = (drawn.promotes(), &mut site.databases) {
             // The primary that was replaced may go on meanwhile.
             tokio::join!(recovered, databases.give_standby()).1?;
             databases.kill_third()?;
@@ -271,7 +270,7 @@ async fn compare(servers: &[Server], workload: &Workload) {
     while began.elapsed() < COMPARED_FOR {
         let mut digests = BTreeMap::new();
         for server in servers {
-            if let Some(list) = server.list(&workload.key.text).await {
+            if let Some(list) = server.list(&workload.key).await {
                 digests.insert(server.name.to_string(), digest(&list));
             }
         }

@@ -1,17 +1,13 @@
 //! A server process under drill, with a relay to each of its neighbours: its clients and
 //! the nodes of PostgreSQL, if it has any.
 
+use crate::replicas::Replica;
 use anyhow::Context;
-use reqwest::Client;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 use testbed::relay::Relay;
-use testbed::{DataDir, ServerProcess, Signal};
+use testbed::{DataDir, Key, ServerProcess, Signal};
 use tokio::task::block_in_place;
-
-/// How long the admin listener may take to answer.
-const ADMIN_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A server.
 pub struct Server {
@@ -19,13 +15,12 @@ pub struct Server {
     pub name: &'static str,
     data: DataDir,
     logs: PathBuf,
-    process: Option<ServerProcess>,
+    replica: Option<Replica>,
     lives: u32,
     /// From its clients; the port stays when the server is started again.
     pub to_clients: Relay,
     /// To the nodes of PostgreSQL.
     pub to_store: Vec<Relay>,
-    http: Client,
 }
 
 impl Server {
@@ -38,9 +33,8 @@ impl Server {
     ) -> anyhow::Result<Server> {
         // Led to the server when it listens.
         let to_clients = Relay::to(1).await?;
-        let http = Client::builder().timeout(ADMIN_TIMEOUT).build()?;
-        let (process, lives, logs) = (None, 0, logs.to_path_buf());
-        Ok(Server { name, data, logs, process, lives, to_clients, to_store, http })
+        let (replica, lives, logs) = (None, 0, logs.to_path_buf());
+        Ok(Server { name, data, logs, replica, lives, to_clients, to_store })
     }
 
     /// Starts it, and leads its clients to it; each life has a log of its own.
@@ -57,7 +51,7 @@ impl Server {
         let log = self.logs.join(format!("log-{}", self.lives));
         let process = block_in_place(|| ServerProcess::start(&mut command, &log))?;
         self.to_clients.retarget(process.address()?.port());
-        self.process = Some(process);
+        self.replica = Some(Replica::of(process)?);
         Ok(())
     }
 
@@ -66,45 +60,38 @@ impl Server {
         format!("http://127.0.0.1:{}/v1", self.to_clients.port)
     }
 
-    fn running(&self) -> anyhow::Result<&ServerProcess> {
-        self.process.as_ref().with_context(|| format!("server {} does not run", self.name))
+    fn running(&self) -> anyhow::Result<&Replica> {
+        self.replica.as_ref().with_context(|| format!("server {} does not run", self.name))
+    }
+
+    fn ends(&mut self) -> anyhow::Result<ServerProcess> {
+        Ok(self.replica.take().context("the server does not run")?.server)
     }
 
     /// Sends a signal.
     pub fn signal(&self, signal: Signal) -> anyhow::Result<()> {
-        self.running()?.signal(signal)
+        self.running()?.server.signal(signal)
     }
 
     /// SIGKILL.
     pub fn kill(&mut self) -> anyhow::Result<()> {
-        self.process.take().context("the server does not run")?.kill().map(drop)
+        self.ends()?.kill().map(drop)
     }
 
     /// SIGTERM; it must exit cleanly.
     pub fn stop(&mut self) -> anyhow::Result<()> {
-        let process = self.process.take().context("the server does not run")?;
+        let process = self.ends()?;
         block_in_place(|| process.stop())
-    }
-
-    async fn admin(&self, path: &str) -> anyhow::Result<(u16, String)> {
-        let admin =
-            self.running()?.printed_after("admin listener on ").context("no admin listener")?;
-        let answer = self.http.get(format!("{admin}{path}")).send().await?;
-        Ok((answer.status().as_u16(), answer.text().await?))
     }
 
     /// Whether it says that it is ready.
     pub async fn is_ready(&self) -> bool {
-        self.admin("/readyz").await.is_ok_and(|(status, _)| status == 200)
+        let Ok(replica) = self.running() else { return false };
+        replica.unready_because().await.is_none()
     }
 
     /// The bytes of its list, not through the relay; `None` unless it is answered 200.
-    pub async fn list(&self, key: &str) -> Option<Vec<u8>> {
-        let url = format!("{}/store/orders", self.running().ok()?.base_url());
-        let answer = self.http.get(url).bearer_auth(key).send().await.ok()?;
-        if answer.status() != 200 {
-            return None;
-        }
-        Some(answer.bytes().await.ok()?.to_vec())
+    pub async fn list(&self, key: &Key) -> Option<Vec<u8>> {
+        self.running().ok()?.list(key).await.ok()
     }
 }

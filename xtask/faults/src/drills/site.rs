@@ -1,7 +1,7 @@
 //! All that a drill starts: servers, what they run on, the relays between them, and the
 //! operator's commands.
 
-use super::databases::{Databases, Standby};
+use super::databases::Databases;
 use super::server::Server;
 use super::topology::Topology;
 use crate::replicas::url_of;
@@ -117,11 +117,8 @@ impl Site {
     }
 
     async fn on_postgres(tools: &Tools, root: TempDir, disabled: Disabled) -> anyhow::Result<Site> {
-        let standby = match disabled.synchronous_standby {
-            true => Standby::Asynchronous,
-            false => Standby::Synchronous,
-        };
-        let databases = Databases::start(&tools.postgres()?, root.path(), standby).await?;
+        let is_synchronous = !disabled.synchronous_standby;
+        let databases = Databases::start(&tools.postgres()?, root.path(), is_synchronous).await?;
         if disabled.synchronous_standby {
             databases.link.set(relay::Fault::Delay(STANDBY_LATE));
         }

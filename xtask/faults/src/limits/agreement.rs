@@ -1,7 +1,9 @@
 //! The statement as it ships against the limiter in memory: random accounts, keys, plans,
-//! lifted bans and clocks, in batches; they agree on every decision and every figure.
+//! lifted bans and clocks, in batches; they agree on every decision and every figure. And the
+//! statement on a clock that is set forward and back, as a failover may do.
 
 use crate::scenario::Tools;
+use anyhow::Context;
 use slog::{Discard, Logger, o};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,6 +20,12 @@ const REQUESTS: usize = 100_000;
 const ACCOUNTS: usize = 4;
 const KEYS_EACH: i64 = 3;
 const MAX_BATCH: usize = 200;
+
+/// How far the clock of a promoted primary may be ahead.
+const AHEAD: Duration = Duration::from_secs(120);
+
+/// How long a first ban lasts.
+const BAN: Duration = Duration::from_secs(300);
 
 /// A clock that the case sets, found before PostgreSQL's own.
 const CLOCK: &str = "
@@ -56,6 +64,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     }
     report.figure(format!("{requests} requests in {batches} batches: {:?}", both.seen));
     report.expect(both.seen.len() == 5, || "a decision never came".to_string());
+    both.step_clock(report).await?;
     // By the real clock, which is years ahead of that of the case, all have expired.
     while remove_expired(&both.client).await? {}
     let rows = "SELECT (SELECT count(*) FROM limits_accounts) + (SELECT count(*) FROM limits_keys)";
@@ -147,6 +156,40 @@ impl Both {
             }
         }
         Ok(None)
+    }
+
+    async fn decide(&self, request: KeyedRequest) -> anyhow::Result<Decision> {
+        self.client.batch_execute(&format!("SET test.now = {}", self.now)).await?;
+        self.admission.run(&self.client, &[request]).await?.pop().context("a decision")
+    }
+
+    /// Set forward, the clock closes windows and bans early by as much. Set back, it opens no
+    /// window that was used up and ends no ban.
+    async fn step_clock(&mut self, report: &mut Report) -> anyhow::Result<()> {
+        let limits = PlanLimits { per_minute: 5, per_day: u32::MAX };
+        let [limited, banned] = [100, 101].map(|account| KeyedRequest {
+            account,
+            key: account,
+            limits,
+            unbanned_at_ms: 0,
+        });
+        while !matches!(self.decide(banned).await?, Decision::Banned { .. }) {}
+        let (began, ahead) = (self.now, i64::try_from(AHEAD.as_micros())?);
+        for (now, allowed, left) in
+            [(began, 5, BAN), (began + ahead, 5, BAN - AHEAD), (began, 0, BAN)]
+        {
+            self.now = now;
+            let mut admitted = 0;
+            while let Decision::Admitted(_) = self.decide(limited).await? {
+                admitted += 1;
+            }
+            report.expect(admitted == allowed, || format!("{admitted} admitted, not {allowed}"));
+            let decision = self.decide(banned).await?;
+            let is_kept =
+                matches!(decision, Decision::Banned { .. }) && decision.status().resets_in == left;
+            report.expect(is_kept, || format!("a ban with {left:?} left: {decision:?}"));
+        }
+        Ok(())
     }
 }
 

@@ -3,7 +3,7 @@
 //! server says at its start of standbys of which not all have to confirm.
 
 use super::setup::{OnPair, expect_agreement};
-use crate::replicas::{StoreUnderTest, blocking};
+use crate::replicas::{Replica, StoreUnderTest, blocking};
 use crate::scenario::Tools;
 use std::time::{Duration, Instant};
 use testbed::postgres::Postgres;
@@ -32,48 +32,44 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     }
 
     standby.kill()?;
-    expect_reason(&servers, "away: standby", report).await;
-    let waiting = backends_waiting(&primary).await?;
-    expect_starts(&store, "away: standby", report).await?;
-    let now = backends_waiting(&primary).await?;
-    // A session that was cut off leaves at most those that were committing then.
-    report.expect(waiting <= 4 && now == waiting, || {
-        format!("{now} connections wait for the standby, {waiting} before the starts")
-    });
-
+    expect_none_waits(&servers, &store, &primary, "away: standby", report).await?;
     let upstream = testbed::postgres::Cluster::upstream(link.port);
     let standby = cluster.start("standby", &[("primary_conninfo", &upstream)]).await?;
     primary.wait_for_standby().await?;
     expect_agreement(&servers, &key, report).await?;
     standby.signal_all(Signal::STOP)?;
-    expect_reason(&servers, "confirm no commit: standby", report).await;
-    let waiting = backends_waiting(&primary).await?;
-    expect_starts(&store, "confirm no commit: standby", report).await?;
-    let now = backends_waiting(&primary).await?;
-    report.expect(waiting <= 4 && now == waiting, || {
-        format!("{now} connections wait for the suspended standby, {waiting} before the starts")
-    });
+    expect_none_waits(&servers, &store, &primary, "confirm no commit: standby", report).await?;
     standby.signal_all(Signal::CONT)?;
     servers.push(store.replica("later", &store.url, &[]).await?);
     expect_agreement(&servers, &key, report).await
 }
 
-/// Starts servers one after the other, which refuse with this reason.
-async fn expect_starts(
+/// Running servers are not ready for this reason, and those that are started refuse with it. None of
+/// their connections waits for the standby.
+async fn expect_none_waits(
+    servers: &[Replica],
     store: &StoreUnderTest,
+    primary: &Postgres,
     reason: &str,
     report: &mut Report,
 ) -> anyhow::Result<()> {
+    expect_reason(servers, reason, report).await;
+    let before = backends_waiting(primary).await?;
     for number in 0..STARTS {
         let started = store.replica(&format!("start-{number}"), &store.url, &[]).await;
         let said = started.err().map(|error| format!("{error:#}")).unwrap_or_default();
         report.expect(said.contains(reason), || format!("start {number}: {said:?}"));
     }
+    let now = backends_waiting(primary).await?;
+    // A session that was cut off leaves at most those that were committing then.
+    report.expect(before <= 4 && now == before, || {
+        format!("{reason}: {now} connections wait for it, {before} before the starts")
+    });
     Ok(())
 }
 
 /// A running server is not ready, for this reason.
-async fn expect_reason(servers: &[crate::replicas::Replica], reason: &str, report: &mut Report) {
+async fn expect_reason(servers: &[Replica], reason: &str, report: &mut Report) {
     let began = Instant::now();
     for server in servers {
         loop {

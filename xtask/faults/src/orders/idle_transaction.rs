@@ -1,12 +1,15 @@
 //! A REPEATABLE READ transaction stays open, as that of a running `pg_dump`, while orders are
-//! cancelled: no statement may have more to read because of it.
+//! cancelled: no statement on orders may have more to read because of it. The requests are counted
+//! in the same database, where it slows down the one row of their account: each is answered.
 
 use super::setup::OnPrimary;
 use crate::replicas::Replica;
 use crate::scenario::Tools;
 use anyhow::Context;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, TryStreamExt, future, stream};
+use history::ANSWER_LIMIT;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 use testbed::postgres::{Cluster, DATABASE};
 use testbed::{Key, Report};
 
@@ -51,9 +54,10 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let idle = on.primary.admin(DATABASE).await?;
     idle.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM orders")
         .await?;
-    cancel(replica, &on.key, first + ROUND..last).await?;
+    let slowest = cancel(replica, &on.key, first + ROUND..last).await?;
     let at_end = pages(last..last + ROUND).await?;
     idle.batch_execute("COMMIT").await?;
+    report.time("slowest answer during the transaction", slowest, ANSWER_LIMIT);
     report.figure(format!(
         "pages read for a cancellation: {before:.0} before the transaction, {at_end:.0} at its end"
     ));
@@ -63,12 +67,14 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Cancels these orders, many at once.
-async fn cancel(replica: &Replica, key: &Key, orders: Range<i64>) -> anyhow::Result<()> {
+/// Cancels these orders, many at once; how long the slowest cancellation took.
+async fn cancel(replica: &Replica, key: &Key, orders: Range<i64>) -> anyhow::Result<Duration> {
     let cancels = stream::iter(orders).map(async |order| {
+        let began = Instant::now();
         let status = replica.cancel(key, order).await?;
         anyhow::ensure!(status == 204, "order {order}: {status}");
-        Ok(())
+        Ok(began.elapsed())
     });
-    cancels.buffer_unordered(CLIENTS).try_collect().await
+    let slowest = |slowest: Duration, took| future::ok(slowest.max(took));
+    cancels.buffer_unordered(CLIENTS).try_fold(Duration::ZERO, slowest).await
 }

@@ -1,6 +1,6 @@
 //! A synchronous standby that is suspended, and a wait for it that is cancelled: then COMMIT
-//! succeeds with a warning only, and no 204 may come of it. The standby is promoted, and has
-//! every order that was acknowledged.
+//! succeeds with a warning only, which the settings of the role would hide, and no 204 may come of
+//! it. The standby is promoted, and has every order that was acknowledged.
 
 use super::setup::{OnPair, expect_agreement, start_replicas};
 use crate::replicas::bases;
@@ -27,19 +27,10 @@ const HOSTILE: [&str; 5] = [
 
 /// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
-    run_with(tools, &[], report).await
-}
-
-/// The same for a role whose own settings would lose cancellations.
-pub async fn run_as_hostile_role(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
-    run_with(tools, &HOSTILE, report).await
-}
-
-async fn run_with(tools: &Tools, settings: &[&str], report: &mut Report) -> anyhow::Result<()> {
     let OnPair { cluster: _cluster, primary, standby, link: _link, store, key, .. } =
         OnPair::start(tools, ORDERS, 0).await?;
     let admin = primary.admin("postgres").await?;
-    for setting in settings {
+    for setting in HOSTILE {
         let set = format!("ALTER ROLE {USER} IN DATABASE {DATABASE} SET {setting}");
         admin.batch_execute(&set).await?;
     }

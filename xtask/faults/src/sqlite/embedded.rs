@@ -10,7 +10,7 @@ pub struct Embedded {
     /// A key without a practical limit.
     pub key: Key,
     /// Removed with it.
-    pub _directory: Option<tempfile::TempDir>,
+    _directory: tempfile::TempDir,
 }
 
 impl Embedded {
@@ -18,14 +18,9 @@ impl Embedded {
     pub fn new(tools: &Tools, orders: i64) -> anyhow::Result<Embedded> {
         let directory = tempfile::tempdir()?;
         let data = DataDir::at(&tools.program, &directory.path().join("data"));
-        Ok(Embedded { _directory: Some(directory), ..Embedded::at(data, orders)? })
-    }
-
-    /// The same in this directory.
-    pub fn at(data: DataDir, orders: i64) -> anyhow::Result<Embedded> {
         data.import_pending(1..=orders)?;
         let key = data.issue_enterprise_key("clients", u32::MAX, u32::MAX)?;
-        Ok(Embedded { data, key, _directory: None })
+        Ok(Embedded { data, key, _directory: directory })
     }
 
     /// Serves it.

@@ -1,0 +1,210 @@
+//! Requests that no client should send, drawn at random, one after the other on connections with
+//! several. Those that are HTTP are answered as the document says, which the tap sees. Those with
+//! bytes changed are survived. And no order is cancelled that was not named with a key.
+
+use fastrand::Rng;
+use futures::future::join_all;
+use std::net::SocketAddr;
+use store_orders_api::plans::Plan;
+use testbed::WAIT_TIMEOUT;
+use testbed::in_process::TestSetup;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+const ROUNDS: u64 = 100;
+const CONNECTIONS_AT_ONCE: u64 = 32;
+
+/// The orders that requests with a valid key name, and those that others do. No changed byte makes
+/// one of the other.
+const NAMED_WITH_KEY: std::ops::RangeInclusive<i64> = 1..=100;
+const NAMED_WITHOUT: std::ops::RangeInclusive<i64> = 7_000_001..=7_000_100;
+
+const METHODS: [&str; 12] = [
+    "GET", "GET", "GET", "DELETE", "DELETE", "HEAD", "POST", "PUT", "PATCH", "OPTIONS", "PROPFIND",
+    "get",
+];
+
+const TARGETS: [&str; 25] = [
+    "/v1/store/orders",
+    "/v2/store/orders?limit=2",
+    "/v2/store/orders?limit=2&limit=3&cursor=%00",
+    "/v1/pets/7",
+    "/v1/pets/0x7",
+    "/v1/pets/9223372036854775808",
+    "/docs",
+    "/openapi.json",
+    "/changelog",
+    "/",
+    "*",
+    "",
+    "/v1",
+    "/v1/../v1/store/orders",
+    "/v1/%2e%2e/v1/store/orders",
+    "/v1/store/orders/%ff",
+    "/v1/store/orders/%00",
+    "/v1/store/orders/%zz",
+    "/v1/store/orders/-1",
+    "/v1/store/orders/9223372036854775807",
+    "/v1/store/orders%2f1",
+    "http://other.example/v1/store/orders",
+    "/v1/store/orders?page=2&page=3",
+    "/V1/STORE/ORDERS",
+    "/v1/%73tore/orders",
+];
+
+const HEADERS: [&str; 18] = [
+    "Host: ",
+    "Host: a, b",
+    "Accept-Encoding: gzip;q=0, br, *;q=x",
+    "Content-Type: application/json",
+    "Connection: keep-alive",
+    "Connection: upgrade, host, authorization",
+    "Upgrade: h2c",
+    "HTTP2-Settings: AAMAAABkAARAAAAAAAIAAAAA",
+    "Upgrade: websocket",
+    "Expect: 200-ok",
+    "Range: bytes=0-10",
+    "If-None-Match: *",
+    "X-Forwarded-For: 10.0.0.1, 10.0.0.2",
+    "X-Forwarded-For: \u{e9}",
+    "X-Request-Id: 1",
+    "Trailer: X-Late",
+    "TE: trailers",
+    "Authorization: Basic YTpi",
+];
+
+/// Headers that say how a body ends, and the body.
+const BODIES: [(&str, &str); 7] = [
+    ("", ""),
+    ("", ""),
+    ("", ""),
+    ("Content-Length: 0\r\n", ""),
+    ("Content-Length: 5\r\n", "12345"),
+    ("Transfer-Encoding: chunked\r\n", "5\r\n12345\r\n0\r\n\r\n"),
+    ("Transfer-Encoding: chunked\r\n", "5;a=b\r\n12345\r\n0\r\n\r\n"),
+];
+
+/// What a body that does not end as its headers say does to the next request.
+const BROKEN_BODIES: [(&str, &str); 6] = [
+    ("Content-Length: 2\r\nContent-Length: 5\r\n", "12345"),
+    ("Content-Length: +2\r\n", "{}"),
+    ("Content-Length: 99999999999999999999\r\n", "x"),
+    ("Transfer-Encoding: chunked\r\n", "zz\r\n12345\r\n"),
+    ("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", "0\r\n\r\n"),
+    ("Transfer-Encoding: gzip, identity\r\n", "12345"),
+];
+
+fn pick<T: Copy>(random: &mut Rng, from: &[T]) -> T {
+    random.choice(from).copied().unwrap()
+}
+
+fn request(random: &mut Rng, keys: &[&str], orders: std::ops::RangeInclusive<i64>) -> String {
+    let order = format!("/v1/store/orders/{}", random.i64(orders));
+    let target = if random.bool() { order } else { pick(random, &TARGETS).to_string() };
+    let mut head = format!("{} {target} HTTP/1.1\r\nHost: a\r\n", pick(random, &METHODS));
+    for _ in 0..random.usize(..3) {
+        head += &format!("{}\r\n", pick(random, &HEADERS));
+    }
+    let key = pick(random, keys);
+    match random.u8(..10) {
+        0 => head += "Authorization: Bearer\r\n",
+        1 => head += &format!("authorization:bearer   {key}\r\n"),
+        2 => head += &format!("X-Large: {}\r\n", "a".repeat(random.usize(..20_000))),
+        _ => head += &format!("Authorization: Bearer {key}\r\n"),
+    }
+    let (framing, body) = pick(random, &BODIES);
+    format!("{head}{framing}\r\n{body}")
+}
+
+/// Changes some bytes of the head.
+fn change(random: &mut Rng, bytes: &mut Vec<u8>) {
+    for _ in 0..random.usize(1..4) {
+        let at = random.usize(..bytes.len().min(400));
+        let range = at..bytes.len().min(at + random.usize(1..8));
+        match random.u8(..5) {
+            0 => bytes[at] = random.u8(..),
+            1 => drop(bytes.drain(range)),
+            2 => drop(bytes.splice(at..at, bytes[range].to_vec())),
+            3 => drop(bytes.splice(at..at, *b"\r\n")),
+            _ => bytes.insert(at, pick(random, b"\0\n\r \t:%\xff")),
+        }
+    }
+}
+
+/// Sends the bytes while it reads, until the server closes the connection. Of bytes that are no whole
+/// requests the server is told the end.
+async fn exchange(address: SocketAddr, bytes: &[u8], has_end: bool) -> Option<Vec<u8>> {
+    let (mut reader, mut writer) = TcpStream::connect(address).await.unwrap().into_split();
+    let mut received = Vec::new();
+    let send = async {
+        // The server may close before it has read everything.
+        let _ = writer.write_all(bytes).await;
+        if has_end {
+            let _ = writer.shutdown().await;
+        }
+    };
+    let receive =
+        async { while reader.read_buf(&mut received).await.is_ok_and(|read| read > 0) {} };
+    let done = timeout(WAIT_TIMEOUT, async { tokio::join!(send, receive) }).await;
+    done.is_ok().then_some(received)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn odd_requests_break_no_promise() {
+    let setup = TestSetup::new();
+    setup.pending(NAMED_WITH_KEY).pending(NAMED_WITHOUT).pet(7, "Rex");
+    let [wide, narrow] = [setup.enterprise_key(u32::MAX, u32::MAX), setup.key(Plan::Free)];
+    let flipped = wide.text[..wide.text.len() - 1].to_string() + "~";
+    let other = wide.text.replace("live", "test");
+    let server = setup.serve().await;
+    let (tapped, untapped) = (server.tapped_address(), server.untapped_address());
+    // The narrow one is soon limited, then banned.
+    let valid: [&str; 3] = [&wide.text, &wide.text, &narrow.text];
+    let invalid: [&str; 3] = [&flipped, &other, "x"];
+    let connection = async |seed| {
+        let mut random = Rng::with_seed(seed);
+        let (keys, orders) = match random.bool() {
+            true => (&valid, NAMED_WITH_KEY),
+            false => (&invalid, NAMED_WITHOUT),
+        };
+        let is_broken = random.bool();
+        let mut bytes = Vec::new();
+        for _ in 0..random.usize(1..=8) {
+            let mut request = request(&mut random, keys, orders.clone()).into_bytes();
+            match random.u8(..6) {
+                0 if is_broken => {
+                    let (framing, body) = pick(&mut random, &BROKEN_BODIES);
+                    request = format!("GET /v1 HTTP/1.1\r\n{framing}\r\n{body}").into_bytes();
+                }
+                1 | 2 if is_broken => change(&mut random, &mut request),
+                _ => {}
+            }
+            bytes.extend(request);
+        }
+        let last = format!("GET /v1/pets/7 HTTP/1.1\r\nAuthorization: Bearer {}\r\n", keys[0]);
+        bytes.extend(format!("{last}Connection: close\r\n\r\n").bytes());
+        let address = if is_broken { untapped } else { tapped };
+        let received = exchange(address, &bytes, is_broken).await;
+        let sent = || {
+            let text = String::from_utf8_lossy(&bytes).escape_debug().to_string();
+            keys.iter().fold(text, |text, key| text.replace(key, "[key]"))
+        };
+        let Some(received) = received else { panic!("seed {seed} hangs: {}", sent()) };
+        let received = String::from_utf8_lossy(&received);
+        let answers = received.matches("HTTP/1.1 ").count();
+        assert!(answers > 0 || is_broken, "seed {seed}: no answer to {}", sent());
+        assert!(!received.contains("HTTP/1.1 500"), "seed {seed}: 500 to {}", sent());
+        answers
+    };
+    let mut answers = 0;
+    for round in 0..ROUNDS {
+        let seeds = (0..CONNECTIONS_AT_ONCE).map(|number| round * CONNECTIONS_AT_ONCE + number);
+        answers += join_all(seeds.map(connection)).await.into_iter().sum::<usize>();
+    }
+    assert!(answers > 5_000, "only {answers} answers");
+    let left = server.client(&wide).list_orders().await.unwrap();
+    let protected = left.iter().filter(|order| NAMED_WITHOUT.contains(&order.id)).count();
+    assert_eq!(protected, 100, "orders were cancelled that no request with a key named");
+    assert!(left.len() < 200, "no order was cancelled");
+}
