@@ -2,26 +2,29 @@
 //! not encrypt, so it belongs on an address that only operators reach.
 
 mod computed_gauge;
-mod connection_facts;
 mod exposition;
 mod orders_gauge;
+#[cfg(target_os = "linux")]
 mod process_metrics;
 mod prometheus;
 
-pub use connection_facts::{ConnectionFacts, Figure};
+pub use computed_gauge::Figure;
 
 use crate::blocking::run_with;
 use crate::config::{AdminListen, ListenError};
 use crate::context::ServerContext;
 use crate::log::{ErrorChain, LogBuffer};
 use dropshot::{
-    Body, ConfigDropshot, ErrorStatusCode, HandlerTaskMode, HttpError, HttpResponseOk, HttpServer,
+    ApiDescription, ApiDescriptionRegisterError, ApiEndpoint, ApiEndpointVersions, Body,
+    ConfigDropshot, ErrorStatusCode, HandlerTaskMode, HttpError, HttpResponseOk, HttpServer,
     RequestContext, ServerBuilder,
 };
 use exposition::Format;
-use http::{HeaderValue, Response, header};
+use http::{HeaderValue, Method, Response, header};
 use orders_gauge::OrdersGauge;
-use prometheus::Registries;
+use prometheus::registry;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use schemars::JsonSchema;
 use serde::Serialize;
 use slog::{Logger, info, warn};
@@ -35,47 +38,6 @@ const STORE_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long a scrape waits for the orders to be counted.
 const ORDER_COUNT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The endpoints of the admin listener.
-#[dropshot::api_description]
-pub trait AdminApi {
-    /// The state behind the endpoints.
-    type Context;
-
-    /// Whether the process answers
-    ///
-    /// Always 200; without a response, restart the server.
-    #[endpoint { method = GET, path = "/livez" }]
-    async fn livez(
-        context: RequestContext<Self::Context>,
-    ) -> Result<HttpResponseOk<State>, HttpError>;
-
-    /// Whether requests should be sent here
-    ///
-    /// 503 while the server stops, while its store cannot be read or written, and while
-    /// requests are refused because they cannot be counted. The body tells of a damaged store,
-    /// which is 503 unless the operator has it served all the same.
-    #[endpoint { method = GET, path = "/readyz" }]
-    async fn readyz(
-        context: RequestContext<Self::Context>,
-    ) -> Result<HttpResponseOk<State>, HttpError>;
-
-    /// The same without a body
-    #[endpoint { method = HEAD, path = "/livez" }]
-    async fn livez_head(
-        context: RequestContext<Self::Context>,
-    ) -> Result<HttpResponseOk<State>, HttpError>;
-
-    /// The same without a body
-    #[endpoint { method = HEAD, path = "/readyz" }]
-    async fn readyz_head(
-        context: RequestContext<Self::Context>,
-    ) -> Result<HttpResponseOk<State>, HttpError>;
-
-    /// The metrics, as OpenMetrics or in the text format 0.0.4 of Prometheus
-    #[endpoint { method = GET, path = "/metrics" }]
-    async fn metrics(context: RequestContext<Self::Context>) -> Result<Response<Body>, HttpError>;
-}
 
 /// The state of the server.
 #[derive(Serialize, JsonSchema)]
@@ -91,7 +53,7 @@ pub struct State {
 pub struct AdminContext {
     server: Arc<ServerContext>,
     orders: OrdersGauge,
-    metrics: Registries,
+    metrics: Registry,
     is_stopping: AtomicBool,
     /// Held while the store is checked, and while metrics are encoded: of each there is one
     /// at a time.
@@ -104,11 +66,13 @@ impl AdminContext {
     pub fn new(
         server: Arc<ServerContext>,
         log_buffer: Option<Arc<LogBuffer>>,
-        connections: ConnectionFacts,
+        open_connections: Option<Figure>,
+        certificate_ends_at: Option<Figure>,
     ) -> AdminContext {
         let orders = OrdersGauge::new(Arc::clone(&server.store));
         let log_buffer = log_buffer.as_deref();
-        let metrics = Registries::new(&server, orders.clone(), log_buffer, connections);
+        let metrics =
+            registry(&server, orders.clone(), log_buffer, open_connections, certificate_ends_at);
         let (is_stopping, checking, encoding) = Default::default();
         AdminContext { server, orders, metrics, is_stopping, checking, encoding }
     }
@@ -154,77 +118,66 @@ impl AdminContext {
     }
 }
 
-enum Handlers {}
+type Request = RequestContext<Arc<AdminContext>>;
 
-impl AdminApi for Handlers {
-    type Context = Arc<AdminContext>;
+/// Whether the process answers: always 200. Without a response, restart the server.
+async fn livez(_: Request) -> Result<HttpResponseOk<State>, HttpError> {
+    Ok(HttpResponseOk(State { state: "live", damaged: None }))
+}
 
-    async fn livez(
-        _: RequestContext<Arc<AdminContext>>,
-    ) -> Result<HttpResponseOk<State>, HttpError> {
-        Ok(HttpResponseOk(State { state: "live", damaged: None }))
-    }
-
-    async fn readyz(
-        context: RequestContext<Arc<AdminContext>>,
-    ) -> Result<HttpResponseOk<State>, HttpError> {
-        match context.context().readiness().await {
-            Ok(()) => {
-                let server = &context.context().server;
-                let damaged = server.store_check.damage().map(str::to_string);
-                Ok(HttpResponseOk(State { state: "ready", damaged }))
-            }
-            Err(reason) => Err(HttpError {
-                status_code: ErrorStatusCode::SERVICE_UNAVAILABLE,
-                error_code: None,
-                internal_message: reason.clone(),
-                external_message: reason,
-                headers: None,
-            }),
+/// Whether requests should be sent here: 503 while the server stops, while its store cannot be read
+/// or written, and while requests are refused because they cannot be counted. The body tells of a
+/// damaged store, which is 503 unless the operator has it served all the same.
+async fn readyz(context: Request) -> Result<HttpResponseOk<State>, HttpError> {
+    match context.context().readiness().await {
+        Ok(()) => {
+            let server = &context.context().server;
+            let damaged = server.store_check.damage().map(str::to_string);
+            Ok(HttpResponseOk(State { state: "ready", damaged }))
         }
-    }
-
-    async fn livez_head(
-        context: RequestContext<Arc<AdminContext>>,
-    ) -> Result<HttpResponseOk<State>, HttpError> {
-        Handlers::livez(context).await
-    }
-
-    async fn readyz_head(
-        context: RequestContext<Arc<AdminContext>>,
-    ) -> Result<HttpResponseOk<State>, HttpError> {
-        Handlers::readyz(context).await
-    }
-
-    async fn metrics(
-        context: RequestContext<Arc<AdminContext>>,
-    ) -> Result<Response<Body>, HttpError> {
-        let format = Format::accepted(context.request.headers());
-        let admin = Arc::clone(context.context());
-        admin.orders.refresh(ORDER_COUNT_TIMEOUT).await;
-        // It counts open files and connections.
-        let encoding = Arc::clone(&admin.encoding).lock_owned().await;
-        let text = run_with(encoding, move || admin.metrics.encode())
-            .await
-            .map_err(|error| HttpError::for_internal_error(error.to_string()))?
-            .map_err(|error| HttpError::for_internal_error(error.to_string()))?;
-        let mut response = Response::new(Body::from(format.of(text)));
-        let content_type = HeaderValue::from_static(format.content_type());
-        response.headers_mut().insert(header::CONTENT_TYPE, content_type);
-        response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
-        Ok(response)
+        Err(reason) => Err(HttpError {
+            status_code: ErrorStatusCode::SERVICE_UNAVAILABLE,
+            error_code: None,
+            internal_message: reason.clone(),
+            external_message: reason,
+            headers: None,
+        }),
     }
 }
 
-/// Why the admin listener was not opened.
-#[derive(Debug, thiserror::Error)]
-pub enum AdminError {
-    /// Dropshot refuses the trait.
-    #[error("dropshot refuses the admin API trait: {0}")]
-    Trait(String),
-    /// The address could not be listened on.
-    #[error(transparent)]
-    Listen(#[from] ListenError),
+/// The metrics, as OpenMetrics or in the text format 0.0.4 of Prometheus.
+async fn metrics(context: Request) -> Result<Response<Body>, HttpError> {
+    let format = Format::accepted(context.request.headers());
+    let admin = Arc::clone(context.context());
+    admin.orders.refresh(ORDER_COUNT_TIMEOUT).await;
+    // It counts open files and connections.
+    let encoding = Arc::clone(&admin.encoding).lock_owned().await;
+    let encode = move || {
+        let mut text = String::new();
+        encode(&mut text, &admin.metrics).map(|()| text)
+    };
+    let text = run_with(encoding, encode)
+        .await
+        .map_err(|error| HttpError::for_internal_error(error.to_string()))?
+        .map_err(|error| HttpError::for_internal_error(error.to_string()))?;
+    let mut response = Response::new(Body::from(format.of(text)));
+    let content_type = HeaderValue::from_static(format.content_type());
+    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept"));
+    Ok(response)
+}
+
+fn api() -> Result<ApiDescription<Arc<AdminContext>>, ApiDescriptionRegisterError> {
+    let (json, all) = ("application/json", || ApiEndpointVersions::All);
+    let mut api = ApiDescription::new();
+    for method in [Method::GET, Method::HEAD] {
+        let [live, ready] = ["livez", "readyz"].map(|name| format!("{name}_{method}"));
+        api.register(ApiEndpoint::new(live, livez, method.clone(), json, "/livez", all()))?;
+        api.register(ApiEndpoint::new(ready, readyz, method, json, "/readyz", all()))?;
+    }
+    let name = "metrics".to_string();
+    api.register(ApiEndpoint::new(name, metrics, Method::GET, json, "/metrics", all()))?;
+    Ok(api)
 }
 
 /// Opens the listener, if the settings ask for one.
@@ -232,16 +185,14 @@ pub fn listen(
     wanted: &AdminListen,
     context: &Arc<AdminContext>,
     log: &Logger,
-) -> Result<Option<HttpServer<Arc<AdminContext>>>, AdminError> {
+) -> anyhow::Result<Option<HttpServer<Arc<AdminContext>>>> {
     let Some(address) = wanted.resolve()? else { return Ok(None) };
-    let api = admin_api_mod::api_description::<Handlers>()
-        .map_err(|error| AdminError::Trait(error.to_string()))?;
     let config = ConfigDropshot {
         bind_address: address,
         default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,
         ..ConfigDropshot::default()
     };
-    let listener = ServerBuilder::new(api, Arc::clone(context), crate::log::for_dropshot(log))
+    let listener = ServerBuilder::new(api()?, Arc::clone(context), crate::log::for_dropshot(log))
         .config(config)
         .start()
         .map_err(|error| ListenError::new(address, "--admin-listen", &error))?;

@@ -31,9 +31,8 @@ mod waiting;
 
 pub use invocation::{Invocation, InvocationError, wrong_value};
 
-use crate::config::{EffectiveSettings, ServerConfig};
+use crate::config::{EffectiveSettings, ServerConfig, with_settings};
 use crate::store::StoreError;
-use crate::store::sqlite::BackupError;
 use clap::{CommandFactory, Parser, Subcommand};
 use options::Options;
 use printer::Printer;
@@ -200,15 +199,20 @@ Examples:
     Openapi(openapi::OpenapiArgs),
 }
 
+/// The command line, as clap knows it.
+pub fn command() -> clap::Command {
+    with_settings(Cli::command())
+}
+
 impl Cli {
     fn run(&self, effective: &EffectiveSettings, out: &mut dyn Write) -> anyhow::Result<()> {
-        self.dispatch(effective, out).map_err(|error| {
-            let backup = error.downcast_ref().and_then(|error| match error {
-                BackupError::Store(error) => Some(error),
-                _ => None,
-            });
+        let done = self.dispatch(effective, out);
+        if matches!(self.command, Command::Serve(_) | Command::Demo(_)) {
+            return done;
+        }
+        done.map_err(|error| {
             // An engine's errors do not always name the store.
-            match backup.or_else(|| error.downcast_ref()) {
+            match error.downcast_ref() {
                 Some(StoreError::Engine { .. }) => error.context(self.options.store.name()),
                 _ => error,
             }
@@ -219,8 +223,8 @@ impl Cli {
         let options = &self.options;
         let printer = &mut Printer::new(&mut *out, options.json);
         match &self.command {
-            Command::Serve(settings) => Ok(serve::serve(&options.store.location()?, settings)?),
-            Command::Demo(args) => Ok(demo::demo(args, out)?),
+            Command::Serve(settings) => serve::serve(&options.store.location()?, settings),
+            Command::Demo(args) => demo::demo(args, out),
             Command::Orders(command) => command.run(options, printer),
             Command::Pets(command) => command.run(options, printer),
             Command::Accounts(command) => command.run(options, printer),
@@ -237,8 +241,8 @@ impl Cli {
             Command::Handbook(args) => args.run(out),
             Command::Alerts => Ok(out.write_all(ALERTS.as_bytes())?),
             Command::Dashboard => Ok(out.write_all(DASHBOARD.as_bytes())?),
-            Command::Completions(args) => args.run(Cli::command(), out),
-            Command::Man(args) => args.run(Cli::command(), out),
+            Command::Completions(args) => args.run(command(), out),
+            Command::Man(args) => args.run(command(), out),
             Command::Openapi(args) => args.run(out),
         }
     }
@@ -246,16 +250,14 @@ impl Cli {
 
 /// The status to exit with after this error.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
-    if let Some(interrupted) = error.downcast_ref::<interrupts::Interrupted>() {
-        return interrupted.exit_code();
-    }
-    error.downcast_ref().map_or(ExitCode::FAILURE, serve::ServeError::exit_code)
+    let signal = error.downcast_ref::<serve::EndedBySignal>();
+    signal.map_or(ExitCode::FAILURE, |signal| ExitCode::from(signal.status))
 }
 
 /// Whether this command line runs the server, whose standard error is a log. It may be
 /// invalid.
 pub fn writes_log(arguments: impl IntoIterator<Item = OsString>) -> bool {
-    let lenient = Cli::command().ignore_errors(true);
+    let lenient = command().ignore_errors(true);
     let matches = lenient.try_get_matches_from(arguments);
     matches.is_ok_and(|matches| matches.subcommand_name() == Some("serve"))
 }
@@ -272,7 +274,7 @@ mod tests {
 
     #[test]
     fn the_command_line_is_valid() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]
@@ -282,6 +284,6 @@ mod tests {
             assert!(help.contains("store-orders "), "{} has no example", command.get_name());
             command.get_subcommands().filter(|sub| sub.get_name() != "help").for_each(check);
         }
-        check(&Cli::command());
+        check(&command());
     }
 }

@@ -1,8 +1,8 @@
 //! Settings: flags override environment variables, which override one TOML file,
 //! which overrides the defaults.
 //!
-//! A setting is one field of [`StoreSettings`] or [`ServerConfig`]. Its key in the
-//! file is the field's name; its parser, default and description are clap's. The
+//! A setting is one field of [`StoreSettings`] or [`ServerConfig`], marked `env`. Its key in the
+//! file and its variable are the field's name; its parser, default and description are clap's. The
 //! file's values are given to clap as defaults, so clap decides what overrides what.
 
 mod default_file;
@@ -18,13 +18,14 @@ mod store_settings;
 
 pub use default_file::default_file;
 pub use document_settings::{BaseUrl, DocumentSettings};
-pub use effective::{EffectiveSettings, Origin, Setting};
+pub use effective::{EffectiveSettings, Setting};
 pub use file::{ConfigFile, check_environment, unknown_variables, why_invalid};
 pub use invalid::InvalidSettings;
 pub use listen::{AdminListen, ListenAddress, ListenError};
 pub use passwords::without_passwords;
 pub use settings::{
     LogLevel, ServerConfig, all_settings, duration, duration_within, may_hold_password,
+    with_settings,
 };
 pub use store_settings::{StoreLocation, StoreSettings, path_parser};
 

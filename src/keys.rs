@@ -5,12 +5,15 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::fmt;
-use std::str::FromStr;
 use store_orders_api::key_form::{CHECKSUM_CHARS, PRODUCTION_PREFIX, RANDOM_CHARS, STAGING_PREFIX};
+use strum::{EnumString, IntoStaticStr};
 
 /// The environment that a server runs in and a key is valid in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ValueEnum, EnumString, IntoStaticStr,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Environment {
     /// Keys that begin with `sto_live_`.
     Production,
@@ -31,24 +34,8 @@ impl Environment {
     }
 
     /// The environment as the command line and the store write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Environment::Production => "production",
-            Environment::Staging => "staging",
-        }
-    }
-}
-
-/// A text that is not the [`as_str`](Environment::as_str) of any environment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no such environment")]
-pub struct UnknownEnvironment;
-
-impl FromStr for Environment {
-    type Err = UnknownEnvironment;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Environment::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or(UnknownEnvironment)
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -14,8 +14,8 @@
 //! | [`key_cache`] | the known keys, kept current from the store |
 //! | [`store_check`] | whether the store is damaged, found out after the start |
 //! | [`import`] | records from CSV, JSON and NDJSON |
-//! | [`store`] | the `Store` trait and its rows; SQLite behind it |
 //! | [`config`] | settings: flags, environment, file, defaults |
+//! | [`store`] | the `Store` trait and its rows; SQLite behind it |
 //! | [`metrics`] | what is counted |
 //! | [`limits`] | windows, strikes, bans, and their persistence |
 //! | [`keys`] | the form of API keys, and their digests |

@@ -4,20 +4,21 @@ mod listener;
 mod tls;
 
 pub use listener::open_connections;
-pub use tls::{ReloadableCertificate, TlsError, TlsFiles};
+pub use tls::{ReloadableCertificate, TlsFiles};
 
-use crate::admin::{self, AdminContext, AdminError, ConnectionFacts, Figure};
+use crate::admin::{self, AdminContext, Figure};
 use crate::clock::Clock;
 use crate::config::{ListenError, ServerConfig};
 use crate::context::ServerContext;
-use crate::http::{BuildError, Docs, InnerRouter, Middleware, TrustedProxies, served_documents};
+use crate::http::{Docs, InnerRouter, Middleware, TrustedProxies, served_documents};
 use crate::key_cache::{KeyCache, KeyRefresh};
 use crate::limits::Limits;
 use crate::log::{LogBuffer, RequestLog};
 use crate::metrics::Metrics;
-use crate::orders::{OpenError, OrderList, RunningBatch};
-use crate::store::{Store, StoreError};
+use crate::orders::{OrderList, RunningBatch};
+use crate::store::Store;
 use crate::store_check::StoreCheck;
+use anyhow::Context;
 use dropshot::{ConfigDropshot, ConfigTls, HandlerTaskMode, HttpServer, ServerBuilder};
 use listener::ListeningSocket;
 use slog::{Logger, info, warn};
@@ -25,7 +26,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::BASE_PATH;
-use store_orders_api::document::DocumentError;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
@@ -35,6 +35,8 @@ const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 /// Threads that look pets up at the same time. A store reads one pet after the other, so more
 /// would only wait.
 const PET_LOOK_UPS: usize = 4;
+
+const NO_THREADS: &str = "the threads that check the keys and the store cannot be started";
 
 /// How long the admin listener may take to close, after the other has.
 const ADMIN_CLOSE_TIMEOUT: Duration = Duration::from_millis(200);
@@ -51,38 +53,6 @@ pub struct Dependencies {
     pub log: Logger,
     /// Lines that wait to be written; `None` if nothing is logged.
     pub log_buffer: Option<Arc<LogBuffer>>,
-}
-
-/// Why the server did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum StartError {
-    /// The list of orders could not be read, or its writer not started.
-    #[error(transparent)]
-    Orders(#[from] OpenError),
-    /// The keys could not be read.
-    #[error("the keys cannot be read")]
-    Keys(#[from] StoreError),
-    /// The threads that check the keys and the store could not be started.
-    #[error("the threads that check the keys and the store cannot be started")]
-    Threads(#[source] std::io::Error),
-    /// The document could not be emitted.
-    #[error("the API document cannot be emitted")]
-    Document(#[from] DocumentError),
-    /// The routers could not be built.
-    #[error(transparent)]
-    Routers(#[from] BuildError),
-    /// The certificate cannot be used.
-    #[error(transparent)]
-    Tls(#[from] TlsError),
-    /// Rustls refuses the configuration.
-    #[error("TLS cannot be set up")]
-    Rustls(#[from] rustls::Error),
-    /// The admin listener could not be opened.
-    #[error(transparent)]
-    Admin(#[from] AdminError),
-    /// The address could not be listened on.
-    #[error(transparent)]
-    Listen(#[from] ListenError),
 }
 
 /// A running server.
@@ -102,16 +72,19 @@ pub struct Server {
 impl Server {
     /// Reads the store and starts to listen. Blocks while it reads; needs a tokio
     /// runtime around it.
-    pub fn start(config: &ServerConfig, parts: Dependencies) -> Result<Server, StartError> {
+    pub fn start(config: &ServerConfig, parts: Dependencies) -> anyhow::Result<Server> {
         let (log, log_buffer) = (parts.log.clone(), parts.log_buffer.clone());
         let certificate =
             TlsFiles::of(config).map(ReloadableCertificate::open).transpose()?.map(Arc::new);
         let router = InnerRouter::new()?;
         let context = Arc::new(open(config, parts, &router)?);
-        let docs = Docs::new(&served_documents(&config.document, config.environment)?)?;
+        let docs = served_documents(&config.document, config.environment)
+            .and_then(|documents| Docs::new(&documents))
+            .context("the API document cannot be emitted")?;
         let proxies = TrustedProxies::new(config.trusted_proxies.clone());
         let api = Middleware::new(router, docs, proxies).into_api()?;
-        let tls = certificate.as_ref().map(ReloadableCertificate::server_config).transpose()?;
+        let tls = certificate.as_ref().map(ReloadableCertificate::server_config).transpose();
+        let tls = tls.context("TLS cannot be set up")?;
         let address = config.listen.resolve("--listen")?;
         let dropshot = ConfigDropshot {
             bind_address: address,
@@ -127,12 +100,16 @@ impl Server {
             .map_err(|error| ListenError::new(address, "--listen", &error))?;
         // Before more files and sockets are opened.
         let socket = ListeningSocket::prepared(http.local_addr(), config.stalled_after, &log);
-        let key_refresh = context.keys.keep_current(&log).map_err(StartError::Threads)?;
+        let key_refresh = context.keys.keep_current(&log).context(NO_THREADS)?;
         let reloads = certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
         let mut background: Vec<_> = reloads.map(tokio::spawn).collect();
         background.push(tokio::spawn(Arc::clone(&context.orders).keep_reading_ahead()));
-        let connections = connection_facts(http.local_addr(), certificate.as_ref());
-        let admin_context = Arc::new(AdminContext::new(context, log_buffer, connections));
+        let address = http.local_addr();
+        let open = move || open_connections(address).map_or(f64::NAN, |open| open as f64);
+        let open = open_connections(address).map(|_| Box::new(open) as Figure);
+        let live = certificate.clone();
+        let ends_at = live.map(|live| Box::new(move || live.ends_at()) as Figure);
+        let admin_context = Arc::new(AdminContext::new(context, log_buffer, open, ends_at));
         let admin = admin::listen(&config.admin_listen, &admin_context, &log)?;
         let drain_timeout = config.drain_timeout();
         let server = Server {
@@ -209,36 +186,23 @@ impl Server {
     }
 }
 
-/// What the admin listener asks of the listener at this address.
-fn connection_facts(
-    address: SocketAddr,
-    certificate: Option<&Arc<ReloadableCertificate>>,
-) -> ConnectionFacts {
-    let is_counted = listener::open_connections(address).is_some();
-    let open = move || listener::open_connections(address).map_or(f64::NAN, |open| open as f64);
-    let certificate = certificate.cloned();
-    ConnectionFacts {
-        open: is_counted.then_some(Box::new(open)),
-        certificate_ends_at: certificate.map(|live| Box::new(move || live.ends_at()) as Figure),
-    }
-}
-
 /// Reads the store. Blocks.
 fn open(
     config: &ServerConfig,
     parts: Dependencies,
     router: &InnerRouter,
-) -> Result<ServerContext, StartError> {
+) -> anyhow::Result<ServerContext> {
     let Dependencies { store, limits, clock, log, log_buffer } = parts;
     let metrics = Metrics::new(router.route_names().map(ToString::to_string).collect());
     let outdated_bytes = config.outdated_lists_bytes();
     let orders =
         OrderList::open(Arc::clone(&store), metrics.batches.clone(), outdated_bytes, &log)?;
     // Reading the orders may have found damage.
-    let store_check = StoreCheck::start(Arc::clone(&store), config.serve_damaged, &log)
-        .map_err(StartError::Threads)?;
+    let store_check = StoreCheck::start(Arc::clone(&store), config.serve_damaged, &log);
+    let store_check = store_check.context(NO_THREADS)?;
     // Last: a key is refused if the keys were read more than a second ago.
-    let keys = Arc::new(KeyCache::open(Arc::clone(&store), Arc::clone(&clock))?);
+    let keys = KeyCache::open(Arc::clone(&store), Arc::clone(&clock));
+    let keys = Arc::new(keys.context("the keys cannot be read")?);
     Ok(ServerContext {
         keys,
         orders: Arc::new(orders),

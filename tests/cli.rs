@@ -14,9 +14,8 @@ mod keys;
 mod orders;
 mod status;
 
-use clap::CommandFactory;
 use std::path::Path;
-use store_orders::cli::Cli;
+use store_orders::cli::command;
 
 /// The program and all commands below it, each with its whole name and the options of those above.
 fn commands() -> Vec<clap::Command> {
@@ -24,7 +23,7 @@ fn commands() -> Vec<clap::Command> {
         let below = command.get_subcommands().flat_map(with_those_below);
         [command.clone()].into_iter().chain(below).collect()
     }
-    let mut program = Cli::command().disable_help_subcommand(true);
+    let mut program = command().disable_help_subcommand(true);
     program.build();
     let all = with_those_below(&program);
     assert!(all.len() > 30, "{all:?}");

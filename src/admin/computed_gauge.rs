@@ -5,6 +5,9 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
 use std::fmt;
 
+/// A figure that is computed when it is asked for.
+pub type Figure = Box<dyn Fn() -> f64 + Send + Sync>;
+
 /// The value that a function returns.
 pub struct ComputedGauge<F>(pub F);
 

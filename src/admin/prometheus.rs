@@ -1,68 +1,28 @@
-//! The registries: every metric with its name and its help, registered once.
+//! The registry: every metric with its name and its help, registered once.
 
-use super::computed_gauge::ComputedGauge;
-use super::connection_facts::ConnectionFacts;
+use super::computed_gauge::{ComputedGauge, Figure};
 use super::orders_gauge::OrdersGauge;
-use super::process_metrics::ProcessMetrics;
 use crate::context::ServerContext;
 use crate::log::LogBuffer;
-use prometheus_client::encoding::text::{encode_eof, encode_registry};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 use std::sync::Arc;
 use store_orders_api::API_VERSION;
 
-/// All metrics of a server.
-pub struct Registries {
-    /// Those of the service.
-    own: Registry,
-    /// Those that every process has, whose names have no prefix.
-    process: Registry,
-}
-
-impl Registries {
-    /// The metrics of a server; without a log buffer no line is dropped.
-    pub fn new(
-        server: &ServerContext,
-        orders: OrdersGauge,
-        log_buffer: Option<&LogBuffer>,
-        connections: ConnectionFacts,
-    ) -> Registries {
-        let mut own = registry(server, orders, log_buffer);
-        if let Some(open) = connections.open {
-            let help = "Connections that are open to the listener of the API";
-            own.register("open_connections", help, ComputedGauge(open));
-        }
-        if let Some(ends_at) = connections.certificate_ends_at {
-            own.register_with_unit(
-                "certificate_expiry_timestamp",
-                "When the TLS certificate in use ends, in Unix time",
-                Unit::Seconds,
-                ComputedGauge(ends_at),
-            );
-        }
-        let mut process = Registry::default();
-        process.register_collector(Box::new(ProcessMetrics));
-        Registries { own, process }
-    }
-
-    /// As OpenMetrics. Blocks: some figures are read from the system.
-    pub fn encode(&self) -> Result<String, std::fmt::Error> {
-        let mut text = String::new();
-        for registry in [&self.own, &self.process] {
-            encode_registry(&mut text, registry)?;
-        }
-        encode_eof(&mut text)?;
-        Ok(text)
-    }
-}
-
-fn registry(
+/// All metrics of a server; without a log buffer no line is dropped. `open_connections` counts the
+/// connections to the listener of the API, where the system tells, and `certificate_ends_at` is in
+/// Unix seconds.
+pub fn registry(
     server: &ServerContext,
     orders: OrdersGauge,
     log_buffer: Option<&LogBuffer>,
+    open_connections: Option<Figure>,
+    certificate_ends_at: Option<Figure>,
 ) -> Registry {
-    let mut registry = Registry::with_prefix("store_orders");
+    let mut all = Registry::default();
+    #[cfg(target_os = "linux")]
+    all.register_collector(Box::<super::process_metrics::ProcessMetrics>::default());
+    let registry = all.sub_registry_with_prefix("store_orders");
     let metrics = server.metrics.clone();
     registry.register(
         "build",
@@ -131,5 +91,17 @@ fn registry(
         "Lines that could not be written to the log",
         log_buffer.map(|buffer| buffer.dropped_lines().clone()).unwrap_or_default(),
     );
-    registry
+    if let Some(open) = open_connections {
+        let help = "Connections that are open to the listener of the API";
+        registry.register("open_connections", help, ComputedGauge(open));
+    }
+    if let Some(ends_at) = certificate_ends_at {
+        registry.register_with_unit(
+            "certificate_expiry_timestamp",
+            "When the TLS certificate in use ends, in Unix time",
+            Unit::Seconds,
+            ComputedGauge(ends_at),
+        );
+    }
+    all
 }

@@ -6,7 +6,7 @@ use super::options::Options;
 use super::printer::Printer;
 use crate::config::{StoreLocation, path_parser};
 use crate::store::postgres::{self, PostgresCommands};
-use crate::store::sqlite::{self, BackupError};
+use crate::store::sqlite;
 use clap::Args;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::json;
@@ -41,7 +41,7 @@ impl BackupArgs {
             sqlite::back_up(&directory, &self.file, progress, &|| interrupts.error().is_some())
         };
         let bytes = match (with_bar(copy), interrupts.error()) {
-            (Err(BackupError::Interrupted), Some(error)) => return Err(error.into()),
+            (Err(_), Some(error)) => return Err(error.into()),
             (copied, _) => copied?,
         };
         let file = self.file.display();

@@ -1,15 +1,16 @@
 //! `demo`: the whole service in one command, with sample data.
 
-use super::serve::{HangUp, ServeError, ServedStore, run};
+use super::serve::{HangUp, ServedStore, run};
 use crate::clock::{Clock, SystemClock};
 use crate::config::{AdminListen, ListenAddress, LogLevel, ServerConfig};
 use crate::keys::Environment;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{IssuedKey, NewKey, NewOrder, OperatorStore, Records, StoreError};
+use anyhow::Context;
 use chrono::{DateTime, TimeDelta, Utc};
 use clap::Args;
 use std::io::Write;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,11 +37,9 @@ pub struct DemoArgs {
 }
 
 /// Serves a temporary store, which is deleted when the server stops.
-pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
-    let directory =
-        tempfile::Builder::new().prefix("store-orders-demo-").tempdir().map_err(|source| {
-            ServeError::System { doing: "cannot create a temporary directory", source }
-        })?;
+pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
+    let directory = tempfile::Builder::new().prefix("store-orders-demo-").tempdir();
+    let directory = directory.context("cannot create a temporary directory")?;
     let store = SqliteStore::open(directory.path())?;
     let issued = fill(&store)?;
     let mut config = ServerConfig {
@@ -66,7 +65,7 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> Result<(), ServeError> {
 fn free(address: ListenAddress) -> ListenAddress {
     match TcpListener::bind(address.to_string()) {
         Ok(_) => address,
-        Err(_) => ListenAddress::Ip((Ipv4Addr::LOCALHOST, 0).into()),
+        Err(_) => "127.0.0.1:0".parse().unwrap_or(address),
     }
 }
 

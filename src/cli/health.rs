@@ -33,12 +33,7 @@ pub struct HealthArgs {
     )]
     timeout: Duration,
     /// Address of the server's admin listener
-    #[arg(
-        long,
-        value_name = "HOST:PORT",
-        env = "STORE_ORDERS_ADMIN_LISTEN",
-        default_value = "127.0.0.1:8081"
-    )]
+    #[arg(long, value_name = "HOST:PORT", env, default_value = "127.0.0.1:8081")]
     admin_listen: AdminListen,
 }
 

@@ -6,7 +6,7 @@ use super::printer::{Printer, warn};
 use super::waiting::with_notice;
 use crate::import::{BadRow, BadRows, ParseError, ParsedRow, Problem, Record, Unknown, parse};
 use crate::log::ErrorChain;
-use crate::store::{ImportOutcome, NewOrder, OperatorStore, Records, StoreError};
+use crate::store::{ImportOutcome, OperatorStore, StoreError};
 use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -16,7 +16,7 @@ use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use store_orders_api::types::{LARGEST_IN_JAVASCRIPT, Pet};
+use store_orders_api::types::LARGEST_IN_JAVASCRIPT;
 
 /// Arguments of `import`.
 #[derive(Args, Debug)]
@@ -35,26 +35,8 @@ pub struct ImportArgs {
     dry_run: bool,
 }
 
-/// A record that the store holds.
-pub trait Importable: Record {
-    /// These, for the store.
-    fn records(these: &[Self]) -> Records<'_>;
-}
-
-impl Importable for NewOrder {
-    fn records(these: &[NewOrder]) -> Records<'_> {
-        Records::Orders(these)
-    }
-}
-
-impl Importable for Pet {
-    fn records(these: &[Pet]) -> Records<'_> {
-        Records::Pets(these)
-    }
-}
-
 /// Imports the records of a file: all of them, or none.
-pub(super) fn import<R: Importable>(
+pub(super) fn import<R: Record>(
     args: &ImportArgs,
     options: &Options,
     printer: &mut Printer<'_>,
@@ -134,7 +116,7 @@ fn content_of(file: &Path) -> std::io::Result<Vec<u8>> {
 
 /// Removes the rows whose id is in the store, and returns their number. They are
 /// bad rows unless --skip-existing is set.
-fn remove_existing<R: Importable>(
+fn remove_existing<R: Record>(
     store: &dyn OperatorStore,
     rows: &mut Vec<ParsedRow<R>>,
     args: &ImportArgs,
@@ -156,7 +138,7 @@ fn remove_existing<R: Importable>(
 
 /// The store is locked meanwhile, so another thread draws the progress bar: a
 /// stalled terminal must not block it.
-fn store_all<R: Importable>(
+fn store_all<R: Record>(
     store: &dyn OperatorStore,
     records: &[R],
     skip_existing: bool,

@@ -4,14 +4,14 @@
 use super::config::ConfigCommand;
 use super::printer::warn;
 use super::serve::check_settings;
-use super::{Cli, Command};
+use super::{Cli, Command, command};
 use crate::config::{
     ConfigFile, EffectiveSettings, InvalidSettings, ServerConfig, all_settings, check_environment,
     may_hold_password, unknown_variables, why_invalid,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches};
+use clap::{Arg, ArgMatches, FromArgMatches};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ impl Invocation {
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<Invocation, InvocationError> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
-        let mut matches = Cli::command().try_get_matches_from(&arguments).or_else(|error| {
+        let mut matches = command().try_get_matches_from(&arguments).or_else(|error| {
             if is_wrong_value(&error) {
                 check_environment()?;
             }
@@ -50,7 +50,7 @@ impl Invocation {
         refuse_ignored_options(&matches)?;
         let file = named_file(&matches).map(|path| ConfigFile::read(&path)).transpose()?;
         if let Some(file) = &file {
-            matches = file.as_defaults(Cli::command()).try_get_matches_from(&arguments)?;
+            matches = file.as_defaults(command()).try_get_matches_from(&arguments)?;
         }
         let cli = Cli::from_arg_matches(&matches)?;
         Ok(Invocation { effective: EffectiveSettings::of(&matches, file.as_ref()), cli })
@@ -116,7 +116,7 @@ pub fn wrong_value(error: &clap::Error) -> Option<String> {
 /// `demo` refuses the options that it would ignore.
 fn refuse_ignored_options(matches: &ArgMatches) -> Result<(), clap::Error> {
     let Some(("demo", demo)) = matches.subcommand() else { return Ok(()) };
-    let mut command = Cli::command();
+    let mut command = command();
     let is_given =
         |arg: &&Arg| demo.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
     let Some(flag) = command.get_arguments().find(is_given).and_then(Arg::get_long) else {

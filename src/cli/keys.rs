@@ -12,7 +12,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::keys::Environment;
 use crate::store::{IssuedKey, NewKey, OperatorStore, Rotation};
 use clap::Subcommand;
-use find::{StandardInput, find};
+use find::{find, standard_input};
 use serde_json::json;
 use shown::{COLUMNS, KeyJson, KeyState, bans};
 use std::time::Duration;
@@ -94,8 +94,8 @@ Examples:
   store-orders keys find -       # then paste the key, and press Enter")]
     Find {
         /// `-`: read the key from standard input
-        #[arg(value_name = "-")]
-        input: StandardInput,
+        #[arg(value_name = "-", value_parser = standard_input)]
+        input: String,
     },
     /// List all keys that were ever issued, the oldest first
     #[command(after_help = "\
@@ -152,9 +152,7 @@ impl KeysCommand {
             KeysCommand::List { account, state, table } => {
                 let account = account.as_ref().map(|given| store.account(given, now_ms));
                 let account = account.transpose()?.map(|account| account.name);
-                let chosen =
-                    Chosen { account: account.as_deref(), state: *state, wide: table.wide };
-                list(options, &*store, &clock, &chosen, printer)
+                list(options, &*store, &clock, account, *state, table.wide, printer)
             }
         }
     }
@@ -185,17 +183,19 @@ fn list(
     options: &Options,
     store: &dyn OperatorStore,
     clock: &SystemClock,
-    chosen: &Chosen<'_>,
+    account: Option<String>,
+    state: Option<KeyState>,
+    wide: bool,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
     let now = clock.now();
     let mut records = store.key_records()?;
-    records.retain(|record| chosen.account.is_none_or(|name| record.account == name));
+    records.retain(|record| account.as_ref().is_none_or(|name| record.account == *name));
     let (bans, banned) = bans(options, store, &records, clock, now);
-    let mut listing = printer.listing(COLUMNS.to_vec(), chosen.wide);
+    let mut listing = printer.listing(COLUMNS.to_vec(), wide);
     for record in records {
         let key = KeyJson::of(record, &banned, now);
-        if chosen.state.is_some_and(|state| key.state != state) {
+        if state.is_some_and(|state| key.state != state) {
             continue;
         }
         listing.add(&key)?;
@@ -203,11 +203,4 @@ fn list(
     listing.finish()?;
     printer.flush()?;
     bans
-}
-
-/// Which keys are listed, and how.
-struct Chosen<'a> {
-    account: Option<&'a str>,
-    state: Option<KeyState>,
-    wide: bool,
 }

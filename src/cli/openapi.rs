@@ -20,7 +20,7 @@ pub struct OpenapiArgs {
     #[arg(long)]
     beta: bool,
     /// Environment whose address comes first
-    #[arg(long, value_enum, env = "STORE_ORDERS_ENVIRONMENT", default_value = "production")]
+    #[arg(long, value_enum, env, default_value = "production")]
     environment: Environment,
     #[command(flatten)]
     document: DocumentSettings,

@@ -18,13 +18,7 @@ pub struct Options {
     #[command(flatten, next_help_heading = GLOBAL)]
     pub store: StoreSettings,
     /// TOML file with settings, as `config default` prints one
-    #[arg(
-        long,
-        global = true,
-        value_name = "FILE",
-        env = "STORE_ORDERS_CONFIG",
-        help_heading = GLOBAL
-    )]
+    #[arg(long, global = true, value_name = "FILE", env, help_heading = GLOBAL)]
     pub config: Option<PathBuf>,
     /// Write JSON to standard output instead of text
     #[arg(long, global = true, help_heading = GLOBAL)]

@@ -1,18 +1,15 @@
 //! `serve`: the server on the operator's store.
 
-mod error;
 mod preflight;
 mod process;
-mod served_limits;
 mod served_store;
 mod signals;
 mod systemd;
 
-pub use error::ServeError;
 pub use preflight::check_settings;
 pub use process::run;
 pub use served_store::ServedStore;
-pub use signals::{HangUp, Signals};
+pub use signals::{EndedBySignal, HangUp, Signals};
 
 use crate::config::{ServerConfig, StoreLocation, unknown_variables};
 use crate::server::Server;
@@ -26,7 +23,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 
 /// Serves this store until a signal stops it. The data directory, if there is one, is locked.
-pub fn serve(location: &StoreLocation, config: &ServerConfig) -> Result<(), ServeError> {
+pub fn serve(location: &StoreLocation, config: &ServerConfig) -> anyhow::Result<()> {
     let mut lock = match location {
         StoreLocation::Directory(directory) => Some(ServerLock::take(directory)?),
         StoreLocation::Postgres(_) => None,

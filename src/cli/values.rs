@@ -6,6 +6,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::time::Duration;
 use store_orders_api::plans::Plan;
 use store_orders_api::types::plain_int64;
+use strum::VariantNames;
 
 /// Short enough that the end has a date.
 const LONGEST_LIFE: Duration = Duration::from_secs(100 * 365 * 86_400);
@@ -25,8 +26,7 @@ pub fn plan() -> impl TypedValueParser<Value = Plan> {
 
 /// A status, by name.
 pub fn status() -> impl TypedValueParser<Value = Status> {
-    PossibleValuesParser::new(Status::ALL.map(Status::as_str))
-        .try_map(|text| text.parse::<Status>())
+    PossibleValuesParser::new(Status::VARIANTS).try_map(|text| text.parse::<Status>())
 }
 
 /// How long a key is valid.

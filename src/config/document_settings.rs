@@ -9,19 +9,19 @@ use store_orders_api::BASE_PATH;
 #[derive(Args, Clone, Debug, Default)]
 pub struct DocumentSettings {
     /// Address of the production API in the served document; it ends in /v1
-    #[arg(long, value_name = "URL", env = "STORE_ORDERS_PRODUCTION_URL")]
+    #[arg(long, value_name = "URL", env)]
     pub production_url: Option<BaseUrl>,
     /// Address of the staging API in the served document; it ends in /v1
-    #[arg(long, value_name = "URL", env = "STORE_ORDERS_STAGING_URL")]
+    #[arg(long, value_name = "URL", env)]
     pub staging_url: Option<BaseUrl>,
     /// Who operates the service, in the served document
-    #[arg(long, value_name = "NAME", env = "STORE_ORDERS_CONTACT_NAME", value_parser = name)]
+    #[arg(long, value_name = "NAME", env, value_parser = name)]
     pub contact_name: Option<String>,
     /// Page where users find help, in the served document
-    #[arg(long, value_name = "URL", env = "STORE_ORDERS_CONTACT_URL", value_parser = page)]
+    #[arg(long, value_name = "URL", env, value_parser = page)]
     pub contact_url: Option<String>,
     /// E-mail address for users' questions, in the served document
-    #[arg(long, value_name = "ADDRESS", env = "STORE_ORDERS_CONTACT_EMAIL", value_parser = email)]
+    #[arg(long, value_name = "ADDRESS", env, value_parser = email)]
     pub contact_email: Option<String>,
 }
 

@@ -19,38 +19,11 @@ pub struct Setting {
     pub key: String,
     /// Its value, null if it has none.
     pub value: serde_json::Value,
-    /// Where the value came from.
-    pub origin: Origin,
-}
-
-/// Where a value came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// This flag, without its dashes.
-    Flag(String),
-    /// This environment variable.
-    Environment(String),
-    /// This "file:line".
-    File(String),
-    /// The default.
-    Default,
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Origin::Flag(_) => f.write_str("flag"),
-            Origin::Environment(variable) => write!(f, "environment {variable}"),
-            Origin::File(line) => f.write_str(line),
-            Origin::Default => f.write_str("default"),
-        }
-    }
-}
-
-impl Serialize for Origin {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
+    /// Where the value came from: "flag", "environment VARIABLE", "file:line" or "default".
+    pub origin: String,
+    /// The setting as an error names it.
+    #[serde(skip)]
+    place: String,
 }
 
 impl EffectiveSettings {
@@ -98,13 +71,8 @@ impl EffectiveSettings {
 
     /// A problem with a setting, after where the setting came from.
     pub fn problem(&self, key: &str, why: impl fmt::Display) -> String {
-        let origin = self.0.iter().find(|setting| setting.key == key).map(|found| &found.origin);
-        match origin {
-            Some(Origin::Flag(flag)) => format!("--{flag}: {why}"),
-            Some(Origin::Environment(variable)) => format!("{variable}: {why}"),
-            Some(Origin::File(line)) => format!("{line}: {key}: {why}"),
-            Some(Origin::Default) | None => format!("{key}: {why}"),
-        }
+        let found = self.0.iter().find(|setting| setting.key == key);
+        format!("{}: {why}", found.map_or(key, |setting| &setting.place))
     }
 }
 
@@ -114,17 +82,24 @@ impl Setting {
         let key = arg.get_id().as_str();
         let texts = texts_of(key, matches)?;
         let mut values: Vec<_> = texts.iter().map(|text| json_value(text)).collect();
-        let origin = match matches.value_source(key) {
-            Some(ValueSource::CommandLine) => Origin::Flag(arg.get_long()?.to_string()),
-            Some(ValueSource::EnvVariable) => {
-                Origin::Environment(arg.get_env()?.to_string_lossy().into_owned())
+        let (origin, place) = match matches.value_source(key) {
+            Some(ValueSource::CommandLine) => {
+                ("flag".to_string(), format!("--{}", arg.get_long()?))
             }
-            _ => file.and_then(|file| file.line_of(key)).map_or(Origin::Default, Origin::File),
+            Some(ValueSource::EnvVariable) => {
+                let variable = arg.get_env()?.display().to_string();
+                (format!("environment {variable}"), variable)
+            }
+            _ => match file.and_then(|file| file.line_of(key)) {
+                Some(line) => (line.to_string(), format!("{line}: {key}")),
+                None => ("default".to_string(), key.to_string()),
+            },
         };
         Some(Setting {
             key: key.to_string(),
             value: if is_list(arg) { values.into() } else { values.pop().unwrap_or_default() },
             origin,
+            place,
         })
     }
 }

@@ -58,8 +58,8 @@ impl ConfigFile {
     }
 
     /// The "file:line" of a setting that is in the file.
-    pub(super) fn line_of(&self, key: &str) -> Option<String> {
-        self.entries.iter().find(|entry| entry.key == key).map(|entry| entry.line.clone())
+    pub(super) fn line_of(&self, key: &str) -> Option<&str> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &*entry.line)
     }
 
     /// The command line with this file's values as the defaults of its settings.

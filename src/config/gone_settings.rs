@@ -10,19 +10,13 @@ pub enum Gone {}
 #[derive(Args, Clone, Debug)]
 pub struct GoneSettings {
     /// Gone
-    #[arg(long, global = true, hide = true, env = "STORE_ORDERS_LIMITS", value_parser = gone)]
+    #[arg(long, global = true, hide = true, env, value_parser = gone)]
     pub limits: Option<Gone>,
     /// Gone
-    #[arg(
-        long,
-        global = true,
-        hide = true,
-        env = "STORE_ORDERS_LIMITS_PASSWORD_FILE",
-        value_parser = gone
-    )]
+    #[arg(long, global = true, hide = true, env, value_parser = gone)]
     pub limits_password_file: Option<Gone>,
     /// Gone
-    #[arg(long, global = true, hide = true, env = "STORE_ORDERS_LIMITS_LOST", value_parser = gone)]
+    #[arg(long, global = true, hide = true, env, value_parser = gone)]
     pub limits_lost: Option<Gone>,
 }
 

@@ -8,23 +8,14 @@ use std::str::FromStr;
 
 /// Where to listen, as it is written: `HOST:PORT`. Without a host it is every IPv4 address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ListenAddress {
-    /// An IP address.
-    Ip(SocketAddr),
-    /// A host by its name, and a port.
-    Name(String, u16),
-}
+pub struct ListenAddress(String);
 
 impl ListenAddress {
     /// The address, of which `option` is the flag. A name is looked up: it is its first IPv4
     /// address, or else its first. Blocks.
     pub fn resolve(&self, option: &str) -> Result<SocketAddr, ListenError> {
-        let (host, port) = match self {
-            ListenAddress::Ip(address) => return Ok(*address),
-            ListenAddress::Name(host, port) => (host.as_str(), *port),
-        };
         let failed = |error: io::Error| ListenError::new(self, option, &error);
-        let addresses: Vec<SocketAddr> = (host, port).to_socket_addrs().map_err(failed)?.collect();
+        let addresses: Vec<SocketAddr> = self.0.to_socket_addrs().map_err(failed)?.collect();
         let first = addresses.iter().find(|address| address.is_ipv4()).or(addresses.first());
         first.copied().ok_or_else(|| failed(io::Error::other("the name has no address")))
     }
@@ -36,30 +27,26 @@ impl FromStr for ListenAddress {
     fn from_str(text: &str) -> Result<ListenAddress, String> {
         const FORM: &str = "write HOST:PORT, such as 127.0.0.1:8080, [::1]:8080 or localhost:8080, \
                             or :8080 for every IPv4 address";
-        if let Ok(address) = text.parse() {
-            return Ok(ListenAddress::Ip(address));
+        let is_port = |port: &str| {
+            port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok()
+        };
+        match text.rsplit_once(':') {
+            Some(("", port)) if is_port(port) => Ok(ListenAddress(format!("0.0.0.0{text}"))),
+            Some((host, port)) if is_port(port) => {
+                let is_name =
+                    !host.contains([':', '[', ']', '/']) && !host.contains(char::is_whitespace);
+                let is_host = is_name || text.parse::<SocketAddr>().is_ok();
+                let address = is_host.then(|| ListenAddress(text.to_string()));
+                address.ok_or_else(|| format!("no host; {FORM}"))
+            }
+            _ => Err(format!("no port; {FORM}")),
         }
-        let host_and_port = text.rsplit_once(':').and_then(|(host, port)| {
-            let plain = port.bytes().all(|byte| byte.is_ascii_digit());
-            Some((host, port.parse::<u16>().ok().filter(|_| plain)?))
-        });
-        let Some((host, port)) = host_and_port else { return Err(format!("no port; {FORM}")) };
-        if host.is_empty() {
-            return Ok(ListenAddress::Ip(SocketAddr::from(([0, 0, 0, 0], port))));
-        }
-        if host.contains([':', '[', ']', '/']) || host.contains(char::is_whitespace) {
-            return Err(format!("no host; {FORM}"));
-        }
-        Ok(ListenAddress::Name(host.to_string(), port))
     }
 }
 
 impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ListenAddress::Ip(address) => address.fmt(f),
-            ListenAddress::Name(host, port) => write!(f, "{host}:{port}"),
-        }
+        f.write_str(&self.0)
     }
 }
 

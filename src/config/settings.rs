@@ -30,67 +30,43 @@ const LONGEST_STOP: Duration = Duration::from_secs(24 * 3_600);
 #[derive(Args, Clone, Debug)]
 pub struct ServerConfig {
     /// Address to listen on, HOST:PORT; :8080 is every IPv4 address, port 0 a free one
-    #[arg(
-        long,
-        value_name = "HOST:PORT",
-        env = "STORE_ORDERS_LISTEN",
-        default_value = "127.0.0.1:8080"
-    )]
+    #[arg(long, value_name = "HOST:PORT", env, default_value = "127.0.0.1:8080")]
     pub listen: ListenAddress,
     /// Which keys to accept: sto_live_ in production, sto_test_ in staging
-    #[arg(long, value_enum, env = "STORE_ORDERS_ENVIRONMENT", default_value = "production")]
+    #[arg(long, value_enum, env, default_value = "production")]
     pub environment: Environment,
     /// Have every list confirmed by a commit in PostgreSQL
     ///
     /// A list takes 1-2 ms more, and a primary that was replaced is noticed at once instead of
     /// within a second.
-    #[arg(
-        long,
-        value_name = "BOOL",
-        env = "STORE_ORDERS_CONFIRM_LISTS",
-        action = ArgAction::Set,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        default_value = "false"
-    )]
+    #[arg(long, env)]
     pub confirm_lists: bool,
     /// Requests a minute from one address without a valid key
     #[arg(
         long,
         value_name = "N",
-        env = "STORE_ORDERS_KEYLESS_PER_MINUTE",
+        env,
         value_parser = at_least_one("with 0, a caller with a wrong key is told 429 and never 401"),
         default_value_t = KEYLESS_PER_MINUTE
     )]
     pub keyless_per_minute: u32,
     /// Network whose X-Forwarded-For is trusted, such as 10.0.0.0/8; may be repeated
-    #[arg(
-        long = "trusted-proxy",
-        value_name = "CIDR",
-        env = "STORE_ORDERS_TRUSTED_PROXIES",
-        value_delimiter = ','
-    )]
+    #[arg(long = "trusted-proxy", value_name = "CIDR", env, value_delimiter = ',')]
     pub trusted_proxies: Vec<IpNet>,
     /// Which lines to log: info has one for each request, off has none
-    #[arg(long, value_enum, env = "STORE_ORDERS_LOG_LEVEL", default_value = "info")]
+    #[arg(long, value_enum, env, default_value = "info")]
     pub log_level: LogLevel,
     /// PEM file with the TLS certificate and its chain; reloaded when it changes,
     /// and on SIGHUP
-    #[arg(long, value_name = "FILE", env = "STORE_ORDERS_TLS_CERT")]
+    #[arg(long, value_name = "FILE", env)]
     pub tls_cert: Option<PathBuf>,
     /// PEM file with the private key of the TLS certificate
-    #[arg(long, value_name = "FILE", env = "STORE_ORDERS_TLS_KEY")]
+    #[arg(long, value_name = "FILE", env)]
     pub tls_key: Option<PathBuf>,
     /// Address of the admin listener, HOST:PORT; off disables it
     ///
     /// It answers /livez, /readyz and /metrics, without a key.
-    #[arg(
-        long,
-        value_name = "HOST:PORT",
-        env = "STORE_ORDERS_ADMIN_LISTEN",
-        default_value = "127.0.0.1:8081"
-    )]
+    #[arg(long, value_name = "HOST:PORT", env, default_value = "127.0.0.1:8081")]
     pub admin_listen: AdminListen,
     /// Disconnect a client that has vanished, or has read nothing of its response, for this long
     ///
@@ -99,7 +75,7 @@ pub struct ServerConfig {
         long,
         value_name = "DURATION",
         value_parser = duration_within(SHORTEST_STALL, LONGEST_STALL),
-        env = "STORE_ORDERS_STALLED_AFTER",
+        env,
         default_value = "60s"
     )]
     pub stalled_after: Duration,
@@ -107,16 +83,7 @@ pub struct ServerConfig {
     ///
     /// Lists may lack orders. Without this setting, requests and /readyz are answered with 503
     /// once damage is found.
-    #[arg(
-        long,
-        value_name = "BOOL",
-        env = "STORE_ORDERS_SERVE_DAMAGED",
-        action = ArgAction::Set,
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "true",
-        default_value = "false"
-    )]
+    #[arg(long, env)]
     pub serve_damaged: bool,
     /// MiB of memory that outdated lists may hold while clients read them slowly
     ///
@@ -124,7 +91,7 @@ pub struct ServerConfig {
     #[arg(
         long,
         value_name = "N",
-        env = "STORE_ORDERS_OUTDATED_LISTS_MIB",
+        env,
         value_parser = at_least_one("with 0, each cancel would cut off every list in progress"),
         default_value = "256"
     )]
@@ -137,7 +104,7 @@ pub struct ServerConfig {
         long,
         value_name = "DURATION",
         value_parser = duration_within(SHORTEST_STOP, LONGEST_STOP),
-        env = "STORE_ORDERS_STOP_WITHIN",
+        env,
         default_value = "20s"
     )]
     pub stop_within: Duration,
@@ -148,7 +115,24 @@ pub struct ServerConfig {
 
 /// A command with every setting: what clap knows of each.
 pub fn all_settings() -> Command {
-    ServerConfig::augment_args(StoreSettings::augment_args(Command::new("settings")))
+    with_settings(ServerConfig::augment_args(StoreSettings::augment_args(Command::new("settings"))))
+}
+
+/// The command with its settings as every one is: its variable is named after its key, and a
+/// switch takes a value, so that a flag can turn off what the file turns on.
+pub fn with_settings(command: Command) -> Command {
+    let setting = |arg: Arg| {
+        let Some(key) = arg.get_env().map(|key| key.to_string_lossy().into_owned()) else {
+            return arg;
+        };
+        let arg = arg.env(format!("STORE_ORDERS_{key}"));
+        if !matches!(arg.get_action(), ArgAction::SetTrue) {
+            return arg;
+        }
+        let arg = arg.action(ArgAction::Set).num_args(0..=1).require_equals(true);
+        arg.value_name("BOOL").default_missing_value("true").default_value("false")
+    };
+    command.mut_args(setting).mut_subcommands(with_settings)
 }
 
 /// Whether a setting is a list.

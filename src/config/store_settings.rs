@@ -14,30 +14,25 @@ pub struct StoreSettings {
     ///
     /// It takes the place of the store in the data directory. The URL may have several hosts,
     /// sslmode and certificates, as libpq has them.
-    #[arg(
-        long,
-        global = true,
-        value_name = "postgres://USER@HOST/DATABASE",
-        env = "STORE_ORDERS_STORE"
-    )]
+    #[arg(long, global = true, value_name = "postgres://USER@HOST/DATABASE", env)]
     pub store: Option<PostgresUrl>,
     /// File that holds the password for the store in PostgreSQL
     ///
     /// Without it, the environment variable PGPASSWORD is used.
-    #[arg(long, global = true, value_name = "FILE", env = "STORE_ORDERS_STORE_PASSWORD_FILE")]
+    #[arg(long, global = true, value_name = "FILE", env)]
     pub store_password_file: Option<PathBuf>,
     /// Database for the request counts, in the cluster of the store in PostgreSQL
     ///
     /// By default they are in the store's database, where a long snapshot, such as that of
     /// pg_dump, slows them down. `migrate` creates this database.
-    #[arg(long, global = true, value_name = "NAME", env = "STORE_ORDERS_LIMITS_DATABASE")]
+    #[arg(long, global = true, value_name = "NAME", env)]
     pub limits_database: Option<String>,
     /// Directory of the store; created if missing
     #[arg(
         long,
         global = true,
         value_name = "DIR",
-        env = "STORE_ORDERS_DATA_DIR",
+        env,
         value_parser = path_parser(),
         default_value = "./store-orders-data"
     )]
@@ -77,31 +72,22 @@ impl StoreSettings {
             return Ok(StoreLocation::Directory(self.data_dir.clone()));
         };
         let file = self.store_password_file.as_deref();
-        let password = password("store_password_file", file, "PGPASSWORD")?;
-        let url = match (file, password) {
-            (Some(file), _) => url.or_password_file(file),
-            (None, Some(password)) => url.or_password(&password),
-            (None, None) => url,
+        let url = match (file, std::env::var("PGPASSWORD")) {
+            (Some(file), _) => {
+                // It is read again at each connection.
+                read_password(file).map_err(|error| {
+                    let place = file.display();
+                    let why = format!("store_password_file: {place} cannot be read: {error}");
+                    InvalidSettings(vec![why])
+                })?;
+                url.or_password_file(file)
+            }
+            (None, Ok(password)) => url.or_password(&password),
+            (None, Err(_)) => url,
         };
         let url = url.with_limits_database(self.limits_database.clone());
         Ok(StoreLocation::Postgres(Box::new(url)))
     }
-}
-
-/// The password in this file, or else in this variable.
-fn password(
-    setting: &str,
-    file: Option<&Path>,
-    variable: &str,
-) -> Result<Option<String>, InvalidSettings> {
-    let password = match file {
-        None => std::env::var(variable).ok(),
-        Some(path) => Some(read_password(path).map_err(|error| {
-            let place = path.display();
-            InvalidSettings(vec![format!("{setting}: {place} cannot be read: {error}")])
-        })?),
-    };
-    Ok(password)
 }
 
 /// Parses the path of a file or directory that SQLite opens. One that begins with `file:`

@@ -24,73 +24,46 @@ const STYLE: &str = "text/css; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 const FEED: &str = "application/atom+xml; charset=utf-8";
 
-/// The pages and their assets.
-pub struct Docs {
-    /// The document and the reference of every version, each at its path.
-    versions: Vec<(&'static str, Page)>,
-    docs_script: Page,
-    docs_style: Page,
-    scalar: Page,
-    style: Page,
-    changelog: Page,
-    feed: Page,
-    icon: Page,
-    llms: Page,
-    robots: Page,
-}
+/// The pages and their assets, each at its path.
+pub struct Docs(Vec<(&'static str, Page)>);
 
 impl Docs {
     /// The pages for the documents of all versions, the stable one first. Those that depend on
     /// no setting are made by `cargo xtask generate`.
     pub fn new(documents: &[Value]) -> Result<Docs, DocumentError> {
-        let mut versions = Vec::new();
+        let asset = |kind, text| Page::plain(kind, Policy::Asset, text);
+        let changelog = include_str!("docs/generated/changelog.html");
+        let feed = include_str!("docs/generated/changelog.atom");
+        let scalar = include_bytes!(concat!(env!("OUT_DIR"), "/scalar.js.gz"));
+        let stable = documents.first().unwrap_or(&Value::Null);
+        let mut pages = vec![
+            ("/docs/docs.css", asset(STYLE, include_str!("docs/assets/docs.css"))),
+            ("/docs/docs.js", asset(SCRIPT, include_str!("docs/assets/docs.js"))),
+            ("/docs/scalar.js", Page::compressed(SCRIPT, Policy::Asset, scalar)),
+            ("/docs/pages.css", asset(STYLE, include_str!("docs/assets/pages.css"))),
+            ("/changelog", Page::plain(HTML, Policy::Text, changelog)),
+            ("/changelog.atom", asset(FEED, feed)),
+            ("/favicon.ico", asset("image/svg+xml", include_str!("docs/assets/favicon.svg"))),
+            ("/llms.txt", Page::plain(TEXT, Policy::Asset, llms(stable))),
+            ("/robots.txt", asset(TEXT, include_str!("docs/assets/robots.txt"))),
+        ];
         for (document, served) in DOCUMENTS.iter().zip(documents) {
             let page = Page::plain("application/json", Policy::Asset, text(served)?);
-            versions.extend([(document.path, page), (document.reference, reference(document))]);
+            pages.extend([(document.path, page), (document.reference, reference(document))]);
         }
-        let stable = documents.first().unwrap_or(&Value::Null);
-        let script = include_str!("docs/assets/docs.js");
-        let docs_style = include_str!("docs/assets/docs.css");
-        let scalar = include_bytes!(concat!(env!("OUT_DIR"), "/scalar.js.gz"));
-        let style = include_str!("docs/assets/pages.css");
-        let icon = include_str!("docs/assets/favicon.svg");
-        let robots = include_str!("docs/assets/robots.txt");
-        Ok(Docs {
-            versions,
-            docs_script: Page::plain(SCRIPT, Policy::Asset, script),
-            docs_style: Page::plain(STYLE, Policy::Asset, docs_style),
-            scalar: Page::compressed(SCRIPT, Policy::Asset, scalar),
-            style: Page::plain(STYLE, Policy::Asset, style),
-            changelog: Page::plain(
-                HTML,
-                Policy::Text,
-                include_str!("docs/generated/changelog.html"),
-            ),
-            feed: Page::plain(FEED, Policy::Asset, include_str!("docs/generated/changelog.atom")),
-            icon: Page::plain("image/svg+xml", Policy::Asset, icon),
-            llms: Page::plain(TEXT, Policy::Asset, llms(stable)),
-            robots: Page::plain(TEXT, Policy::Asset, robots),
-        })
+        Ok(Docs(pages))
     }
 
     /// The response of the page at this path; `None` if there is no page.
     pub fn find(&self, request: &RequestInfo) -> Option<Response<Body>> {
-        let page = match request.uri().path() {
+        let path = match request.uri().path() {
+            "/" => V1.reference,
+            path => path,
+        };
+        let page = match path {
             // What people type, and what some tools make of the address of a page.
             "/docs/" => None,
-            "/docs/docs.css" => Some(&self.docs_style),
-            "/docs/docs.js" => Some(&self.docs_script),
-            "/docs/scalar.js" => Some(&self.scalar),
-            "/docs/pages.css" => Some(&self.style),
-            "/changelog" => Some(&self.changelog),
-            "/changelog.atom" => Some(&self.feed),
-            "/favicon.ico" => Some(&self.icon),
-            "/llms.txt" => Some(&self.llms),
-            "/robots.txt" => Some(&self.robots),
-            path => {
-                let path = if path == "/" { V1.reference } else { path };
-                Some(&self.versions.iter().find(|(own, _)| *own == path)?.1)
-            }
+            path => Some(&self.0.iter().find(|(own, _)| *own == path)?.1),
         };
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return Some(method_not_allowed("GET, HEAD"));

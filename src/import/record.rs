@@ -1,6 +1,6 @@
 //! The fields of one record, in whichever format they came.
 
-use crate::store::RecordKind;
+use crate::store::{RecordKind, Records};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -23,6 +23,9 @@ pub trait Record: Sized {
 
     /// All its integers of 64 bits.
     fn integers(&self) -> impl Iterator<Item = i64>;
+
+    /// These, for the store.
+    fn records(these: &[Self]) -> Records<'_>;
 }
 
 /// The record's own names for these, in any letter case; none where a name is ignored. With

@@ -1,7 +1,7 @@
 //! Orders and pets: their fields in a file, and what each field may hold.
 
 use super::{FieldValue, Fields, Record};
-use crate::store::{NewOrder, RecordKind};
+use crate::store::{NewOrder, RecordKind, Records};
 use chrono::{DateTime, Datelike, Utc};
 use store_orders_api::types::{Pet, plain_int64};
 
@@ -35,6 +35,10 @@ impl Record for NewOrder {
     fn integers(&self) -> impl Iterator<Item = i64> {
         [self.id, self.pet_id].into_iter()
     }
+
+    fn records(these: &[NewOrder]) -> Records<'_> {
+        Records::Orders(these)
+    }
 }
 
 impl Record for Pet {
@@ -53,6 +57,10 @@ impl Record for Pet {
 
     fn integers(&self) -> impl Iterator<Item = i64> {
         std::iter::once(self.id)
+    }
+
+    fn records(these: &[Pet]) -> Records<'_> {
+        Records::Pets(these)
     }
 }
 

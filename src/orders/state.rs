@@ -99,7 +99,7 @@ pub struct Refresh {
     /// In ascending order.
     removed: Vec<i64>,
     is_behind: bool,
-    /// The base has this import beyond its version.
+    /// The base has this import beyond its version if it is shown; a later refresh shows it if not.
     ahead: Option<ReadAhead>,
 }
 
@@ -119,14 +119,15 @@ impl Refresh {
         let mut removed = state.removed.clone();
         // Taken: if the refresh fails, the next one reads the import.
         let ahead = state.ahead.take_if(|ahead| !ahead.import.version.has_more_than(stored));
+        let later = state.ahead.as_ref().map(|ahead| ahead.import);
         drop(state);
         removed.sort_unstable();
         if let Some(Ahead { snapshot, version, import }) = ahead {
-            let (base, ahead) = (snapshot, Some(import));
+            let (base, ahead) = (snapshot, Some(ReadAhead { is_shown: true, ..import }));
             return Refresh { base, version, removed, is_behind: true, ahead };
         }
         let is_behind = stored.has_more_than(version);
-        Refresh { base, version, removed, is_behind, ahead: None }
+        Refresh { base, version, removed, is_behind, ahead: later }
     }
 
     /// Whether the store has to be read, or more pages than this are changed.

@@ -5,7 +5,7 @@
 
 use crate::blocking::run_with;
 use crate::config::ServerConfig;
-use crate::log::ErrorChain;
+use anyhow::Context;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -14,6 +14,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use slog::{Logger, error, info};
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,37 +40,6 @@ impl TlsFiles {
         let files = config.tls_cert.clone().zip(config.tls_key.clone());
         files.map(|(certificate, key)| TlsFiles { certificate, key })
     }
-}
-
-/// Why a certificate and its key cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum TlsError {
-    /// A file could not be read.
-    #[error("cannot read {}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: std::io::Error,
-    },
-    /// A file holds no PEM of the right kind.
-    #[error("{} holds no {what} in PEM", path.display())]
-    Pem {
-        /// The file.
-        path: PathBuf,
-        /// What it should hold.
-        what: &'static str,
-        /// What is wrong with it.
-        source: pem::Error,
-    },
-    /// They do not match, or are of a kind that rustls does not support.
-    #[error("{} and {} cannot be used together", files.certificate.display(), files.key.display())]
-    Pair {
-        /// The files.
-        files: TlsFiles,
-        /// What rustls says.
-        source: rustls::Error,
-    },
 }
 
 /// A certificate that is reloaded from its files.
@@ -102,7 +72,7 @@ struct FileVersion {
 
 impl ReloadableCertificate {
     /// Reads the files. Blocks.
-    pub fn open(files: TlsFiles) -> Result<ReloadableCertificate, TlsError> {
+    pub fn open(files: TlsFiles) -> anyhow::Result<ReloadableCertificate> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let version = versions(&files);
         let current = ArcSwap::from_pointee(read(&files, &provider)?);
@@ -142,7 +112,7 @@ impl ReloadableCertificate {
     fn try_reload(&self, log: &Logger) {
         let version = versions(&self.files);
         let pair = read(&self.files, &self.provider);
-        let is_unreadable = matches!(pair, Err(TlsError::Read { .. }));
+        let is_unreadable = pair.as_ref().is_err_and(|error| error.is::<io::Error>());
         let mut seen = self.versions.lock();
         let was_unreadable = std::mem::replace(&mut seen.is_unreadable, is_unreadable);
         if !is_unreadable {
@@ -155,7 +125,7 @@ impl ReloadableCertificate {
                     "certificate" => %self.files.certificate.display());
             }
             Err(_) if is_unreadable && was_unreadable => {}
-            Err(error) => error!(log, "certificate not reloaded"; "error" => %ErrorChain(&error),
+            Err(error) => error!(log, "certificate not reloaded"; "error" => format!("{error:#}"),
                 "effect" => "the previous certificate stays in use",
                 "fix" => "replace the files with a matching pair"),
         }
@@ -210,21 +180,17 @@ fn version(path: &Path) -> Option<FileVersion> {
     })
 }
 
-fn read(files: &TlsFiles, provider: &CryptoProvider) -> Result<CertifiedKey, TlsError> {
-    let content = |path: &PathBuf| {
-        std::fs::read(path).map_err(|source| TlsError::Read { path: path.clone(), source })
-    };
-    let invalid = |path: &PathBuf, what| {
-        let path = path.clone();
-        move |source| TlsError::Pem { path, what, source }
-    };
-    let certificates = content(&files.certificate)?;
-    let chain = CertificateDer::pem_slice_iter(&certificates)
+fn read(files: &TlsFiles, provider: &CryptoProvider) -> anyhow::Result<CertifiedKey> {
+    let (certificate, key) = (files.certificate.display(), files.key.display());
+    let chain =
+        std::fs::read(&files.certificate).with_context(|| format!("cannot read {certificate}"))?;
+    let chain = CertificateDer::pem_slice_iter(&chain)
         .collect::<Result<Vec<_>, _>>()
         .and_then(|chain| if chain.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(chain) })
-        .map_err(invalid(&files.certificate, "certificate"))?;
-    let key = PrivateKeyDer::from_pem_slice(&content(&files.key)?)
-        .map_err(invalid(&files.key, "private key"))?;
-    CertifiedKey::from_der(chain, key, provider)
-        .map_err(|source| TlsError::Pair { files: files.clone(), source })
+        .with_context(|| format!("{certificate} holds no certificate in PEM"))?;
+    let own = std::fs::read(&files.key).with_context(|| format!("cannot read {key}"))?;
+    let own = PrivateKeyDer::from_pem_slice(&own)
+        .with_context(|| format!("{key} holds no private key in PEM"))?;
+    CertifiedKey::from_der(chain, own, provider)
+        .with_context(|| format!("{certificate} and {key} cannot be used together"))
 }

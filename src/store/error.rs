@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why the store did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +39,14 @@ pub enum StoreError {
     /// exists already.
     #[error("{0}")]
     Refused(String),
+    /// A file cannot be written, or not be copied.
+    #[error("cannot {doing}")]
+    File {
+        /// What was to be done with which file.
+        doing: String,
+        /// Why not.
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// The engine failed.
     #[error("the store cannot be {doing}")]
     Engine {
@@ -47,6 +55,13 @@ pub enum StoreError {
         /// The engine's error.
         source: Box<dyn Error + Send + Sync>,
     },
+}
+
+impl StoreError {
+    /// The system refused to write this file.
+    pub fn unwritable(path: &Path, error: io::Error) -> StoreError {
+        StoreError::File { doing: format!("write {}", path.display()), source: error.into() }
+    }
 }
 
 /// What to do about a file that the system refuses, in brackets.

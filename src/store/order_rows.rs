@@ -3,14 +3,15 @@
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Instant;
 use store_orders_api::types::Pet;
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
 /// The status of an order in the store. v1's record has no such field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, EnumString, IntoStaticStr, VariantNames)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum Status {
     /// Can be cancelled.
     Pending,
@@ -21,29 +22,9 @@ pub enum Status {
 }
 
 impl Status {
-    /// Every status.
-    pub const ALL: [Status; 3] = [Status::Pending, Status::Shipped, Status::Cancelled];
-
     /// The status as the command line and the store write it.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Status::Pending => "pending",
-            Status::Shipped => "shipped",
-            Status::Cancelled => "cancelled",
-        }
-    }
-}
-
-/// A text that is not the [`as_str`](Status::as_str) of any status.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no such status")]
-pub struct UnknownStatus;
-
-impl FromStr for Status {
-    type Err = UnknownStatus;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Status::ALL.into_iter().find(|status| status.as_str() == text).ok_or(UnknownStatus)
+    pub fn as_str(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -1,10 +1,10 @@
 //! The rules that hold on every engine: what a change may do, and what it answers.
 //! An engine adds the SQL.
 
-use super::account_rows::Rotation;
+use super::account_rows::{KeyRecord, Rotation};
 use super::error::StoreError;
 use super::order_rows::{CancelOutcome, ImportOutcome, RecordKind, Status};
-use crate::keys::{Environment, without_keys};
+use crate::keys::without_keys;
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 
@@ -169,31 +169,14 @@ pub fn later(now_ms: i64, by: Duration) -> i64 {
     now_ms.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// What a rotation needs to know of the key that it replaces. Unix milliseconds.
-pub struct OldKey {
-    pub account: i64,
-    pub environment: Environment,
-    pub issued_at: i64,
-    pub expires_at: Option<i64>,
-    pub revoked: bool,
-    pub successor: Option<String>,
-    pub label: Option<String>,
-}
-
-/// When each key of a rotation expires. Unix milliseconds.
-pub struct RotatedExpiry {
-    pub old: i64,
-    pub successor: Option<i64>,
-}
-
 /// The old key, which must be valid and have no successor, stays valid for the overlap,
 /// or until its own end if that comes first. The successor lives as long as the old key
-/// was meant to.
+/// was meant to. Returns the end of both.
 pub fn rotated(
     rotation: Rotation<'_>,
-    old: &OldKey,
+    old: &KeyRecord,
     now_ms: i64,
-) -> Result<RotatedExpiry, StoreError> {
+) -> Result<(i64, Option<i64>), StoreError> {
     let because = |why: String| Err(refused(format!("{} {why}", rotation.key_id)));
     if rotation.overlap > MAX_OVERLAP {
         return Err(refused("a rotated key can stay valid for at most 7 days"));
@@ -201,7 +184,7 @@ pub fn rotated(
     if let Some(successor) = &old.successor {
         return because(format!("was rotated already: its successor is {successor}"));
     }
-    if old.revoked {
+    if old.revoked_at.is_some() {
         return because("is revoked; issue a new key instead".to_string());
     }
     if is_expired(old.expires_at, now_ms) {
@@ -209,8 +192,8 @@ pub fn rotated(
     }
     let end = later(now_ms, rotation.overlap);
     let lifetime = old.expires_at.map(|end| end.saturating_sub(old.issued_at));
-    Ok(RotatedExpiry {
-        old: old.expires_at.map_or(end, |own| own.min(end)),
-        successor: lifetime.map(|lifetime| now_ms.saturating_add(lifetime)),
-    })
+    Ok((
+        old.expires_at.map_or(end, |own| own.min(end)),
+        lifetime.map(|lifetime| now_ms.saturating_add(lifetime)),
+    ))
 }

@@ -23,7 +23,8 @@ pub trait Store: Send + Sync {
     /// Visits, in ascending order of id, every order whose row changed after this
     /// version, and returns the version that the visit reflects. After number 0
     /// that is every listed order, and no removed one. An error if the store is no longer
-    /// at this generation. The orders of an import that was read ahead are left out.
+    /// at this generation. The orders of an import that was read ahead are left out, and so is
+    /// what came after it unless it is shown.
     fn for_each_order_since(
         &self,
         version: HalfVersion,

@@ -13,9 +13,9 @@
 //! | `damage` | whether a store is damaged, while it is served |
 //! | `versions`, `wal_index` | the versions, and the cheap test for a new commit |
 //! | `schema`, `schema_*.sql` | the tables and their migrations |
-//! | `identity` | the id of a store, and the new one after a restore |
+//! | `identity` | the new id of a store after a restore |
 //! | `connection`, `columns` | connections and transactions; columns that hold words |
-//! | `write_access`, `intent_lock` | the connection that writes; server and commands take turns |
+//! | `write_access` | the connection that writes; server and commands take turns |
 //! | `server_lock`, `directory` | one server per data directory; its files' owner |
 
 mod backup;
@@ -27,7 +27,6 @@ mod damage;
 mod directory;
 mod identity;
 mod import;
-mod intent_lock;
 mod schema;
 mod server_lock;
 mod serving;
@@ -35,18 +34,17 @@ mod versions;
 mod wal_index;
 mod write_access;
 
-pub use backup::{BackupError, CopyProgress, back_up, restore};
+pub use backup::{CopyProgress, back_up, restore};
 pub use check::check;
 pub use directory::exists;
-pub use server_lock::{LockError, ServerLock, running_server};
+pub use server_lock::{ServerLock, running_server};
 
 use super::StoreError;
 use connection::{connect, doing};
 use directory::{FILE_NAME, existing_store, store_file};
-use intent_lock::IntentLock;
 use parking_lot::Mutex;
 use rusqlite::Connection;
-use server_lock::NoServer;
+use server_lock::keep_servers_away;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -97,10 +95,10 @@ impl SqliteStore {
     /// schema and the checkpoints to the server.
     pub fn open_for_command(directory: &Path) -> Result<SqliteStore, StoreError> {
         let path = create(directory)?;
-        let no_server = NoServer::hold(directory);
+        let no_server = keep_servers_away(directory);
         let open = || {
             let mut writer = connect(&path)?;
-            if let Err(held @ LockError::Held { .. }) = &no_server {
+            if let Err(StoreError::Refused(held)) = &no_server {
                 if !schema::is_newest(&writer, &path)? {
                     return Err(StoreError::Refused(format!(
                         "the store needs a migration, but {held}"
@@ -122,10 +120,8 @@ impl SqliteStore {
 
     fn with(directory: &Path, writer: Connection) -> Result<SqliteStore, StoreError> {
         let path = directory.join(FILE_NAME);
-        let intent = IntentLock::open(directory)
-            .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
         Ok(SqliteStore {
-            writer: WriteAccess::new(writer, intent)?,
+            writer: WriteAccess::new(writer, directory)?,
             scanner: Mutex::new(connect(&path)?),
             keys: Mutex::new(connect(&path)?),
             reader: Mutex::new(connect(&path)?),

@@ -53,7 +53,7 @@ impl HalfVersion {
     }
 }
 
-/// A long import that was read before it is a change: lists do not show its orders yet.
+/// A long import that was read before it is a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadAhead {
     /// What it will be.
@@ -61,6 +61,9 @@ pub struct ReadAhead {
     /// When the session was opened that it was read in. Another one may be to a server that
     /// lacks it.
     pub session: Instant,
+    /// The list shows its orders. Before, nothing from its version on is read, even if it has
+    /// become a change since the store was asked: a list would have to wait for millions of rows.
+    pub is_shown: bool,
 }
 
 /// Its command waits until this is dropped.

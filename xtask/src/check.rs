@@ -16,7 +16,7 @@ mod published;
 
 pub use canonical::check_canonical;
 pub use document::check_document;
-pub use inputs::{ClientInputs, DocumentInputs, Inputs};
+pub use inputs::Inputs;
 pub use major_version::check_major_version;
 pub use problem::Problem;
 pub use promises::{check_promises, no_version};

@@ -33,8 +33,8 @@ enum Command {
     /// was published last, as of today: a breaking change requires a new major version,
     /// an addition a new minor version, a change of a beta the next beta, all an entry in
     /// CHANGELOG.md; and the files of spec/published with their checksums and with the
-    /// history of the main branch, where git has it. Finds source files that import each
-    /// other. Runs every check and prints every difference with its place and the file
+    /// history of the main branch, where git has it. Finds modules of the server that import
+    /// others against the order of src/lib.rs. Runs every check and prints every difference with its place and the file
     /// or command that fixes it. Changes nothing.
     #[command(after_help = concat!(
         "Examples:\n",

@@ -7,8 +7,7 @@
 //!
 //! - **Values.** What callers send must stay allowed, so its set of values may
 //!   only grow; what they receive must stay expected, so its set may only shrink.
-//!   Where that cannot be decided, the change is breaking. So is every change of
-//!   `format` and `default`: clients read, write and fill in values by them.
+//!   Where that cannot be decided, the change is breaking.
 //! - **New things.** New fields, headers and errors may be received, as the
 //!   introduction of the document says; new successes and media types may not.
 //! - **Names that generated clients show are promised like the wire:**
@@ -17,8 +16,7 @@
 //!   referred to, and the names of other components, are how the document is
 //!   organised: equivalent documents are neutral.
 //! - **Promises for programs.** Limits in `x-plans` may rise, values of
-//!   `x-extensible-enum` may be added, the day of `x-sunset` may move away. The
-//!   form of keys in `bearerFormat` stays; a regular expression may replace words.
+//!   `x-extensible-enum` may be added, the day of `x-sunset` may move away.
 //! - **End of life.** A deprecated operation may be removed after the day of its
 //!   `x-sunset`, with the schemas that only it uses. Only operations have one: a
 //!   deprecated field or parameter goes with a major version.
@@ -26,46 +24,32 @@
 //!   promised nothing, nor did its schemas and servers: its breaking changes count
 //!   as additions. Without `x-stability`, an operation is stable.
 //! - **Anything else** is breaking, unless it is text for people: among it what no document
-//!   of ours has, such as schemas made of several, scopes, and servers of one operation.
-//!
-//! References are resolved first, so a change of a shared component is found
-//! wherever it is used, and what only moved is no change. There is a file for
-//! each kind of object in a document.
+//!   of ours has, such as schemas made of several, `nullable`, patterns, callbacks, and servers of
+//!   one operation. The first change of one needs a rule.
 
-mod bounds;
 mod change;
-mod choices;
-mod components;
-mod content;
 mod document;
-mod fields;
 mod findings;
-mod location;
-mod members;
-mod normal_schema;
 mod operations;
-mod parameters;
-mod paths;
-mod plans;
-mod references;
-mod responses;
+mod promises;
+mod resolved;
 mod schemas;
-mod security;
-mod servers;
-mod stability;
-mod sunset;
 
 pub use change::{Change, Verdict};
-pub use servers::url as server_url;
+pub use document::url as server_url;
 
 use chrono::NaiveDate;
+use findings::{Findings, Place};
 use serde_json::Value;
 
 /// Every change from one document to the other, in the order of the document, as
 /// it counts on this day. `info.version` is not reported: it follows from the
 /// changes.
 pub fn changes(published: &Value, document: &Value, today: NaiveDate) -> Vec<Change> {
-    let changes = document::compare(published, document, today).into_changes();
+    let (old, new) = (resolved::resolved(published), resolved::resolved(document));
+    let mut found = Findings { today, changes: Vec::new() };
+    document::compare(&mut found, &Place::documents(&old, &new));
+    let changes = found.changes;
     if changes.is_empty() && without_version(published) != without_version(document) {
         return vec![Change {
             pointer: String::new(),
@@ -79,12 +63,12 @@ pub fn changes(published: &Value, document: &Value, today: NaiveDate) -> Vec<Cha
 
 /// Whether a document promises nothing yet: all its operations are in beta or experimental.
 pub fn is_beta(document: &Value) -> bool {
-    stability::all_unstable(document)
+    promises::all_unstable(document)
 }
 
 /// The operations of a document, by the name that the changelog uses.
 pub fn operation_names(document: &Value) -> Vec<String> {
-    operations::names(document)
+    resolved::all_operations(document).iter().map(|(name, _)| name.to_string()).collect()
 }
 
 fn without_version(document: &Value) -> Value {

@@ -17,7 +17,6 @@ pub mod compare;
 pub mod compatibility;
 pub mod generate;
 pub mod history;
-pub mod imports;
 pub mod judge;
 pub mod line_diff;
 pub mod outcome;

@@ -1,11 +1,9 @@
 //! The files that the commands read and write.
 
 use anyhow::Context;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use store_orders_api::documents::{V1, V2};
 
 /// The generated client of each document.
@@ -47,14 +45,10 @@ pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
 pub const CLIENT_README: &str = "api/client/README.md";
 /// The directory of the generated pages of the server.
 pub const PAGES: &str = "src/http/docs/generated";
+/// The root file of the server, as messages name it.
+pub const SERVER: &str = "src/lib.rs";
 /// The changelog, as messages name it.
 pub const CHANGELOG: &str = "CHANGELOG.md";
-
-/// The documents, and all files of the clients that are generated from them.
-pub fn client_files() -> Vec<&'static str> {
-    let of_each = |client: &ClientFiles| [client.document, client.code, client.operations];
-    CLIENTS.iter().flat_map(of_each).chain([CLIENT_DOCS, CLIENT_README]).collect()
-}
 
 /// A checkout of this repository.
 #[derive(Clone, Debug)]
@@ -85,9 +79,9 @@ impl Repository {
         std::fs::read_to_string(self.root.join(name)).with_context(|| format!("cannot read {name}"))
     }
 
-    /// Whether it has a server, for which pages are generated.
+    /// Whether it has the server, and not the contract alone.
     pub fn has_server(&self) -> bool {
-        self.root.join(PAGES).is_dir()
+        self.root.join(SERVER).exists()
     }
 
     /// The text of a generated file, empty if it does not exist yet.
@@ -96,26 +90,6 @@ impl Repository {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
             other => other.with_context(|| format!("cannot read {name}")),
         }
-    }
-
-    /// The root files of the workspace's crates: libraries, programs, tests. None
-    /// in a checkout without a workspace.
-    pub fn crates(&self) -> anyhow::Result<Vec<PathBuf>> {
-        if !self.root.join("Cargo.toml").exists() {
-            return Ok(Vec::new());
-        }
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut command = Command::new(cargo);
-        command.args(["metadata", "--no-deps", "--offline", "--format-version", "1"]);
-        let output = command.current_dir(&self.root).output().context("cannot run cargo")?;
-        let metadata: Value =
-            serde_json::from_slice(&output.stdout).context("cargo metadata failed")?;
-        let list = |value: &Value, key: &str| {
-            value.get(key).and_then(Value::as_array).cloned().unwrap_or_default()
-        };
-        let targets = list(&metadata, "packages").into_iter().flat_map(|p| list(&p, "targets"));
-        let file = |target: Value| Some(PathBuf::from(target.get("src_path")?.as_str()?));
-        Ok(targets.filter_map(file).collect())
     }
 
     /// Writes one of its files.

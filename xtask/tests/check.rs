@@ -1,46 +1,25 @@
 //! Output and outcome of `cargo xtask check`, for the real files and for files
 //! with errors.
 
+use crate::checkout::{Checkout, files, run};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use store_orders_api::documents::DOCUMENTS;
+use store_orders_api::documents::{DOCUMENTS, V1};
 use xtask::Outcome;
-use xtask::check::{Inputs, check};
+use xtask::check::Inputs;
 use xtask::client_code::client_code;
-use xtask::history::History;
-use xtask::published::Published;
-use xtask::repository::{CLIENTS, Repository};
+use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENTS, PAGES, Repository, SERVER};
 
-/// The real files, with nothing published, now or ever: a changed document does not need
-/// another version.
-fn inputs() -> Inputs {
-    Inputs {
-        published: Ok(Published::default()),
-        history: Ok(History::Known(BTreeMap::new())),
-        ..Inputs::read(&Repository::here())
-    }
+/// The outcome of the check with this change of the stable version's document, of which nothing
+/// is published.
+fn with_document(from: &str, to: &str) -> (Outcome, String) {
+    with(V1.file, from, to)
 }
 
-/// The outcome, and the output without its colours.
-fn run(inputs: &Inputs) -> (Outcome, String) {
-    let mut out = Vec::new();
-    let outcome = check(inputs, &mut out).unwrap();
-    let text = String::from_utf8(out).unwrap();
-    (outcome, anstream::adapter::strip_str(&text).to_string())
-}
-
-/// The real inputs with this change of the text of the stable version's document.
-fn with_document(from: &str, to: &str) -> Inputs {
-    with_document_number(0, from, to)
-}
-
-/// The real inputs with this change of the text of a document.
-fn with_document_number(number: usize, from: &str, to: &str) -> Inputs {
-    let mut changed = inputs();
-    let text = changed.documents[number].text.as_mut().unwrap();
-    assert!(text.contains(from), "the document no longer holds {from}");
-    *text = text.replacen(from, to, 1);
-    changed
+/// The same with a change of any file.
+fn with(name: &str, from: &str, to: &str) -> (Outcome, String) {
+    let checkout = Checkout::with(&files());
+    checkout.replace(name, from, to);
+    checkout.check()
 }
 
 #[test]
@@ -52,7 +31,7 @@ fn this_repository_is_clean() {
 
 #[test]
 fn a_difference_is_shown_with_place_both_values_and_fix() {
-    let (outcome, text) = run(&with_document("\"Orders returned\"", "\"All orders\""));
+    let (outcome, text) = with_document("\"Orders returned\"", "\"All orders\"");
     assert_eq!(outcome, Outcome::Drift);
     let expected = "\
 ✓ spec/openapi.json and spec/openapi-v2.json are in canonical form
@@ -68,22 +47,22 @@ fn a_difference_is_shown_with_place_both_values_and_fix() {
 
 #[test]
 fn each_document_is_checked() {
-    for (number, of) in DOCUMENTS.into_iter().enumerate() {
+    for of in DOCUMENTS {
         let server = format!("https://{{host}}{}\"", of.base_path);
         let other = format!("https://{{host}}{}1", of.base_path);
-        let (outcome, text) = run(&with_document_number(number, &server, &format!("{other}\"")));
+        let (outcome, text) = with(of.file, &server, &format!("{other}\""));
         assert_eq!(outcome, Outcome::Drift);
         let emitted = format!("/servers/0/url\n    {}: \"{other}\"\n", of.file);
         assert!(text.contains(&emitted), "{text}");
         assert!(text.contains(&format!("{0}1 does not end in {0},", of.base_path)), "{text}");
-        let (_, text) = run(&with_document_number(number, "{\n  ", "{\n"));
+        let (_, text) = with(of.file, "{\n  ", "{\n");
         assert!(text.contains(&format!("  {} (-), and its canonical form", of.file)), "{text}");
     }
 }
 
 #[test]
 fn long_texts_are_shown_where_they_differ() {
-    let (_, text) = run(&with_document("300 seconds and answered", "301 seconds and answered"));
+    let (_, text) = with_document("300 seconds and answered", "301 seconds and answered");
     let lines: Vec<_> = text.lines().filter(|line| line.contains(": \"")).collect();
     assert!(text.contains("  /info/description\n"), "{text}");
     let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
@@ -94,7 +73,7 @@ fn long_texts_are_shown_where_they_differ() {
 #[test]
 fn a_missing_value_is_absent() {
     let (outcome, text) =
-        run(&with_document("\"openapi\": \"3.0.3\",", "\"openapi\": \"3.0.3\",\n  \"x-new\": 1,"));
+        with_document("\"openapi\": \"3.0.3\",", "\"openapi\": \"3.0.3\",\n  \"x-new\": 1,");
     assert_eq!(outcome, Outcome::Drift);
     assert!(
         text.contains("  /x-new\n    spec/openapi.json: 1\n    emitted by api:    absent\n"),
@@ -104,10 +83,10 @@ fn a_missing_value_is_absent() {
 
 #[test]
 fn a_doubled_key_is_a_problem_even_with_the_right_value() {
-    let (outcome, text) = run(&with_document(
+    let (outcome, text) = with_document(
         "\"openapi\": \"3.0.3\",",
         "\"openapi\": \"3.0.2\",\n  \"openapi\": \"3.0.3\",",
-    ));
+    );
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.contains("    -  \"openapi\": \"3.0.2\",\n"), "{text}");
     assert!(text.contains("    fix: edit spec/openapi.json: no key twice in an object"), "{text}");
@@ -116,7 +95,7 @@ fn a_doubled_key_is_a_problem_even_with_the_right_value() {
 
 #[test]
 fn other_white_space_is_a_problem() {
-    let (outcome, text) = run(&with_document("\"openapi\": \"3.0.3\"", "\"openapi\":\"3.0.3\""));
+    let (outcome, text) = with_document("\"openapi\": \"3.0.3\"", "\"openapi\":\"3.0.3\"");
     assert_eq!(outcome, Outcome::Drift);
     assert!(
         text.contains("✗ spec/openapi.json and spec/openapi-v2.json are in canonical form\n"),
@@ -126,7 +105,10 @@ fn other_white_space_is_a_problem() {
 
 #[test]
 fn a_document_that_is_not_json_cannot_be_checked() {
-    let (outcome, text) = run(&with_document("\"openapi\": \"3.0.3\",", "\"openapi\" \"3.0.3\","));
+    let checkout = Checkout::with(&files());
+    checkout.put(SERVER, "");
+    checkout.replace(V1.file, "\"openapi\": \"3.0.3\",", "\"openapi\" \"3.0.3\",");
+    let (outcome, text) = checkout.check();
     assert_eq!(outcome, Outcome::CouldNotRun);
     assert!(text.contains("spec/openapi.json:2:13: invalid JSON: expected `:`"), "{text}");
     assert!(text.ends_with("2 of 8 checks passed, 6 could not run.\n"), "{text}");
@@ -134,32 +116,30 @@ fn a_document_that_is_not_json_cannot_be_checked() {
 
 #[test]
 fn an_unreadable_file_stops_only_the_checks_that_need_it() {
-    let mut unreadable = inputs();
-    unreadable.clients[1].code = Err(anyhow::anyhow!("cannot read it"));
-    let (outcome, text) = run(&unreadable);
+    let rest: Vec<_> = files().into_iter().filter(|name| *name != CLIENTS[1].operations).collect();
+    let (outcome, text) = Checkout::with(&rest).check();
     assert_eq!(outcome, Outcome::CouldNotRun);
-    assert!(text.contains("could not run\n  cannot read it\n"), "{text}");
+    let reason = format!("could not run\n  cannot read {}: ", CLIENTS[1].operations);
+    assert!(text.contains(&reason), "{text}");
     assert!(text.ends_with("7 of 8 checks passed, 1 could not run.\n"), "{text}");
 }
 
 #[test]
 fn all_checks_run_when_one_fails() {
-    let mut wrong = with_document("\"Orders returned\"", "\"All orders\"");
-    wrong.clients[0].code = Ok(String::new());
-    let (outcome, text) = run(&wrong);
+    let checkout = Checkout::with(&files());
+    checkout.replace(V1.file, "\"Orders returned\"", "\"All orders\"");
+    checkout.put(CLIENTS[0].code, "");
+    let (outcome, text) = checkout.check();
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.ends_with("6 of 8 checks passed, 2 failed.\n"), "{text}");
 }
 
 #[test]
 fn an_edited_client_is_shown_as_lines() {
-    for number in [0, 1] {
-        let mut edited = inputs();
-        let code = edited.clients[number].code.as_mut().unwrap();
-        *code = code.replacen("pub async fn list_orders", "async fn list_orders", 1);
-        let (outcome, text) = run(&edited);
+    for client in &CLIENTS {
+        let (outcome, text) = with(client.code, "pub async fn list_orders", "async fn list_orders");
         assert_eq!(outcome, Outcome::Drift);
-        assert!(text.contains(&format!("  {} (-), and what ", CLIENTS[number].code)), "{text}");
+        assert!(text.contains(&format!("  {} (-), and what ", client.code)), "{text}");
         assert!(text.contains("    -    async fn list_orders<'a>(\n"), "{text}");
         assert!(text.contains("    +    pub async fn list_orders<'a>(\n"), "{text}");
         assert!(text.contains("    fix: cargo xtask generate\n"), "{text}");
@@ -168,9 +148,7 @@ fn an_edited_client_is_shown_as_lines() {
 
 #[test]
 fn a_readme_that_is_not_what_the_documentation_says_is_shown_as_lines() {
-    let real = inputs();
-    let docs = real.client_docs.as_ref().unwrap().replacen("# Retries", "# Repetitions", 1);
-    let (outcome, text) = run(&Inputs { client_docs: Ok(docs), ..real });
+    let (outcome, text) = with(CLIENT_DOCS, "# Retries", "# Repetitions");
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.contains("  api/client/README.md (-), and what "), "{text}");
     assert!(text.contains("    -## Retries\n") && text.contains("    +## Repetitions\n"), "{text}");
@@ -179,9 +157,15 @@ fn a_readme_that_is_not_what_the_documentation_says_is_shown_as_lines() {
 
 #[test]
 fn a_page_that_is_not_what_the_changelog_says_is_shown_as_lines() {
-    let real = inputs();
-    let changelog = real.changelog.as_ref().unwrap().replacen("# Changelog", "# Changes", 1);
-    let (outcome, text) = run(&Inputs { changelog: Ok(changelog), ..real });
+    let pages =
+        ["changelog.html", "changelog.atom", "llms.txt"].map(|name| format!("{PAGES}/{name}"));
+    let pages: Vec<_> = pages.iter().map(String::as_str).collect();
+    let checkout = Checkout::with(&[files(), pages].concat());
+    checkout.put(SERVER, "");
+    let (outcome, text) = checkout.check();
+    assert_eq!(outcome, Outcome::Clean, "{text}");
+    checkout.replace(CHANGELOG, "# Changelog", "# Changes");
+    let (outcome, text) = checkout.check();
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.contains("/changelog.html (-), and what CHANGELOG.md generates (+)"), "{text}");
     assert!(text.contains("    fix: cargo xtask generate\n"), "{text}");
@@ -190,12 +174,9 @@ fn a_page_that_is_not_what_the_changelog_says_is_shown_as_lines() {
 #[test]
 fn an_operation_without_a_method_of_the_client_is_named_with_its_file() {
     for (number, method) in [(0, "cancel_order"), (1, "list_orders")] {
-        let mut without = inputs();
-        let operations = without.clients[number].operations.as_mut().unwrap();
-        *operations = operations.replacen(&format!("fn {method}("), "fn x(", 1);
-        let (outcome, text) = run(&without);
-        assert_eq!(outcome, Outcome::Drift);
         let file = CLIENTS[number].operations;
+        let (outcome, text) = with(file, &format!("fn {method}("), "fn x(");
+        assert_eq!(outcome, Outcome::Drift);
         let expected = format!("  {file}\n    has no method {method}, which ");
         assert!(text.contains(&expected), "{text}");
     }
@@ -203,7 +184,8 @@ fn an_operation_without_a_method_of_the_client_is_named_with_its_file() {
 
 #[test]
 fn a_document_that_progenitor_panics_on_is_explained() {
-    let mut document: Value = inputs().documents[0].parsed().unwrap();
+    let text = Repository::here().read(V1.file).unwrap();
+    let mut document: Value = serde_json::from_str(&text).unwrap();
     *document.pointer_mut("/paths/~1store~1orders/get/responses/401").unwrap() = json!({
         "description": "An error with another schema",
         "content": { "application/json": { "schema": { "type": "string" } } },

@@ -1,25 +1,19 @@
 //! What `cargo xtask generate` writes, and what it does not.
 
+use crate::checkout::Checkout;
 use std::fs;
 use std::path::Path;
 use store_orders_api::documents::V1;
 use xtask::generate::generate;
 use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
 
-/// A checkout with the documents, of which the first is this one, the client's documentation and
-/// nothing else.
-fn checkout(document: &str) -> tempfile::TempDir {
-    let (root, real) = (tempfile::tempdir().unwrap(), Repository::here());
-    for client in &CLIENTS {
-        for name in [client.document, client.code] {
-            fs::create_dir_all(root.path().join(name).parent().unwrap()).unwrap();
-        }
-        let document = real.read(client.document).unwrap();
-        fs::write(root.path().join(client.document), document).unwrap();
-    }
-    fs::write(root.path().join(V1.file), document).unwrap();
-    fs::write(root.path().join(CLIENT_DOCS), real.read(CLIENT_DOCS).unwrap()).unwrap();
-    root
+/// A checkout with the documents, of which the first is this one, what the clients have by hand,
+/// and nothing generated.
+fn checkout(document: &str) -> Checkout {
+    let by_hand = CLIENTS.iter().flat_map(|client| [client.document, client.operations]);
+    let checkout = Checkout::with(&by_hand.chain([CLIENT_DOCS]).collect::<Vec<_>>());
+    checkout.put(V1.file, document);
+    checkout
 }
 
 fn real_document() -> String {
@@ -36,11 +30,11 @@ fn run(root: &Path) -> anyhow::Result<String> {
 fn writes_the_clients_and_nothing_else() {
     let (real, document) = (Repository::here(), real_document());
     let root = checkout(&document);
-    assert!(run(root.path()).unwrap().starts_with("Wrote api/client/src/generated.rs"));
-    let again = run(root.path()).unwrap();
+    assert!(run(root.repository.root()).unwrap().starts_with("Wrote api/client/src/generated.rs"));
+    let again = run(root.repository.root()).unwrap();
     assert_eq!(again.lines().filter(|line| line.contains("is already")).count(), 3, "{again}");
 
-    let read = |name: &str| fs::read_to_string(root.path().join(name)).unwrap();
+    let read = |name: &str| fs::read_to_string(root.repository.root().join(name)).unwrap();
     assert_eq!(read(CLIENT_README), real.read(CLIENT_README).unwrap());
     assert_eq!(read(V1.file), document);
     for client in &CLIENTS {
@@ -65,9 +59,9 @@ fn writes_nothing_from_a_broken_document() {
         (doubled.as_str(), "is not in canonical form"),
     ] {
         let root = checkout(document);
-        let error = format!("{:#}", run(root.path()).unwrap_err());
+        let error = format!("{:#}", run(root.repository.root()).unwrap_err());
         assert!(error.contains(message), "{error}");
-        assert!(CLIENTS.iter().all(|client| !root.path().join(client.code).exists()));
+        assert!(CLIENTS.iter().all(|client| !root.repository.root().join(client.code).exists()));
     }
     let error = format!("{:#}", run(Path::new("/nowhere")).unwrap_err());
     assert!(error.starts_with("cannot read spec/openapi.json: "), "{error}");

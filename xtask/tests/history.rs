@@ -1,15 +1,15 @@
 //! The published documents are compared with the history of the main branch, in
 //! repositories made for the purpose.
 
+use crate::checkout::{self, Checkout, files};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use store_orders_api::documents::V1;
-use tempfile::TempDir;
 use xtask::Outcome;
-use xtask::check::{Inputs, check};
+use xtask::check::Inputs;
 use xtask::published::{checksum, file_name};
-use xtask::repository::{CHANGELOG, Repository, client_files};
+use xtask::repository::Repository;
 
 const NAME: &str = "spec/published/1.0.0.json";
 const SUMS: &str = "spec/published/SHA256SUMS";
@@ -28,14 +28,11 @@ fn write(root: &Path, name: &str, text: &str) {
 }
 
 /// The real files, with the real document published as 1.0.0 and no git.
-fn archive() -> TempDir {
-    let (root, real) = (tempfile::tempdir().unwrap(), Repository::here());
-    for name in client_files().into_iter().chain([CHANGELOG]) {
-        write(root.path(), name, &real.read(name).unwrap());
-    }
-    publish(root.path(), &real.read(V1.file).unwrap());
+fn archive() -> Checkout {
+    let checkout = Checkout::with(&files());
+    publish(checkout.repository.root(), &checkout.repository.read(V1.file).unwrap());
     assert!(NAME.ends_with(&file_name(&"1.0.0".parse().unwrap())));
-    root
+    checkout
 }
 
 /// Writes the published document and the checksum that fits it.
@@ -50,17 +47,15 @@ fn commit(root: &Path) {
 }
 
 /// The same on the main branch of a repository.
-fn repository() -> TempDir {
+fn repository() -> Checkout {
     let root = archive();
-    git(root.path(), &["init", "--quiet", "--initial-branch", "main"]);
-    commit(root.path());
+    git(root.repository.root(), &["init", "--quiet", "--initial-branch", "main"]);
+    commit(root.repository.root());
     root
 }
 
 fn run(root: &Path) -> (Outcome, String) {
-    let mut out = Vec::new();
-    let outcome = check(&Inputs::read(&Repository::at(root)), &mut out).unwrap();
-    (outcome, anstream::adapter::strip_str(std::str::from_utf8(&out).unwrap()).to_string())
+    checkout::run(&Inputs::read(&Repository::at(root)))
 }
 
 const COMPARED: &str = "✓ spec/published holds what was published, by SHA256SUMS and by the \
@@ -69,26 +64,26 @@ const COMPARED: &str = "✓ spec/published holds what was published, by SHA256SU
 #[test]
 fn an_edited_document_is_found_with_its_checksum_edited_too() {
     let root = repository();
-    assert!(run(root.path()).1.contains(COMPARED), "{}", run(root.path()).1);
-    let text = fs::read_to_string(root.path().join(NAME)).unwrap();
-    publish(root.path(), &text.replace("\"Pro\"", "\"Max\""));
-    let (outcome, found) = run(root.path());
+    assert!(run(root.repository.root()).1.contains(COMPARED), "{}", run(root.repository.root()).1);
+    let text = fs::read_to_string(root.repository.root().join(NAME)).unwrap();
+    publish(root.repository.root(), &text.replace("\"Pro\"", "\"Max\""));
+    let (outcome, found) = run(root.repository.root());
     assert_eq!(outcome, Outcome::Drift, "{found}");
     assert!(found.contains(&format!("{NAME}\n    was published in ")), "{found}");
     assert!(found.contains("with another content\n    fix: git restore --source "), "{found}");
     // A commit, also one on main, does not make it right.
-    commit(root.path());
-    assert!(run(root.path()).1.contains("with another content"));
-    git(root.path(), &["checkout", "--quiet", "--detach"]);
-    assert!(run(root.path()).1.contains("with another content"));
+    commit(root.repository.root());
+    assert!(run(root.repository.root()).1.contains("with another content"));
+    git(root.repository.root(), &["checkout", "--quiet", "--detach"]);
+    assert!(run(root.repository.root()).1.contains("with another content"));
 }
 
 #[test]
 fn a_removed_document_is_found_with_its_checksum_removed_too() {
     let root = repository();
-    fs::remove_file(root.path().join(NAME)).unwrap();
-    write(root.path(), SUMS, "");
-    let (outcome, found) = run(root.path());
+    fs::remove_file(root.repository.root().join(NAME)).unwrap();
+    write(root.repository.root(), SUMS, "");
+    let (outcome, found) = run(root.repository.root());
     assert_eq!(outcome, Outcome::Drift);
     assert!(found.contains("and is missing\n"), "{found}");
 }
@@ -96,18 +91,18 @@ fn a_removed_document_is_found_with_its_checksum_removed_too() {
 #[test]
 fn what_was_tried_on_a_branch_was_not_published() {
     let root = repository();
-    git(root.path(), &["checkout", "--quiet", "-b", "topic"]);
+    git(root.repository.root(), &["checkout", "--quiet", "-b", "topic"]);
     let second = "spec/published/1.0.1.json";
     for text in ["{}", "{ }"] {
-        write(root.path(), second, text);
-        commit(root.path());
+        write(root.repository.root(), second, text);
+        commit(root.repository.root());
     }
-    git(root.path(), &["checkout", "--quiet", "main"]);
-    git(root.path(), &["merge", "--quiet", "--no-ff", "--message", "merged", "topic"]);
-    let found = run(root.path()).1;
+    git(root.repository.root(), &["checkout", "--quiet", "main"]);
+    git(root.repository.root(), &["merge", "--quiet", "--no-ff", "--message", "merged", "topic"]);
+    let found = run(root.repository.root()).1;
     assert!(!found.contains("with another content"), "{found}");
-    write(root.path(), second, "{}");
-    let found = run(root.path()).1;
+    write(root.repository.root(), second, "{}");
+    let found = run(root.repository.root()).1;
     assert!(found.contains(&format!("{second}\n    was published in ")), "{found}");
 }
 
@@ -119,23 +114,24 @@ fn without_a_history_the_check_says_so() {
         let line = found.lines().find(|line| line.contains("not compared")).unwrap_or(&found);
         line.split("because ").nth(1).unwrap_or(&found).to_string()
     };
-    assert_eq!(without(archive.path()), "this is no git checkout");
+    assert_eq!(without(archive.repository.root()), "this is no git checkout");
 
     let root = repository();
-    commit_again(root.path());
+    commit_again(root.repository.root());
     let clone = tempfile::tempdir().unwrap();
-    let (from, to) = (format!("file://{}", root.path().display()), clone.path().join("clone"));
+    let (from, to) =
+        (format!("file://{}", root.repository.root().display()), clone.path().join("clone"));
     git(clone.path(), &["clone", "--quiet", "--depth", "1", &from, to.to_str().unwrap()]);
     assert!(without(&to).starts_with("the checkout is shallow"), "{}", without(&to));
 
-    let inside = root.path().join("vendor/store-orders");
-    for name in client_files().into_iter().chain([CHANGELOG, NAME, SUMS]) {
-        write(&inside, name, &fs::read_to_string(root.path().join(name)).unwrap());
+    let inside = root.repository.root().join("vendor/store-orders");
+    for name in files().into_iter().chain([NAME, SUMS]) {
+        write(&inside, name, &fs::read_to_string(root.repository.root().join(name)).unwrap());
     }
     assert_eq!(without(&inside), "this is no git checkout of its own");
 
-    git(root.path(), &["branch", "--quiet", "--move", "main", "trunk"]);
-    assert_eq!(without(root.path()), "git knows no branch `main`");
+    git(root.repository.root(), &["branch", "--quiet", "--move", "main", "trunk"]);
+    assert_eq!(without(root.repository.root()), "git knows no branch `main`");
 }
 
 /// A clone of one commit has all of it.

@@ -8,6 +8,7 @@
 )]
 
 mod check;
+mod checkout;
 mod client_package;
 mod compatibility;
 mod every_leaf;

@@ -2,43 +2,44 @@
 //! might make them by mistake: `check` finds each, says where and why, and calls
 //! it breaking.
 
+use crate::checkout::{Checkout, files, run};
 use serde_json::{Value, json};
 use store_orders_api::documents::{Document, V1, V2};
 use xtask::Outcome;
-use xtask::check::{Inputs, check, check_major_version};
+use xtask::check::{Inputs, check_major_version};
 use xtask::client_code::client_code;
-use xtask::pages::pages;
-use xtask::repository::{CLIENTS, Repository};
+use xtask::published::PUBLISHED;
+use xtask::repository::{CHANGELOG, CLIENTS, Repository};
 
 /// What `check` says of the real files with one change of the document, made in
 /// the contract in Rust too, so that only the promise to callers is at stake.
 fn with(change: impl Fn(&mut Value)) -> (Outcome, String) {
-    run(changed(change))
+    check(changed(change), None)
 }
 
-/// The real files with one change of the stable version's document, also in what is emitted.
-fn changed(change: impl Fn(&mut Value)) -> Inputs {
-    changed_in(0, change)
-}
-
-/// The real files with one change of a document, also in what is emitted.
-fn changed_in(number: usize, change: impl Fn(&mut Value)) -> Inputs {
-    let mut inputs = Inputs::read(&Repository::here());
-    let mut document = inputs.documents[number].parsed().unwrap();
+/// The published documents and the real files with one change of the stable version's document.
+fn changed(change: impl Fn(&mut Value)) -> (Checkout, Value) {
+    let published = Repository::here().files(PUBLISHED).unwrap();
+    let checkout = Checkout::with(&files());
+    for (name, text) in published {
+        checkout.put(&format!("{PUBLISHED}/{name}"), &String::from_utf8(text).unwrap());
+    }
+    let mut document: Value =
+        serde_json::from_str(&checkout.repository.read(V1.file).unwrap()).unwrap();
     change(&mut document);
-    // No change of the document makes files import each other.
-    inputs.crates = Ok(Vec::new());
-    inputs.clients[number].code = client_code(&CLIENTS[number], &document);
-    inputs.documents[number].text = Ok(serde_json::to_string_pretty(&document).unwrap() + "\n");
-    inputs.documents[number].emitted = Ok(document);
-    inputs
+    checkout.put(CLIENTS[0].code, &client_code(&CLIENTS[0], &document).unwrap());
+    checkout.put(V1.file, &(serde_json::to_string_pretty(&document).unwrap() + "\n"));
+    (checkout, document)
 }
 
-fn run(inputs: Inputs) -> (Outcome, String) {
-    let mut out = Vec::new();
-    let outcome = check(&inputs, &mut out).unwrap();
-    let text = String::from_utf8(out).unwrap();
-    (outcome, anstream::adapter::strip_str(&text).to_string())
+/// The check of it on a day, or today, as if the contract in Rust emitted it.
+fn check((checkout, document): (Checkout, Value), day: Option<&str>) -> (Outcome, String) {
+    let mut inputs = Inputs::read(&checkout.repository);
+    inputs.emitted[0] = Ok(document);
+    if let Some(day) = day {
+        inputs.today = day.parse().unwrap();
+    }
+    run(&inputs)
 }
 
 /// The check must fail, for this reason, at this place, and ask for version 2.
@@ -110,7 +111,7 @@ fn a_type_changes_under_the_next_major_version_but_the_old_path() {
 
 #[test]
 fn each_base_url_ends_in_the_major_version() {
-    let real = Inputs::read(&Repository::here()).documents[0].parsed().unwrap();
+    let real: Value = serde_json::from_str(&Repository::here().read(V1.file).unwrap()).unwrap();
     let places = |change: &dyn Fn(&mut Value), of: &Document| {
         let mut document = real.clone();
         change(&mut document);
@@ -139,7 +140,7 @@ fn each_base_url_ends_in_the_major_version() {
 
 /// The check on this day of the real document without getPet and its schema.
 fn without_pets(today: &str, version: &str) -> (Outcome, String) {
-    let inputs = changed(|document| {
+    let (checkout, document) = changed(|document| {
         set(document, "/info/version", json!(version));
         for (parent, key) in [("/paths", "/pets/{petId}"), ("/components/schemas", "Pet")] {
             let members = document.pointer_mut(parent).unwrap().as_object_mut().unwrap();
@@ -147,17 +148,14 @@ fn without_pets(today: &str, version: &str) -> (Outcome, String) {
         }
     });
     let own = format!("## {}", store_orders_api::API_VERSION);
-    let real = Inputs::read(&Repository::here()).changelog.unwrap();
+    let real = checkout.repository.read(CHANGELOG).unwrap();
     let line = |line: &str| match line.starts_with(&own) {
         true => format!("## {version}\n\n- `getPet` is gone, and `Pet` with it.\n"),
         false => format!("{line}\n"),
     };
     let changelog: String = real.lines().map(line).collect();
-    let documents: Vec<_> =
-        inputs.documents.iter().map(|document| document.parsed().unwrap()).collect();
-    let pages = pages(&changelog, &documents);
-    let pages = Ok(Some(pages.into_iter().map(|page| (page.name, page.text)).collect()));
-    run(Inputs { changelog: Ok(changelog), pages, today: today.parse().unwrap(), ..inputs })
+    checkout.put(CHANGELOG, &changelog);
+    check((checkout, document), Some(today))
 }
 
 #[test]

@@ -1,48 +1,31 @@
 //! What `cargo xtask publish` writes and refuses, and what `check` reports of the
 //! published documents afterwards.
 
+use crate::checkout::{Checkout, files, plain};
 use std::fs;
 use store_orders_api::API_VERSION as VERSION;
 use store_orders_api::documents::{DOCUMENTS, Document, V1, V2};
-use tempfile::TempDir;
 use xtask::Outcome;
-use xtask::check::{Inputs, check};
 use xtask::publish::publish;
 use xtask::published::{PUBLISHED, SUMS, checksum};
-use xtask::repository::{CHANGELOG, Repository, client_files};
+use xtask::repository::{CHANGELOG, Repository};
 
 /// A checkout with the real documents and clients, a changelog of their versions, and
 /// nothing published.
-fn checkout() -> TempDir {
-    let (root, real) = (tempfile::tempdir().unwrap(), Repository::here());
-    for name in client_files() {
-        fs::create_dir_all(root.path().join(name).parent().unwrap()).unwrap();
-        fs::write(root.path().join(name), real.read(name).unwrap()).unwrap();
-    }
+fn checkout() -> Checkout {
+    let checkout = Checkout::with(&files());
     let entry = |of: &Document| {
         let version = of.version;
         format!("## {version}\n\n- `listOrders`, `cancelOrder`, `getPet`\n\n")
     };
-    let changelog: String = DOCUMENTS.into_iter().map(entry).collect();
-    fs::write(root.path().join(CHANGELOG), changelog).unwrap();
-    root
+    checkout.put(CHANGELOG, &DOCUMENTS.into_iter().map(entry).collect::<String>());
+    checkout
 }
 
-fn run(root: &TempDir) -> (Outcome, String) {
+fn run(checkout: &Checkout) -> (Outcome, String) {
     let mut out = Vec::new();
-    let outcome = publish(&Repository::at(root.path()), &mut out).unwrap();
+    let outcome = publish(&checkout.repository, &mut out).unwrap();
     (outcome, plain(&out))
-}
-
-fn plain(out: &[u8]) -> String {
-    anstream::adapter::strip_str(std::str::from_utf8(out).unwrap()).to_string()
-}
-
-fn replace(root: &TempDir, name: &str, from: &str, to: &str) {
-    let path = root.path().join(name);
-    let text = fs::read_to_string(&path).unwrap();
-    assert!(text.contains(from), "{name} no longer contains {from}");
-    fs::write(path, text.replacen(from, to, 1)).unwrap();
 }
 
 fn published_file() -> String {
@@ -63,7 +46,8 @@ fn publishes_the_exact_bytes_once() {
         format!("Published spec/published/{version}.json. Commit it with {PUBLISHED}/{SUMS}.\n")
     };
     assert!(text.ends_with(&DOCUMENTS.map(line).concat()), "{text}");
-    let read = |name: &str| fs::read_to_string(root.path().join(PUBLISHED).join(name)).unwrap();
+    let read =
+        |name: &str| fs::read_to_string(root.repository.root().join(PUBLISHED).join(name)).unwrap();
     let sum = |of: &Document| {
         let (name, real) = (format!("{}.json", of.version), Repository::here().read(of.file));
         let real = real.unwrap();
@@ -85,8 +69,9 @@ fn publishes_the_exact_bytes_once() {
 fn publishes_the_next_beta_alone() {
     let root = checkout();
     assert_eq!(run(&root).0, Outcome::Clean);
-    fs::remove_file(root.path().join(PUBLISHED).join(format!("{}.json", V2.version))).unwrap();
-    let sums = root.path().join(PUBLISHED).join(SUMS);
+    fs::remove_file(root.repository.root().join(PUBLISHED).join(format!("{}.json", V2.version)))
+        .unwrap();
+    let sums = root.repository.root().join(PUBLISHED).join(SUMS);
     let first = fs::read_to_string(&sums).unwrap().lines().next().unwrap().to_string() + "\n";
     fs::write(&sums, first).unwrap();
     let (outcome, text) = run(&root);
@@ -105,22 +90,22 @@ fn publishes_nothing_without_a_section_that_names_the_operations() {
         ("`cancelOrder`", "cancelOrder".to_string(), "does not name cancelOrder".to_string()),
     ] {
         let root = checkout();
-        replace(&root, CHANGELOG, from, &to);
+        root.replace(CHANGELOG, from, &to);
         let (outcome, text) = run(&root);
         assert_eq!(outcome, Outcome::Drift);
         assert!(text.contains(&message), "{text}");
-        assert!(!root.path().join(PUBLISHED).exists());
+        assert!(!root.repository.root().join(PUBLISHED).exists());
     }
 }
 
 #[test]
 fn publishes_nothing_that_the_check_does_not_pass() {
     let root = checkout();
-    replace(&root, V1.file, "Orders returned", "All orders");
+    root.replace(V1.file, "Orders returned", "All orders");
     let (outcome, text) = run(&root);
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.ends_with("Nothing was published: fix the above first.\n"), "{text}");
-    assert!(!root.path().join(PUBLISHED).exists());
+    assert!(!root.repository.root().join(PUBLISHED).exists());
 }
 
 /// A change of the directory of published documents.
@@ -148,12 +133,11 @@ fn a_changed_published_document_is_found() {
     for (file, problem, damage) in cases {
         let root = checkout();
         assert_eq!(run(&root).0, Outcome::Clean);
-        damage(&root.path().join(PUBLISHED));
-        let mut out = Vec::new();
-        let outcome = check(&Inputs::read(&Repository::at(root.path())), &mut out).unwrap();
+        damage(&root.repository.root().join(PUBLISHED));
+        let (outcome, text) = root.check();
         assert_eq!(outcome, Outcome::Drift);
         let expected = format!("spec/published/{file}\n    {problem}");
-        assert!(plain(&out).contains(&expected), "{}", plain(&out));
+        assert!(text.contains(&expected), "{text}");
     }
 }
 
@@ -161,9 +145,8 @@ fn a_changed_published_document_is_found() {
 fn invalid_checksums_cannot_be_checked() {
     let root = checkout();
     assert_eq!(run(&root).0, Outcome::Clean);
-    fs::write(root.path().join(PUBLISHED).join(SUMS), published_file() + "\n").unwrap();
-    let mut out = Vec::new();
-    let outcome = check(&Inputs::read(&Repository::at(root.path())), &mut out).unwrap();
+    fs::write(root.repository.root().join(PUBLISHED).join(SUMS), published_file() + "\n").unwrap();
+    let (outcome, text) = root.check();
     assert_eq!(outcome, Outcome::CouldNotRun);
-    assert!(plain(&out).contains("spec/published/SHA256SUMS:1: not a line of sha256sum"));
+    assert!(text.contains("spec/published/SHA256SUMS:1: not a line of sha256sum"));
 }

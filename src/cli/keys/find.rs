@@ -9,7 +9,6 @@ use crate::keys::{Digest, Environment, digest_of};
 use crate::store::OperatorStore;
 use anyhow::Context;
 use std::io::{BufRead, Read};
-use std::str::FromStr;
 
 /// Names the key that is on standard input, with its account and state.
 pub fn find(
@@ -53,20 +52,11 @@ fn presented_digest() -> anyhow::Result<Digest> {
 /// A line that is longer holds no key.
 const LONGEST_LINE_BYTES: u64 = 4_096;
 
-/// `-`, and nothing else.
-#[derive(Clone, Copy, Debug)]
-pub struct StandardInput;
-
-impl FromStr for StandardInput {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<StandardInput, &'static str> {
-        match text {
-            "-" => Ok(StandardInput),
-            _ => {
-                Err("a key is read from standard input, because every user of a machine can read \
-                      arguments, and a shell keeps them; write - here")
-            }
-        }
+/// Takes `-`, and nothing else.
+pub fn standard_input(text: &str) -> Result<String, &'static str> {
+    match text {
+        "-" => Ok(text.to_string()),
+        _ => Err("a key is read from standard input, because every user of a machine can read \
+                  arguments, and a shell keeps them; write - here"),
     }
 }

@@ -29,7 +29,7 @@ pub fn check_settings(
     if let Some(files) = TlsFiles::of(config)
         && let Err(error) = ReloadableCertificate::open(files)
     {
-        problems.push(effective.problem("tls_cert", ErrorChain(&error)));
+        problems.push(effective.problem("tls_cert", format_args!("{error:#}")));
     }
     match (config.listen.resolve("--listen"), config.admin_listen.resolve()) {
         (Ok(listen), Ok(Some(admin))) if conflict(listen, admin) => {

@@ -1,18 +1,18 @@
 //! The process of a server: its log, its threads, its limits, and its stop
 //! within the deadline.
 
-use super::error::ServeError;
-use super::served_limits::ServedLimits;
 use super::served_store::ServedStore;
-use super::signals::{HangUp, Signals};
+use super::signals::{EndedBySignal, HangUp, Signals};
 use super::systemd;
 use crate::blocking::run_with;
 use crate::clock::SystemClock;
 use crate::config::ServerConfig;
+use crate::limits::LimitsPersister;
 use crate::log::{ErrorChain, LogBuffer};
 use crate::server::{Dependencies, Server, open_connections};
 use crate::store::StoreError;
 use crate::store::sqlite::SqliteStore;
+use anyhow::Context;
 use sd_notify::NotifyState;
 use slog::{Logger, crit, error, info, warn};
 use std::sync::Arc;
@@ -37,9 +37,9 @@ pub fn run(
     config: ServerConfig,
     hang_up: HangUp,
     announce: impl FnOnce(&Server) -> std::io::Result<()>,
-) -> Result<(), ServeError> {
+) -> anyhow::Result<()> {
     create_private_files();
-    let buffer = LogBuffer::start(std::io::stderr()).map_err(system("cannot start the log"))?;
+    let buffer = LogBuffer::start(std::io::stderr()).context("cannot start the log")?;
     let log = crate::log::logger(&buffer, config.log_level.level());
     log_panics(&log, &buffer);
     info!(log, "starting"; "version" => env!("CARGO_PKG_VERSION"));
@@ -47,21 +47,20 @@ pub fn run(
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .map_err(system("cannot start the runtime"))?;
+        .context("cannot start the runtime")?;
     let clock = Arc::new(SystemClock::start());
-    let opened = open(runtime.handle(), &log).map_err(ServeError::from).and_then(|store| {
-        let limits = ServedLimits::open(&store, &config, Arc::clone(&clock), &log)?;
+    let opened = open(runtime.handle(), &log).map_err(anyhow::Error::from).and_then(|store| {
+        let limits = store.limits(&config, Arc::clone(&clock), &log)?;
         Ok((store, limits))
     });
     if opened.is_err() {
         buffer.flush(LOG_FLUSH_TIMEOUT);
     }
-    let (store, served_limits) = opened?;
-    let limits = Arc::clone(&served_limits.limits);
+    let (store, (limits, persister)) = opened?;
     let log_buffer = Some(Arc::clone(&buffer));
     let dependencies =
         Dependencies { store: store.store(), limits, clock, log: log.clone(), log_buffer };
-    let process = Process { config, hang_up, store, limits: served_limits, log, buffer };
+    let process = Process { config, hang_up, store, persister, log, buffer };
     let result = process.run(&runtime, dependencies, announce);
     // Do not wait for slow clients or a blocked disk.
     runtime.shutdown_background();
@@ -72,7 +71,7 @@ struct Process {
     config: ServerConfig,
     hang_up: HangUp,
     store: ServedStore,
-    limits: ServedLimits,
+    persister: Option<LimitsPersister>,
     log: Logger,
     buffer: Arc<LogBuffer>,
 }
@@ -83,7 +82,7 @@ impl Process {
         runtime: &Runtime,
         dependencies: Dependencies,
         announce: impl FnOnce(&Server) -> std::io::Result<()>,
-    ) -> Result<(), ServeError> {
+    ) -> anyhow::Result<()> {
         runtime.block_on(async {
             let (server, mut signals) = match self.start(dependencies, announce) {
                 Ok(started) => started,
@@ -111,12 +110,13 @@ impl Process {
             };
             let second = tokio::select! {
                 () = stopping => None,
-                signal = signals.stop_again(HangUp::Reloads) => Some(signal),
+                status = signals.stop_again(HangUp::Reloads) => Some(status),
             };
-            if let Some(signal) = second {
+            if let Some(status) = second {
                 buffer.flush(LOG_FLUSH_TIMEOUT);
                 let connections = open_connections(address).unwrap_or(0);
-                return Err(ServeError::StoppedAtOnce { signal, connections });
+                let what = format!("a second signal stopped the server{}", cut_off(connections));
+                return Err(EndedBySignal { status, what }.into());
             }
             info!(log, "stopped");
             let flushing = run_with((), move || buffer.flush(left(deadline)));
@@ -133,10 +133,12 @@ impl Process {
         &self,
         dependencies: Dependencies,
         announce: impl FnOnce(&Server) -> std::io::Result<()>,
-    ) -> Result<(Server, Signals), ServeError> {
-        let signals = Signals::listen().map_err(system("cannot listen for signals"))?;
+    ) -> anyhow::Result<(Server, Signals)> {
+        let signals = Signals::listen()?;
         let server = Server::start(&self.config, dependencies)?;
-        self.store.announce(&server.url());
+        if let ServedStore::Postgres(store) = &self.store {
+            store.announce(server.url());
+        }
         if let Err(error) = announce(&server) {
             warn!(self.log, "standard output cannot be written"; "error" => error.to_string(),
                 "effect" => "where the server listens is in this log alone");
@@ -148,7 +150,7 @@ impl Process {
     /// before the deadline. Blocks.
     fn finish(self, deadline: Instant) {
         let left = || left(deadline).saturating_sub(LOG_FLUSH_RESERVE);
-        if !self.limits.finish(left()) {
+        if self.persister.is_some_and(|persister| !persister.finish(left())) {
             error!(self.log, "last request counts not saved in time");
         }
         let timeout = left().min(CHECKPOINT_TIMEOUT);
@@ -163,6 +165,15 @@ impl Process {
             warn!(self.log, "write-ahead log not emptied"; "error" => error,
                 "effect" => "store.sqlite is whole only together with store.sqlite-wal");
         }
+    }
+}
+
+/// What a second signal cut off.
+fn cut_off(connections: usize) -> String {
+    match connections {
+        0 => String::new(),
+        1 => " with requests in progress on 1 connection".to_string(),
+        several => format!(" with requests in progress on {several} connections"),
     }
 }
 
@@ -184,10 +195,6 @@ fn checkpoint(store: Arc<SqliteStore>, timeout: Duration) -> Result<(), String> 
         Ok(Err(error)) => Err(ErrorChain(&error).to_string()),
         Err(_) => Err("not done in time".to_string()),
     }
-}
-
-fn system(doing: &'static str) -> impl FnOnce(std::io::Error) -> ServeError {
-    move |source| ServeError::System { doing, source }
 }
 
 /// Reloads the certificate, if there is one.

@@ -1,8 +1,14 @@
-//! The store that a server serves, and what belongs to its engine.
+//! The store that a server serves, and the limits that belong to its engine.
 
-use crate::store::Store;
+use crate::clock::SystemClock;
+use crate::config::ServerConfig;
+use crate::limits::{InMemoryLimits, Limits, LimitsFile, LimitsPersister};
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
+use crate::store::{OperatorStore, Store};
+use anyhow::Context;
+use slog::Logger;
+use std::path::Path;
 use std::sync::Arc;
 
 /// A store, opened for a server.
@@ -23,10 +29,26 @@ impl ServedStore {
         }
     }
 
-    /// Where the server listens, which a store that several share shows to the operator.
-    pub fn announce(&self, url: &str) {
-        if let ServedStore::Postgres(store) = self {
-            store.announce(url.to_string());
+    /// Opens the limits: in the store's database with other servers, or in memory, with the thread
+    /// that writes them to a file of its directory. Blocks.
+    pub fn limits(
+        &self,
+        config: &ServerConfig,
+        clock: Arc<SystemClock>,
+        log: &Logger,
+    ) -> anyhow::Result<(Arc<dyn Limits>, Option<LimitsPersister>)> {
+        let (keyless, log) = (config.keyless_per_minute, log.clone());
+        match self {
+            ServedStore::Postgres(store) => Ok((Arc::new(store.limits(keyless, log)), None)),
+            ServedStore::Sqlite(store) => {
+                let directory = store.path().parent().unwrap_or(Path::new("."));
+                let limits = Arc::new(InMemoryLimits::new(keyless, log.clone()));
+                let counting = Arc::clone(&limits);
+                let file = LimitsFile::open(directory, store.id()?, counting, clock, log);
+                let persister =
+                    LimitsPersister::start(file).context("cannot start the limits file")?;
+                Ok((limits, Some(persister)))
+            }
         }
     }
 }

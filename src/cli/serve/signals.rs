@@ -1,5 +1,6 @@
 //! Signals: SIGTERM and Ctrl-C stop a server, SIGHUP reloads its certificate.
 
+use anyhow::Context;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -23,55 +24,45 @@ pub enum HangUp {
     Stops,
 }
 
-/// The signal that stopped a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopSignal {
-    /// SIGTERM.
-    Terminate,
-    /// SIGINT: Ctrl-C.
-    Interrupt,
-    /// SIGHUP: the terminal was closed.
-    HangUp,
-}
-
-impl StopSignal {
-    /// 128 and the signal's number, as shells report it.
-    pub fn exit_status(self) -> u8 {
-        match self {
-            StopSignal::Terminate => 128 + 15,
-            StopSignal::Interrupt => 128 + 2,
-            StopSignal::HangUp => 128 + 1,
-        }
-    }
+/// A signal ended a server or a command before it was done.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct EndedBySignal {
+    /// The status to exit with.
+    pub status: u8,
+    /// What ended.
+    pub what: String,
 }
 
 impl Signals {
     /// From now on these signals no longer end the process.
-    pub fn listen() -> std::io::Result<Signals> {
+    pub fn listen() -> anyhow::Result<Signals> {
+        let listen = |kind| signal(kind).context("cannot listen for signals");
         Ok(Signals {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            hang_up: signal(SignalKind::hangup())?,
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+            hang_up: listen(SignalKind::hangup())?,
         })
     }
 
     /// Waits for a signal to stop, and reloads at each SIGHUP if that is what it
-    /// does.
-    pub async fn stop(&mut self, hang_up: HangUp, mut reload: impl FnMut()) -> StopSignal {
-        loop {
+    /// does. Returns 128 and the signal's number, as shells report it.
+    pub async fn stop(&mut self, hang_up: HangUp, mut reload: impl FnMut()) -> u8 {
+        let signal = loop {
             tokio::select! {
-                _ = self.terminate.recv() => return StopSignal::Terminate,
-                _ = self.interrupt.recv() => return StopSignal::Interrupt,
+                _ = self.terminate.recv() => break SignalKind::terminate(),
+                _ = self.interrupt.recv() => break SignalKind::interrupt(),
                 _ = self.hang_up.recv() => match hang_up {
                     HangUp::Reloads => reload(),
-                    HangUp::Stops => return StopSignal::HangUp,
+                    HangUp::Stops => break SignalKind::hangup(),
                 },
             }
-        }
+        };
+        128 + signal.as_raw_value() as u8
     }
 
     /// Waits for another signal to stop, after the first one.
-    pub async fn stop_again(&mut self, hang_up: HangUp) -> StopSignal {
+    pub async fn stop_again(&mut self, hang_up: HangUp) -> u8 {
         let first = Instant::now();
         loop {
             let signal = self.stop(hang_up, || ()).await;

@@ -61,7 +61,7 @@ impl<E: Engine> AccountCommands for E {
     fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError> {
         let new_name = account_name(new_name)?;
         self.change_keys(|statements, _| {
-            let account = account_row(statements, name)?.id;
+            let (account, _) = account_row(statements, name)?;
             let changed = statements.execute(
                 "UPDATE accounts SET name = $2
                  WHERE id = $1 AND NOT EXISTS (
@@ -74,7 +74,7 @@ impl<E: Engine> AccountCommands for E {
 
     fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<u64, StoreError> {
         self.change_keys(|statements, version| {
-            let account = account_row(statements, name)?.id;
+            let (account, _) = account_row(statements, name)?;
             statements.execute(
                 "UPDATE accounts SET closed_at = coalesce(closed_at, $2) WHERE id = $1",
                 &[&account, &utc_text(&at)],
@@ -92,7 +92,7 @@ impl<E: Engine> AccountCommands for E {
         check_limits(plan, own)?;
         let (per_minute, per_day) = columns_of(own);
         self.change_keys(|statements, version| {
-            let account = account_row(statements, name)?.id;
+            let (account, _) = account_row(statements, name)?;
             statements.execute(
                 "UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4 WHERE id = $1",
                 &[&account, &plan.as_str(), &per_minute, &per_day],
@@ -145,20 +145,17 @@ fn columns_of(own: Option<PlanLimits>) -> (Option<u32>, Option<u32>) {
     own.map(|own| (own.per_minute, own.per_day)).unzip()
 }
 
-/// The row of an account.
-struct AccountRow {
-    id: i64,
-    is_closed: bool,
-}
-
-fn account_row(statements: &dyn Statements, name: &str) -> Result<AccountRow, StoreError> {
+/// The row of the account of this name, and whether it is closed.
+fn account_row(statements: &dyn Statements, name: &str) -> Result<(i64, bool), StoreError> {
     let query = "SELECT id, closed_at IS NOT NULL FROM accounts WHERE name = $1";
-    let row = |row: &Row<'_>| Ok(AccountRow { id: row.get(0)?, is_closed: row.get(1)? });
-    statements.only(query, &[&name], row)?.ok_or_else(|| no_account(name))
+    let found = statements.only(query, &[&name], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    found.ok_or_else(|| no_account(name))
 }
 
 /// The row of the account of this name, which must not be closed.
 pub fn open_account(statements: &dyn Statements, name: &str) -> Result<i64, StoreError> {
-    let account = account_row(statements, name)?;
-    if account.is_closed { Err(account_closed(name)) } else { Ok(account.id) }
+    match account_row(statements, name)? {
+        (_, true) => Err(account_closed(name)),
+        (row, false) => Ok(row),
+    }
 }

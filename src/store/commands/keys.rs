@@ -3,7 +3,7 @@
 use super::accounts::open_account;
 use super::engine::{Engine, Row, Statements};
 use crate::keys::{ApiKey, Digest, Environment, new_key_id};
-use crate::store::rules::{OldKey, key_label, later, no_key, rotated};
+use crate::store::rules::{key_label, later, no_key, rotated};
 use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
 
 /// What commands ask of the keys.
@@ -43,21 +43,19 @@ impl<E: Engine> KeyCommands for E {
     fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
         let label = rotation.label.map(key_label).transpose()?;
         self.change_keys(|statements, version| {
-            let query = "SELECT account, environment, issued_at, expires_at,
-                                revoked_at IS NOT NULL, successor, label
-                         FROM keys WHERE id = $1";
-            let old = statements.only(query, &[&rotation.key_id], old_key)?;
+            let query = format!("{SELECT_KEYS} WHERE keys.id = $1");
+            let old = statements.only(&query, &[&rotation.key_id], key_record)?;
             let old = old.ok_or_else(|| no_key(rotation.key_id))?;
-            let expiry = rotated(rotation, &old, now_ms)?;
-            let times = [Some(now_ms), expiry.successor];
+            let (old_end, end) = rotated(rotation, &old, now_ms)?;
+            let account = open_account(statements, &old.account)?;
             let label = label.or(old.label.as_deref());
-            let issued =
-                insert::<E>(statements, old.account, old.environment, label, times, version)?;
+            let times = [Some(now_ms), end];
+            let issued = insert::<E>(statements, account, old.environment, label, times, version)?;
             let update = format!(
                 "UPDATE keys SET expires_at = $2, successor = $3, {} = $4 WHERE id = $1",
                 E::VERSION
             );
-            statements.execute(&update, &[&rotation.key_id, &expiry.old, &issued.id, &version])?;
+            statements.execute(&update, &[&rotation.key_id, &old_end, &issued.id, &version])?;
             Ok(issued)
         })
     }
@@ -101,18 +99,6 @@ fn key_record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
         row: row.get(8)?,
         unbanned_at: row.get(9)?,
         label: row.get(10)?,
-    })
-}
-
-fn old_key(row: &Row<'_>) -> Result<OldKey, StoreError> {
-    Ok(OldKey {
-        account: row.get(0)?,
-        environment: row.parsed(1)?,
-        issued_at: row.get(2)?,
-        expires_at: row.get(3)?,
-        revoked: row.get(4)?,
-        successor: row.get(5)?,
-        label: row.get(6)?,
     })
 }
 

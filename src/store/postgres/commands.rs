@@ -39,29 +39,6 @@ use std::collections::{BTreeSet, HashMap};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, Transaction};
 
-/// A connection, and what drives it while something is asked of it.
-pub struct CommandConnection {
-    /// A current-thread runtime.
-    pub runtime: Runtime,
-    /// What sends statements.
-    pub connection: Connection,
-}
-
-impl CommandConnection {
-    /// Connects to the primary of this store.
-    pub fn open(url: &PostgresUrl) -> Result<CommandConnection, StoreError> {
-        let failed = |error: Box<dyn std::error::Error + Send + Sync>| StoreError::Engine {
-            doing: "reached",
-            source: error,
-        };
-        let runtime =
-            Builder::new_current_thread().enable_all().build().map_err(|e| failed(e.into()))?;
-        let connected = runtime.block_on(connect(url, &COMMAND, COMMAND_CONNECT_LIMIT));
-        let connection = connected.map_err(|error| failed(error.into()))?;
-        Ok(CommandConnection { runtime, connection })
-    }
-}
-
 /// The store, for one command. Its methods block, and are not called from within a runtime.
 pub struct PostgresCommands {
     /// Drives the connection, while a method runs.
@@ -72,8 +49,21 @@ pub struct PostgresCommands {
 impl PostgresCommands {
     /// Connects to the primary of this store, which must have the newest schema.
     pub fn connect(url: &PostgresUrl) -> Result<PostgresCommands, StoreError> {
-        let CommandConnection { runtime, connection } = CommandConnection::open(url)?;
-        runtime.block_on(require_current(&connection.client, STORE))?;
+        let commands = PostgresCommands::open(url)?;
+        commands.ask(async |client| require_current(client, STORE).await)?;
+        Ok(commands)
+    }
+
+    /// Connects to the primary at this URL, whatever its schema.
+    fn open(url: &PostgresUrl) -> Result<PostgresCommands, StoreError> {
+        let failed = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Engine {
+            doing: "reached",
+            source,
+        };
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| failed(error.into()))?;
+        let connected = runtime.block_on(connect(url, &COMMAND, COMMAND_CONNECT_LIMIT));
+        let connection = connected.map_err(|error| failed(error.into()))?;
         Ok(PostgresCommands { runtime, connection: Mutex::new(connection) })
     }
 

@@ -28,17 +28,17 @@ use tls_mode::TlsMode;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::config::Host;
-use tokio_postgres::{Client, Config, SimpleQueryMessage};
+use tokio_postgres::{Client, Config};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 /// Whether the server takes writes, and which one it is; the function for the timeline is an
 /// error on a standby. Also sets what a startup option cannot: the schema of the store alone is
 /// searched, and PostgreSQL 17 has another limit.
-const WHO: &str = "SELECT pg_is_in_recovery(), current_setting('transaction_read_only'), \
-    (SELECT system_identifier FROM pg_control_system()), \
+const WHO: &str = "SELECT pg_is_in_recovery(), current_setting('transaction_read_only') = 'on', \
+    (SELECT system_identifier::text FROM pg_control_system()), \
     CASE WHEN pg_is_in_recovery() THEN '' \
          ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END, \
-    pg_postmaster_start_time(), \
+    pg_postmaster_start_time()::text, \
     set_config('search_path', coalesce(quote_ident(current_schema()), '\"\"'), false), \
     CASE WHEN current_setting('server_version_num')::int >= 170000 \
          THEN set_config('transaction_timeout', '0', false) END";
@@ -273,31 +273,20 @@ async fn begin(
     let link = Arc::new(Link::default());
     let driver = Driver(tokio::spawn(drive(connection, Arc::clone(&link))));
     // From here on the socket is closed if the rest fails.
-    let [in_recovery, read_only, system, timeline, started] =
-        first_row(client.simple_query(WHO).await.map_err(explained)?)?;
-    if in_recovery != "f" {
+    let row = client.query_typed_one(WHO, &[]).await.map_err(explained)?;
+    let is = |column| row.try_get::<_, bool>(column).map_err(explained);
+    if is(0)? {
         return Err("it is a standby".to_string());
     }
-    if read_only != "off" {
+    if is(1)? {
         let why = "it is read-only: default_transaction_read_only is on, for the server, the \
                    database or the role";
         return Err(why.to_string());
     }
+    let text = |column| row.try_get::<_, String>(column).map_err(explained);
+    let (system, timeline, started) = (text(2)?, text(3)?, text(4)?);
     let server = ServerIdentity { address, system, timeline, started };
     Ok(Connection { client, server, link, driver })
-}
-
-fn first_row<const N: usize>(messages: Vec<SimpleQueryMessage>) -> Result<[String; N], String> {
-    let row = messages.into_iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => Some(row),
-        _ => None,
-    });
-    let row = row.ok_or("it does not say which server it is")?;
-    let mut columns = [const { String::new() }; N];
-    for (number, column) in columns.iter_mut().enumerate() {
-        *column = row.try_get(number).map_err(explained)?.unwrap_or_default().to_string();
-    }
-    Ok(columns)
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use super::error::{PostgresError, engine, read, waited};
 use crate::store::StoreError;
 use semver::Version;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, GenericClient};
+use tokio_postgres::{Client, GenericClient, Row};
 
 /// One step of the schema, applied in a transaction of its own.
 #[derive(Clone, Copy, Debug)]
@@ -80,7 +80,7 @@ pub const IMPORT_LOCK: i64 = 0x7374_6f72_0000_0002;
 /// What a database says of its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {
-    version: i32,
+    version: usize,
     oldest_program: String,
 }
 
@@ -103,7 +103,7 @@ pub async fn migrate(client: &mut Client, schema: Schema<'_>) -> Result<Vec<Stri
 async fn apply_missing(client: &mut Client, schema: Schema<'_>) -> Result<Vec<String>, StoreError> {
     let Schema { name, version_table, migrations } = schema;
     let found = match found(client, version_table).await? {
-        Some(found) if i64::from(found.version) > newest(migrations) => {
+        Some(found) if found.version > migrations.len() => {
             return Err(newer(&found, schema));
         }
         Some(found) => found.version,
@@ -113,7 +113,7 @@ async fn apply_missing(client: &mut Client, schema: Schema<'_>) -> Result<Vec<St
         }
     };
     let mut done = Vec::new();
-    for (migration, version) in migrations.iter().zip(1..).skip(usize_of(found)) {
+    for (migration, version) in migrations.iter().zip(1..).skip(found) {
         apply(client, version_table, migration, version).await?;
         done.push(format!("{name} {version}: {}", migration.what));
     }
@@ -166,11 +166,11 @@ pub async fn require_current(
              all servers on this store have, then `store-orders migrate` with it"
         }));
     };
-    if i64::from(found.version) < newest(migrations) {
+    if found.version < migrations.len() {
         return Err(refused(format!(
             "the database has {name} {}, and this program needs {}; fix: `store-orders migrate`",
             found.version,
-            newest(migrations)
+            migrations.len()
         )));
     }
     // What cannot be read as a version was written by a program that is newer still.
@@ -196,9 +196,11 @@ async fn found(
     }
     let query = format!("SELECT version, oldest_program FROM {version_table}");
     let row = client.query_opt(&query, &[]).await.map_err(read)?;
-    row.map(|row| Ok(Found { version: row.try_get(0)?, oldest_program: row.try_get(1)? }))
-        .transpose()
-        .map_err(read)
+    let found = |row: Row| {
+        let version = usize::try_from(row.try_get::<_, i32>(0)?).unwrap_or(0);
+        Ok(Found { version, oldest_program: row.try_get(1)? })
+    };
+    row.map(found).transpose().map_err(read)
 }
 
 /// Refuses a database whose tables are another program's, or whose texts are not UTF-8.
@@ -248,20 +250,12 @@ fn parse_program(text: &str) -> Result<Version, semver::Error> {
     Ok(Version::new(major, minor, patch))
 }
 
-fn newest(migrations: &[Migration]) -> i64 {
-    i64::try_from(migrations.len()).unwrap_or(i64::MAX)
-}
-
-fn usize_of(version: i32) -> usize {
-    usize::try_from(version).unwrap_or(0)
-}
-
 fn newer(found: &Found, Schema { name, migrations, .. }: Schema<'_>) -> StoreError {
     refused(format!(
         "the database has {name} {}, and this program knows up to {}; use a newer store-orders \
          to migrate it",
         found.version,
-        newest(migrations)
+        migrations.len()
     ))
 }
 

@@ -9,7 +9,7 @@ use super::columns::{order_counts, plan_and_limits, value};
 use super::commands::long_import::{Importing, complete_stored, stored_and_awaited};
 use super::connecting::roles::{AHEAD, COUNTER, KEYS};
 use super::error::{read, unreachable_because, written};
-use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
+use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known, last_before};
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
@@ -136,10 +136,14 @@ impl Store for PostgresStore {
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<HalfVersion, StoreError> {
         let session = self.session_at(version)?;
-        if ahead.is_some_and(|ahead| ahead.session != session.opened) {
+        if ahead.is_some_and(|ahead| ahead.is_shown && ahead.session != session.opened) {
             return Err(unreachable_because("an import was read ahead in an earlier session"));
         }
-        let after = After { number: version.number, ahead: ahead.map(|it| it.version.number) };
+        let after = After {
+            number: version.number,
+            ahead: ahead.map(|ahead| ahead.version.number),
+            is_shown: ahead.is_none_or(|ahead| ahead.is_shown),
+        };
         let visit_row = &mut |row: &Row| visit_order(row, visit);
         let reached = self.wait(async {
             let _reading = session.reading.lock().await;
@@ -183,12 +187,12 @@ impl Store for PostgresStore {
         self.wait(async {
             let own = session.open_another(&AHEAD).await?;
             let Some(number) = stored_and_awaited(&own.client).await? else { return Ok(None) };
-            let after = After { number, ahead: Some(number) };
+            let after = After { number, ahead: Some(number), is_shown: true };
             let (replica, limit) = (&self.replica, LONG_READ_LIMIT);
             catch_up(&session, replica, &own.client, IMPORTED, after, limit, visit_row).await?;
             let version = HalfVersion { generation: session.generation, number };
             let waits: ImportWaits = Box::new(own);
-            Ok(Some((ReadAhead { version, session: session.opened }, waits)))
+            Ok(Some((ReadAhead { version, session: session.opened, is_shown: false }, waits)))
         })
     }
 
@@ -203,7 +207,7 @@ impl Store for PostgresStore {
             visit(digest, key);
             Ok(())
         };
-        let after = After { number: version.number, ahead: None };
+        let after = After { number: version.number, ahead: None, is_shown: true };
         // To open a connection takes time that a revocation has to wait, so only where a list is
         // being read.
         let mut read = async |client: &Client| {
@@ -316,13 +320,13 @@ const ALL_ORDERS: &str = "
     SELECT id, pet_id, quantity, ship_date, complete, false, status = 'shipped' FROM orders
     WHERE status <> 'cancelled' AND changed_in > $1 AND changed_in <= $2 ORDER BY id";
 
-/// `$3` is the import that was read ahead, or `$1`. Between the change before it and itself are
-/// the rows of imports that were rolled back: millions maybe, which take seconds to pass over.
+/// `$3` is the import that was read ahead, or `$1`, and `$4` the change before it. Between these
+/// two are the rows of imports that were rolled back: millions maybe, which take seconds to pass
+/// over.
 const CHANGED_ORDERS: &str = "
     SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
     FROM orders
-    WHERE changed_in > $1
-      AND changed_in <= coalesce((SELECT max(version) FROM changes WHERE version < $3), $3 - 1)
+    WHERE changed_in > $1 AND changed_in <= $4
     UNION ALL
     SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
     FROM orders
@@ -345,6 +349,8 @@ const CHANGED_KEYS: &str = "
 struct After {
     number: i64,
     ahead: Option<i64>,
+    /// If it is not, the changes from it on are not read.
+    is_shown: bool,
 }
 
 /// Visits the rows that changed after this version, which `query` reads; returns the versions
@@ -370,7 +376,16 @@ async fn catch_up(
         let last = last_and_known(client, SELECT_LAST_AND_KNOWN, &seen);
         let (last, is_known) = within(READ_LIMIT, last).await?;
         let ahead = after.ahead.unwrap_or(after.number);
-        let bounds = [after.number, last.change.version, ahead].map(|bound| (bound, Type::INT8));
+        let before_ahead = match after.ahead {
+            Some(ahead) => within(READ_LIMIT, last_before(client, ahead)).await?,
+            None => after.number,
+        };
+        let up_to = match after.is_shown {
+            true => last.change.version,
+            false => last.change.version.min(before_ahead),
+        };
+        let bounds = [after.number, up_to, ahead, before_ahead];
+        let bounds = bounds.map(|bound| (bound, Type::INT8));
         let rows = client.query_typed_raw(query, bounds);
         let rows = within(limit, async { rows.await.map_err(read) }).await?;
         pin_mut!(rows);
@@ -378,13 +393,14 @@ async fn catch_up(
             visit(&row.map_err(read)?)?;
         }
         within(READ_LIMIT, async { client.batch_execute("COMMIT").await.map_err(read) }).await?;
-        Ok::<_, StoreError>((last, is_known))
+        Ok::<_, StoreError>((last, is_known, up_to))
     };
-    let found = tokio::select! {
+    let (last, is_known, up_to) = tokio::select! {
         found = read_rows => found?,
         () = session.ended() => return Err(unreachable_because("its session ended")),
     };
-    session.follow(replica, found)
+    let versions = session.follow(replica, (last, is_known))?;
+    Ok(Versions { orders: versions.orders.min(up_to), ..versions })
 }
 
 /// Has the reader leave the transaction of a statement that failed. If that is not possible, or

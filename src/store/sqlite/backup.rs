@@ -3,16 +3,16 @@
 
 use super::check::{examine, open_existing, quick_check};
 use super::connection::doing;
-use super::directory::{FILE_NAME, existing_store, give_to_owner};
+use super::directory::{FILE_NAME, existing_store, private_file};
 use super::identity::begin_new_store;
 use super::schema;
-use super::server_lock::{LockError, ServerLock};
+use super::server_lock::ServerLock;
 use crate::store::{CheckReport, StoreError};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use std::fs::{File, OpenOptions};
+use std::fmt::Display;
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::{TempDir, TempPath};
@@ -26,82 +26,41 @@ const RETRY_AFTER: Duration = Duration::from_millis(20);
 /// Called after each step with the pages copied and the pages in all.
 pub type CopyProgress<'a> = &'a dyn Fn(u64, u64);
 
-/// Why there is no backup, or no restored store. What was there before is unchanged.
-#[derive(Debug, thiserror::Error)]
-pub enum BackupError {
-    /// Nothing is ever overwritten.
-    #[error("{} is there already and is not overwritten", path.display())]
-    Exists {
-        /// The file in the way.
-        path: PathBuf,
-    },
-    /// The source is damaged, or cut short.
-    #[error(
-        "{} is not sound: {problem}; fix: copy the file again if it is itself a copy, or restore \
-         an earlier backup",
-        path.display()
-    )]
-    Unsound {
-        /// The file that was to be copied.
-        path: PathBuf,
-        /// The first thing that is wrong with it.
-        problem: String,
-    },
-    /// The file to restore is not a backup.
-    #[error("{} is not a store of Store Orders", path.display())]
-    NotABackup {
-        /// The file.
-        path: PathBuf,
-    },
-    /// It was interrupted.
-    #[error("interrupted; there is no copy")]
-    Interrupted,
-    /// A server is using the store.
-    #[error(transparent)]
-    Lock(#[from] LockError),
-    /// The source cannot be read, or its copy not written.
-    #[error("cannot copy {} to {}", source_path.display(), target.display())]
-    Copy {
-        /// The file that was to be copied.
-        source_path: PathBuf,
-        /// Where to.
-        target: PathBuf,
-        /// What the engine says.
-        source: StoreError,
-    },
-    /// The store refuses.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The system refused a file.
-    #[error("cannot write {}", path.display())]
-    Io {
-        /// The file to be written.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+/// Why this file was not copied.
+fn not_copied(file: &Path, target: &Path, error: StoreError) -> StoreError {
+    let StoreError::Engine { source, .. } = &error else {
+        return match error {
+            StoreError::NotAStore { path } => {
+                StoreError::Refused(format!("{} is not a store of Store Orders", path.display()))
+            }
+            error => error,
+        };
+    };
+    match source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code) {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => unsound(file, source),
+        _ => StoreError::File {
+            doing: format!("copy {} to {}", file.display(), target.display()),
+            source: Box::new(error),
+        },
+    }
 }
 
-impl BackupError {
-    /// Why this file was not copied.
-    fn of_copying(file: &Path, target: &Path, error: StoreError) -> BackupError {
-        let StoreError::Engine { source, .. } = &error else {
-            return match error {
-                StoreError::NotAStore { path } => BackupError::NotABackup { path },
-                error => BackupError::Store(error),
-            };
-        };
-        let code = source.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
-        let path = file.to_path_buf();
-        match code {
-            Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
-                BackupError::Unsound { path, problem: source.to_string() }
-            }
-            _ => {
-                BackupError::Copy { source_path: path, target: target.to_path_buf(), source: error }
-            }
-        }
-    }
+/// The source is damaged, or cut short.
+fn unsound(file: &Path, problem: impl Display) -> StoreError {
+    StoreError::Refused(format!(
+        "{} is not sound: {problem}; fix: copy the file again if it is itself a copy, or restore \
+         an earlier backup",
+        file.display()
+    ))
+}
+
+/// Nothing is ever overwritten.
+fn exists(path: &Path) -> StoreError {
+    StoreError::Refused(format!("{} is there already and is not overwritten", path.display()))
+}
+
+fn interrupted() -> StoreError {
+    StoreError::Refused("interrupted; there is no copy".to_string())
 }
 
 /// Copies the store of this directory as of one moment, while servers and commands go on,
@@ -112,22 +71,22 @@ pub fn back_up(
     file: &Path,
     progress: CopyProgress<'_>,
     is_interrupted: &dyn Fn() -> bool,
-) -> Result<u64, BackupError> {
+) -> Result<u64, StoreError> {
     let path = existing_store(directory)?;
-    let failed = |error| BackupError::of_copying(&path, file, error);
+    let failed = |error| not_copied(&path, file, error);
     let store = open_existing(&path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(failed)?;
     let copy = StagedCopy::create(file, file)?;
     // Looked at where the copy is longest under way.
     let filled = copy.fill(&store, progress, is_interrupted);
     if is_interrupted() {
-        return Err(BackupError::Interrupted);
+        return Err(interrupted());
     }
     let connection = filled.map_err(failed)?;
     if let Some(problem) = quick_check(&connection) {
-        return Err(BackupError::Unsound { path, problem });
+        return Err(unsound(&path, problem));
     }
     if is_interrupted() {
-        return Err(BackupError::Interrupted);
+        return Err(interrupted());
     }
     copy.publish(connection)
 }
@@ -139,9 +98,9 @@ pub fn restore(
     file: &Path,
     directory: &Path,
     progress: CopyProgress<'_>,
-) -> Result<CheckReport, BackupError> {
+) -> Result<CheckReport, StoreError> {
     let path = directory.join(FILE_NAME);
-    let failed = |error| BackupError::of_copying(file, &path, error);
+    let failed = |error| not_copied(file, &path, error);
     let backup = open_existing(file, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
     let _lock = ServerLock::take(directory)?;
     // SQLite would apply what an old store left behind to the new one.
@@ -152,7 +111,7 @@ pub fn restore(
     let mut connection = copy.fill(&backup, progress, &|| false).map_err(failed)?;
     let report = examine(&connection);
     if let Some(problem) = report.problems.first() {
-        return Err(BackupError::Unsound { path: file.to_path_buf(), problem: problem.clone() });
+        return Err(unsound(file, problem));
     }
     schema::apply_missing(&mut connection).map_err(failed)?;
     begin_new_store(&mut connection).map_err(failed)?;
@@ -170,9 +129,9 @@ struct StagedCopy {
 
 impl StagedCopy {
     /// An empty copy. Errors name `file`, which the operator knows.
-    fn create(target: &Path, file: &Path) -> Result<StagedCopy, BackupError> {
+    fn create(target: &Path, file: &Path) -> Result<StagedCopy, StoreError> {
         refuse_existing(target)?;
-        let unwritable = |source| BackupError::Io { path: file.to_path_buf(), source };
+        let unwritable = |error: io::Error| StoreError::unwritable(file, error);
         // Before an error that would name the temporary directory.
         std::fs::metadata(parent(target)).map_err(unwritable)?;
         let directory = tempfile::Builder::new()
@@ -180,12 +139,7 @@ impl StagedCopy {
             .tempdir_in(parent(target))
             .map_err(unwritable)?;
         let copy = StagedCopy { target: target.to_path_buf(), directory };
-        OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(copy.path())
-            .map_err(unwritable)?;
+        private_file(&copy.path(), parent(target)).map_err(unwritable)?;
         Ok(copy)
     }
 
@@ -211,11 +165,10 @@ impl StagedCopy {
     }
 
     /// Syncs the copy and gives it its name. Returns its length in bytes.
-    fn publish(self, connection: Connection) -> Result<u64, BackupError> {
+    fn publish(self, connection: Connection) -> Result<u64, StoreError> {
         connection.close().map_err(|(_, error)| doing("written")(error.into()))?;
         let publish = || {
             let copy = File::open(self.path())?;
-            give_to_owner(&copy, parent(&self.target))?;
             copy.sync_all()?;
             let length = copy.metadata()?.len();
             TempPath::try_from_path(self.path())?.persist_noclobber(&self.target)?;
@@ -223,8 +176,8 @@ impl StagedCopy {
             Ok(length)
         };
         publish().map_err(|source: io::Error| match source.kind() {
-            io::ErrorKind::AlreadyExists => BackupError::Exists { path: self.target.clone() },
-            _ => BackupError::Io { path: self.target.clone(), source },
+            io::ErrorKind::AlreadyExists => exists(&self.target),
+            _ => StoreError::unwritable(&self.target, source),
         })
     }
 }
@@ -255,9 +208,9 @@ fn copy_pages(
     Ok(())
 }
 
-fn refuse_existing(path: &Path) -> Result<(), BackupError> {
+fn refuse_existing(path: &Path) -> Result<(), StoreError> {
     match path.symlink_metadata() {
-        Ok(_) => Err(BackupError::Exists { path: path.to_path_buf() }),
+        Ok(_) => Err(exists(path)),
         Err(_) => Ok(()),
     }
 }

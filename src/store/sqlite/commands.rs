@@ -73,7 +73,8 @@ fn prepared<'a>(
 
 impl OperatorStore for SqliteStore {
     fn id(&self) -> Result<String, StoreError> {
-        self.id()
+        let connection = self.reader.lock();
+        Ok(connection.query_row("SELECT store_id FROM identity", [], |row| row.get(0))?)
     }
 
     fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError> {

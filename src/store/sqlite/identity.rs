@@ -1,18 +1,9 @@
-//! The random id of a store, and a store that begins a new one after a restore.
+//! A store that begins a new one after a restore: with another id.
 
-use super::SqliteStore;
 use super::connection::doing;
 use crate::store::StoreError;
 use crate::store::rules::{ID_GAP, IDS};
 use rusqlite::Connection;
-
-impl SqliteStore {
-    /// The store's id: 128 random bits in hex. A restored store has another one.
-    pub fn id(&self) -> Result<String, StoreError> {
-        let connection = self.reader.lock();
-        Ok(connection.query_row("SELECT store_id FROM identity", [], |row| row.get(0))?)
-    }
-}
 
 /// Makes the copy of a store a store of its own: with a new id, and with ids of accounts
 /// and keys that the original has not used. No other process has opened it yet.

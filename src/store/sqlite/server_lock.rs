@@ -5,9 +5,9 @@ use super::directory::{create, existing_store, private_file};
 use crate::store::StoreError;
 use crate::store::error::advice;
 use std::fs::{File, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long a server that starts waits for a command that keeps servers away.
@@ -25,33 +25,9 @@ pub struct ServerLock {
     file: File,
 }
 
-/// Why the lock was not taken.
-#[derive(Debug, thiserror::Error)]
-pub enum LockError {
-    /// Another server holds it.
-    #[error(
-        "a server{holder} has the store in {} already; stop it first, or choose another --data-dir",
-        directory.display()
-    )]
-    Held {
-        /// The data directory.
-        directory: PathBuf,
-        /// What the other server wrote about itself, in brackets, if anything.
-        holder: String,
-    },
-    /// The file cannot be created or locked.
-    #[error("cannot lock {}{}", path.display(), advice(source))]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-}
-
 impl ServerLock {
     /// Takes the lock of this data directory, which is created if missing.
-    pub fn take(directory: &Path) -> Result<ServerLock, LockError> {
+    pub fn take(directory: &Path) -> Result<ServerLock, StoreError> {
         let file = open(directory)?;
         let started = Instant::now();
         while let Err(error) = file.try_lock() {
@@ -62,7 +38,7 @@ impl ServerLock {
         }
         let mut lock = ServerLock { file };
         lock.write(&format!("pid {}", std::process::id()))
-            .map_err(|source| LockError::Io { path: directory.join(LOCK_FILE_NAME), source })?;
+            .map_err(|error| not_locked(directory, error))?;
         Ok(lock)
     }
 
@@ -78,63 +54,61 @@ impl ServerLock {
     }
 }
 
-/// Keeps servers away from a store while a command changes what a server relies on. Held
-/// by any number of commands, for a moment.
-#[derive(Debug)]
-pub struct NoServer {
-    _file: File,
-}
-
-impl NoServer {
-    /// Keeps servers away from this data directory, which is created if missing, unless a
-    /// server has the store already.
-    pub fn hold(directory: &Path) -> Result<NoServer, LockError> {
-        let file = open(directory)?;
-        match file.try_lock_shared() {
-            Ok(()) => Ok(NoServer { _file: file }),
-            Err(error) => Err(refused(error, file, directory)),
-        }
+/// Keeps servers away from this data directory, which is created if missing, until the file is
+/// dropped: for a command that changes what a server relies on. An error if a server has the store
+/// already.
+pub fn keep_servers_away(directory: &Path) -> Result<File, StoreError> {
+    let file = open(directory)?;
+    match file.try_lock_shared() {
+        Ok(()) => Ok(file),
+        Err(error) => Err(refused(error, file, directory)),
     }
 }
 
 /// What the server that has the store of this directory wrote about itself, if one has it.
 pub fn running_server(directory: &Path) -> Result<Option<String>, StoreError> {
     existing_store(directory)?;
-    match NoServer::hold(directory) {
-        Ok(_) => Ok(None),
-        Err(LockError::Held { holder, .. }) => {
-            Ok(Some(holder.trim_matches([' ', '(', ')']).to_string()))
-        }
-        Err(LockError::Io { source, .. }) => {
-            Err(StoreError::Directory { path: directory.to_path_buf(), source })
-        }
+    let mut file = open(directory)?;
+    match file.try_lock_shared() {
+        Ok(()) => Ok(None),
+        Err(TryLockError::WouldBlock) => Ok(Some(holder(&mut file))),
+        Err(TryLockError::Error(error)) => Err(not_locked(directory, error)),
     }
 }
 
-fn open(directory: &Path) -> Result<File, LockError> {
-    let path = directory.join(LOCK_FILE_NAME);
-    let opened = create(directory).and_then(|()| private_file(&path, directory));
-    opened.map_err(|source| LockError::Io { path, source })
+fn open(directory: &Path) -> Result<File, StoreError> {
+    let opened =
+        create(directory).and_then(|()| private_file(&directory.join(LOCK_FILE_NAME), directory));
+    opened.map_err(|error| not_locked(directory, error))
 }
 
-fn refused(error: TryLockError, mut file: File, directory: &Path) -> LockError {
+/// The file cannot be created or locked.
+fn not_locked(directory: &Path, error: io::Error) -> StoreError {
+    let path = directory.join(LOCK_FILE_NAME);
+    let doing = format!("lock {}{}", path.display(), advice(&error));
+    StoreError::File { doing, source: error.into() }
+}
+
+fn refused(error: TryLockError, mut file: File, directory: &Path) -> StoreError {
     match error {
-        TryLockError::Error(source) => {
-            LockError::Io { path: directory.join(LOCK_FILE_NAME), source }
-        }
+        TryLockError::Error(error) => not_locked(directory, error),
         TryLockError::WouldBlock => {
-            LockError::Held { directory: directory.to_path_buf(), holder: holder(&mut file) }
+            let holder = match holder(&mut file) {
+                holder if holder.is_empty() => holder,
+                holder => format!(" ({holder})"),
+            };
+            StoreError::Refused(format!(
+                "a server{holder} has the store in {} already; stop it first, or choose another \
+                 --data-dir",
+                directory.display()
+            ))
         }
     }
 }
 
 /// What the holder wrote: nothing while it is still writing.
 fn holder(file: &mut File) -> String {
-    let mut text = String::new();
-    match file.read_to_string(&mut text) {
-        Ok(_) if !text.is_empty() => format!(" ({text})"),
-        _ => String::new(),
-    }
+    std::io::read_to_string(file).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -149,10 +123,10 @@ mod tests {
         let refusal = ServerLock::take(directory.path()).unwrap_err().to_string();
         let named = format!("(pid {}, 127.0.0.1:8080)", std::process::id());
         assert!(refusal.contains(&named), "{refusal}");
-        let refusal = NoServer::hold(directory.path()).unwrap_err().to_string();
+        let refusal = keep_servers_away(directory.path()).unwrap_err().to_string();
         assert!(refusal.contains(&named), "{refusal}");
         drop(first);
-        let commands = [(); 2].map(|()| NoServer::hold(directory.path()).unwrap());
+        let commands = [(); 2].map(|()| keep_servers_away(directory.path()).unwrap());
         let starting = std::thread::spawn({
             let directory = directory.path().to_path_buf();
             move || ServerLock::take(&directory)

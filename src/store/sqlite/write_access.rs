@@ -1,15 +1,34 @@
 //! The one connection of this process that writes, and how long its callers wait for
 //! other writers: the server for a few seconds, a command for a minute.
+//!
+//! SQLite has no queue of writers: each polls, and a server that begins its next batch
+//! microseconds after the last one would be found at it by every poll of a command. So a command
+//! locks a file while it waits to write, one command at a time, and a server that finds the file
+//! locked pauses before its next batch. The lock is flock(2), which the system releases however
+//! its holder ends. A command that is stopped while it holds the lock delays each batch by one
+//! pause.
 
-use super::intent_lock::{IntentLock, POLL_INTERVAL};
+use super::directory::private_file;
 use crate::store::StoreError;
 use crate::store::timeouts::COMMAND_TIMEOUT;
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::ffi::SQLITE_BUSY;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+use std::fs::{File, TryLockError};
 use std::ops::{Deref, DerefMut};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
 use std::time::{Duration, Instant};
+
+/// The file in the data directory. It is never removed: only the lock on it counts.
+const INTENT_FILE_NAME: &str = "write-intent.lock";
+
+/// How often a waiting process looks again.
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
+
+/// How long the server pauses for a command, which polls three times meanwhile.
+const PAUSE: Duration = Duration::from_millis(3);
 
 /// What the write-ahead log is cut back to when it starts again: a long read elsewhere, or
 /// an import, may have made it grow. In bytes.
@@ -19,14 +38,17 @@ const LOG_SIZE_LIMIT: i64 = 64 * 1024 * 1024;
 #[derive(Debug)]
 pub struct WriteAccess {
     connection: Mutex<Connection>,
-    intent: IntentLock,
+    /// Locked by a command that waits to write.
+    intent: File,
     /// The last write found no room, and the log was not moved since.
     lacks_room: AtomicBool,
 }
 
 impl WriteAccess {
-    /// Writes through this connection.
-    pub fn new(connection: Connection, intent: IntentLock) -> rusqlite::Result<WriteAccess> {
+    /// Writes through this connection to the store of this directory.
+    pub fn new(connection: Connection, directory: &Path) -> Result<WriteAccess, StoreError> {
+        let intent = private_file(&directory.join(INTENT_FILE_NAME), directory)
+            .map_err(|source| StoreError::Directory { path: directory.to_path_buf(), source })?;
         // The guard waits, not SQLite, whose pauses between attempts grow to 100 ms.
         connection.busy_timeout(Duration::ZERO)?;
         connection.pragma_update(None, "journal_size_limit", LOG_SIZE_LIMIT)?;
@@ -64,7 +86,29 @@ pub struct WriteGuard<'a> {
 impl WriteGuard<'_> {
     /// Begins a transaction that writes, after the writes of other processes.
     pub fn begin(&mut self) -> rusqlite::Result<Transaction<'_>> {
-        if self.is_server { self.begin_for_server() } else { self.begin_for_command() }
+        let intent = &self.access.intent;
+        if self.is_server {
+            self.make_room()?;
+            // An error of locks means that there are none: then no server pauses.
+            match intent.try_lock() {
+                Err(TryLockError::WouldBlock) => sleep(PAUSE),
+                _ => _ = intent.unlock(),
+            }
+        }
+        let begun = loop {
+            let waits =
+                !self.is_server && matches!(intent.try_lock(), Err(TryLockError::WouldBlock));
+            match if waits { Err(busy()) } else { self.try_begin() } {
+                Err(error) if is_busy(&error) && Instant::now() < self.deadline => {}
+                Err(error) if is_busy(&error) => break Err(busy()),
+                begun => break begun,
+            }
+            sleep(POLL_INTERVAL);
+        };
+        if !self.is_server {
+            let _ = intent.unlock();
+        }
+        begun
     }
 
     /// Takes note of a write of the server that found no room. The write-ahead log may be
@@ -91,35 +135,6 @@ impl WriteGuard<'_> {
     pub fn checkpoint(&self) -> rusqlite::Result<bool> {
         let busy: i64 = self.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
         Ok(busy == 0)
-    }
-
-    fn begin_for_server(&self) -> rusqlite::Result<Transaction<'_>> {
-        self.make_room()?;
-        self.access.intent.pause_for_command();
-        loop {
-            match self.try_begin() {
-                Err(error) if is_busy(&error) && Instant::now() < self.deadline => {}
-                begun => return begun,
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
-    }
-
-    fn begin_for_command(&self) -> rusqlite::Result<Transaction<'_>> {
-        let mut intent = None;
-        loop {
-            intent = intent.or_else(|| self.access.intent.try_declare());
-            if intent.is_some() {
-                match self.try_begin() {
-                    Err(error) if is_busy(&error) => {}
-                    begun => return begun,
-                }
-            }
-            if Instant::now() >= self.deadline {
-                return Err(busy());
-            }
-            std::thread::sleep(POLL_INTERVAL);
-        }
     }
 
     fn try_begin(&self) -> rusqlite::Result<Transaction<'_>> {
@@ -161,7 +176,6 @@ fn busy() -> rusqlite::Error {
 mod tests {
     use super::super::SqliteStore;
     use super::super::connection::{connect, in_transaction};
-    use super::super::intent_lock::IntentLock;
     use crate::store::AccountCommands;
     use chrono::DateTime;
     use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -237,8 +251,8 @@ mod tests {
     fn a_command_that_was_stopped_before_it_begins_fails_no_batch() {
         let directory = tempfile::tempdir().unwrap();
         let store = store(directory.path());
-        let stopped = IntentLock::open(directory.path()).unwrap();
-        let _intent = stopped.try_declare().unwrap();
+        let stopped = command(directory.path());
+        stopped.writer.intent.lock().unwrap();
         store.writer.lock_for_server(Duration::from_secs(60)).unwrap().begin().unwrap();
     }
 

@@ -1,7 +1,6 @@
 //! Tries the image: its files become the root directory of a process, as in a container, and
 //! nothing else is there.
 
-mod claims;
 mod container;
 mod database;
 mod https;
@@ -9,8 +8,7 @@ mod image;
 
 use crate::release::Release;
 use crate::tools::output;
-use anyhow::Context;
-use claims::Claims;
+use anyhow::{Context, ensure};
 use container::{Container, Isolation};
 use image::Image;
 use std::io::Write;
@@ -27,27 +25,38 @@ pub struct Needs {
 impl Needs {
     /// What is here of it; an error names what is missing.
     pub fn find() -> anyhow::Result<Needs> {
-        Ok(Needs { isolation: Isolation::find()?, postgres: Installed::find()? })
+        Ok(Needs { isolation: container::isolation()?, postgres: Installed::find()? })
     }
 }
 
-/// Tries a release; the exit status.
-pub fn run(needs: &Needs, release: &Release, out: &mut dyn Write) -> anyhow::Result<u8> {
-    writeln!(out, "Trying the image with {} …", needs.isolation)?;
-    let mut claims = Claims { out, failed: false };
-    unpack_archive(release, &mut claims)?;
-    let image = Image::read(&release.image).context("the image cannot be read")?;
+/// What holds is printed as it is tried.
+type Out<'o> = &'o mut dyn Write;
+
+/// Tries a release until something does not hold; the exit status.
+pub fn run(needs: &Needs, release: &Release, out: Out<'_>) -> anyhow::Result<u8> {
+    writeln!(out, "Trying the image with unshare {} …", needs.isolation.join(" "))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
-        https::run(&Container::create(&image, needs.isolation)?, &mut claims).await?;
-        let container = Container::create(&image, needs.isolation)?;
-        database::run(&container, &needs.postgres, &mut claims).await
-    })?;
-    Ok(claims.failed.into())
+    let tried = runtime.block_on(async {
+        unpack_archive(release, out)?;
+        let image = Image::read(&release.image).context("the image cannot be read")?;
+        https::run(&Container::create(&image, needs.isolation)?, out).await?;
+        database::run(&Container::create(&image, needs.isolation)?, &needs.postgres, out).await
+    });
+    if let Err(error) = &tried {
+        writeln!(out, "✗ {error:#}")?;
+    }
+    Ok(tried.is_err().into())
+}
+
+/// Prints a claim that holds; one that does not is an error, with what contradicts it.
+fn claim(out: Out<'_>, claim: &str, holds: bool, otherwise: &str) -> anyhow::Result<()> {
+    ensure!(holds, "{claim}\n  {otherwise}");
+    writeln!(out, "✓ {claim}")?;
+    Ok(out.flush()?)
 }
 
 /// The archive unpacks as the README says, and its program runs.
-fn unpack_archive(release: &Release, claims: &mut Claims<'_>) -> anyhow::Result<()> {
+fn unpack_archive(release: &Release, out: Out<'_>) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let mut tar = Command::new("tar");
     tar.arg("--extract").arg("--file").arg(&release.archive).arg("--strip-components=1");
@@ -55,8 +64,5 @@ fn unpack_archive(release: &Release, claims: &mut Claims<'_>) -> anyhow::Result<
     let version = Program::at(&directory.path().join("bin/store-orders")).run(&["--version"])?;
     let expected = format!("store-orders {}", env!("CARGO_PKG_VERSION"));
     let printed = version.success()?;
-    claims.add("the program of the archive runs", printed.starts_with(&expected), || {
-        printed.clone()
-    })?;
-    Ok(())
+    claim(out, "the program of the archive runs", printed.starts_with(&expected), &printed)
 }

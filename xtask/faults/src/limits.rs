@@ -2,6 +2,7 @@
 
 mod agreement;
 mod servers;
+mod snapshot;
 mod suspended;
 
 use crate::scenario::{Scenario, scenario};
@@ -12,5 +13,6 @@ pub fn scenarios() -> Vec<Scenario> {
         scenario!("limits::agreement", agreement::run).untimed(),
         scenario!("limits::servers", servers::run),
         scenario!("limits::suspended", suspended::run),
+        scenario!("limits::snapshot", snapshot::run),
     ]
 }

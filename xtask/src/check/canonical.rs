@@ -1,18 +1,16 @@
 //! The check that the documents are in canonical form.
 
-use super::inputs::{DocumentInputs, Inputs, available};
+use super::inputs::{Inputs, document_files, in_each_document};
 use super::problem::Problem;
 use crate::canonical_json;
 use crate::line_diff::line_diff;
 
-pub(super) fn claim(inputs: &Inputs) -> String {
-    format!("{} are in canonical form", inputs.document_files())
+pub(super) fn claim(_: &Inputs) -> String {
+    format!("{} are in canonical form", document_files())
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    inputs.in_each_document(|DocumentInputs { of, text, .. }| {
-        check_canonical(of.file, available(text)?)
-    })
+    in_each_document(|of| check_canonical(of.file, &inputs.repository.read(of.file)?))
 }
 
 /// The lines in which the text of a document differs from its canonical form.

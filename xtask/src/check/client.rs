@@ -1,28 +1,29 @@
 //! The check that the generated clients and their README are up to date, and that each generated
 //! method has a public one.
 
-use super::inputs::{ClientInputs, Inputs, available};
+use super::inputs::Inputs;
 use super::problem::Problem;
 use crate::client_code::client_code;
 use crate::client_readme::client_readme;
 use crate::line_diff::line_diff;
-use crate::repository::{CLIENT_DOCS, CLIENT_README, ClientFiles};
+use crate::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, ClientFiles};
 
-pub(super) fn claim(inputs: &Inputs) -> String {
-    let generated: Vec<_> = inputs.clients.iter().map(|client| client.files.code).collect();
+pub(super) fn claim(_: &Inputs) -> String {
+    let generated: Vec<_> = CLIENTS.iter().map(|client| client.code).collect();
     format!("{} and {CLIENT_README} are what is generated", generated.join(", "))
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    let mut problems = Vec::new();
-    for ClientInputs { files, code, operations } in &inputs.clients {
-        let generated = client_code(files, &inputs.parsed_document(files.document)?)?;
-        problems.extend(problem(files.code, available(code)?, files.document, &generated));
-        problems.extend(missing_operations(files, &generated, available(operations)?));
+    let (mut problems, files) = (Vec::new(), &inputs.repository);
+    for client in &CLIENTS {
+        let generated = client_code(client, &inputs.document(client.document)?)?;
+        let code = files.read_generated(client.code)?;
+        problems.extend(problem(client.code, &code, client.document, &generated));
+        problems.extend(missing_operations(client, &generated, &files.read(client.operations)?));
     }
-    let readme = client_readme(available(&inputs.client_docs)?)?;
-    let checked_in = available(&inputs.client_readme)?;
-    problems.extend(problem(CLIENT_README, checked_in, CLIENT_DOCS, &readme));
+    let readme = client_readme(&files.read(CLIENT_DOCS)?)?;
+    let checked_in = files.read_generated(CLIENT_README)?;
+    problems.extend(problem(CLIENT_README, &checked_in, CLIENT_DOCS, &readme));
     Ok(problems)
 }
 

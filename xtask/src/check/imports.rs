@@ -1,34 +1,200 @@
-//! The check that no two files of a crate import each other.
+//! The check that the server's modules import each other in one direction: down the map with
+//! which its root file begins.
 
-use super::inputs::{Inputs, available};
+use super::inputs::Inputs;
 use super::problem::Problem;
-use crate::imports::{Cycle, cycles};
-use crate::repository::Repository;
-use std::path::Path;
+use crate::repository::SERVER;
+use anyhow::Context;
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use std::path::{Path, PathBuf};
+use syn::{Attribute, Item};
 
-pub(super) fn claim(inputs: &Inputs) -> String {
-    let crates = inputs.crates.as_ref().map_or(0, Vec::len);
-    format!("no files import each other, in {crates} crates")
+pub(super) fn claim(_: &Inputs) -> String {
+    format!("the server's modules import each other down the map of {SERVER}")
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    let mut problems = Vec::new();
-    for root in available(&inputs.crates)? {
-        problems.extend(cycles(root)?.iter().map(problem));
+    // A checkout may have no server.
+    if !inputs.repository.has_server() {
+        return Ok(Vec::new());
     }
+    upward_imports(inputs.repository.root(), SERVER)
+}
+
+/// The imports that go up, in the crate with this root file of a directory, and the modules that
+/// its map lacks.
+fn upward_imports(directory: &Path, name: &str) -> anyhow::Result<Vec<Problem>> {
+    let root = directory.join(name);
+    let (mut uses, text) = (Vec::new(), read(&root)?);
+    read_file(&mut uses, &[], &root, root.parent().unwrap_or(directory))?;
+    let map: Vec<&str> = text.lines().filter_map(row).collect();
+    let line = |module: &str| map.iter().position(|other| *other == module);
+    let mut problems = Vec::new();
+    for (file, module, used) in uses {
+        let what = match (line(&module), line(&used)) {
+            (Some(own), Some(other)) if own <= other => continue,
+            (Some(_), Some(_)) => format!("uses crate::{used}, which the map has above {module}"),
+            (None, _) => format!("belongs to {module}, which the map lacks"),
+            (_, None) => format!("uses crate::{used}, which the map lacks"),
+        };
+        problems.push(Problem {
+            place: file.strip_prefix(directory).unwrap_or(&file).display().to_string(),
+            details: vec![what],
+            fix: format!("move what both use down, or edit the map of {name}"),
+        });
+    }
+    problems.dedup();
     Ok(problems)
 }
 
-fn problem(cycle: &Cycle) -> Problem {
-    let here = Repository::here();
-    let name = |file: &Path| file.strip_prefix(here.root()).unwrap_or(file).display().to_string();
-    let files: Vec<String> = cycle.iter().map(|(file, _)| name(file)).collect();
-    let details = cycle.iter().zip(files.iter().cycle().skip(1));
-    Problem {
-        place: [files.as_slice(), files.get(..1).unwrap_or_default()].concat().join(" -> "),
-        details: details
-            .map(|((file, path), next)| format!("{} uses {path} of {next}", name(file)))
-            .collect(),
-        fix: "move what both use to a file of its own".to_string(),
+/// The module of a row such as "//! | [`cli`] | the command line |".
+fn row(line: &str) -> Option<&str> {
+    let (name, _) = line.strip_prefix("//! | ")?.split_once(" |")?;
+    name.trim_matches(['[', ']']).strip_prefix('`')?.strip_suffix('`')
+}
+
+/// The files that use something of the crate, each with its top-level module and the one that it
+/// uses.
+type Uses = Vec<(PathBuf, String, String)>;
+
+fn read(file: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+fn read_file(uses: &mut Uses, module: &[String], file: &Path, below: &Path) -> anyhow::Result<()> {
+    let items = syn::parse_file(&read(file)?).with_context(|| file.display().to_string())?.items;
+    read_items(uses, module, file, below, items)
+}
+
+/// Reads a module of a file, whose submodules are `below`, without its tests.
+fn read_items(
+    uses: &mut Uses,
+    module: &[String],
+    file: &Path,
+    below: &Path,
+    items: Vec<Item>,
+) -> anyhow::Result<()> {
+    for item in items {
+        match item {
+            Item::Mod(child) if is_test(&child.attrs) => {}
+            Item::Use(item) if is_test(&item.attrs) => {}
+            Item::Mod(child) => {
+                let below = below.join(child.ident.to_string());
+                let module = [module, &[child.ident.to_string()]].concat();
+                match child.content {
+                    Some((_, items)) => read_items(uses, &module, file, &below, items)?,
+                    None => read_file(uses, &module, &below.with_extension("rs"), &below)?,
+                }
+            }
+            item => {
+                let Some(own) = module.first() else { continue };
+                let mut used = Vec::new();
+                top_modules(&mut used, module.len(), item.to_token_stream());
+                uses.extend(used.into_iter().map(|used| (file.to_path_buf(), own.clone(), used)));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_test(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.meta.require_list().is_ok_and(|list| list.tokens.to_string() == "test")
+    })
+}
+
+/// The top-level modules in paths that begin with `crate`, or with a `super` for each level of
+/// the module. Tokens and not expressions, because there are paths inside of macro calls.
+fn top_modules(used: &mut Vec<String>, depth: usize, tokens: TokenStream) {
+    let mut levels = 0;
+    for token in tokens {
+        match token {
+            TokenTree::Ident(word) if word == "crate" => levels = depth,
+            TokenTree::Ident(word) if word == "super" => levels += 1,
+            TokenTree::Punct(mark) if mark.as_char() == ':' => {}
+            TokenTree::Group(group) => {
+                if levels == depth {
+                    used.extend(first_words(group.stream()));
+                }
+                top_modules(used, depth, group.stream());
+                levels = 0;
+            }
+            TokenTree::Ident(word) if levels == depth => {
+                used.push(word.to_string());
+                levels = 0;
+            }
+            _ => levels = 0,
+        }
+    }
+}
+
+/// What each part between commas begins with.
+fn first_words(tokens: TokenStream) -> Vec<String> {
+    let (mut words, mut is_first) = (Vec::new(), true);
+    for token in tokens {
+        match &token {
+            TokenTree::Ident(word) if is_first => words.push(word.to_string()),
+            _ => {}
+        }
+        is_first = matches!(&token, TokenTree::Punct(mark) if mark.as_char() == ',');
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is wrong in a crate with these files, of which the first is the root.
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
+        let root = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            let path = root.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let problems = upward_imports(root.path(), files[0].0).unwrap();
+        let text = |problem: &Problem| format!("{} {}", problem.place, problem.details.concat());
+        problems.iter().map(text).collect()
+    }
+
+    const LIB: (&str, &str) = (
+        "lib.rs",
+        "//! | Module | Its job |\n//! |---|---|\n//! | [`a`] | a |\n//! | `b` | b |\n//! | [`c`] | c |\n\
+         mod a; mod b; mod c;",
+    );
+    const A: (&str, &str) = ("a.rs", "mod inner; use crate::{b::B, c};");
+
+    #[test]
+    fn imports_may_go_down_in_every_form_and_tests_anywhere() {
+        let b = "use super::c::C; #[cfg(test)] use crate::a; #[cfg(test)] mod tests { use crate::a::A; }";
+        let inner = "pub(crate) fn f() { super::super::b::f(); super::f(); crate::a::f() }";
+        assert_eq!(found(&[LIB, A, ("a/inner.rs", inner), ("b.rs", b), ("c.rs", "")]), [""; 0]);
+    }
+
+    #[test]
+    fn an_import_that_goes_up_is_found_in_every_form() {
+        for b in [
+            "use crate::a::A;",
+            "use crate::{c, a::{self, A}};",
+            "use super::a::A;",
+            "fn f() -> crate::a::A { todo!() }",
+            "fn f() { println!(\"{}\", crate::a::f()) }",
+            "mod inner { use super::super::a::A; }",
+        ] {
+            let found = found(&[LIB, A, ("a/inner.rs", ""), ("b.rs", b), ("c.rs", "")]);
+            assert_eq!(found, ["b.rs uses crate::a, which the map has above b"], "{b}");
+        }
+    }
+
+    #[test]
+    fn a_module_that_the_map_lacks_is_found() {
+        let lib = ("lib.rs", "//! | [`a`] | a |\nmod a; mod d;");
+        let d = ("d.rs", "use crate::a::A;");
+        let found = found(&[lib, ("a.rs", "use crate::d::D;"), d]);
+        let lacks =
+            ["a.rs uses crate::d, which the map lacks", "d.rs belongs to d, which the map lacks"];
+        assert_eq!(found, lacks);
     }
 }

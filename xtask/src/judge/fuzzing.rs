@@ -77,9 +77,12 @@ fn run_on(
     let server = LiveServer::start(&setup.program)?;
     let key = server.key("judge", per_minute)?;
     let report = server.directory().join("report.har");
-    let mut command = schemathesis(setup, of, &key);
-    command.arg(setup.document(of));
-    command.arg("--url").arg(format!("{}{}", server.origin(), of.base_path));
+    let configuration = format!("schemathesis{}.toml", of.base_path.replace('/', "-"));
+    let mut command = setup.tools.python("schemathesis");
+    command.env("SCHEMATHESIS_HOOKS", setup.tools.source("schemathesis_checks.py"));
+    command.env("KEY", &key).arg("--config-file").arg(setup.tools.source(&configuration));
+    // It finds the server by the document, in which `servers` is relative without settings.
+    command.arg("run").arg(format!("{}{}", server.origin(), of.path));
     command.args(["--checks", "all", "--seed", "1", "--continue-on-failure", "--max-examples"]);
     command.args([&max_examples.to_string(), "--generation-database", ":memory:", "--no-color"]);
     command.args(["--report", "har", "--report-har-path"]).arg(&report).args(more);
@@ -88,44 +91,6 @@ fn run_on(
         return Ok(further_findings(of, &exchanges(&report)?));
     }
     Ok(server.with_log(findings, &[&key]))
-}
-
-fn schemathesis(setup: &Setup, of: &Document, key: &str) -> Command {
-    let configuration = format!("schemathesis{}.toml", of.base_path.replace('/', "-"));
-    let mut command = setup.tools.python("schemathesis");
-    command.env("SCHEMATHESIS_HOOKS", setup.tools.source("schemathesis_checks.py"));
-    command.env("KEY", key).arg("--config-file").arg(setup.tools.source(&configuration));
-    command.arg("run");
-    command
-}
-
-/// Reads each document from a live server without settings, where `servers` is relative, and
-/// finds that server by it.
-pub(super) fn served(setup: &Setup) -> anyhow::Result<Vec<String>> {
-    let findings = DOCUMENTS.into_iter().map(|of| served_document(of, setup));
-    Ok(findings.collect::<Result<Vec<_>, _>>()?.concat())
-}
-
-fn served_document(of: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
-    let server = LiveServer::start(&setup.program)?;
-    let key = server.key("judge", 1_000_000)?;
-    let report = server.directory().join("report.har");
-    let mut command = schemathesis(setup, of, &key);
-    command.arg(format!("{}{}", server.origin(), of.path));
-    command.args(["--include-operation-id", "listOrders", "--phases", "examples,coverage"]);
-    command.args(["--generation-database", ":memory:", "--no-color"]);
-    command.args(["--report", "har", "--report-har-path"]).arg(&report);
-    let findings = findings(&mut command)?;
-    if !findings.is_empty() {
-        return Ok(server.with_log(findings, &[&key]));
-    }
-    let list = format!("{}{}/store/orders", server.origin(), of.base_path);
-    let is_listed = |exchange: &Exchange| {
-        let path = exchange.url.split('?').next();
-        path == Some(list.as_str()) && exchange.status == 200
-    };
-    let listed = exchanges(&report)?.iter().any(is_listed);
-    Ok(if listed { Vec::new() } else { vec![format!("{list} was not listed")] })
 }
 
 /// Its exit code ignores warnings, which are findings here.

@@ -1,7 +1,7 @@
 //! The document as servers serve it, with and without the settings of an operator, before
 //! the tools that read the checked-in one; and a client that is generated from a live server.
 
-use super::documents::{redocly_command, spectral_command, validator_command};
+use super::documents;
 use super::page::page;
 use super::server::LiveServer;
 use super::setup::Setup;
@@ -32,7 +32,7 @@ const SERVED: [(&[&str], &str); 4] = [
 ];
 
 /// What the tools find in what live servers serve, and whether `openapi --served` prints it.
-pub(super) fn documents(setup: &Setup) -> anyhow::Result<Vec<String>> {
+pub(super) fn served(setup: &Setup) -> anyhow::Result<Vec<String>> {
     let mut findings = Vec::new();
     for (flags, rules) in SERVED {
         let server = LiveServer::start_with(&setup.program, flags)?;
@@ -48,11 +48,7 @@ pub(super) fn documents(setup: &Setup) -> anyhow::Result<Vec<String>> {
             std::fs::write(&file, served)?;
             files.push(file);
         }
-        for mut tool in
-            [validator_command(setup), redocly_command(setup), spectral_command(setup, rules)]
-        {
-            found.extend(output_lines(tool.args(&files))?);
-        }
+        found.extend(documents::findings(setup, rules, &files)?);
         if !found.is_empty() {
             findings.push(format!("served with {flags:?}:"));
             findings.append(&mut found);

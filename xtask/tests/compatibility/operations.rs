@@ -91,12 +91,6 @@ fn operations() {
             "addThing",
         ),
         ("a summary", vec![put(&format!("{GET}/summary"), json!("All things"))], Neutral, ""),
-        (
-            "a path's description",
-            vec![put("/paths/~1things/description", json!("Things"))],
-            Neutral,
-            "",
-        ),
         ("an unknown extension", vec![put(&format!("{GET}/x-internal"), json!(1))], Neutral, ""),
         (
             "an unknown keyword",

@@ -21,13 +21,13 @@ fn request_bodies() {
                 put(&format!("{DELETE}/x-stability"), json!("stable")),
                 put(&format!("{GET}/requestBody"), json!({ "content": {} })),
             ],
-            Addition,
+            Breaking,
             "listThings",
         ),
         (
             "a media type more",
             vec![put(&format!("{body}/content/text~1csv"), json!({}))],
-            Addition,
+            Breaking,
             "addThing text/csv",
         ),
         (
@@ -75,25 +75,25 @@ fn request_bodies() {
         (
             "null allowed",
             vec![put(&format!("{NEW_THING}/properties/state/nullable"), json!(true))],
-            Addition,
+            Breaking,
             "NewThing.state",
         ),
         (
             "a value less",
             vec![put(&format!("{NEW_THING}/properties/state/enum"), json!(["new"]))],
             Breaking,
-            "NewThing.state",
+            "used",
         ),
         (
             "a value more",
             vec![put(&format!("{NEW_THING}/properties/state/enum/-"), json!("broken"))],
             Addition,
-            "NewThing.state",
+            "broken",
         ),
         (
             "no pattern",
             vec![drop(&format!("{NEW_THING}/properties/name/pattern"))],
-            Addition,
+            Breaking,
             "NewThing.name",
         ),
         (
@@ -105,7 +105,7 @@ fn request_bodies() {
         (
             "further fields allowed",
             vec![drop(&format!("{NEW_THING}/additionalProperties"))],
-            Addition,
+            Breaking,
             "NewThing",
         ),
     ]);

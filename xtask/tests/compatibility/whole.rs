@@ -26,7 +26,12 @@ fn security_and_servers() {
             Neutral,
             "",
         ),
-        ("another way in", vec![put("/security/-", json!({ "session": [] }))], Addition, "session"),
+        (
+            "another way in",
+            vec![put("/security/-", json!({ "session": [] }))],
+            Addition,
+            "listThings",
+        ),
         (
             "a way in replaced",
             vec![put("/security/0", json!({ "session": [] }))],

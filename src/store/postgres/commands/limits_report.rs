@@ -1,6 +1,6 @@
 //! Reads the request counts, while servers count.
 
-use super::CommandConnection;
+use super::PostgresCommands;
 use crate::clock::Now;
 use crate::limits::postgres::{SELECT_BANS, bans, usage};
 use crate::limits::{AccountUsage, Ban, LimitsReport, ReportError};
@@ -10,27 +10,25 @@ use crate::store::postgres::error::read;
 use crate::store::postgres::schema::{LIMITS, require_current};
 
 /// The counts of the servers on one store.
-pub struct PostgresLimitsReport(CommandConnection);
+pub struct PostgresLimitsReport(PostgresCommands);
 
 impl PostgresLimitsReport {
     /// Connects to where this store's requests are counted. Blocks.
     pub fn open(url: &PostgresUrl) -> Result<PostgresLimitsReport, StoreError> {
-        let CommandConnection { runtime, connection } = CommandConnection::open(&url.limits())?;
-        runtime.block_on(require_current(&connection.client, LIMITS))?;
-        Ok(PostgresLimitsReport(CommandConnection { runtime, connection }))
+        let commands = PostgresCommands::open(&url.limits())?;
+        commands.ask(async |client| require_current(client, LIMITS).await)?;
+        Ok(PostgresLimitsReport(commands))
     }
 }
 
 impl LimitsReport for PostgresLimitsReport {
     fn usage(&self, account: i64, _: Now) -> Result<AccountUsage, ReportError> {
-        let CommandConnection { runtime, connection } = &self.0;
-        let found = runtime.block_on(usage(&connection.client, account));
-        found.map_err(|error| ReportError(read(error).into()))
+        let found = self.0.ask(async |client| usage(client, account).await.map_err(read));
+        found.map_err(|error| ReportError(error.into()))
     }
 
     fn bans(&self, keys: &[i64], _: Now) -> Result<Vec<Ban>, ReportError> {
-        let CommandConnection { runtime, connection } = &self.0;
-        let found = runtime.block_on(bans(&connection.client, SELECT_BANS, keys));
-        found.map_err(|error| ReportError(read(error).into()))
+        let found = self.0.ask(async |client| bans(client, SELECT_BANS, keys).await.map_err(read));
+        found.map_err(|error| ReportError(error.into()))
     }
 }

@@ -1,7 +1,7 @@
 //! What `migrate` does, through a connection of its own: the other commands refuse a
 //! database that it has not brought up to date.
 
-use super::CommandConnection;
+use super::PostgresCommands;
 use crate::store::StoreError;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::connecting::PostgresUrl;
@@ -14,21 +14,21 @@ use tokio_postgres::error::SqlState;
 /// Creates the store and the request counts, or brings their tables up to date. Returns a line
 /// for each thing that was done.
 pub fn migrate(url: &PostgresUrl) -> Result<Vec<String>, StoreError> {
-    let CommandConnection { runtime, mut connection } = CommandConnection::open(url)?;
-    let client = &mut connection.client;
+    let store = PostgresCommands::open(url)?;
     let mut done = Vec::new();
     // First, so that nothing is done if it may not.
     if let Some(database) = url.limits_database() {
-        done.extend(runtime.block_on(create_database(client, database))?);
+        done.extend(store.ask(async |client| create_database(client, database).await)?);
     }
-    done.extend(runtime.block_on(schema::migrate(client, STORE))?);
-    if url.limits_database().is_some() {
-        let mut limits = CommandConnection::open(&url.limits())?;
-        let client = &mut limits.connection.client;
-        done.extend(limits.runtime.block_on(schema::migrate(client, LIMITS))?);
-    } else {
-        done.extend(runtime.block_on(schema::migrate(client, LIMITS))?);
-    }
+    let migrate = |commands: &PostgresCommands, schema| {
+        let client = &mut commands.connection.lock().client;
+        commands.runtime.block_on(schema::migrate(client, schema))
+    };
+    done.extend(migrate(&store, STORE)?);
+    done.extend(match url.limits_database() {
+        Some(_) => migrate(&PostgresCommands::open(&url.limits())?, LIMITS)?,
+        None => migrate(&store, LIMITS)?,
+    });
     Ok(done)
 }
 
@@ -58,8 +58,8 @@ async fn create_database(client: &Client, database: &str) -> Result<Option<Strin
 /// changed.
 pub fn print_grants(url: &PostgresUrl, role: &str) -> Result<String, StoreError> {
     let of = |url: &PostgresUrl, rights| {
-        let CommandConnection { runtime, connection } = CommandConnection::open(url)?;
-        runtime.block_on(grants::grants(&connection.client, role, rights))
+        let commands = PostgresCommands::open(url)?;
+        commands.ask(async |client| grants::grants(client, role, rights).await)
     };
     let store = of(url, Rights::Store)?;
     let connect = url.limits_database().map(|name| format!("\\connect \"{name}\"\n"));

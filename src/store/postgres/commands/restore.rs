@@ -10,7 +10,7 @@ use crate::store::postgres::error::{read, waited};
 use crate::store::postgres::journal::{Half, note};
 use crate::store::postgres::schema::{IMPORT_LOCK, SCHEMA_LOCK};
 use crate::store::rules::IDS;
-use crate::store::sqlite::{self, BackupError, CopyProgress, SqliteStore};
+use crate::store::sqlite::{self, CopyProgress, SqliteStore};
 use crate::store::{CheckReport, StoreError};
 use rusqlite::Connection;
 use std::path::Path;
@@ -24,16 +24,16 @@ pub fn restore(
     file: &Path,
     commands: &PostgresCommands,
     progress: CopyProgress<'_>,
-) -> Result<CheckReport, BackupError> {
+) -> Result<CheckReport, StoreError> {
     commands.require_unserved()?;
     commands.ask(async |client| require_empty(client).await)?;
     // The embedded engine's own restore checks it, brings it to the newest schema, and makes
     // it a store of its own.
     let directory = tempfile::tempdir()
-        .map_err(|source| BackupError::Io { path: std::env::temp_dir(), source })?;
+        .map_err(|error| StoreError::unwritable(&std::env::temp_dir(), error))?;
     sqlite::restore(file, directory.path(), progress)?;
     let path = SqliteStore::open(directory.path())?.path().to_path_buf();
-    let backup = Connection::open(path).map_err(StoreError::from)?;
+    let backup = Connection::open(path)?;
     commands.write(async |transaction| {
         for lock in [SCHEMA_LOCK, IMPORT_LOCK] {
             let query = "SELECT pg_advisory_xact_lock($1)";
@@ -53,7 +53,7 @@ pub fn restore(
         note(transaction, version + 1, Half::Keys).await?;
         copy_numbers(transaction, &backup).await
     })?;
-    Ok(commands.examine()?)
+    commands.examine()
 }
 
 async fn require_empty(client: &impl tokio_postgres::GenericClient) -> Result<(), StoreError> {

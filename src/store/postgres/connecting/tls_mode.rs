@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use strum::{EnumString, IntoStaticStr, VariantNames};
 use tokio_postgres::config::Host;
 
 /// How connections use TLS. The names and meanings are libpq's, except that without
@@ -19,13 +19,9 @@ pub struct PostgresTls {
     pub key: Option<PathBuf>,
 }
 
-/// A mode that libpq does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("sslmode must be one of {}", TlsMode::ALL.map(TlsMode::as_str).join(", "))]
-pub struct UnknownMode;
-
 /// What `sslmode` can be, from the least protection to the most.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumString, IntoStaticStr, VariantNames)]
+#[strum(serialize_all = "kebab-case")]
 pub enum TlsMode {
     /// Never TLS.
     Disable,
@@ -63,9 +59,10 @@ impl PostgresTls {
     }
 
     /// Takes a parameter of the URL, if it is about TLS.
-    pub fn take(&mut self, name: &str, value: &str) -> Result<bool, UnknownMode> {
+    pub fn take(&mut self, name: &str, value: &str) -> Result<bool, String> {
+        let unknown = |_| format!("sslmode must be one of {}", TlsMode::VARIANTS.join(", "));
         match name {
-            "sslmode" => self.mode = Some(value.parse()?),
+            "sslmode" => self.mode = Some(value.parse().map_err(unknown)?),
             "sslrootcert" => self.root = Some(value.into()).filter(|_| value != "system"),
             "sslcert" => self.certificate = Some(value.into()),
             "sslkey" => self.key = Some(value.into()),
@@ -78,49 +75,17 @@ impl PostgresTls {
 /// As the parameters of a URL, with their `?`; nothing if there are none.
 impl fmt::Display for PostgresTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let file =
-            |file: &Option<PathBuf>| file.as_deref().map(Path::display).map(|f| f.to_string());
         let parameters = [
-            ("sslmode", self.mode.map(|mode| mode.as_str().to_string())),
-            ("sslrootcert", file(&self.root)),
-            ("sslcert", file(&self.certificate)),
-            ("sslkey", file(&self.key)),
+            ("sslmode", self.mode.map(|mode| Path::new(mode.into()))),
+            ("sslrootcert", self.root.as_deref()),
+            ("sslcert", self.certificate.as_deref()),
+            ("sslkey", self.key.as_deref()),
         ];
         let given = parameters.into_iter().filter_map(|(name, value)| Some((name, value?)));
         for ((name, value), separator) in given.zip(['?', '&', '&', '&']) {
-            write!(f, "{separator}{name}={value}")?;
+            write!(f, "{separator}{name}={}", value.display())?;
         }
         Ok(())
-    }
-}
-
-impl TlsMode {
-    const ALL: [TlsMode; 6] = [
-        TlsMode::Disable,
-        TlsMode::Allow,
-        TlsMode::Prefer,
-        TlsMode::Require,
-        TlsMode::VerifyCa,
-        TlsMode::VerifyFull,
-    ];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            TlsMode::Disable => "disable",
-            TlsMode::Allow => "allow",
-            TlsMode::Prefer => "prefer",
-            TlsMode::Require => "require",
-            TlsMode::VerifyCa => "verify-ca",
-            TlsMode::VerifyFull => "verify-full",
-        }
-    }
-}
-
-impl FromStr for TlsMode {
-    type Err = UnknownMode;
-
-    fn from_str(text: &str) -> Result<TlsMode, UnknownMode> {
-        TlsMode::ALL.into_iter().find(|mode| mode.as_str() == text).ok_or(UnknownMode)
     }
 }
 
@@ -145,17 +110,21 @@ mod tests {
     #[test]
     fn each_mode_is_read_and_shown_as_it_is_written() {
         let host = Host::Tcp("db.example.com".to_string());
-        for chosen in TlsMode::ALL {
+        for name in TlsMode::VARIANTS {
             let mut tls = PostgresTls::default();
-            assert_eq!(tls.take("sslmode", chosen.as_str()), Ok(true));
-            assert_eq!(tls.mode_for(&host), chosen);
-            assert_eq!(tls.to_string(), format!("?sslmode={}", chosen.as_str()));
+            assert_eq!(tls.take("sslmode", name), Ok(true));
+            assert_eq!(Ok(tls.mode_for(&host)), name.parse());
+            assert_eq!(tls.to_string(), format!("?sslmode={name}"));
         }
         assert_eq!(
             with(Some(TlsMode::Require), Some("/ca.pem")).mode_for(&host),
             TlsMode::VerifyCa
         );
-        assert_eq!(PostgresTls::default().take("sslmode", "on"), Err(UnknownMode));
+        let why = PostgresTls::default().take("sslmode", "on").unwrap_err();
+        assert_eq!(
+            why,
+            "sslmode must be one of disable, allow, prefer, require, verify-ca, verify-full"
+        );
     }
 
     #[test]

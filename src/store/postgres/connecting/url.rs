@@ -13,7 +13,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
 /// A `postgres://` URL: several hosts, user, database, and how TLS is used.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct PostgresUrl {
     config: Config,
     tls: PostgresTls,
@@ -133,14 +133,6 @@ pub struct PasswordFile {
     reads: Arc<Semaphore>,
 }
 
-impl PartialEq for PasswordFile {
-    fn eq(&self, other: &PasswordFile) -> bool {
-        self.path == other.path
-    }
-}
-
-impl Eq for PasswordFile {}
-
 impl PasswordFile {
     /// The password that is in it now.
     pub async fn read(&self) -> io::Result<String> {
@@ -179,7 +171,7 @@ impl FromStr for PostgresUrl {
         for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
             let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
             let is_taken = tls.take(name, &percent_decode_str(value).decode_utf8_lossy());
-            if !is_taken.map_err(|why| InvalidUrl::Parameter(why.to_string()))? {
+            if !is_taken.map_err(InvalidUrl::Parameter)? {
                 others.push(parameter);
             }
         }
@@ -271,7 +263,7 @@ mod tests {
             "postgres://a/d?application_name=x&sslrootcert=/a%40b.pem".parse().unwrap();
         assert_eq!(url.tls().root, Some("/a@b.pem".into()));
         let why = "postgres://a/d?sslmode=require&user=u@b".parse::<PostgresUrl>();
-        assert_eq!(why, Err(InvalidUrl::Encoding));
+        assert_eq!(why.unwrap_err(), InvalidUrl::Encoding);
     }
 
     #[test]
@@ -291,7 +283,9 @@ mod tests {
         assert_eq!(with.to_string(), "postgres://u@a:1,b:5432/d");
         assert!(!format!("{with:?} {:?}", with.session()).contains("secret"));
         assert_eq!(with.session().get_password(), Some(&b"secret"[..]));
-        assert_eq!(with.clone().or_password("other").or_password_file("f".as_ref()), with);
+        let kept = with.clone().or_password("other").or_password_file("f".as_ref());
+        assert_eq!(kept.session().get_password(), Some(&b"secret"[..]));
+        assert!(kept.password_file().is_none());
         assert_eq!(
             url("postgres://u@a/d").or_password("other").session().get_password(),
             Some(&b"other"[..])

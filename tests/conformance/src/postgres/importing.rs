@@ -144,6 +144,11 @@ pub fn an_import_that_was_read_ahead_is_shown_at_once(
         // It stands for those of an import that was rolled back: they are not even passed over.
         client.batch_execute(LEFT).await?;
         on_another_thread(|| {
+            // A list whose check was before it shows what was there then.
+            let mut others = 0;
+            let read = store.for_each_order_since(before, Some(ahead), &mut |_| others += 1)?;
+            ensure!(others == 2 && ahead.version.has_more_than(read), "{others}, {read:?}");
+            let ahead = ReadAhead { is_shown: true, ..ahead };
             let mut others = 0;
             store.for_each_order_since(before, Some(ahead), &mut |_| others += 1)?;
             ensure!(others == 2, "{others} changes apart from the import");
@@ -153,7 +158,7 @@ pub fn an_import_that_was_read_ahead_is_shown_at_once(
         on_another_thread(|| {
             ensure!(changed_ids(&store, before)? == [-2, 11, -12, 13]);
             let session = ahead.session + Duration::from_nanos(1);
-            let other = ReadAhead { session, ..ahead };
+            let other = ReadAhead { session, is_shown: true, ..ahead };
             let read = store.for_each_order_since(before, Some(other), &mut |_| ());
             ensure!(read.is_err(), "it was read in another session");
             Ok(())

@@ -3,69 +3,46 @@
 
 use super::image::Image;
 use anyhow::{Context, bail};
-use rustix::process::geteuid;
-use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use tempfile::TempDir;
 
-/// How a process gets another root directory and another user.
-#[derive(Clone, Copy, Debug)]
-pub enum Isolation {
-    /// chroot, as root.
-    Chroot,
-    /// A user namespace, in which this user has the number of the image's.
-    UserNamespace,
-}
+/// How `unshare` gives a process the user of the image and another root directory.
+pub type Isolation = &'static [&'static str];
 
-impl fmt::Display for Isolation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Isolation::Chroot => "chroot",
-            Isolation::UserNamespace => "a user namespace",
-        })
-    }
-}
+/// As root; and in a user namespace, in which this user has the number of the image's.
+const ISOLATIONS: [Isolation; 2] =
+    [&["--setuid=65532", "--setgid=65532"], &["--user", "--map-user=65532", "--map-group=65532"]];
 
-impl Isolation {
-    /// What works here.
-    pub fn find() -> anyhow::Result<Isolation> {
-        let works = |program: &str, arguments: &[&str]| {
-            let mut command = Command::new(program);
-            command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
-            command.status().is_ok_and(|status| status.success())
-        };
-        if geteuid().is_root() && works("chroot", &["/", "/bin/true"]) {
-            return Ok(Isolation::Chroot);
-        }
-        let maps = ["--user", "--map-user=65532", "--map-group=65532", "--root=/", "/bin/true"];
-        if works("unshare", &maps) {
-            return Ok(Isolation::UserNamespace);
-        }
-        bail!(
-            "a new root directory needs root with chroot (coreutils), or user namespaces with \
-             unshare (util-linux 2.38 or later): run it as root, or on Ubuntu set \
-             kernel.apparmor_restrict_unprivileged_userns to 0"
-        )
-    }
+/// What works here.
+pub fn isolation() -> anyhow::Result<Isolation> {
+    let works = |isolation: &Isolation| {
+        let mut command = Command::new("unshare");
+        command.args(*isolation).args(["--root=/", "/bin/true"]);
+        command.output().is_ok_and(|output| output.status.success())
+    };
+    ISOLATIONS.into_iter().find(works).context(
+        "a new root directory needs root, or user namespaces, and unshare (util-linux 2.38 or \
+         later): run it as root, or on Ubuntu set \
+         kernel.apparmor_restrict_unprivileged_userns to 0",
+    )
 }
 
 /// A container that runs one command after another.
-pub struct Container {
-    /// The image's health check.
-    pub health: Vec<String>,
+pub struct Container<'i> {
+    /// What it runs.
+    pub image: &'i Image,
     isolation: Isolation,
     directory: TempDir,
-    command: Vec<String>,
-    environment: Vec<(String, String)>,
-    /// User and group.
-    user: String,
 }
 
-impl Container {
+impl Container<'_> {
     /// Unpacks the image below a temporary directory.
-    pub fn create(image: &Image, isolation: Isolation) -> anyhow::Result<Container> {
+    pub fn create(image: &Image, isolation: Isolation) -> anyhow::Result<Container<'_>> {
+        if image.user != "65532:65532" {
+            bail!("the image runs as {}", image.user);
+        }
         let directory = tempfile::Builder::new().prefix("image-").tempdir()?;
         let root = directory.path().join("root");
         std::fs::create_dir(&root)?;
@@ -74,10 +51,7 @@ impl Container {
         for path in [directory.path(), &root] {
             std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
         }
-        let (command, environment, user) =
-            (image.command.clone(), image.environment.clone(), image.user.clone());
-        let health = image.health.clone();
-        Ok(Container { health, isolation, directory, command, environment, user })
+        Ok(Container { image, isolation, directory })
     }
 
     /// A path of this machine for one of the container.
@@ -102,29 +76,17 @@ impl Container {
     /// The program with these arguments instead of the image's own; what is added to its
     /// environment overrides the image's.
     pub fn command(&self, arguments: &[&str]) -> anyhow::Result<Command> {
-        let root = self.path("/");
-        let (user, group) = self.user.split_once(':').context("the user has no group")?;
-        let mut command = match self.isolation {
-            Isolation::Chroot => {
-                let mut chroot = Command::new(found("chroot")?);
-                chroot.arg(format!("--userspec={user}:{group}")).arg("--groups=").arg(root);
-                chroot
-            }
-            Isolation::UserNamespace => {
-                let mut unshare = Command::new(found("unshare")?);
-                unshare.args(["--user", &format!("--map-user={user}")]);
-                unshare.arg(format!("--map-group={group}")).arg("--root").arg(root);
-                unshare
-            }
-        };
-        let program = self.command.first().context("the image runs nothing")?;
-        command.arg(program).args(arguments).env_clear().envs(self.environment.iter().cloned());
+        let mut command = Command::new(unshare()?);
+        command.args(self.isolation).arg("--root").arg(self.path("/"));
+        let program = self.image.command.first().context("the image runs nothing")?;
+        command.arg(program).args(arguments);
+        command.env_clear().envs(self.image.environment.iter().cloned());
         Ok(command)
     }
 
     /// What the image runs without further arguments.
     pub fn default_arguments(&self) -> Vec<&str> {
-        self.command.iter().skip(1).map(String::as_str).collect()
+        self.image.command.iter().skip(1).map(String::as_str).collect()
     }
 
     /// Runs the program with this standard input until it exits.
@@ -142,17 +104,21 @@ impl Container {
     pub fn done(&self, arguments: &[&str], input: &str) -> anyhow::Result<String> {
         let output = self.run(arguments, input)?;
         if !output.status.success() {
-            let error = String::from_utf8_lossy(&output.stderr);
-            bail!("store-orders {}: {}", arguments.join(" "), error.trim());
+            bail!("store-orders {}: {}", arguments.join(" "), shown(&output));
         }
         Ok(String::from_utf8(output.stdout)?)
     }
 }
 
-/// A program by its path, because the environment is the container's.
-fn found(name: &str) -> anyhow::Result<PathBuf> {
+/// By its path, because the environment is the container's.
+fn unshare() -> anyhow::Result<PathBuf> {
     let directories = std::env::var_os("PATH").unwrap_or_default();
-    let more = ["/usr/sbin", "/sbin"].map(PathBuf::from);
-    let mut paths = std::env::split_paths(&directories).chain(more).map(|path| path.join(name));
-    paths.find(|path| Path::is_file(path)).with_context(|| format!("{name} is missing"))
+    let mut paths = std::env::split_paths(&directories).map(|path| path.join("unshare"));
+    paths.find(|path| Path::is_file(path)).context("unshare is missing")
+}
+
+/// How a command ended, and its error.
+pub fn shown(output: &Output) -> String {
+    let error = String::from_utf8_lossy(&output.stderr);
+    format!("{}: {}", output.status, error.trim())
 }

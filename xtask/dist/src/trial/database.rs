@@ -1,10 +1,9 @@
 //! The image reaches a PostgreSQL with TLS by its name. A static program has no shared
 //! libraries to ask for names, and an image of one program no certificates of authorities.
 
-use super::claims::Claims;
-use super::container::Container;
+use super::container::{Container, shown};
+use super::{Out, claim};
 use std::path::Path;
-use std::process::Output;
 use testbed::Authority;
 use testbed::postgres::{Cluster, DATABASE, Installed, USER};
 
@@ -22,9 +21,9 @@ const AUTHORITY: &str = "/etc/store-orders/ca.pem";
 
 /// Runs it.
 pub async fn run(
-    container: &Container,
+    container: &Container<'_>,
     installed: &Installed,
-    claims: &mut Claims<'_>,
+    out: Out<'_>,
 ) -> anyhow::Result<()> {
     let cluster = Cluster::create(installed)?;
     let authority = Authority::new()?;
@@ -39,52 +38,54 @@ pub async fn run(
     let server = cluster.primary("primary", &settings).await?;
     let url = format!("postgres://{USER}@{HOST}:{}/{DATABASE}", server.port);
     let named = format!("{url}?sslrootcert={AUTHORITY}");
-    let run = |command: &str, url: &str| container.run(&[command, "--store", url], "");
-
-    let output = run("check", &url)?;
-    claims.add(
-        "without names, the name is what it cannot find",
-        is_refused(&output, "name"),
-        || shown(&output),
-    )?;
-    container.mount(HOSTS, &format!("127.0.0.1 localhost {HOST}\n"))?;
-    let output = run("check", &url)?;
-    claims.add(
-        "without certificates of authorities, it connects to no server and says what to name",
-        is_refused(&output, "sslrootcert"),
-        || shown(&output),
-    )?;
-    container.mount(AUTHORITY, &authority.certificate)?;
-    let output = run("migrate", &named)?;
-    claims.add(
-        "with a name in /etc/hosts and sslrootcert, it reaches a PostgreSQL with TLS",
-        output.status.success(),
-        || shown(&output),
-    )?;
-    container.mount(AUTHORITIES, &authority.certificate)?;
-    let output = run("check", &url)?;
-    claims.add(
-        "so it does with the authorities that are mounted",
-        output.status.success(),
-        || shown(&output),
-    )?;
     let stranger = Authority::new()?;
-    container.mount(AUTHORITIES, &stranger.certificate)?;
-    let output = run("check", &url)?;
-    claims.add(
-        "a certificate of another authority is refused",
-        !output.status.success(),
-        || shown(&output),
-    )?;
+
+    // What is mounted, then a command, what its error says, and what that shows.
+    let hosts = format!("127.0.0.1 localhost {HOST}\n");
+    let steps = [
+        (None, "check", &url, Some("name"), "without names, the name is what it cannot find"),
+        (
+            Some((HOSTS, &hosts)),
+            "check",
+            &url,
+            Some("sslrootcert"),
+            "without certificates of authorities, it connects to no server and says what to name",
+        ),
+        (
+            Some((AUTHORITY, &authority.certificate)),
+            "migrate",
+            &named,
+            None,
+            "with a name in /etc/hosts and sslrootcert, it reaches a PostgreSQL with TLS",
+        ),
+        (
+            Some((AUTHORITIES, &authority.certificate)),
+            "check",
+            &url,
+            None,
+            "so it does with the authorities that are mounted",
+        ),
+        (
+            Some((AUTHORITIES, &stranger.certificate)),
+            "check",
+            &url,
+            Some("certificate"),
+            "a certificate of another authority is refused",
+        ),
+    ];
+    for (mount, command, url, refusal, what) in steps {
+        if let Some((path, content)) = mount {
+            container.mount(path, content)?;
+        }
+        let output = container.run(&[command, "--store", url], "")?;
+        let holds = match refusal {
+            Some(word) => {
+                let error = String::from_utf8_lossy(&output.stderr);
+                output.status.code() == Some(1) && error.contains(word)
+            }
+            None => output.status.success(),
+        };
+        claim(out, what, holds, &shown(&output))?;
+    }
     Ok(())
-}
-
-/// Whether a command failed with an error that has this word.
-fn is_refused(output: &Output, word: &str) -> bool {
-    output.status.code() == Some(1) && String::from_utf8_lossy(&output.stderr).contains(word)
-}
-
-fn shown(output: &Output) -> String {
-    let error = String::from_utf8_lossy(&output.stderr);
-    format!("{}: {}", output.status, error.trim())
 }

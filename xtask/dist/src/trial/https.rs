@@ -1,7 +1,7 @@
 //! The image serves a list over TLS from its own store, and its health check tells when.
 
-use super::claims::Claims;
-use super::container::Container;
+use super::container::{Container, shown};
+use super::{Out, claim};
 use crate::compose::PROGRAM;
 use anyhow::Context;
 use serde_json::Value;
@@ -16,7 +16,7 @@ const KEY: &str = "/etc/store-orders/key.pem";
 const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Runs it.
-pub async fn run(container: &Container, claims: &mut Claims<'_>) -> anyhow::Result<()> {
+pub async fn run(container: &Container<'_>, out: Out<'_>) -> anyhow::Result<()> {
     let authority = Authority::new()?;
     let issued = authority.issue("localhost")?;
     container.mount(CERTIFICATE, &issued.certificate)?;
@@ -27,14 +27,12 @@ pub async fn run(container: &Container, claims: &mut Claims<'_>) -> anyhow::Resu
     let key: Value = serde_json::from_str(&issue_key)?;
     let key = key.get("key").and_then(Value::as_str).context("no key was issued")?;
 
-    let health = ["CMD", PROGRAM, "health"];
-    claims.add("the image has a health check", container.health == health, || {
-        format!("{:?}", container.health)
-    })?;
+    let health = &container.image.health;
+    let is_ours = *health == ["CMD", PROGRAM, "health"];
+    claim(out, "the image has a health check", is_ours, &health.join(" "))?;
     let early = container.run(&["health"], "")?;
-    claims.add("before the start, `health` fails", early.status.code() == Some(1), || {
-        format!("{early:?}")
-    })?;
+    let fails = early.status.code() == Some(1);
+    claim(out, "before the start, `health` fails", fails, &shown(&early))?;
     // Free ports, because the network is this machine's.
     let flags = ["--listen", "127.0.0.1:0", "--admin-listen", "0.0.0.0:0"];
     let files = ["--tls-cert", CERTIFICATE, "--tls-key", KEY];
@@ -46,24 +44,19 @@ pub async fn run(container: &Container, claims: &mut Claims<'_>) -> anyhow::Resu
     let client = reqwest::Client::builder().tls_certs_only([authority]).timeout(TIMEOUT).build()?;
     let listed = client.get(format!("{url}/store/orders")).bearer_auth(key).send().await?;
     let orders: Value = listed.error_for_status()?.json().await?;
-    let count = orders.as_array().map(Vec::len);
-    claims.add(
-        "it lists orders over TLS",
-        url.starts_with("https://") && count == Some(2),
-        || format!("{url}: {orders}"),
-    )?;
+    let are_listed = url.starts_with("https://") && orders.as_array().map(Vec::len) == Some(2);
+    claim(out, "it lists orders over TLS", are_listed, &format!("{url}: {orders}"))?;
     let user = std::fs::read_to_string(format!("/proc/{}/status", server.process().pid()?))?;
     let is_user = user.lines().any(|line| {
         line.split_whitespace().next() == Some("Uid:")
             && !line.split_whitespace().any(|id| id == "0")
     });
-    claims.add("it does not run as root", is_user, || user)?;
+    claim(out, "it does not run as root", is_user, &user)?;
 
     let admin = server.printed_after("admin listener on http://").context("no admin listener")?;
     let ready = container.run(&["health", "--admin-listen", admin], "")?;
-    claims.add("`health` succeeds", ready.status.success(), || format!("{ready:?}"))?;
+    claim(out, "`health` succeeds", ready.status.success(), &shown(&ready))?;
     server.signal(Signal::TERM)?;
     let (status, log) = server.wait()?;
-    claims.add("SIGTERM ends it well", status.success(), || format!("{status}: {log}"))?;
-    Ok(())
+    claim(out, "SIGTERM ends it well", status.success(), &format!("{status}: {log}"))
 }

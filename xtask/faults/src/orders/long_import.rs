@@ -1,15 +1,17 @@
 //! An import of millions of orders that is not committed, and its roll-back: lists and
 //! cancellations take no longer than without it, because nothing that they ask walks its rows. And
-//! an import that is committed: lists do not wait while servers read it.
+//! imports that are committed: lists do not wait while servers read them.
 
 use super::setup::{OnPrimary, expect_agreement};
 use crate::replicas::{Replica, blocking};
 use crate::scenario::Tools;
 use anyhow::{Context, ensure};
 use reqwest::Client;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 use testbed::postgres::DATABASE;
-use testbed::{Key, Report};
+use testbed::{DataDir, Key, Report};
+use tokio::io::AsyncWriteExt;
 use tokio::time::sleep;
 
 const ORDERS: i64 = 200;
@@ -31,6 +33,13 @@ const COMMITTED: i64 = 200_000;
 
 /// How long each list waits at most meanwhile.
 const LONGEST: Duration = Duration::from_secs(1);
+
+/// How soon a server has completed what a command left that was killed.
+const COMPLETED_WITHIN: Duration = Duration::from_secs(10);
+
+/// Whether an import waits for servers.
+const WAITS: &str =
+    "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 3)";
 
 /// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
@@ -66,17 +75,20 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     }
     expect_agreement(&replicas, &key, report).await?;
 
+    let mut listed = listed(&replicas, &key).await?.len();
     let operator = store.operator(&store.url);
     let import = blocking(move || operator.import_pending(10_000_001..=10_000_000 + COMMITTED));
     let longest = longest_wait(&replicas, &key, tokio::spawn(import)).await?;
     report.time("a list while an import is committed", longest, LONGEST);
-    let pending = usize::try_from(ORDERS + 1 - next + COMMITTED)?;
-    for replica in &replicas {
-        let list = String::from_utf8(replica.list(&key).await?)?;
-        let listed = list.matches("{\"id\":").count();
-        report.expect(listed == pending, || format!("{listed} are listed of {pending}"));
-    }
-    Ok(())
+    listed += usize::try_from(COMMITTED)?;
+    expect_listed(&replicas, &key, listed, "after the import", report).await?;
+
+    let killed = kill_while_it_waits(store.operator(&store.url), primary.admin(DATABASE).await?);
+    let longest = longest_wait(&replicas, &key, tokio::spawn(killed)).await?;
+    report.time("a list while the command is killed", longest, LONGEST);
+    sleep(COMPLETED_WITHIN).await;
+    listed += usize::try_from(COMMITTED)?;
+    expect_listed(&replicas, &key, listed, "after the command was killed", report).await
 }
 
 /// How long a list waits at most until it begins, until this is done.
@@ -98,4 +110,41 @@ async fn longest_wait(
     }
     done.await??;
     Ok(longest)
+}
+
+async fn listed(replicas: &[Replica], key: &Key) -> anyhow::Result<Vec<serde_json::Value>> {
+    let first = replicas.first().context("there are replicas")?;
+    Ok(serde_json::from_slice(&first.list(key).await?)?)
+}
+
+/// Every server lists as many orders.
+async fn expect_listed(
+    replicas: &[Replica],
+    key: &Key,
+    orders: usize,
+    when: &str,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    for replica in replicas {
+        let listed = listed(std::slice::from_ref(replica), key).await?.len();
+        report.expect(listed == orders, || format!("{listed} of {orders} listed {when}"));
+    }
+    Ok(())
+}
+
+/// SIGKILL for the command of an import that is stored and not a change yet.
+async fn kill_while_it_waits(data: DataDir, admin: tokio_postgres::Client) -> anyhow::Result<()> {
+    let mut command = data.command();
+    command.args(["orders", "import", "-"]).stdin(Stdio::piped());
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut import = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
+    let mut input = import.stdin.take().context("its input is piped")?;
+    let rows = (20_000_001..=20_000_000 + COMMITTED).map(|id| format!("{id},7,1\n"));
+    input.write_all(format!("id,petId,quantity\n{}", rows.collect::<String>()).as_bytes()).await?;
+    drop(input);
+    while !admin.query_one(WAITS, &[]).await?.get::<_, bool>(0) {
+        ensure!(import.try_wait()?.is_none(), "the import did not wait for servers");
+        sleep(Duration::from_millis(10)).await;
+    }
+    Ok(import.kill().await?)
 }

@@ -1,0 +1,101 @@
+//! A long snapshot in the store's database: with a database for the counts it changes nothing,
+//! without one every request is still answered.
+
+use crate::scenario::Tools;
+use futures::future::join_all;
+use slog::{Logger, o};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use store_orders::clock::Now;
+use store_orders::limits::{Decision, KeyedRequest, Limits};
+use store_orders::store::postgres::{PostgresLimits, PostgresStore, migrate};
+use store_orders_api::plans::PlanLimits;
+use testbed::Report;
+use testbed::postgres::{Cluster, DATABASE};
+use tokio::runtime::Handle;
+
+const ACCOUNTS: i64 = 100;
+const UNLIMITED: PlanLimits = PlanLimits { per_minute: u32::MAX, per_day: u32::MAX };
+
+/// Long enough for the dead rows of a hot row to be noticed.
+const LASTS: Duration = Duration::from_secs(30);
+
+/// All accounts send a request this often: 5,000 a second.
+const PERIOD: Duration = Duration::from_millis(20);
+
+/// No clock of ours has a part in the counting.
+const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
+
+/// How soon every request has its answer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+
+/// A store's sessions, and what counts through them.
+struct Limiter {
+    limits: PostgresLimits,
+    _store: PostgresStore,
+}
+
+impl Limiter {
+    /// On a session of its own to the store at this URL, which is created if it is missing.
+    async fn open(url: &str, limits_database: Option<&str>) -> anyhow::Result<Limiter> {
+        let url: store_orders::config::PostgresUrl = url.parse()?;
+        let url = url.with_limits_database(limits_database.map(ToString::to_string));
+        let (log, migrated) = (Logger::root(slog::Discard, o!()), url.clone());
+        crate::replicas::blocking(move || Ok(migrate(&migrated)?)).await?;
+        let store = PostgresStore::open(&Handle::current(), url, false, log.clone())?;
+        Ok(Limiter { limits: store.limits(1_000, log), _store: store })
+    }
+
+    /// What it decides.
+    async fn admit(&self, request: KeyedRequest) -> Decision {
+        let deadline = Instant::now() + ANSWER_LIMIT;
+        self.limits.admit(request, &Arc::from("key_1"), NOW, deadline).await
+    }
+}
+
+/// Runs it.
+pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+    for database in [Some("limits"), None] {
+        let cluster = Cluster::create(&tools.postgres()?)?;
+        let primary = cluster.primary("primary", &[]).await?;
+        let limiter = Limiter::open(&primary.url(), database).await?;
+        let before = load(&limiter, LASTS / 3, report).await;
+        let admin = primary.admin(DATABASE).await?;
+        let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM orders";
+        admin.batch_execute(begin).await?;
+        let during = load(&limiter, LASTS, report).await;
+        let place = if database.is_some() { "a database of their own" } else { "the store's" };
+        let ((p99_before, _), (p99, slowest)) = (before, during);
+        report.figure(format!("in {place}: p99 {p99_before:.1?}, with the snapshot {p99:.1?}"));
+        report.time(format!("in {place}: slowest answer"), slowest, ANSWER_LIMIT);
+    }
+    Ok(())
+}
+
+/// Sends requests of all accounts; the 99th percentile of the answers' times, and the longest.
+async fn load(limiter: &Limiter, lasts: Duration, report: &mut Report) -> (Duration, Duration) {
+    let began = Instant::now();
+    let mut times = Vec::new();
+    let mut ticks = tokio::time::interval(PERIOD);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    while began.elapsed() < lasts {
+        ticks.tick().await;
+        let sent = (0..ACCOUNTS).map(|account| async move {
+            let sent = Instant::now();
+            (limiter.admit(request(account, UNLIMITED)).await, sent.elapsed())
+        });
+        for (decision, took) in join_all(sent).await {
+            let is_admitted = matches!(decision, Decision::Admitted(_));
+            report.expect(is_admitted, || format!("not admitted: {decision:?}"));
+            times.push(took);
+        }
+    }
+    times.sort_unstable();
+    let p99 = times.get(times.len() * 99 / 100).copied().unwrap_or_default();
+    (p99, times.last().copied().unwrap_or_default())
+}
+
+/// A request of this account with its one key.
+fn request(account: i64, limits: PlanLimits) -> KeyedRequest {
+    KeyedRequest { account, key: account, limits, unbanned_at_ms: 0 }
+}

@@ -1,0 +1,60 @@
+//! A checkout in a temporary directory, with the real contract and clients, to be edited.
+
+use std::fs;
+use store_orders_api::documents::DOCUMENTS;
+use tempfile::TempDir;
+use xtask::Outcome;
+use xtask::check::{Inputs, check};
+use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
+
+pub struct Checkout {
+    root: TempDir,
+    pub repository: Repository,
+}
+
+/// The documents, the files of the clients, and the changelog.
+pub fn files() -> Vec<&'static str> {
+    let of_clients = CLIENTS.iter().flat_map(|client| [client.code, client.operations]);
+    let documents = DOCUMENTS.into_iter().map(|of| of.file);
+    documents.chain(of_clients).chain([CLIENT_DOCS, CLIENT_README, CHANGELOG]).collect()
+}
+
+impl Checkout {
+    /// With these files of the real one.
+    pub fn with(names: &[&str]) -> Checkout {
+        let root = tempfile::tempdir().unwrap();
+        let checkout = Checkout { repository: Repository::at(root.path()), root };
+        for name in names {
+            checkout.put(name, &Repository::here().read(name).unwrap());
+        }
+        checkout
+    }
+
+    pub fn put(&self, name: &str, text: &str) {
+        let path = self.root.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub fn replace(&self, name: &str, from: &str, to: &str) {
+        let text = self.repository.read(name).unwrap();
+        assert!(text.contains(from), "{name} no longer contains {from}");
+        self.put(name, &text.replacen(from, to, 1));
+    }
+
+    /// The outcome of the check, and its output without colours.
+    pub fn check(&self) -> (Outcome, String) {
+        run(&Inputs::read(&self.repository))
+    }
+}
+
+/// The outcome of the check, and its output without colours.
+pub fn run(inputs: &Inputs) -> (Outcome, String) {
+    let mut out = Vec::new();
+    let outcome = check(inputs, &mut out).unwrap();
+    (outcome, plain(&out))
+}
+
+pub fn plain(out: &[u8]) -> String {
+    anstream::adapter::strip_str(std::str::from_utf8(out).unwrap()).to_string()
+}
