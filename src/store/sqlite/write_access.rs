@@ -240,10 +240,10 @@ mod tests {
                 }
             });
             let batches = batches.load(Ordering::Relaxed) - before;
-            // About one for two commands, were no thread ever late. Without the intent lock a
-            // command waits for 65 batches.
+            // How many commands fit into a pause depends on the machine: two to five were seen.
+            // Without the lock a command waits for 65 batches.
             let commands = COMMANDS * ROUNDS;
-            assert!((commands / 4..=5 * commands).contains(&batches), "{batches} batches");
+            assert!((commands / 20..=5 * commands).contains(&batches), "{batches} batches");
         });
     }
 

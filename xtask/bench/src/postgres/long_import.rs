@@ -35,7 +35,8 @@ const QUICK: Duration = Duration::from_millis(500);
 /// How long each client rests between two requests.
 const REST: Duration = Duration::from_millis(10);
 
-/// For how long requests are measured without an import, and after each.
+/// For how long requests are measured without an import, while another program computes, and after
+/// an import that was killed.
 const USUAL: Duration = Duration::from_secs(10);
 
 /// Of one kind of request: when each was sent, and how long it waited.
@@ -73,18 +74,20 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
         }
         measured
     })?;
-    let [usual, others @ ..] = phases;
+    let [usual, computing, imports @ ..] = phases;
+    let imports = imports.iter().map(|phase| (phase, Target::AtMost(2.0)));
+    let compared: Vec<_> = std::iter::once((&computing, Target::None)).chain(imports).collect();
     let mut rows = Vec::new();
     for (what, waits) in [("list", &lists), ("cancel", &cancels)] {
         let [half, most] = usual.quantiles(waits)?;
-        for phase in &others {
+        for &(phase, target) in &compared {
             let [own_half, own_most] = phase.quantiles(waits)?;
             rows.push(Row::single(
                 format!("{what}, {REPLICAS} replicas, {}", phase.name),
                 format!("p50 {} µs, p99 {} µs", grouped(own_half), grouped(own_most)),
                 format!("without: p50 {} µs, p99 {} µs", grouped(half), grouped(most)),
                 own_most / most,
-                Target::AtMost(2.0),
+                target,
             ));
         }
     }
@@ -120,7 +123,8 @@ impl Phase {
 }
 
 impl Bench {
-    /// Without an import, during one that is killed and after it, and during one that is not.
+    /// Without an import, without one and with a busy core, during one that is killed and after it,
+    /// and during one that is not.
     fn phases(
         &self,
         store: &Store,
@@ -128,7 +132,7 @@ impl Bench {
         imported: i64,
         servers: &[MeasuredServer],
         memory: &mut Vec<u64>,
-    ) -> anyhow::Result<[Phase; 4]> {
+    ) -> anyhow::Result<[Phase; 5]> {
         let mut began = Instant::now();
         let mut phase = |name| {
             let from = std::mem::replace(&mut began, Instant::now());
@@ -136,6 +140,8 @@ impl Bench {
         };
         std::thread::sleep(USUAL);
         let usual = phase("without an import");
+        compute(USUAL);
+        let computing = phase("while another program computes on one core");
         let mut import_to_kill = import(store, killed)?;
         self.wait_until_copied(imported / 2)?;
         let written = phase("while half of an import is written");
@@ -152,7 +158,13 @@ impl Bench {
         }
         ensure!(import.wait()?.success(), "the import failed");
         memory.push(most.max(resident_most().unwrap_or(0)));
-        Ok([usual, written, rolled_back, phase("while all of an import is written and shown")])
+        Ok([
+            usual,
+            computing,
+            written,
+            rolled_back,
+            phase("while all of an import is written and shown"),
+        ])
     }
 
     /// Waits until an import has written this many rows.
@@ -166,6 +178,13 @@ impl Bench {
             Ok(())
         })
     }
+}
+
+/// What any program does that has work for one core: it tells the price of sharing the cores from
+/// that of an import.
+fn compute(span: Duration) {
+    let began = Instant::now();
+    while began.elapsed() < span {}
 }
 
 /// A file of pending orders.
