@@ -47,7 +47,7 @@ impl Collector for ProcessMetrics {
 
 impl ProcessMetrics {
     /// The seconds of CPU time, and the gauges.
-    fn figures(&self) -> ProcResult<(f64, [Figure; 5])> {
+    fn figures(&self) -> ProcResult<(f64, [Gauge; 5])> {
         let own = Process::myself()?;
         let stat = own.stat()?;
         let resident = stat.rss as f64 * page_size() as f64;
@@ -71,7 +71,7 @@ fn seconds(ticks: u64) -> f64 {
 }
 
 /// The name, the help and the value of a gauge.
-type Figure = (&'static str, &'static str, f64);
+type Gauge = (&'static str, &'static str, f64);
 
 #[cfg(test)]
 mod tests {

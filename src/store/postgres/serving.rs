@@ -139,11 +139,7 @@ impl Store for PostgresStore {
         if ahead.is_some_and(|ahead| ahead.is_shown && ahead.session != session.opened) {
             return Err(unreachable_because("an import was read ahead in an earlier session"));
         }
-        let after = After {
-            number: version.number,
-            ahead: ahead.map(|ahead| ahead.version.number),
-            is_shown: ahead.is_none_or(|ahead| ahead.is_shown),
-        };
+        let after = After { number: version.number, ahead };
         let visit_row = &mut |row: &Row| visit_order(row, visit);
         let reached = self.wait(async {
             let _reading = session.reading.lock().await;
@@ -187,7 +183,7 @@ impl Store for PostgresStore {
         self.wait(async {
             let own = session.open_another(&AHEAD).await?;
             let Some(number) = stored_and_awaited(&own.client).await? else { return Ok(None) };
-            let after = After { number, ahead: Some(number), is_shown: true };
+            let after = After { number, ahead: None };
             let (replica, limit) = (&self.replica, LONG_READ_LIMIT);
             catch_up(&session, replica, &own.client, IMPORTED, after, limit, visit_row).await?;
             let version = HalfVersion { generation: session.generation, number };
@@ -207,7 +203,7 @@ impl Store for PostgresStore {
             visit(digest, key);
             Ok(())
         };
-        let after = After { number: version.number, ahead: None, is_shown: true };
+        let after = After { number: version.number, ahead: None };
         // To open a connection takes time that a revocation has to wait, so only where a list is
         // being read.
         let mut read = async |client: &Client| {
@@ -335,7 +331,7 @@ const CHANGED_ORDERS: &str = "
 const IMPORTED: &str = "
     SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
     FROM orders
-    WHERE changed_in = $3 ORDER BY id";
+    WHERE changed_in = $1 ORDER BY id";
 
 const CHANGED_KEYS: &str = "
     SELECT keys.digest, keys.row, keys.id, keys.account, accounts.plan, accounts.per_minute,
@@ -348,9 +344,7 @@ const CHANGED_KEYS: &str = "
 #[derive(Clone, Copy)]
 struct After {
     number: i64,
-    ahead: Option<i64>,
-    /// If it is not, the changes from it on are not read.
-    is_shown: bool,
+    ahead: Option<ReadAhead>,
 }
 
 /// Visits the rows that changed after this version, which `query` reads; returns the versions
@@ -375,14 +369,16 @@ async fn catch_up(
         let seen = replica.seen();
         let last = last_and_known(client, SELECT_LAST_AND_KNOWN, &seen);
         let (last, is_known) = within(READ_LIMIT, last).await?;
-        let ahead = after.ahead.unwrap_or(after.number);
-        let before_ahead = match after.ahead {
-            Some(ahead) => within(READ_LIMIT, last_before(client, ahead)).await?,
-            None => after.number,
-        };
-        let up_to = match after.is_shown {
-            true => last.change.version,
-            false => last.change.version.min(before_ahead),
+        let newest = last.change.version;
+        let (ahead, before_ahead, up_to) = match after.ahead {
+            None => (after.number, after.number, newest),
+            Some(ReadAhead { version: HalfVersion { number, .. }, is_shown, .. }) => {
+                let before = match newest < number {
+                    true => newest,
+                    false => within(READ_LIMIT, last_before(client, number)).await?,
+                };
+                (number, before, if is_shown { newest } else { before })
+            }
         };
         let bounds = [after.number, up_to, ahead, before_ahead];
         let bounds = bounds.map(|bound| (bound, Type::INT8));

@@ -80,7 +80,7 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
             rate,
             &by_pet,
             ("SQLite alone", &sqlite),
-            Target::AtLeast(1.0),
+            Target::AtLeast(3.0),
         ),
         Row::single(
             "page by a filter that no order of 1,000,000 matches, 2 clients",
