@@ -6,7 +6,7 @@ mod limiter;
 pub use limiter::PostgresLimits;
 
 use super::columns::{order_counts, plan_and_limits, value};
-use super::commands::long_import::{Importing, complete_stored, stored_and_awaited};
+use super::commands::long_import::{Importing, Pace, complete_stored, stored_and_awaited};
 use super::connecting::roles::{AHEAD, COUNTER, KEYS};
 use super::error::{read, unreachable_because, written};
 use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known, last_before};
@@ -144,10 +144,9 @@ impl Store for PostgresStore {
         let reached = self.wait(async {
             let _reading = session.reading.lock().await;
             // At version 0 no list shows a cancelled order yet.
-            let read = if version.number == 0 { ALL_ORDERS } else { CHANGED_ORDERS };
+            let changes = if version.number == 0 { ALL_ORDERS } else { CHANGED_ORDERS };
             let client = &session.reader.client;
-            let caught_up =
-                catch_up(&session, &self.replica, client, read, after, READ_LIMIT, visit_row);
+            let caught_up = catch_up(&session, &self.replica, client, changes, after, visit_row);
             roll_back_unless_done(&session, caught_up.await).await
         })?;
         session.require_open()?;
@@ -184,8 +183,7 @@ impl Store for PostgresStore {
             let own = session.open_another(&AHEAD).await?;
             let Some(number) = stored_and_awaited(&own.client).await? else { return Ok(None) };
             let after = After { number, ahead: None };
-            let (replica, limit) = (&self.replica, LONG_READ_LIMIT);
-            catch_up(&session, replica, &own.client, IMPORTED, after, limit, visit_row).await?;
+            catch_up(&session, &self.replica, &own.client, IMPORTED, after, visit_row).await?;
             let version = HalfVersion { generation: session.generation, number };
             let waits: ImportWaits = Box::new(own);
             Ok(Some((ReadAhead { version, session: session.opened, is_shown: false }, waits)))
@@ -207,8 +205,7 @@ impl Store for PostgresStore {
         // To open a connection takes time that a revocation has to wait, so only where a list is
         // being read.
         let mut read = async |client: &Client| {
-            let (replica, limit) = (&self.replica, LONG_READ_LIMIT);
-            catch_up(&session, replica, client, CHANGED_KEYS, after, limit, visit_row).await
+            catch_up(&session, &self.replica, client, CHANGED_KEYS, after, visit_row).await
         };
         let reached = self.wait(async {
             match session.reading.try_lock() {
@@ -312,33 +309,59 @@ impl Store for PostgresStore {
     }
 }
 
-const ALL_ORDERS: &str = "
+/// How changes are read.
+struct Changes {
+    query: &'static str,
+    /// The time to the next row: a long list takes longer.
+    limit: Duration,
+    /// Whether requests come first.
+    is_paced: bool,
+}
+
+const ALL_ORDERS: Changes = Changes {
+    query: "
     SELECT id, pet_id, quantity, ship_date, complete, false, status = 'shipped' FROM orders
-    WHERE status <> 'cancelled' AND changed_in > $1 AND changed_in <= $2 ORDER BY id";
+    WHERE status <> 'cancelled' AND changed_in > $1 AND changed_in <= $2 ORDER BY id",
+    limit: READ_LIMIT,
+    is_paced: false,
+};
 
 /// `$3` is the import that was read ahead, or `$1`, and `$4` the change before it. Between these
 /// two are the rows of imports that were rolled back: millions maybe, which take seconds to pass
-/// over.
-const CHANGED_ORDERS: &str = "
+/// over. So do those at the end of the index, which the planner looks for where a bound is a
+/// constant, but not where it is a subquery.
+const CHANGED_ORDERS: Changes = Changes {
+    query: "
     SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
     FROM orders
-    WHERE changed_in > $1 AND changed_in <= $4
+    WHERE changed_in > (SELECT $1) AND changed_in <= (SELECT $4)
     UNION ALL
     SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
     FROM orders
-    WHERE changed_in > $3 AND changed_in <= $2 ORDER BY id";
+    WHERE changed_in > (SELECT $3) AND changed_in <= (SELECT $2) ORDER BY id",
+    limit: READ_LIMIT,
+    is_paced: false,
+};
 
-const IMPORTED: &str = "
+const IMPORTED: Changes = Changes {
+    query: "
     SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
     FROM orders
-    WHERE changed_in = $1 ORDER BY id";
+    WHERE changed_in = $1 ORDER BY id",
+    limit: LONG_READ_LIMIT,
+    is_paced: true,
+};
 
-const CHANGED_KEYS: &str = "
+const CHANGED_KEYS: Changes = Changes {
+    query: "
     SELECT keys.digest, keys.row, keys.id, keys.account, accounts.plan, accounts.per_minute,
            accounts.per_day, least(keys.expires_at, keys.revoked_at), keys.revoked_at IS NOT NULL,
            keys.used_at, keys.unbanned_at
     FROM keys JOIN accounts ON accounts.id = keys.account
-    WHERE keys.changed_in > $1 AND keys.changed_in <= $2";
+    WHERE keys.changed_in > $1 AND keys.changed_in <= $2",
+    limit: LONG_READ_LIMIT,
+    is_paced: false,
+};
 
 /// What is known already: all changes up to a number, and an import that was read ahead.
 #[derive(Clone, Copy)]
@@ -347,17 +370,15 @@ struct After {
     ahead: Option<ReadAhead>,
 }
 
-/// Visits the rows that changed after this version, which `query` reads; returns the versions
-/// that they lead to. Limited is the time to the next row: a long list takes longer. Rows beyond
-/// the journal's last change are of an import that is not committed, or is read ahead: they are
+/// Visits the rows that changed after this version; returns the versions that they lead to. Rows
+/// beyond the journal's last change are of an import that is not committed, or is read ahead: they are
 /// not even looked at.
 async fn catch_up(
     session: &Session,
     replica: &Replica,
     client: &Client,
-    query: &str,
+    Changes { query, limit, is_paced }: Changes,
     after: After,
-    limit: Duration,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<Versions, StoreError> {
     let read_rows = async {
@@ -385,7 +406,11 @@ async fn catch_up(
         let rows = client.query_typed_raw(query, bounds);
         let rows = within(limit, async { rows.await.map_err(read) }).await?;
         pin_mut!(rows);
+        let mut pace = Pace::default();
         while let Some(row) = within(limit, async { Ok(rows.next().await) }).await? {
+            if is_paced {
+                pace.row().await;
+            }
             visit(&row.map_err(read)?)?;
         }
         within(READ_LIMIT, async { client.batch_execute("COMMIT").await.map_err(read) }).await?;

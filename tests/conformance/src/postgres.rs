@@ -59,6 +59,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         importing::a_long_import_holds_up_no_cancellation,
         importing::an_import_that_was_read_ahead_is_shown_at_once,
         importing::an_import_whose_command_was_killed_is_completed,
+        importing::lists_pass_over_no_rows_of_an_import_that_was_rolled_back,
         importing::an_import_whose_connection_is_lost_stores_nothing,
         importing::a_command_waits_for_other_changes,
         importing::a_name_with_a_nul_character_is_refused,

@@ -1,6 +1,6 @@
 //! Imports of orders and pets, for the operator's commands.
 
-use super::long_import::{READ_AHEAD_LOCK, stored};
+use super::long_import::{Pace, READ_AHEAD_LOCK, stored};
 use super::{PostgresCommands, lock_versions};
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::{postgres_error, read, waited, written};
@@ -93,7 +93,8 @@ impl PostgresCommands {
             self.write(async |transaction| {
                 let newest = last(transaction).await?.change.version;
                 let version = newest.saturating_add(RESERVED_VERSIONS);
-                let copied = copy(transaction, records, version, known, progress).await?;
+                let pace = is_read_ahead.then(Pace::default);
+                let copied = copy(transaction, records, version, known, progress, pace).await?;
                 if kind == RecordKind::Order && !is_read_ahead {
                     show(transaction, version).await?;
                 }
@@ -127,7 +128,7 @@ impl PostgresCommands {
         self.analyze();
         std::thread::sleep(READ_AHEAD_BEGINS);
         // To read millions of rows takes longer than anything else that a command waits for.
-        let _ = self.run("SET lock_timeout = '5min'");
+        let _ = self.run("SET lock_timeout = '1h'");
         let _ = self.run(&format!("SELECT pg_advisory_lock({READ_AHEAD_LOCK})"));
         let _ = self.run("RESET lock_timeout");
     }
@@ -185,13 +186,14 @@ impl Copying {
 }
 
 /// Copies the records into their table, but for those whose ids are `known`, and returns their
-/// number.
+/// number; at this pace, if servers use the store.
 async fn copy(
     transaction: &Transaction<'_>,
     records: Records<'_>,
     version: i64,
     mut known: Option<HashSet<i64>>,
     progress: &dyn Fn(),
+    mut pace: Option<Pace>,
 ) -> Result<usize, StoreError> {
     // The attempt that found an id taken has told of the records already.
     let mut is_new = |id| match &mut known {
@@ -220,6 +222,9 @@ async fn copy(
                 let row: [&(dyn ToSql + Sync); 7] =
                     [id, pet_id, quantity, &ship_date, complete, &status, &version];
                 copying.write(&row).await?;
+                if let Some(pace) = &mut pace {
+                    pace.row().await;
+                }
             }
             copying.finish().await?
         }

@@ -13,9 +13,10 @@ pub const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(30);
 
 /// What correctness leans on. `default_transaction_read_only` is not set: with it an operator
 /// fences a primary. Without `warning` a wait for the standby that was cancelled is not told.
-/// `jit` made a batch wait for 130 ms. A silent client is noticed after 30 s, as a silent server
-/// is: otherwise a connection whose other end is gone keeps the locks of its transaction.
-const SETTINGS: [(&str, &str); 7] = [
+/// `jit` made a batch wait for 130 ms, and a list would wait for parallel workers to start. A
+/// silent client is noticed after 30 s, as a silent server is: otherwise a connection whose other
+/// end is gone keeps the locks of its transaction.
+const SETTINGS: [(&str, &str); 8] = [
     ("client_min_messages", "warning"),
     ("synchronous_commit", "on"),
     ("default_transaction_isolation", "read\\ committed"),
@@ -23,6 +24,7 @@ const SETTINGS: [(&str, &str); 7] = [
     ("idle_session_timeout", "0"),
     ("bytea_output", "hex"),
     ("jit", "off"),
+    ("max_parallel_workers_per_gather", "0"),
 ];
 
 /// What a connection is for. A limit of zero is none.

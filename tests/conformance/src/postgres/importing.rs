@@ -185,6 +185,58 @@ pub fn an_import_whose_command_was_killed_is_completed(
     Ok(())
 }
 
+/// Rows of an import that was rolled back, at the end of the index of changes: hundreds of its
+/// pages.
+const ROLLED_BACK: &str = "
+    BEGIN;
+    INSERT INTO orders (id, pet_id, quantity, complete, status, changed_in)
+    SELECT n, 7, 1, false, 'pending', version + 1000000000
+    FROM generate_series(1001, 200000) n, (SELECT max(version) AS version FROM changes) v;
+    ROLLBACK";
+
+/// How often the index of changes was searched, and how many of its pages were looked at.
+const SEARCHES: &str = "
+    SELECT idx_scan, idx_blks_hit + idx_blks_read
+    FROM pg_stat_user_indexes JOIN pg_statio_user_indexes USING (indexrelid)
+    WHERE pg_stat_user_indexes.indexrelname = 'orders_by_change'";
+
+pub fn lists_pass_over_no_rows_of_an_import_that_was_rolled_back(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.server_of_owner()?, database.commands_of_owner()?);
+    import(&commands, 1..=1_000)?;
+    // The planner keeps a histogram of more than a hundred versions.
+    (1..=200).try_for_each(|id| cancel(&store, &[id]).map(drop))?;
+    let before = versions(&store)?.of_orders();
+    database.execute("ANALYZE orders")?;
+    database.execute(ROLLED_BACK)?;
+    database.with(async |client| {
+        let searches = async || -> anyhow::Result<(i64, i64)> {
+            let row = client.query_one(SEARCHES, &[]).await?;
+            Ok((row.get(0), row.get(1)))
+        };
+        let (searches_before, pages_before) = searches().await?;
+        let mut number = 0;
+        // PostgreSQL adds up what a connection did about once a second.
+        let pages = loop {
+            on_another_thread(|| {
+                changed_ids(&store, before)?;
+                std::thread::sleep(Duration::from_millis(10));
+                Ok(())
+            })?;
+            let (searches, pages) = searches().await?;
+            number += 1;
+            ensure!(number < 2_000, "nothing was added up");
+            if searches - searches_before >= 100 {
+                break (pages - pages_before) / (searches - searches_before);
+            }
+        };
+        ensure!(pages < 20, "{pages} pages a search");
+        Ok(())
+    })
+}
+
 pub fn a_command_waits_for_other_changes(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (locked, is_locked) = mpsc::channel();
