@@ -4,12 +4,11 @@
 //! document. To add a check, write a function and add it to `CHECKS`.
 
 mod canonical;
-mod client;
 mod document;
+mod generated;
 mod imports;
 mod inputs;
 mod major_version;
-mod pages;
 mod problem;
 mod promises;
 mod published;
@@ -31,11 +30,10 @@ struct Check {
     run: fn(&Inputs) -> anyhow::Result<Vec<Problem>>,
 }
 
-const CHECKS: [Check; 8] = [
+const CHECKS: [Check; 7] = [
     Check { claim: canonical::claim, run: canonical::run },
     Check { claim: document::claim, run: document::run },
-    Check { claim: client::claim, run: client::run },
-    Check { claim: pages::claim, run: pages::run },
+    Check { claim: generated::claim, run: generated::run },
     Check { claim: major_version::claim, run: major_version::run },
     Check { claim: promises::claim, run: promises::run },
     Check { claim: published::claim, run: published::run },

@@ -3,6 +3,7 @@
 
 use crate::Outcome;
 use crate::canonical_json;
+use crate::check::check_canonical;
 use crate::client_code::client_code;
 use crate::client_readme::client_readme;
 use crate::pages::pages;
@@ -10,47 +11,53 @@ use crate::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, Reposito
 use anyhow::ensure;
 use std::io::Write;
 
-/// Rewrites the generated clients, their README and the generated pages, and no other file.
-pub fn generate(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let (mut generated, mut documents) = (Vec::new(), Vec::new());
+/// A file as it is generated.
+pub struct GeneratedFile {
+    /// Its name.
+    pub name: String,
+    /// The file that it is generated from.
+    pub source: &'static str,
+    /// What it says.
+    pub text: String,
+}
+
+/// All generated files: the clients, their README, and the pages where there is a server.
+pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> {
+    let file = |name: &str, source, text| GeneratedFile { name: name.to_string(), source, text };
+    let (mut files, mut documents) = (Vec::new(), Vec::new());
     for client in &CLIENTS {
-        let text = repository.read(client.document)?;
-        let document = canonical_json::parse(client.document, &text)?;
-        generated.push((client, client_code(client, &document)?));
-        ensure!(
-            canonical_json::print(&document) == text,
-            "{} is not in canonical form, so it may hold a key twice; \
-             `cargo xtask check` shows where",
-            client.document
-        );
+        let source = client.document;
+        let document = canonical_json::parse(source, &repository.read(source)?)?;
+        files.push(file(client.code, source, client_code(client, &document)?));
         documents.push(document);
     }
     let readme = client_readme(&repository.read(CLIENT_DOCS)?)?;
-    for (client, code) in &generated {
-        write(repository, client.code, client.document, code, out)?;
-    }
-    write(repository, CLIENT_README, CLIENT_DOCS, &readme, out)?;
+    files.push(file(CLIENT_README, CLIENT_DOCS, readme));
     if repository.has_server() {
-        for page in pages(&repository.read(CHANGELOG)?, &documents) {
-            write(repository, &page.name, page.source, &page.text, out)?;
+        files.extend(pages(&repository.read(CHANGELOG)?, &documents));
+    }
+    Ok(files)
+}
+
+/// Rewrites the generated files, and no other file. An unchanged one is not written, and so not
+/// compiled again.
+pub fn generate(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let files = generated(repository)?;
+    for client in &CLIENTS {
+        let document = client.document;
+        ensure!(
+            check_canonical(document, &repository.read(document)?)?.is_empty(),
+            "{document} is not in canonical form, so it may hold a key twice; \
+             `cargo xtask check` shows where"
+        );
+    }
+    for GeneratedFile { name, source, text } in &files {
+        if repository.read_generated(name)? == *text {
+            writeln!(out, "{name} is already what {source} generates.")?;
+        } else {
+            repository.write(name, text)?;
+            writeln!(out, "Wrote {name} from {source}.")?;
         }
     }
     Ok(Outcome::Clean)
-}
-
-/// An unchanged file is not written, and so not compiled again.
-fn write(
-    repository: &Repository,
-    name: &str,
-    source: &str,
-    text: &str,
-    out: &mut dyn Write,
-) -> anyhow::Result<()> {
-    if repository.read_generated(name)? == text {
-        writeln!(out, "{name} is already what {source} generates.")?;
-    } else {
-        repository.write(name, text)?;
-        writeln!(out, "Wrote {name} from {source}.")?;
-    }
-    Ok(())
 }

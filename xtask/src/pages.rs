@@ -5,23 +5,15 @@ mod changelog;
 mod feed;
 mod llms;
 
+use crate::generate::GeneratedFile;
 use crate::repository::{CHANGELOG, PAGES};
 use serde_json::Value;
 use store_orders_api::documents::V1;
 
-/// A page.
-pub struct Page {
-    /// Its file.
-    pub name: String,
-    /// The file that it is made from.
-    pub source: &'static str,
-    /// What the file says.
-    pub text: String,
-}
-
 /// All pages of this changelog and the documents of all versions, the stable one first.
-pub fn pages(changelog: &str, documents: &[Value]) -> Vec<Page> {
-    let page = |name: &str, source, text| Page { name: format!("{PAGES}/{name}"), source, text };
+pub fn pages(changelog: &str, documents: &[Value]) -> Vec<GeneratedFile> {
+    let page =
+        |name: &str, source, text| GeneratedFile { name: format!("{PAGES}/{name}"), source, text };
     vec![
         page("changelog.html", CHANGELOG, changelog::page(changelog)),
         page("changelog.atom", CHANGELOG, feed::feed(&changelog::releases(changelog))),

@@ -2,7 +2,7 @@
 
 use crate::changelog::sections;
 use chrono::NaiveDate;
-use pulldown_cmark::{CowStr, Event, HeadingLevel, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{Event, Parser, html};
 use semver::Version;
 
 const HEAD: &str = include_str!("changelog.html");
@@ -33,67 +33,38 @@ pub fn releases(changelog: &str) -> Vec<Release<'_>> {
     sections(changelog).filter_map(release).collect()
 }
 
-/// The whole page.
+/// The whole page, with an anchor for each section.
 pub fn page(changelog: &str) -> String {
-    let mut page = HEAD.to_string();
-    html::push_html(&mut page, with_anchors(changelog).into_iter());
-    page.push_str(FOOT);
-    page
+    let first = changelog.split("\n## ").next().unwrap_or_default();
+    let (title, text) = first.split_once('\n').unwrap_or((first, ""));
+    let mut page = HEAD.to_string() + &heading("h1", title.trim_start_matches("# "));
+    page.push_str(&markup(text));
+    for (title, text) in sections(changelog) {
+        page.push_str(&heading("h2", title));
+        page.push_str(&markup(text));
+    }
+    page + FOOT
 }
 
-/// Markdown as HTML. HTML in it is escaped.
+/// Markdown as HTML. HTML in it is escaped, so every element of the page is made here.
 pub fn markup(text: &str) -> String {
+    let events = Parser::new(text).map(|event| match event {
+        Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
+        other => other,
+    });
     let mut markup = String::new();
-    html::push_html(&mut markup, Parser::new(text).map(without_markup));
+    html::push_html(&mut markup, events);
     markup
 }
 
-/// The text with an anchor for each section. HTML in it is escaped, so every element
-/// of the page is made here.
-fn with_anchors(text: &str) -> Vec<Event<'_>> {
-    let input: Vec<Event> = Parser::new(text).collect();
-    let mut output = Vec::with_capacity(input.len());
-    // Behind the link of a heading.
-    let mut suffix = String::new();
-    for (index, event) in input.iter().enumerate() {
-        match event.clone() {
-            Event::Start(Tag::Heading { level, classes, attrs, .. }) => {
-                let title = heading_text(input.get(index..).unwrap_or_default());
-                let release = version_and_date(&title).filter(|_| level == HeadingLevel::H2);
-                let id = match &release {
-                    Some((version, _)) => version.to_string(),
-                    None => slug(&title),
-                };
-                suffix = release.map(|(_, date)| time(date)).unwrap_or_default();
-                let link = format!("<a href=\"#{id}\">");
-                output.push(Event::Start(Tag::Heading {
-                    level,
-                    id: Some(CowStr::from(id)),
-                    classes,
-                    attrs,
-                }));
-                output.push(Event::InlineHtml(CowStr::from(link)));
-            }
-            end @ Event::End(TagEnd::Heading(_)) => {
-                let suffix = format!("</a>{}", std::mem::take(&mut suffix));
-                output.extend([Event::InlineHtml(CowStr::from(suffix)), end]);
-            }
-            // The title of a version: the date is behind the link.
-            Event::Text(text) if !suffix.is_empty() => {
-                let version = text.split(" (").next().unwrap_or_default().to_string();
-                output.push(Event::Text(CowStr::from(version)));
-            }
-            other => output.push(without_markup(other)),
-        }
-    }
-    output
-}
-
-fn without_markup(event: Event<'_>) -> Event<'_> {
-    match event {
-        Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
-        other => other,
-    }
+/// A heading that links to itself. The date of a version is behind the link.
+fn heading(element: &str, title: &str) -> String {
+    let (id, title, date) = match version_and_date(title) {
+        Some((version, date)) => (version.to_string(), version.to_string(), time(date)),
+        None => (slug(title), markup(title), String::new()),
+    };
+    let title = title.trim().trim_start_matches("<p>").trim_end_matches("</p>");
+    format!("<{element} id=\"{id}\"><a href=\"#{id}\">{title}</a>{date}</{element}>\n")
 }
 
 /// The parts of `1.1.0 (2026-11-22)`.
@@ -105,17 +76,6 @@ fn version_and_date(title: &str) -> Option<(Version, NaiveDate)> {
 /// A day for people, and for programs as in the file.
 fn time(date: NaiveDate) -> String {
     format!(" <time datetime=\"{date}\">{}</time>", date.format("%-d %B %Y"))
-}
-
-/// The text of the heading that begins here.
-fn heading_text(events: &[Event<'_>]) -> String {
-    let inside = events.iter().take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));
-    inside
-        .filter_map(|event| match event {
-            Event::Text(text) | Event::Code(text) => Some(text.as_ref()),
-            _ => None,
-        })
-        .collect()
 }
 
 /// `2.0.0, under /v2` becomes `2.0.0-under-v2`: safe in an attribute and a URL.
@@ -131,18 +91,17 @@ mod tests {
     use crate::repository::{CHANGELOG, Repository};
 
     fn rendered(text: &str) -> String {
-        let mut page = String::new();
-        html::push_html(&mut page, with_anchors(text).into_iter());
-        page
+        let page = page(&format!("# A\n{text}"));
+        page.split_once("A</a></h1>\n").unwrap().1.strip_suffix(FOOT).unwrap().to_string()
     }
 
     #[test]
     fn every_section_has_an_anchor() {
         assert_eq!(
-            rendered("## Planned: 2.0.0, under `/v2`\n\n### 1.0.0\n"),
+            rendered("## Planned: 2.0.0, under `/v2`\n\n## 1.0.0\n"),
             "<h2 id=\"planned-2.0.0-under-v2\"><a href=\"#planned-2.0.0-under-v2\">\
              Planned: 2.0.0, under <code>/v2</code></a></h2>\n\
-             <h3 id=\"1.0.0\"><a href=\"#1.0.0\">1.0.0</a></h3>\n"
+             <h2 id=\"1.0.0\"><a href=\"#1.0.0\">1.0.0</a></h2>\n"
         );
     }
 
@@ -180,8 +139,11 @@ mod tests {
 
     #[test]
     fn markup_in_the_text_is_escaped() {
-        let page = rendered("<script>alert(1)</script>\n\nso <b onclick=x>bold</b>\n\n# <i>\"&");
-        assert!(!page.contains("<script") && !page.contains("<b "), "{page}");
+        let page = rendered("<script>alert(1)</script>\n\nso <b onclick=x>bold</b>\n\n## <i>\"&");
+        assert!(
+            !page.contains("<script") && !page.contains("<b ") && !page.contains("<i>"),
+            "{page}"
+        );
         assert!(!markup("<script>").contains("<script"));
         assert!(page.contains("&lt;script&gt;") && page.contains("&lt;b onclick=x&gt;"), "{page}");
     }
