@@ -6,9 +6,8 @@ use crate::connection::Connection;
 use anyhow::bail;
 use futures::TryStreamExt;
 use futures::stream::FuturesUnordered;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -129,85 +128,60 @@ impl Outcome {
 /// Runs a closed loop. Connections are open before the time begins.
 pub fn run(load: &Load<'_>) -> anyhow::Result<Outcome> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let outcome = runtime.block_on(async {
-        let mut connections = Vec::new();
-        for _ in 0..load.connections {
-            connections.push(Connection::open(load.address).await?);
-        }
+    let mut outcome = runtime.block_on(async {
+        let open = (0..load.connections).map(|_| Connection::open(load.address));
+        let connections = futures::future::try_join_all(open).await?;
         let begun = Instant::now();
-        let deadline = begun + load.span;
-        let last_answer = Rc::new(Cell::new(begun));
+        let (deadline, total) = (begun + load.span, RefCell::new(Outcome::default()));
+        // When the last answer came, if the loop ended before its time.
+        let (last_answer, is_early) = (Cell::new(begun), Cell::new(false));
+        let one = async |mut connection: Connection| {
+            let mut request = Vec::new();
+            loop {
+                let sent = Instant::now();
+                if sent >= deadline {
+                    return anyhow::Ok(());
+                }
+                if load.is_stopped() || !load.work.next(&mut request) {
+                    is_early.set(true);
+                    return Ok(());
+                }
+                connection.send(&request).await?;
+                let (mut bytes, mut body) = (0, 0);
+                let head = connection
+                    .receive(&mut |part| {
+                        body += part.len() as u64;
+                        if body < PARTIAL_BODY_BYTES || Instant::now() <= deadline {
+                            bytes = body;
+                        }
+                    })
+                    .await?;
+                if head.status != load.status {
+                    bail!("an answer was {} where {} was expected", head.status, load.status);
+                }
+                let (received, mut total) = (Instant::now(), total.borrow_mut());
+                total.bytes += bytes;
+                total.body = total.body.max(body);
+                total.gzip |= head.gzip;
+                if received <= deadline {
+                    total.answers += 1;
+                    total.latencies.push((received - sent).as_secs_f32() * 1e6);
+                    last_answer.set(received);
+                }
+            }
+        };
         // Each is woken by its own socket alone.
-        let mut loops: FuturesUnordered<_> = connections
-            .into_iter()
-            .map(|connection| one_connection(load, connection, deadline, Rc::clone(&last_answer)))
-            .collect();
-        let mut total = Outcome::default();
-        let mut ran_out = false;
-        while let Some(one) = loops.try_next().await? {
-            total.answers += one.outcome.answers;
-            total.bytes += one.outcome.bytes;
-            total.latencies.extend(one.outcome.latencies);
-            total.gzip |= one.outcome.gzip;
-            total.body = total.body.max(one.outcome.body);
-            ran_out |= one.ran_out;
-        }
-        let end = if ran_out || load.is_stopped() { last_answer.get() } else { deadline };
-        total.seconds = end.duration_since(begun).as_secs_f64();
-        anyhow::Ok(total)
-    });
-    let mut outcome = outcome?;
+        let loops: FuturesUnordered<_> = connections.into_iter().map(one).collect();
+        loops.try_collect::<()>().await?;
+        let end = if is_early.get() { last_answer.get() } else { deadline };
+        let seconds = end.duration_since(begun).as_secs_f64();
+        anyhow::Ok(Outcome { seconds, ..total.take() })
+    })?;
     outcome.latencies.sort_unstable_by(f32::total_cmp);
     if outcome.bytes == 0 && outcome.answers == 0 {
         bail!("no answer within {:?}", load.span);
     }
     Ok(outcome)
-}
-
-struct OneConnection {
-    outcome: Outcome,
-    ran_out: bool,
-}
-
-async fn one_connection(
-    load: &Load<'_>,
-    mut connection: Connection,
-    deadline: Instant,
-    last_answer: Rc<Cell<Instant>>,
-) -> anyhow::Result<OneConnection> {
-    let mut outcome = Outcome::default();
-    let mut request = Vec::new();
-    loop {
-        let sent = Instant::now();
-        if sent >= deadline {
-            return Ok(OneConnection { outcome, ran_out: false });
-        }
-        if load.is_stopped() || !load.work.next(&mut request) {
-            return Ok(OneConnection { outcome, ran_out: true });
-        }
-        connection.send(&request).await?;
-        let (mut bytes, mut body) = (0, 0);
-        let head = connection
-            .receive(&mut |part| {
-                body += part.len() as u64;
-                if body < PARTIAL_BODY_BYTES || Instant::now() <= deadline {
-                    bytes = body;
-                }
-            })
-            .await?;
-        if head.status != load.status {
-            bail!("an answer was {} where {} was expected", head.status, load.status);
-        }
-        let received = Instant::now();
-        outcome.bytes += bytes;
-        outcome.body = body;
-        outcome.gzip |= head.gzip;
-        if received <= deadline {
-            outcome.answers += 1;
-            outcome.latencies.push((received - sent).as_secs_f32() * 1e6);
-            last_answer.set(last_answer.get().max(received));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -8,13 +8,13 @@ use crate::keys;
 use crate::lists::LIST;
 use crate::load::{self, Load, Work, request};
 use crate::machine::Side;
-use crate::rounds::{Sample, Turn, asking, go};
+use crate::rounds::{Sample, Turn, asking, go, running, starting};
 use crate::server::MeasuredServer;
 use crate::setup::{BenchSetup, order};
 use crate::table::{Figure, Row, Target};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use testbed::DataDir;
 use testbed::postgres::{Cluster, DATABASE, Installed, Postgres, USER};
@@ -129,22 +129,13 @@ impl Bench {
     }
 
     fn starts(&self, setup: &BenchSetup, store: &Store) -> anyhow::Result<Row> {
-        let server: Turn<'_> = Box::new(|| {
-            let server = store.serve(&[])?;
-            let started_in = server.started_in().as_secs_f64();
-            server.stop()?;
-            Ok(Sample::counted(1, started_in))
-        });
-        let psql: Turn<'_> = Box::new(|| {
+        let psql = || {
             let mut command = self.client("psql");
-            command.args(["-qc", "COPY orders TO STDOUT", DATABASE]).stdout(Stdio::null());
-            let began = Instant::now();
-            if !Side::Served.run(|| Ok(command.status()?))?.success() {
-                bail!("psql could not copy the table");
-            }
-            Ok(Sample::counted(1, began.elapsed().as_secs_f64()))
-        });
-        let [server, psql] = go(setup.rounds.min(5), [server, psql])?;
+            command.args(["-qc", "COPY orders TO STDOUT", DATABASE]);
+            command
+        };
+        let turns = [starting(|| store.serve(&[])), running(psql)];
+        let [server, psql] = go(setup.rounds.min(5), turns)?;
         let name = "start with 1,000,000 orders in PostgreSQL";
         let baseline = ("psql COPY", &psql);
         Ok(Row::compare(name, Figure::Seconds, &server, baseline, Target::AtMost(4.0)))

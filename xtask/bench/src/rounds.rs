@@ -2,12 +2,14 @@
 //! affects every contender equally.
 
 use crate::load::{self, Load, Outcome, Work};
-use crate::machine::CpuTime;
+use crate::machine::{CpuTime, Side};
 use crate::server::MeasuredServer;
 use crate::setup::BenchSetup;
 use crate::spread::Spread;
+use anyhow::ensure;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A turn whose end something else decides takes far less.
 pub const TURN_TIMEOUT: Duration = Duration::from_secs(60);
@@ -110,6 +112,27 @@ pub fn asking<'a>(
 ) -> Turn<'a> {
     let load = load(setup, server, connections, work, status);
     Box::new(move || sample(server, &load))
+}
+
+/// A turn that starts a server, and stops it when it listens.
+pub fn starting<'a>(serve: impl Fn() -> anyhow::Result<MeasuredServer> + 'a) -> Turn<'a> {
+    Box::new(move || {
+        let server = serve()?;
+        let started_in = server.started_in().as_secs_f64();
+        server.stop()?;
+        Ok(Sample::counted(1, started_in))
+    })
+}
+
+/// A turn that runs a command on the served side's core, without its output.
+pub fn running<'a>(command: impl Fn() -> Command + 'a) -> Turn<'a> {
+    Box::new(move || {
+        let mut command = command();
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let began = Instant::now();
+        ensure!(Side::Served.run(|| Ok(command.status()?))?.success(), "{command:?} failed");
+        Ok(Sample::counted(1, began.elapsed().as_secs_f64()))
+    })
 }
 
 /// Drives a server with a closed loop and measures what that costs it.

@@ -29,13 +29,11 @@ impl Spread {
         below + (above - below) * place.fract()
     }
 
-    /// Whether there is a median.
-    pub fn is_known(self) -> bool {
-        self.median.is_finite()
-    }
-
-    /// The median and, where there are rounds, the quartiles.
+    /// The median and, where there are rounds, the quartiles; nothing if it is unknown.
     pub fn shown(self, shown: impl Fn(f64) -> String) -> String {
+        if !self.median.is_finite() {
+            return String::new();
+        }
         let median = shown(self.median);
         if self.q1 == self.q3 {
             return median;
@@ -54,7 +52,7 @@ mod tests {
         assert_eq!((spread.q1, spread.median, spread.q3), (1.75, 2.5, 3.25));
         assert_eq!(Spread::of(vec![3.0, 1.0, 2.0]).median, 2.0);
         assert_eq!(Spread::of(vec![5.0]), Spread::single(5.0));
-        assert!(!Spread::of(vec![]).is_known());
+        assert_eq!(Spread::of(vec![]).shown(|value| value.to_string()), "");
     }
 
     #[test]

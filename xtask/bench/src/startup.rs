@@ -4,14 +4,13 @@
 
 use crate::lists::{LIST, body_of};
 use crate::load::{Work, request};
-use crate::machine::{Side, resident};
-use crate::rounds::{Sample, Turn, go};
+use crate::machine::resident;
+use crate::rounds::{go, running, starting};
 use crate::server::MeasuredServer;
 use crate::setup::{BenchSetup, Store};
 use crate::table::{Figure, Row, Target, grouped};
-use anyhow::{Context, bail};
-use std::process::{Command, Stdio};
-use std::time::Instant;
+use anyhow::Context;
+use std::process::Command;
 
 const ORDERS: u64 = 1_000_000;
 /// What an order may take in memory in addition to its encoded form.
@@ -21,23 +20,13 @@ const MAX_OVERHEAD_BYTES: f64 = 64.0;
 pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     let store = setup.store(ORDERS)?;
     let overhead = memory_overhead(setup, &store)?;
-    let server: Turn<'_> = Box::new(|| {
-        let server = store.serve()?;
-        let started_in = server.started_in().as_secs_f64();
-        server.stop()?;
-        Ok(Sample::counted(1, started_in))
-    });
-    let shell: Turn<'_> = Box::new(|| {
-        let begun = Instant::now();
+    let shell = || {
         let mut command = Command::new("sqlite3");
         command.arg("-json").arg(store.file()).arg("SELECT * FROM orders");
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        if !Side::Served.run(|| Ok(command.status()?))?.success() {
-            bail!("sqlite3 could not print the table");
-        }
-        Ok(Sample::counted(1, begun.elapsed().as_secs_f64()))
-    });
-    let [server, shell] = go(setup.rounds, [server, shell])?;
+        command
+    };
+    let turns = [starting(|| store.serve()), running(shell)];
+    let [server, shell] = go(setup.rounds, turns)?;
     let name = "start with 1,000,000 orders";
     Ok(vec![
         Row::compare(

@@ -13,19 +13,20 @@ pub struct Row {
     pub work: String,
     /// How much of it, with its unit.
     pub measured: String,
-    /// Microseconds that half of the answers took at most.
-    pub p50_us: Option<f64>,
+    /// Microseconds that half of the answers took at most; like what follows unknown, and not
+    /// shown, where it is no number.
+    pub p50_us: f64,
     /// Microseconds that 99 % of the answers took at most.
-    pub p99_us: Option<f64>,
+    pub p99_us: f64,
     /// Microseconds of processor time that an answer costs the server.
-    pub cpu_us: Option<f64>,
+    pub cpu_us: f64,
     /// What it is compared with, and how much that is.
     pub baseline: String,
     /// Measured divided by the baseline, round by round.
     pub ratio: Spread,
     /// The baseline's processor time divided by the server's: the ratio that other
     /// programs on the machine disturb less.
-    pub cpu_ratio: Option<f64>,
+    pub cpu_ratio: f64,
     pub target: Target,
 }
 
@@ -38,43 +39,20 @@ pub enum Target {
     None,
 }
 
-/// Whether a target is met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TargetResult {
-    Met,
-    Missed,
-    /// The target is between the quartiles.
-    WithinNoise,
-    NoTarget,
-}
-
 impl Target {
-    /// A target is met or missed only if both quartiles are on one side of it.
-    fn result(self, ratio: Spread) -> TargetResult {
-        let (worst_is_enough, best_is_enough) = match self {
-            Target::AtLeast(least) => (ratio.q1 >= least, ratio.q3 >= least),
-            Target::AtMost(most) => (ratio.q3 <= most, ratio.q1 <= most),
-            Target::None => return TargetResult::NoTarget,
-        };
-        match (worst_is_enough, best_is_enough) {
-            (true, true) => TargetResult::Met,
-            (false, true) => TargetResult::WithinNoise,
-            _ => TargetResult::Missed,
-        }
-    }
-
+    /// It is met or missed only if both quartiles are on one side of it.
     fn shown(self, ratio: Spread) -> String {
-        let result = match self.result(ratio) {
-            TargetResult::Met => "met",
-            TargetResult::Missed => "**missed**",
-            TargetResult::WithinNoise => "within noise",
-            TargetResult::NoTarget => return String::new(),
+        let (target, worst_is_enough, best_is_enough) = match self {
+            Target::AtLeast(least) => (format!("≥ {least}"), ratio.q1 >= least, ratio.q3 >= least),
+            Target::AtMost(most) => (format!("≤ {most}"), ratio.q3 <= most, ratio.q1 <= most),
+            Target::None => return String::new(),
         };
-        match self {
-            Target::AtLeast(least) => format!("≥ {least}: {result}"),
-            Target::AtMost(most) => format!("≤ {most}: {result}"),
-            Target::None => String::new(),
-        }
+        let result = match (worst_is_enough, best_is_enough) {
+            (true, true) => "met",
+            (false, true) => "within noise",
+            _ => "**missed**",
+        };
+        format!("{target}: {result}")
     }
 }
 
@@ -121,19 +99,23 @@ impl Row {
         (baseline_name, baseline): (&str, &Series),
         target: Target,
     ) -> Row {
-        let ratio = own.ratio(baseline, |sample| figure.of(sample));
-        let cpu_ratio = finite(baseline.ratio(own, |sample| sample.cpu).median);
-        let median = |of: fn(&Sample) -> f64| finite(own.spread(of).median);
+        let cpu_ratio = match figure {
+            Figure::P99 => f64::NAN,
+            _ => baseline.ratio(own, |sample| sample.cpu).median,
+        };
         Row {
-            work: work.into(),
-            measured: figure.shown(own),
-            p50_us: median(|sample| sample.p50),
-            p99_us: median(|sample| sample.p99),
-            cpu_us: median(|sample| sample.cpu),
-            baseline: format!("{baseline_name}: {}", figure.shown(baseline)),
-            ratio,
-            cpu_ratio: cpu_ratio.filter(|_| figure != Figure::P99),
-            target,
+            p50_us: own.spread(|sample| sample.p50).median,
+            p99_us: own.spread(|sample| sample.p99).median,
+            cpu_us: own.spread(|sample| sample.cpu).median,
+            ratio: own.ratio(baseline, |sample| figure.of(sample)),
+            cpu_ratio,
+            ..Row::single(
+                work,
+                figure.shown(own),
+                format!("{baseline_name}: {}", figure.shown(baseline)),
+                f64::NAN,
+                target,
+            )
         }
     }
 
@@ -145,32 +127,23 @@ impl Row {
         ratio: f64,
         target: Target,
     ) -> Row {
-        let ratio = Spread::single(ratio);
-        Row {
-            work: work.into(),
-            measured,
-            p50_us: None,
-            p99_us: None,
-            cpu_us: None,
-            baseline,
-            ratio,
-            cpu_ratio: None,
-            target,
-        }
+        let (work, ratio, unknown) = (work.into(), Spread::single(ratio), f64::NAN);
+        let (p50_us, p99_us, cpu_us, cpu_ratio) = (unknown, unknown, unknown, unknown);
+        Row { work, measured, p50_us, p99_us, cpu_us, baseline, ratio, cpu_ratio, target }
     }
 
     fn cells(&self) -> [String; 9] {
-        let number = |value: Option<f64>| value.map(short).unwrap_or_default();
+        let number = |value| Spread::single(value).shown(short);
         [
             self.work.clone(),
             self.measured.clone(),
             self.baseline.clone(),
-            if self.ratio.is_known() { self.ratio.shown(hundredths) } else { String::new() },
+            self.ratio.shown(hundredths),
             self.target.shown(self.ratio),
             number(self.p50_us),
             number(self.p99_us),
             number(self.cpu_us),
-            self.cpu_ratio.map(hundredths).unwrap_or_default(),
+            Spread::single(self.cpu_ratio).shown(hundredths),
         ]
     }
 }
@@ -194,10 +167,6 @@ pub fn write(rows: &[Row], out: &mut dyn Write) -> std::io::Result<()> {
         table.add_row(row.cells());
     }
     writeln!(out, "{table}")
-}
-
-fn finite(value: f64) -> Option<f64> {
-    value.is_finite().then_some(value)
 }
 
 fn hundredths(value: f64) -> String {
@@ -229,19 +198,19 @@ mod tests {
     fn a_target_is_met_or_missed_only_if_the_spread_clears_it() {
         let ratio = Spread { q1: 0.7, median: 0.8, q3: 0.9 };
         for (target, result) in [
-            (Target::AtLeast(0.7), TargetResult::Met),
-            (Target::AtLeast(0.75), TargetResult::WithinNoise),
-            (Target::AtLeast(0.85), TargetResult::WithinNoise),
-            (Target::AtLeast(0.91), TargetResult::Missed),
-            (Target::AtMost(0.9), TargetResult::Met),
-            (Target::AtMost(0.75), TargetResult::WithinNoise),
-            (Target::AtMost(0.69), TargetResult::Missed),
-            (Target::None, TargetResult::NoTarget),
+            (Target::AtLeast(0.7), "≥ 0.7: met"),
+            (Target::AtLeast(0.75), "≥ 0.75: within noise"),
+            (Target::AtLeast(0.85), "≥ 0.85: within noise"),
+            (Target::AtLeast(0.91), "≥ 0.91: **missed**"),
+            (Target::AtMost(0.9), "≤ 0.9: met"),
+            (Target::AtMost(0.75), "≤ 0.75: within noise"),
+            (Target::AtMost(0.69), "≤ 0.69: **missed**"),
+            (Target::None, ""),
         ] {
-            assert_eq!(target.result(ratio), result, "{target:?}");
+            assert_eq!(target.shown(ratio), result);
         }
         let unknown = Spread::single(f64::NAN);
-        assert_eq!(Target::AtLeast(0.75).result(unknown), TargetResult::Missed);
+        assert_eq!(Target::AtLeast(0.75).shown(unknown), "≥ 0.75: **missed**");
     }
 
     #[test]
