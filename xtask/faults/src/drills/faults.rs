@@ -81,11 +81,9 @@ impl FaultKind {
     /// Whether it can happen there.
     pub fn is_on(self, topology: Topology) -> bool {
         use FaultKind::{ClientsDelay, ClientsHalfOpen, ClientsReset, ServerKill, ServerPause};
-        use FaultKind::{DiskFails, DiskFull, DiskHung, DiskSlow};
         match self {
             ServerKill | ServerPause | ClientsReset | ClientsDelay | ClientsHalfOpen => true,
-            DiskSlow | DiskHung | DiskFails | DiskFull => topology == Topology::Embedded,
-            _ => topology == Topology::Postgres,
+            _ => (self.drawn().0 == Layer::Disk) == (topology == Topology::Embedded),
         }
     }
 
@@ -99,57 +97,44 @@ impl FaultKind {
 
     /// How often it is drawn, relative to the others.
     fn weight(self) -> usize {
-        match self {
-            FaultKind::PromoteKilled | FaultKind::PromotePaused | FaultKind::PromoteCut => 2,
-            _ => 1,
-        }
+        1 + usize::from(self.promotes())
     }
 
-    fn layer(self) -> Layer {
+    /// What it strikes, and how long it lasts, in milliseconds: between these. What waits for it
+    /// has deadlines, which the longest exceed.
+    fn drawn(self) -> (Layer, (u64, u64)) {
+        use Layer::{All, Databases, Disk, Networks, Servers};
         match self {
-            FaultKind::ServerKill | FaultKind::ServerPause | FaultKind::ServerClock => {
-                Layer::Servers
-            }
+            // What is killed is started again then, and what is paused goes on.
+            FaultKind::ServerKill => (Servers, (0, 1_000)),
+            FaultKind::ServerPause => (Servers, (200, 3_000)),
+            FaultKind::ServerClock => (Servers, (200, 2_000)),
+            FaultKind::RollingRestart => (All, (0, 300)),
+            FaultKind::PrimaryKill | FaultKind::StandbyKill => (Databases, (0, 1_000)),
+            FaultKind::PrimaryPause => (Databases, (200, 8_000)),
+            FaultKind::StandbyPause | FaultKind::StandbyCut => (Databases, (200, 5_000)),
+            FaultKind::PromoteKilled => (Databases, (0, 300)),
+            FaultKind::PromotePaused => (Databases, (0, 700)),
+            FaultKind::PromoteCut => (Databases, (0, 100)),
+            FaultKind::StoreCut => (Networks, (200, 8_000)),
+            FaultKind::StoreHalfOpen => (Networks, (200, 5_000)),
             FaultKind::ClientsReset
             | FaultKind::ClientsDelay
             | FaultKind::ClientsHalfOpen
-            | FaultKind::StoreCut
             | FaultKind::StoreDelay
-            | FaultKind::StoreHalfOpen
             | FaultKind::StoreReset
             | FaultKind::StoreCutAtCommit
             | FaultKind::CommandsCut
-            | FaultKind::CommandsCutAtCommit => Layer::Networks,
-            FaultKind::PrimaryKill
-            | FaultKind::PrimaryPause
-            | FaultKind::StandbyKill
-            | FaultKind::StandbyPause
-            | FaultKind::StandbyCut
-            | FaultKind::PromoteKilled
-            | FaultKind::PromotePaused
-            | FaultKind::PromoteCut => Layer::Databases,
-            _ => Layer::Other,
+            | FaultKind::CommandsCutAtCommit => (Networks, (200, 2_000)),
+            FaultKind::DiskFails => (Disk, (200, 5_000)),
+            FaultKind::DiskHung => (Disk, (6_000, 12_000)),
+            FaultKind::DiskSlow | FaultKind::DiskFull => (Disk, (200, 2_000)),
         }
     }
 
-    /// How long it lasts, in milliseconds: between these.
-    fn lasts_ms(self) -> (u64, u64) {
-        match self {
-            // Until it is started again.
-            FaultKind::ServerKill | FaultKind::PrimaryKill | FaultKind::StandbyKill => (0, 1_000),
-            FaultKind::RollingRestart => (0, 300),
-            // Until the old primary goes on.
-            FaultKind::PromotePaused => (0, 700),
-            FaultKind::PromoteKilled => (0, 300),
-            FaultKind::PromoteCut => (0, 100),
-            // Longer than the deadlines of what waits for it.
-            FaultKind::PrimaryPause | FaultKind::StoreCut => (200, 8_000),
-            FaultKind::StandbyPause | FaultKind::StandbyCut => (200, 5_000),
-            FaultKind::StoreHalfOpen | FaultKind::DiskFails => (200, 5_000),
-            FaultKind::DiskHung => (6_000, 12_000),
-            FaultKind::ServerPause => (200, 3_000),
-            _ => (200, 2_000),
-        }
+    /// Whether none of another layer comes at the same time.
+    fn is_alone(self) -> bool {
+        matches!(self.drawn().0, Layer::All | Layer::Disk)
     }
 }
 
@@ -185,8 +170,8 @@ enum Layer {
     Servers,
     Networks,
     Databases,
-    /// These come alone.
-    Other,
+    Disk,
+    All,
 }
 
 /// Of this many draws of faults that can come with another, one has two.
@@ -219,13 +204,13 @@ impl Draw {
 
     /// The last of the kinds that are left which can fail at the same time as this one.
     fn second_kind(&mut self, first: FaultKind) -> Option<FaultKind> {
-        let other = |kind: &FaultKind| ![first.layer(), Layer::Other].contains(&kind.layer());
+        let other = |kind: &FaultKind| !kind.is_alone() && kind.drawn().0 != first.drawn().0;
         let at = self.left.iter().rposition(other)?;
         Some(self.left.remove(at))
     }
 
     fn fault(&mut self, kind: FaultKind) -> Fault {
-        let (shortest, longest) = kind.lasts_ms();
+        let (shortest, longest) = kind.drawn().1;
         let random = &mut self.random;
         let mut ms = |range| Duration::from_millis(random.u64(range));
         let (lasts, delay) = (ms(shortest..=longest), ms(10..=200));
@@ -240,11 +225,11 @@ impl Iterator for Draw {
     fn next(&mut self) -> Option<Drawn> {
         let first = self.kind()?;
         let mut kinds = vec![first];
-        let is_alone = self.only.is_some() || first.layer() == Layer::Other;
+        let is_alone = self.only.is_some() || first.is_alone();
         if !is_alone && self.random.u8(0..DRAWS_PER_PAIR) == 0 {
             kinds.extend(self.second_kind(first));
             // A server that is started again may need the other fault undone before.
-            kinds.sort_by_key(|kind| kind.layer() != Layer::Servers);
+            kinds.sort_by_key(|kind| kind.drawn().0 != Layer::Servers);
         }
         let faults = kinds.into_iter().map(|kind| self.fault(kind)).collect();
         let after = Duration::from_millis(self.random.u64(200..=900));

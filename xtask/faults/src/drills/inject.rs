@@ -92,15 +92,15 @@ impl Fault {
             FaultKind::RollingRestart => self.restart_all(site, workload).await?,
             FaultKind::ServerClock => {
                 let step = if self.strikes_all { CLOCK_STEP } else { -CLOCK_STEP };
-                site.preload(number)?.set(step)?;
+                site.server(number)?.preload.set(step)?;
             }
-            FaultKind::DiskSlow => site.preload(number)?.set(millis(self.delay)?)?,
-            FaultKind::DiskFails => site.preload(number)?.set(-1)?,
+            FaultKind::DiskSlow => site.server(number)?.preload.set(millis(self.delay)?)?,
+            FaultKind::DiskFails => site.server(number)?.preload.set(-1)?,
             FaultKind::DiskHung => {
                 // Those that begin now come back when it is over.
-                site.preload(number)?.set(millis(self.lasts)?)?;
+                site.server(number)?.preload.set(millis(self.lasts)?)?;
                 sleep(HANGS_AFTER).await;
-                site.preload(number)?.set(0)?;
+                site.server(number)?.preload.set(0)?;
             }
             FaultKind::DiskFull => site.full = Some(site.disk()?.keep_full()?),
             FaultKind::PrimaryKill => site.databases_mut()?.kill_primary()?,
@@ -122,7 +122,7 @@ impl Fault {
             FaultKind::ServerKill => site.start_server(number).await?,
             FaultKind::ServerPause => site.server(number)?.signal(Signal::CONT)?,
             FaultKind::ServerClock | FaultKind::DiskSlow | FaultKind::DiskFails => {
-                site.preload(number)?.set(0)?;
+                site.server(number)?.preload.set(0)?;
             }
             FaultKind::DiskHung => {}
             FaultKind::DiskFull => site.full = None,
@@ -164,7 +164,7 @@ impl Fault {
             site.server_mut(number)?.stop()?;
             to_store(site, relay::Fault::None)?;
             site.start_server(number).await?;
-            site.ready(site.server(number)?).await?;
+            site.server(number)?.ready().await?;
             workload.pool.avoid(None);
             sleep(self.lasts).await;
         }

@@ -3,8 +3,8 @@
 
 use super::faults::{Draw, FaultKind};
 use super::operator::{ACCOUNT, Operator, VALID_KEYS};
-use super::server::Server;
-use super::site::{Disabled, GIVEN_UP_AFTER, Site};
+use super::server::{GIVEN_UP_AFTER, Server};
+use super::site::{Disabled, Site};
 use super::topology::Topology;
 use crate::replicas::wrong_connections;
 use crate::scenario::Tools;

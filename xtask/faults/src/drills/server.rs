@@ -4,10 +4,13 @@
 use crate::replicas::Replica;
 use anyhow::Context;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::time::Duration;
 use testbed::relay::Relay;
-use testbed::{DataDir, Key, ServerProcess, Signal};
+use testbed::{DataDir, Key, Preload, ServerProcess, Signal};
 use tokio::task::block_in_place;
+
+/// How long a server may take until it is ready, before the drill gives it up.
+pub const GIVEN_UP_AFTER: Duration = Duration::from_secs(20);
 
 /// A server.
 pub struct Server {
@@ -17,6 +20,8 @@ pub struct Server {
     logs: PathBuf,
     replica: Option<Replica>,
     lives: u32,
+    /// What it is loaded with: its wall clock, or on an embedded store its disk.
+    pub preload: Preload,
     /// From its clients; the port stays when the server is started again.
     pub to_clients: Relay,
     /// To the nodes of PostgreSQL.
@@ -29,21 +34,22 @@ impl Server {
         name: &'static str,
         data: DataDir,
         logs: &Path,
+        preload: Preload,
         to_store: Vec<Relay>,
     ) -> anyhow::Result<Server> {
         // Led to the server when it listens.
         let to_clients = Relay::to(1).await?;
         let (replica, lives, logs) = (None, 0, logs.to_path_buf());
-        Ok(Server { name, data, logs, replica, lives, to_clients, to_store })
+        Ok(Server { name, data, logs, replica, lives, preload, to_clients, to_store })
     }
 
     /// Starts it, and leads its clients to it; each life has a log of its own.
-    pub fn start(&mut self, prepare: impl FnOnce(&mut Command)) -> anyhow::Result<()> {
+    pub fn start(&mut self) -> anyhow::Result<()> {
         self.lives += 1;
         std::fs::create_dir_all(self.data.path())?;
         std::fs::create_dir_all(&self.logs)?;
         let mut command = self.data.command();
-        prepare(&mut command);
+        self.preload.put_into(&mut command);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         command.args(["--log-level", "info"]);
         // So that nothing but 401 answers a key that was revoked.
@@ -82,6 +88,11 @@ impl Server {
     pub fn stop(&mut self) -> anyhow::Result<()> {
         let process = self.ends()?;
         block_in_place(|| process.stop())
+    }
+
+    /// Waits until it is ready.
+    pub async fn ready(&self) -> anyhow::Result<()> {
+        self.running()?.ready(GIVEN_UP_AFTER).await.map(drop)
     }
 
     /// Whether it says that it is ready.

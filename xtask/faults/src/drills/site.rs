@@ -11,7 +11,7 @@ use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
 use testbed::postgres::{DATABASE, USER};
 use testbed::relay::{self, Relay, Tampering};
@@ -21,9 +21,6 @@ use tokio_postgres::config::TargetSessionAttrs;
 
 /// The names of the servers.
 const NAMES: [&str; 3] = ["a", "b", "c"];
-
-/// How long a server may take until it is ready, before the drill gives it up.
-pub const GIVEN_UP_AFTER: Duration = Duration::from_secs(20);
 
 /// What a control damages; by default nothing.
 #[derive(Clone, Copy, Debug, Default)]
@@ -50,8 +47,6 @@ pub struct Site {
     pub operator: Arc<DataDir>,
     /// The networks between them and each node of PostgreSQL.
     pub to_commands: Vec<Relay>,
-    /// What each server is loaded with: its wall clock, or on an embedded store its disk.
-    preloads: Vec<Preload>,
     /// While the disk of an embedded store is full.
     pub full: Option<Full>,
     disk: Option<SmallDisk>,
@@ -134,15 +129,15 @@ impl Site {
         let nodes = databases.ports();
         let (to_commands, url) = relays(&nodes, Tampering::None).await?;
         let operator = DataDir::on_store(program, &root.path().join("operator"), &url);
-        let (mut servers, mut preloads) = (Vec::new(), Vec::new());
+        let mut servers = Vec::new();
         for name in NAMES {
             let count = if disabled.addresses { 1 } else { nodes.len() };
             let nodes = nodes.get(..count).context("there are nodes")?;
             let (to_store, url) = relays(nodes, disabled.tampering).await?;
             let directory = root.path().join(name);
             let data = DataDir::on_store(program, &directory, &url);
-            servers.push(Server::new(name, data, &directory, to_store).await?);
-            preloads.push(Preload::wall_clock()?);
+            let clock = Preload::wall_clock()?;
+            servers.push(Server::new(name, data, &directory, clock, to_store).await?);
         }
         Ok(Site {
             topology: Topology::Postgres,
@@ -150,7 +145,6 @@ impl Site {
             servers,
             operator: Arc::new(operator),
             to_commands,
-            preloads,
             full: None,
             disk: None,
             root,
@@ -160,14 +154,14 @@ impl Site {
     async fn embedded(tools: &Tools, root: TempDir) -> anyhow::Result<Site> {
         let (disk, [name, ..]) = (SmallDisk::mount(DISK_KIB)?, NAMES);
         let data = || DataDir::at(&tools.program, disk.path());
-        let server = Server::new(name, data(), &root.path().join(name), Vec::new()).await?;
+        let (logs, fsync) = (root.path().join(name), Preload::disk()?);
+        let server = Server::new(name, data(), &logs, fsync, Vec::new()).await?;
         Ok(Site {
             topology: Topology::Embedded,
             databases: None,
             servers: vec![server],
             operator: Arc::new(data()),
             to_commands: Vec::new(),
-            preloads: vec![Preload::disk()?],
             full: None,
             disk: Some(disk),
             root,
@@ -192,12 +186,12 @@ impl Site {
     /// Starts this server, again if it finds no primary in time, as a supervisor does.
     pub async fn start_server(&mut self, number: usize) -> anyhow::Result<()> {
         for _ in 1..STARTS {
-            if self.try_to_start(number).is_ok() {
+            if self.server_mut(number)?.start().is_ok() {
                 return Ok(());
             }
             tokio::time::sleep(START_AGAIN_AFTER).await;
         }
-        self.try_to_start(number)
+        self.server_mut(number)?.start()
     }
 
     /// How the operator's hosts are reached without a command.
@@ -220,38 +214,13 @@ impl Site {
         self.servers.get_mut(number).context("there is no such server")
     }
 
-    /// The wall clock of this server, or its disk.
-    pub fn preload(&self, number: usize) -> anyhow::Result<&Preload> {
-        self.preloads.get(number).context("there is no such server")
-    }
-
-    fn try_to_start(&mut self, number: usize) -> anyhow::Result<()> {
-        let preload = self.preloads.get(number).context("there is no such server")?;
-        let server = self.servers.get_mut(number).context("there is no such server")?;
-        server.start(|command| {
-            preload.put_into(command);
-        })
-    }
-
     /// Starts all servers, and waits until they are ready.
     pub async fn start_servers(&mut self) -> anyhow::Result<()> {
         for number in 0..self.servers.len() {
             self.start_server(number).await?;
         }
         for server in &self.servers {
-            self.ready(server).await?;
-        }
-        Ok(())
-    }
-
-    /// Waits until it is ready.
-    pub async fn ready(&self, server: &Server) -> anyhow::Result<()> {
-        let began = Instant::now();
-        while !server.is_ready().await {
-            if began.elapsed() > GIVEN_UP_AFTER {
-                anyhow::bail!("server {} is not ready after {GIVEN_UP_AFTER:?}", server.name);
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
+            server.ready().await?;
         }
         Ok(())
     }
