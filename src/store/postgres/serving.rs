@@ -371,8 +371,8 @@ struct After {
 }
 
 /// Visits the rows that changed after this version; returns the versions that they lead to. Rows
-/// beyond the journal's last change are of an import that is not committed, or is read ahead: they are
-/// not even looked at.
+/// beyond the journal's last change are of an import that is not committed, or is read ahead: they
+/// are not even looked at.
 async fn catch_up(
     session: &Session,
     replica: &Replica,

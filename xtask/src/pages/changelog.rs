@@ -33,17 +33,21 @@ pub fn releases(changelog: &str) -> Vec<Release<'_>> {
     sections(changelog).filter_map(release).collect()
 }
 
-/// The whole page, with an anchor for each section.
+/// The whole page, with an anchor for each heading.
 pub fn page(changelog: &str) -> String {
-    let first = changelog.split("\n## ").next().unwrap_or_default();
-    let (title, text) = first.split_once('\n').unwrap_or((first, ""));
-    let mut page = HEAD.to_string() + &heading("h1", title.trim_start_matches("# "));
-    page.push_str(&markup(text));
-    for (title, text) in sections(changelog) {
-        page.push_str(&heading("h2", title));
-        page.push_str(&markup(text));
+    let (mut page, mut text) = (HEAD.to_string(), String::new());
+    for line in changelog.lines() {
+        let title = line.trim_start_matches('#');
+        let level = line.len() - title.len();
+        if (1..=6).contains(&level) && title.starts_with(' ') {
+            page += &markup(&std::mem::take(&mut text));
+            page += &heading(level, title.trim());
+        } else {
+            text += line;
+            text.push('\n');
+        }
     }
-    page + FOOT
+    page + &markup(&text) + FOOT
 }
 
 /// Markdown as HTML. HTML in it is escaped, so every element of the page is made here.
@@ -58,13 +62,13 @@ pub fn markup(text: &str) -> String {
 }
 
 /// A heading that links to itself. The date of a version is behind the link.
-fn heading(element: &str, title: &str) -> String {
-    let (id, title, date) = match version_and_date(title) {
+fn heading(level: usize, title: &str) -> String {
+    let (id, title, date) = match version_and_date(title).filter(|_| level == 2) {
         Some((version, date)) => (version.to_string(), version.to_string(), time(date)),
         None => (slug(title), markup(title), String::new()),
     };
     let title = title.trim().trim_start_matches("<p>").trim_end_matches("</p>");
-    format!("<{element} id=\"{id}\"><a href=\"#{id}\">{title}</a>{date}</{element}>\n")
+    format!("<h{level} id=\"{id}\"><a href=\"#{id}\">{title}</a>{date}</h{level}>\n")
 }
 
 /// The parts of `1.1.0 (2026-11-22)`.
@@ -91,17 +95,16 @@ mod tests {
     use crate::repository::{CHANGELOG, Repository};
 
     fn rendered(text: &str) -> String {
-        let page = page(&format!("# A\n{text}"));
-        page.split_once("A</a></h1>\n").unwrap().1.strip_suffix(FOOT).unwrap().to_string()
+        page(text).strip_prefix(HEAD).unwrap().strip_suffix(FOOT).unwrap().to_string()
     }
 
     #[test]
     fn every_section_has_an_anchor() {
         assert_eq!(
-            rendered("## Planned: 2.0.0, under `/v2`\n\n## 1.0.0\n"),
+            rendered("## Planned: 2.0.0, under `/v2`\n\n### 1.0.0\n"),
             "<h2 id=\"planned-2.0.0-under-v2\"><a href=\"#planned-2.0.0-under-v2\">\
              Planned: 2.0.0, under <code>/v2</code></a></h2>\n\
-             <h2 id=\"1.0.0\"><a href=\"#1.0.0\">1.0.0</a></h2>\n"
+             <h3 id=\"1.0.0\"><a href=\"#1.0.0\">1.0.0</a></h3>\n"
         );
     }
 
@@ -139,7 +142,7 @@ mod tests {
 
     #[test]
     fn markup_in_the_text_is_escaped() {
-        let page = rendered("<script>alert(1)</script>\n\nso <b onclick=x>bold</b>\n\n## <i>\"&");
+        let page = rendered("<script>alert(1)</script>\n\nso <b onclick=x>bold</b>\n\n# <i>\"&");
         assert!(
             !page.contains("<script") && !page.contains("<b ") && !page.contains("<i>"),
             "{page}"
