@@ -30,6 +30,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_postgres::Statement;
 
@@ -255,4 +256,17 @@ pub async fn within<T>(
 /// Whether the connection failed, and not only the statement.
 pub fn is_of_connection(error: &StoreError) -> bool {
     postgres_error(error).is_some_and(|error| error.state.is_none())
+}
+
+/// Lets other tasks send, for as long as each round of theirs brings more: requests that arrived
+/// together share a statement then, instead of one for each that is read first.
+pub(super) async fn gathered<T>(queue: &mpsc::UnboundedReceiver<T>) {
+    let mut waiting = 0;
+    loop {
+        yield_now().await;
+        if queue.len() == waiting {
+            return;
+        }
+        waiting = queue.len();
+    }
 }

@@ -7,8 +7,8 @@ use crate::limits::postgres::{MAX_KEYS, remove_expired, unavailable};
 use crate::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, log_ban};
 use crate::log::ErrorChain;
 use crate::store::postgres::error::engine;
-use crate::store::postgres::session::Session;
 use crate::store::postgres::session::opener::{Current, current};
+use crate::store::postgres::session::{Session, gathered};
 use crate::store::timeouts::READ_LIMIT;
 use async_trait::async_trait;
 use parking_lot::Mutex as SyncMutex;
@@ -19,7 +19,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, mpsc, oneshot, watch};
-use tokio::task::yield_now;
 use tokio::time::{sleep, timeout_at};
 
 /// How long a request waits for its decision, unless its deadline comes first. It leaves time
@@ -160,8 +159,7 @@ fn is(now: &Current, session: &Arc<Session>) -> bool {
 async fn next_batch(queue: &Queue) -> Option<Vec<Waiting>> {
     let mut queue = queue.lock().await;
     let mut batch = vec![queue.recv().await?];
-    // Requests that have arrived with the first one, and would each be a batch of their own.
-    yield_now().await;
+    gathered(&queue).await;
     let mut keys: HashSet<i64> = batch.iter().map(|waiting| waiting.request.key).collect();
     while keys.len() < MAX_KEYS
         && let Ok(next) = queue.try_recv()

@@ -4,7 +4,7 @@
 //! it arrived: a commit in between would be missing.
 
 use super::replica::Replica;
-use super::{CheckSender, Session};
+use super::{CheckSender, Session, gathered};
 use crate::log::ErrorChain;
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::read;
@@ -13,7 +13,6 @@ use crate::store::timeouts::READ_LIMIT;
 use crate::store::{StoreError, Versions};
 use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::yield_now;
 use tokio::time::sleep_until;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
@@ -63,8 +62,7 @@ pub async fn answer_checks(
             // The queue has no end of its own: the session, which is held here, can send to it.
             () = session.ended() => return,
         }
-        // Lists that have arrived with the first one, and would each be a check of their own.
-        yield_now().await;
+        gathered(&asked).await;
         while let Ok(next) = asked.try_recv() {
             waiting.push(next);
         }
