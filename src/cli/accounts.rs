@@ -216,13 +216,13 @@ fn show_usage(
 }
 
 const COLUMNS: [Column; 8] = [
-    Column::number("id").left_out(2),
-    Column::name_of("name"),
+    Column::number("id"),
+    Column::text("name"),
     Column::text("plan"),
     Column::number("perMinute"),
     Column::number("perDay"),
     Column::number("keys"),
-    Column::day("createdAt").left_out(1),
+    Column::day("createdAt"),
     Column::day("closedAt"),
 ];
 

@@ -1,10 +1,8 @@
 //! The operator's handbook: Markdown in the program, so that it is on the machine where it is
 //! needed.
 
-use anstream::stream::IsTerminal;
 use clap::{Args, ValueEnum};
 use std::io::Write;
-use std::process::{Command, Stdio};
 
 /// Arguments of `handbook`.
 #[derive(Args, Debug)]
@@ -38,11 +36,10 @@ impl Page {
 
 impl HandbookArgs {
     pub(super) fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
-        let Some(page) = self.page else { return list(out) };
-        if std::io::stdout().is_terminal() && page_through(page.text()) {
-            return Ok(());
+        match self.page {
+            Some(page) => Ok(out.write_all(page.text().as_bytes())?),
+            None => list(out),
         }
-        Ok(out.write_all(page.text().as_bytes())?)
     }
 }
 
@@ -52,20 +49,4 @@ fn list(out: &mut dyn Write) -> anyhow::Result<()> {
         writeln!(out, "store-orders handbook {:<11} {help}", value.get_name())?;
     }
     Ok(())
-}
-
-/// Shows it in `$PAGER`, or in less; whether a pager could be started.
-fn page_through(text: &str) -> bool {
-    let pager = std::env::var("PAGER").ok().filter(|pager| !pager.trim().is_empty());
-    let pager = pager.unwrap_or_else(|| "less -FRX".to_string());
-    let mut words = pager.split_whitespace();
-    let Some(program) = words.next() else { return false };
-    let Ok(mut child) = Command::new(program).args(words).stdin(Stdio::piped()).spawn() else {
-        return false;
-    };
-    if let Some(mut stdin) = child.stdin.take() {
-        // A reader that quits early closes the pipe.
-        let _ = stdin.write_all(text.as_bytes());
-    }
-    child.wait().is_ok()
 }

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 /// Arguments of the commands that list.
 #[derive(Args, Debug)]
 pub struct ListingArgs {
-    /// Show all columns of the table with whole cells, in lines of any length
+    /// Show all columns of the table, with whole cells
     #[arg(long)]
     pub wide: bool,
 }

@@ -143,13 +143,12 @@ const COLUMNS: [Column; 6] = [
     Column::number("id"),
     Column::number("petId"),
     Column::number("quantity"),
-    Column::day("shipDate").left_out(2),
-    Column::text("complete").left_out(1),
-    Column::text("status").left_out(4),
+    Column::day("shipDate"),
+    Column::text("complete"),
+    Column::text("status"),
 ];
 
-const CANCELLED: [Column; 2] =
-    [Column::minute("cancelledAt"), Column::text("cancelledBy").left_out(3)];
+const CANCELLED: [Column; 2] = [Column::minute("cancelledAt"), Column::text("cancelledBy")];
 
 fn columns() -> impl Iterator<Item = Column> {
     COLUMNS.into_iter().chain(CANCELLED)

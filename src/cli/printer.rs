@@ -5,8 +5,7 @@ use super::table::{Column, Extent, TextTable};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
-use terminal_size::{Width, terminal_size_of};
+use std::io::{self, Write};
 
 /// Warns on standard error, also where standard output is for a program. If standard error is
 /// closed, the command goes on.
@@ -19,15 +18,12 @@ pub fn warn(text: impl Display) {
 pub struct Printer<'a> {
     out: &'a mut dyn Write,
     json: bool,
-    width: Option<usize>,
 }
 
 impl<'a> Printer<'a> {
-    /// Tables fit the width of a terminal; elsewhere lines have any length.
+    /// Writes there.
     pub fn new(out: &'a mut dyn Write, json: bool) -> Printer<'a> {
-        let stdout = io::stdout();
-        let size = if stdout.is_terminal() { terminal_size_of(stdout) } else { None };
-        Printer { out, json, width: size.map(|(Width(width), _)| width.into()) }
+        Printer { out, json }
     }
 
     /// Whether the output is JSON.
@@ -52,7 +48,7 @@ impl<'a> Printer<'a> {
 
     /// Begins a list of records, in a table of all columns if it is wide.
     pub fn listing(&mut self, columns: Vec<Column>, wide: bool) -> Listing<'_> {
-        let extent = if wide { Extent::Wide } else { Extent::Short(self.width) };
+        let extent = if wide { Extent::Wide } else { Extent::Short };
         if self.json {
             Listing::json(self.out)
         } else {

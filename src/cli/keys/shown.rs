@@ -33,16 +33,16 @@ pub fn bans(
 /// The columns of a table of keys.
 pub const COLUMNS: [Column; 11] = [
     Column::text("id"),
-    Column::name_of("account"),
-    Column::name_of("label").left_out(6),
-    Column::text("environment").left_out(3),
+    Column::text("account"),
+    Column::text("label"),
+    Column::text("environment").wide(),
     Column::text("state"),
-    Column::day("issuedAt").left_out(2),
+    Column::day("issuedAt"),
     Column::day("expiresAt"),
-    Column::day("revokedAt").left_out(5),
+    Column::day("revokedAt"),
     Column::minute("bannedUntil"),
-    Column::minute("usedAt").left_out(4),
-    Column::text("successor").left_out(1),
+    Column::minute("usedAt"),
+    Column::text("successor").wide(),
 ];
 
 /// Whether a key is valid now.
