@@ -224,7 +224,7 @@ impl OrderList {
 mod tests {
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{NewOrder, OperatorStore, Records};
+    use crate::store::{NewOrder, OperatorStore, OrderCommands, Records};
     use futures::poll;
     use std::pin::pin;
     use tempfile::TempDir;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use std::collections::BTreeSet;
-use store_orders::store::{NewOrder, OperatorStore, Records};
+use store_orders::store::{NewOrder, OperatorStore, OrderCommands, Records};
 use store_orders_api::plans::Plan;
 use testbed::Key;
 use testbed::in_process::{Answer, TestServer, TestSetup, pending_order};

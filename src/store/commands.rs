@@ -17,7 +17,6 @@ pub use orders::PAGE_ORDERS;
 use super::error::StoreError;
 use super::order_rows::{ImportOutcome, RecordKind, Records};
 use super::report::CheckReport;
-use std::collections::BTreeSet;
 
 /// A store, as one command works on it. Every method blocks; each that writes does all that
 /// it was asked, or nothing.
@@ -36,11 +35,6 @@ pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
         skip_existing: bool,
         progress: &dyn Fn(),
     ) -> Result<ImportOutcome, StoreError>;
-
-    /// Marks all of these orders as shipped, or none: from then on they cannot be
-    /// cancelled. One that has shipped already is left as it is. Returns those that were
-    /// marked.
-    fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError>;
 
     /// What the store holds, and what is wrong with it, as of one moment.
     fn check(&self) -> Result<CheckReport, StoreError>;

@@ -32,6 +32,15 @@ impl Versions {
     }
 }
 
+/// A half of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Half {
+    /// Orders.
+    Orders,
+    /// Accounts and keys.
+    Keys,
+}
+
 /// A version of the orders alone, or of accounts and keys alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HalfVersion {

@@ -2,7 +2,7 @@
 
 use super::engine::{Engine, Row, Statements};
 use crate::store::rules::{account_closed, account_exists, account_name, check_limits, no_account};
-use crate::store::{Account, StoreError};
+use crate::store::{Account, Half, StoreError};
 use chrono::{DateTime, Utc};
 use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::utc_text;
@@ -46,7 +46,7 @@ impl<E: Engine> AccountCommands for E {
         check_limits(plan, own)?;
         let name = account_name(name)?;
         let (per_minute, per_day) = columns_of(own);
-        self.change_keys(|statements, _| {
+        self.change(Half::Keys, |statements, _| {
             // Not ON CONFLICT, which uses up an id also for an account that is refused.
             let created = statements.execute(
                 "INSERT INTO accounts (name, plan, per_minute, per_day, created_at)
@@ -60,7 +60,7 @@ impl<E: Engine> AccountCommands for E {
 
     fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError> {
         let new_name = account_name(new_name)?;
-        self.change_keys(|statements, _| {
+        self.change(Half::Keys, |statements, _| {
             let (account, _) = account_row(statements, name)?;
             let changed = statements.execute(
                 "UPDATE accounts SET name = $2
@@ -73,7 +73,7 @@ impl<E: Engine> AccountCommands for E {
     }
 
     fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<u64, StoreError> {
-        self.change_keys(|statements, version| {
+        self.change(Half::Keys, |statements, version| {
             let (account, _) = account_row(statements, name)?;
             statements.execute(
                 "UPDATE accounts SET closed_at = coalesce(closed_at, $2) WHERE id = $1",
@@ -91,7 +91,7 @@ impl<E: Engine> AccountCommands for E {
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
         check_limits(plan, own)?;
         let (per_minute, per_day) = columns_of(own);
-        self.change_keys(|statements, version| {
+        self.change(Half::Keys, |statements, version| {
             let (account, _) = account_row(statements, name)?;
             statements.execute(
                 "UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4 WHERE id = $1",

@@ -1,8 +1,8 @@
 //! What the statements of the commands need of an engine. They are written for both: `$1` is a
 //! parameter, and values are those of SQLite.
 
-use crate::store::StoreError;
 use crate::store::rules::limits_in_force;
+use crate::store::{Half, StoreError};
 use rusqlite::ToSql;
 use rusqlite::types::{FromSql, Value};
 use std::error::Error;
@@ -14,8 +14,11 @@ pub type Parameters<'a> = &'a [&'a dyn ToSql];
 
 /// An engine, as a command uses it.
 pub trait Engine {
-    /// The column of a key's row with the version that last changed it.
+    /// The column of an order's or key's row with the version that last changed it.
     const VERSION: &'static str;
+
+    /// A query of the numbers in `$1`, a JSON array.
+    const NUMBERS: &'static str;
 
     /// Does `work`, which only reads.
     fn read<T>(
@@ -23,10 +26,11 @@ pub trait Engine {
         work: impl FnOnce(&dyn Statements) -> Result<T, StoreError>,
     ) -> Result<T, StoreError>;
 
-    /// Does `work`, a change of accounts and keys, in one transaction. It is given the version for
-    /// the keys that it changes. After an error nothing is changed.
-    fn change_keys<T>(
+    /// Does `work`, a change of this half, in one transaction. It is given the version for the rows
+    /// that it changes. After an error nothing is changed.
+    fn change<T>(
         &self,
+        half: Half,
         work: impl FnOnce(&dyn Statements, i64) -> Result<T, StoreError>,
     ) -> Result<T, StoreError>;
 }

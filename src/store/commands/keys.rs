@@ -4,7 +4,7 @@ use super::accounts::open_account;
 use super::engine::{Engine, Row, Statements};
 use crate::keys::{ApiKey, Digest, Environment, new_key_id};
 use crate::store::rules::{key_label, later, no_key, rotated};
-use crate::store::{IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
+use crate::store::{Half, IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
 
 /// What commands ask of the keys.
 pub trait KeyCommands {
@@ -32,7 +32,7 @@ pub trait KeyCommands {
 impl<E: Engine> KeyCommands for E {
     fn issue_key(&self, new: &NewKey<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
         let label = new.label.map(key_label).transpose()?;
-        self.change_keys(|statements, version| {
+        self.change(Half::Keys, |statements, version| {
             let account = open_account(statements, new.account)?;
             let expires_at = new.expires_after.map(|after| later(now_ms, after));
             let times = [Some(now_ms), expires_at];
@@ -42,7 +42,7 @@ impl<E: Engine> KeyCommands for E {
 
     fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
         let label = rotation.label.map(key_label).transpose()?;
-        self.change_keys(|statements, version| {
+        self.change(Half::Keys, |statements, version| {
             let query = format!("{SELECT_KEYS} WHERE keys.id = $1");
             let old = statements.only(&query, &[&rotation.key_id], key_record)?;
             let old = old.ok_or_else(|| no_key(rotation.key_id))?;
@@ -110,7 +110,7 @@ fn update<E: Engine>(
     now_ms: i64,
 ) -> Result<(), StoreError> {
     let update = format!("UPDATE keys SET {assignment}, {} = $3 WHERE id = $1", E::VERSION);
-    engine.change_keys(|statements, version| {
+    engine.change(Half::Keys, |statements, version| {
         match statements.execute(&update, &[&key_id, &now_ms, &version])? {
             0 => Err(no_key(key_id)),
             _ => Ok(()),

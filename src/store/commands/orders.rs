@@ -1,7 +1,9 @@
-//! Orders: shown and listed.
+//! Orders: shown, listed, shipped.
 
 use super::engine::{Engine, Row};
-use crate::store::{Status, StoreError, StoredOrder};
+use crate::store::rules::can_ship;
+use crate::store::{Half, Status, StoreError, StoredOrder};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
 const COLUMNS: &str =
@@ -44,6 +46,11 @@ pub trait OrderCommands {
         }
         Ok(())
     }
+
+    /// Marks all of these orders as shipped, or none: from then on they cannot be
+    /// cancelled. One that has shipped already is left as it is. Returns those that were
+    /// marked.
+    fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError>;
 }
 
 impl<E: Engine> OrderCommands for E {
@@ -64,6 +71,30 @@ impl<E: Engine> OrderCommands for E {
         );
         let status = status.map(Status::as_str);
         self.read(|statements| statements.all(&query, &[&first, &status], stored_order))
+    }
+
+    fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
+        let json = format!("{ids:?}");
+        let select = format!("SELECT id, status FROM orders WHERE id IN ({})", E::NUMBERS);
+        let update = format!(
+            "UPDATE orders SET status = 'shipped', {} = $2
+             WHERE status = 'pending' AND id IN ({})",
+            E::VERSION,
+            E::NUMBERS
+        );
+        self.change(Half::Orders, |statements, version| {
+            let found =
+                statements.all(&select, &[&json], |row| Ok((row.get(0)?, row.parsed(1)?)))?;
+            let statuses: HashMap<i64, Status> = found.into_iter().collect();
+            let mut marked = BTreeSet::new();
+            for id in ids {
+                if can_ship(*id, statuses.get(id).copied())? {
+                    marked.insert(*id);
+                }
+            }
+            statements.execute(&update, &[&json, &version])?;
+            Ok(marked)
+        })
     }
 }
 

@@ -21,21 +21,19 @@ pub use migrate::{migrate, print_grants};
 pub use restore::restore;
 pub use servers::ReplicaRow;
 
-use super::columns::{parsed, value};
+use super::columns::value;
 use super::connecting::{COMMAND, Connection, Link, connect};
 use super::error::{engine, read, require_one_row, waited, written};
-use super::journal::{Half, last, note};
+use super::journal::{last, note};
 use super::schema::{STORE, require_current};
 use crate::store::commands::{Engine, Statements};
 use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::rules::can_ship;
 use crate::store::timeouts::COMMAND_CONNECT_LIMIT;
 use crate::store::{
-    CheckReport, ImportOutcome, OperatorStore, RecordKind, Records, Status, StoreError,
+    CheckReport, Half, ImportOutcome, OperatorStore, RecordKind, Records, StoreError,
 };
 use blocking::Blocking;
 use parking_lot::Mutex;
-use std::collections::{BTreeSet, HashMap};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, Transaction};
 
@@ -117,6 +115,9 @@ async fn end<T>(
 
 impl Engine for PostgresCommands {
     const VERSION: &'static str = "changed_in";
+    const NUMBERS: &'static str = "
+        SELECT CAST(value AS bigint)
+        FROM json_array_elements_text(CAST(CAST($1 AS text) AS json)) AS numbers (value)";
 
     fn read<T>(
         &self,
@@ -126,8 +127,9 @@ impl Engine for PostgresCommands {
         work(&Blocking { runtime: &self.runtime, client })
     }
 
-    fn change_keys<T>(
+    fn change<T>(
         &self,
+        half: Half,
         work: impl FnOnce(&dyn Statements, i64) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let (mut connection, runtime) = (self.connection.lock(), &self.runtime);
@@ -135,7 +137,7 @@ impl Engine for PostgresCommands {
         let transaction = runtime.block_on(client.transaction()).map_err(written)?;
         let changed = runtime.block_on(lock_versions(&transaction)).and_then(|version| {
             let done = work(&Blocking { runtime, client: &transaction }, version)?;
-            runtime.block_on(note(&transaction, version, Half::Keys))?;
+            runtime.block_on(note(&transaction, version, half))?;
             Ok(done)
         });
         runtime.block_on(end(transaction, link, changed))
@@ -188,30 +190,6 @@ impl OperatorStore for PostgresCommands {
         progress: &dyn Fn(),
     ) -> Result<ImportOutcome, StoreError> {
         self.import_alone(records, skip_existing, progress)
-    }
-
-    fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
-        self.write(async |transaction| {
-            let version = lock_versions(transaction).await?;
-            let query = "SELECT id, status FROM orders WHERE id = ANY($1)";
-            let rows = transaction.query(query, &[&ids]).await.map_err(read)?;
-            let statuses = rows
-                .iter()
-                .map(|row| Ok((value(row, 0)?, parsed(row, 1)?)))
-                .collect::<Result<HashMap<i64, Status>, StoreError>>()?;
-            let mut to_ship = BTreeSet::new();
-            for id in ids {
-                if can_ship(*id, statuses.get(id).copied())? {
-                    to_ship.insert(*id);
-                }
-            }
-            let update = "UPDATE orders SET status = 'shipped', changed_in = $2
-                          WHERE id = ANY($1)";
-            let ids: Vec<i64> = to_ship.iter().copied().collect();
-            transaction.execute(update, &[&ids, &version]).await.map_err(written)?;
-            note(transaction, version, Half::Orders).await?;
-            Ok(to_ship)
-        })
     }
 
     fn check(&self) -> Result<CheckReport, StoreError> {

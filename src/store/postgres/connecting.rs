@@ -20,7 +20,6 @@ use link::drive;
 use roles::{KEEPALIVE_IDLE, KEEPALIVE_INTERVAL, KEEPALIVE_RETRIES, Role, UNACKNOWLEDGED_LIMIT};
 use std::fmt;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tls::{connector, ssl_mode};
@@ -74,8 +73,8 @@ impl Drop for Driver {
 /// Connections with equal identities reach one running server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerIdentity {
-    /// Where it is.
-    pub address: Address,
+    /// Where it is: address and port, or the directory of its socket.
+    pub address: String,
     /// Tells clusters apart: PostgreSQL's system identifier.
     pub system: String,
     /// Rises at each promotion.
@@ -84,38 +83,16 @@ pub struct ServerIdentity {
     pub started: String,
 }
 
-/// Where a server is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// An IP address and a port.
-    Tcp(SocketAddr),
-    /// A directory with a socket, and a port.
-    Unix(PathBuf, u16),
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Address::Tcp(address) => write!(f, "{address}"),
-            Address::Unix(path, port) => write!(f, "{}:{port}", path.display()),
-        }
-    }
-}
-
 /// Why no host was taken.
 #[derive(Debug, thiserror::Error)]
-pub enum ConnectError {
-    /// This server is not taken.
-    #[error("{server}: {why}")]
-    Refused {
-        /// The server.
-        server: String,
-        /// Why.
-        why: String,
-    },
+#[error("{0}")]
+pub struct ConnectError(String);
+
+impl ConnectError {
     /// What each host said.
-    #[error("{}", .0.join("; "))]
-    NoPrimary(Vec<String>),
+    pub fn no_primary(refusals: &[String]) -> ConnectError {
+        ConnectError(refusals.join("; "))
+    }
 }
 
 /// A server as it is to be reached.
@@ -155,7 +132,7 @@ pub async fn connect(
             Err(refusal) => refusals.push(refusal.to_string()),
         }
     }
-    Err(ConnectError::NoPrimary(refusals))
+    Err(ConnectError::no_primary(&refusals))
 }
 
 /// Every address of every host, in each mode to be tried, in their order. What cannot be
@@ -228,7 +205,7 @@ pub async fn connect_to(
     role: &Role,
     limit: Duration,
 ) -> Result<Connection, ConnectError> {
-    let refused = |why: String| ConnectError::Refused { server: target.to_string(), why };
+    let refused = |why: String| ConnectError(format!("{target}: {why}"));
     let mut config = url.session();
     // Later options win.
     let options = config.get_options().unwrap_or_default().to_string() + &role.options();
@@ -242,11 +219,11 @@ pub async fn connect_to(
     let address = match (&target.host, target.address) {
         (Host::Unix(path), _) => {
             config.host_path(path);
-            Address::Unix(path.clone(), target.port)
+            format!("{}:{}", path.display(), target.port)
         }
         (Host::Tcp(name), Some(address)) => {
             config.host(name).hostaddr(address.ip());
-            Address::Tcp(address)
+            address.to_string()
         }
         (Host::Tcp(name), None) => {
             return Err(refused(format!("{name} has no address")));
@@ -267,7 +244,7 @@ pub async fn connect_to(
 async fn begin(
     config: Config,
     tls: MakeRustlsConnect,
-    address: Address,
+    address: String,
 ) -> Result<Connection, String> {
     let (client, connection) = config.connect(tls).await.map_err(explained)?;
     let link = Arc::new(Link::default());

@@ -3,7 +3,7 @@
 
 use super::columns::value;
 use super::error::{read, unreachable_because, written};
-use crate::store::{StoreError, Versions};
+use crate::store::{Half, StoreError, Versions};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, Row, ToStatement};
 
@@ -31,15 +31,6 @@ const REMOVE_OLD: &str = "
             WHERE followed_at < clock_timestamp() - interval '10 minutes')
         RETURNING version)
     SELECT max(version) FROM removed";
-
-/// A half of the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Half {
-    /// Orders.
-    Orders,
-    /// Accounts and keys.
-    Keys,
-}
 
 /// A row of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]

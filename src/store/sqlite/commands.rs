@@ -2,17 +2,17 @@
 
 use super::SqliteStore;
 use super::check::examine;
-use super::columns::status_of;
 use super::connection::{connect, in_transaction};
-use super::versions::{raise_keys_version, read_versions, set_orders_version};
+use super::versions::raise_version;
 use crate::store::commands::{Engine, Parameters, Row, Statements};
-use crate::store::rules::can_ship;
-use crate::store::{CheckReport, ImportOutcome, OperatorStore, RecordKind, Records, StoreError};
+use crate::store::{
+    CheckReport, Half, ImportOutcome, OperatorStore, RecordKind, Records, StoreError,
+};
 use rusqlite::{CachedStatement, Connection};
-use std::collections::BTreeSet;
 
 impl Engine for SqliteStore {
     const VERSION: &'static str = "version";
+    const NUMBERS: &'static str = "SELECT value FROM json_each($1)";
 
     fn read<T>(
         &self,
@@ -21,12 +21,13 @@ impl Engine for SqliteStore {
         work(&*self.reader.lock())
     }
 
-    fn change_keys<T>(
+    fn change<T>(
         &self,
+        half: Half,
         work: impl FnOnce(&dyn Statements, i64) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         in_transaction(&mut self.writer.lock(), |transaction| {
-            let version = raise_keys_version(transaction)?;
+            let version = raise_version(transaction, half)?;
             work(&**transaction, version)
         })
     }
@@ -101,24 +102,6 @@ impl OperatorStore for SqliteStore {
             Records::Orders(orders) => self.import_staged(orders, skip_existing, progress),
             Records::Pets(pets) => self.import_staged(pets, skip_existing, progress),
         }
-    }
-
-    fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
-        in_transaction(&mut self.writer.lock(), |transaction| {
-            let mut marked = BTreeSet::new();
-            let version = read_versions(transaction)?.orders + 1;
-            for id in ids {
-                if can_ship(*id, status_of(transaction, *id)?)? {
-                    transaction.execute(
-                        "UPDATE orders SET status = 'shipped', version = ?2 WHERE id = ?1",
-                        [*id, version],
-                    )?;
-                    marked.insert(*id);
-                }
-            }
-            set_orders_version(transaction, version)?;
-            Ok(marked)
-        })
     }
 
     fn check(&self) -> Result<CheckReport, StoreError> {

@@ -2,9 +2,9 @@
 
 use super::SqliteStore;
 use super::connection::{doing, in_transaction};
-use super::versions::{read_versions, set_orders_version};
+use super::versions::raise_version;
 use crate::store::rules::imported;
-use crate::store::{ImportOutcome, NewOrder, RecordKind, Status, StoreError};
+use crate::store::{Half, ImportOutcome, NewOrder, RecordKind, Status, StoreError};
 use rusqlite::{Connection, OptionalExtension, Statement, params};
 use store_orders_api::types::{Pet, utc_text};
 
@@ -68,8 +68,7 @@ impl StagedRecord for NewOrder {
     }
 
     fn copy_staged(connection: &Connection) -> rusqlite::Result<usize> {
-        let version = read_versions(connection)?.orders + 1;
-        set_orders_version(connection, version)?;
+        let version = raise_version(connection, Half::Orders)?;
         // Without WHERE, the grammar takes ON CONFLICT for the ON of a join.
         connection.execute(
             "INSERT INTO orders (id, pet_id, quantity, ship_date, complete, status, version)

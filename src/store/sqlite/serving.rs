@@ -4,14 +4,14 @@ use super::SqliteStore;
 use super::columns::{plan_and_limits, status_of};
 use super::connection::{connect, in_transaction};
 use super::damage::quick_check_until;
-use super::versions::{read_versions, set_orders_version};
+use super::versions::{raise_version, read_versions};
 use crate::clock::BootInstant;
 use crate::keys::Digest;
 use crate::store::order_rows::COUNT_ORDERS;
 use crate::store::rules::not_cancelled;
 use crate::store::timeouts::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::store::{
-    CancelOutcome, Cancellation, CancelledBatch, HalfVersion, KeyRow, ListedOrder,
+    CancelOutcome, Cancellation, CancelledBatch, Half, HalfVersion, KeyRow, ListedOrder,
     MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, ReadAhead, Store, StoreError,
     Structure, VersionCheck, Versions,
 };
@@ -88,8 +88,7 @@ impl Store for SqliteStore {
             if !outcomes.contains(&CancelOutcome::Cancelled) {
                 return Ok(CancelledBatch { outcomes, generation, versions: None });
             }
-            set_orders_version(transaction, before + 1)?;
-            let versions = Some((before, before + 1));
+            let versions = Some((before, raise_version(transaction, Half::Orders)?));
             Ok(CancelledBatch { outcomes, generation, versions })
         })
     }

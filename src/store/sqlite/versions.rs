@@ -2,7 +2,7 @@
 
 use super::connection::connect;
 use super::wal_index::{Header, WalIndex};
-use crate::store::Versions;
+use crate::store::{Half, Versions};
 use rusqlite::{Connection, Row};
 use std::path::Path;
 
@@ -19,15 +19,13 @@ pub fn read_versions(connection: &Connection) -> rusqlite::Result<Versions> {
     connection.prepare_cached(SELECT_VERSIONS)?.query_row([], versions_in)
 }
 
-/// Stores the version that a transaction gives to the orders it changes.
-pub fn set_orders_version(connection: &Connection, version: i64) -> rusqlite::Result<()> {
-    connection.prepare_cached("UPDATE versions SET orders = ?1")?.execute([version])?;
-    Ok(())
-}
-
-/// Raises the version of accounts and keys, and returns it for the keys that change.
-pub fn raise_keys_version(connection: &Connection) -> rusqlite::Result<i64> {
-    connection.query_row("UPDATE versions SET keys = keys + 1 RETURNING keys", [], |row| row.get(0))
+/// Raises the version of this half, and returns it for the rows that change.
+pub fn raise_version(connection: &Connection, half: Half) -> rusqlite::Result<i64> {
+    let raise = match half {
+        Half::Orders => "UPDATE versions SET orders = orders + 1 RETURNING orders",
+        Half::Keys => "UPDATE versions SET keys = keys + 1 RETURNING keys",
+    };
+    connection.prepare_cached(raise)?.query_row([], |row| row.get(0))
 }
 
 /// The versions as last read, which hold until the WAL index shows a new commit.
@@ -75,7 +73,7 @@ mod tests {
         let mut without = VersionChecker::open(&path).unwrap();
         without.wal_index = WalIndex::open(&directory.path().join("nowhere"));
         for keys in 1..=3 {
-            assert_eq!(raise_keys_version(&other).unwrap(), keys);
+            assert_eq!(raise_version(&other, Half::Keys).unwrap(), keys);
             for checker in [&mut with, &mut without] {
                 assert_eq!(
                     checker.versions().unwrap(),

@@ -89,7 +89,7 @@ impl Opener {
                 Err(error) => refusals.push(format!("{target}: {}", ErrorChain(&error))),
             }
         }
-        Err(ConnectError::NoPrimary(refusals).into())
+        Err(ConnectError::no_primary(&refusals).into())
     }
 
     async fn open_at(
@@ -235,7 +235,6 @@ pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, Stor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::postgres::connecting::Address;
     use std::time::Duration;
 
     #[test]
@@ -243,7 +242,7 @@ mod tests {
         let opened = Instant::now();
         let later = |millis| opened + Duration::from_millis(millis);
         let server = |timeline: &str, port| {
-            let address = Address::Tcp(([127, 0, 0, 1], port).into());
+            let address = format!("127.0.0.1:{port}");
             let [system, started] = ["s", "noon"].map(str::to_string);
             ServerIdentity { address, system, timeline: timeline.to_string(), started }
         };
