@@ -37,4 +37,6 @@ pub use report::{CheckReport, Structure};
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, is_expired};
 pub use serving::Store;
 pub use timeouts::PATIENCE;
-pub use versions::{HalfVersion, ImportWaits, PolledVersions, ReadAhead, VersionCheck, Versions};
+pub use versions::{
+    Half, HalfVersion, ImportWaits, PolledVersions, ReadAhead, VersionCheck, Versions,
+};

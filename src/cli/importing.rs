@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store_orders_api::types::LARGEST_IN_JAVASCRIPT;
 
+/// Of a busy processor, nine tenths are left to a server.
+const LOWER_PRIORITY: i32 = 10;
+
 /// Arguments of `import`.
 #[derive(Args, Debug)]
 pub struct ImportArgs {
@@ -41,6 +44,11 @@ pub(super) fn import<R: Record>(
     options: &Options,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
+    // Requests come first. Not for an embedded store, on which a server waits while it is locked.
+    if options.store.store.is_some() {
+        // At its usual priority it does the same.
+        let _ = rustix::process::nice(LOWER_PRIORITY);
+    }
     let name = name_of(&args.file);
     let content = content_of(&args.file).with_context(|| format!("cannot read {name}"))?;
     let unknown =

@@ -315,7 +315,7 @@ struct Changes {
     /// The time to the next row: a long list takes longer.
     limit: Duration,
     /// Whether requests come first.
-    is_paced: bool,
+    pace: Pace,
 }
 
 const ALL_ORDERS: Changes = Changes {
@@ -323,7 +323,7 @@ const ALL_ORDERS: Changes = Changes {
     SELECT id, pet_id, quantity, ship_date, complete, false, status = 'shipped' FROM orders
     WHERE status <> 'cancelled' AND changed_in > $1 AND changed_in <= $2 ORDER BY id",
     limit: READ_LIMIT,
-    is_paced: false,
+    pace: Pace::unlimited(),
 };
 
 /// `$3` is the import that was read ahead, or `$1`, and `$4` the change before it. Between these
@@ -340,7 +340,7 @@ const CHANGED_ORDERS: Changes = Changes {
     FROM orders
     WHERE changed_in > (SELECT $3) AND changed_in <= (SELECT $2) ORDER BY id",
     limit: READ_LIMIT,
-    is_paced: false,
+    pace: Pace::unlimited(),
 };
 
 const IMPORTED: Changes = Changes {
@@ -349,7 +349,7 @@ const IMPORTED: Changes = Changes {
     FROM orders
     WHERE changed_in = $1 ORDER BY id",
     limit: LONG_READ_LIMIT,
-    is_paced: true,
+    pace: Pace::after_requests(),
 };
 
 const CHANGED_KEYS: Changes = Changes {
@@ -360,7 +360,7 @@ const CHANGED_KEYS: Changes = Changes {
     FROM keys JOIN accounts ON accounts.id = keys.account
     WHERE keys.changed_in > $1 AND keys.changed_in <= $2",
     limit: LONG_READ_LIMIT,
-    is_paced: false,
+    pace: Pace::unlimited(),
 };
 
 /// What is known already: all changes up to a number, and an import that was read ahead.
@@ -377,7 +377,7 @@ async fn catch_up(
     session: &Session,
     replica: &Replica,
     client: &Client,
-    Changes { query, limit, is_paced }: Changes,
+    Changes { query, limit, mut pace }: Changes,
     after: After,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<Versions, StoreError> {
@@ -406,11 +406,8 @@ async fn catch_up(
         let rows = client.query_typed_raw(query, bounds);
         let rows = within(limit, async { rows.await.map_err(read) }).await?;
         pin_mut!(rows);
-        let mut pace = Pace::default();
         while let Some(row) = within(limit, async { Ok(rows.next().await) }).await? {
-            if is_paced {
-                pace.row().await;
-            }
+            pace.after(1).await;
             visit(&row.map_err(read)?)?;
         }
         within(READ_LIMIT, async { client.batch_execute("COMMIT").await.map_err(read) }).await?;

@@ -17,8 +17,8 @@ use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Ids looked for with one statement.
-const IDS_AT_ONCE: usize = 50_000;
+/// Ids looked for with one statement, which takes less than a millisecond.
+const IDS_AT_ONCE: usize = 1_000;
 
 /// Fewer new orders do not change how queries are planned, and servers read them in less time
 /// than a list may take.
@@ -36,6 +36,7 @@ impl PostgresCommands {
     /// Those of the ids that are in the store, in their order.
     pub fn find_existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
         let query = format!("SELECT id FROM {} WHERE id = ANY($1)", kind.table());
+        let mut pace = self.pace()?;
         let existing = self.ask(async |client| {
             let statement = client.prepare(&query).await.map_err(read)?;
             let mut existing = HashSet::<i64>::new();
@@ -43,10 +44,16 @@ impl PostgresCommands {
                 for row in client.query(&statement, &[&ids]).await.map_err(read)? {
                     existing.insert(value(&row, 0)?);
                 }
+                pace.after(ids.len()).await;
             }
             Ok(existing)
         })?;
         Ok(ids.iter().copied().filter(|id| existing.contains(id)).collect())
+    }
+
+    /// As long as servers use the store, requests come first.
+    fn pace(&self) -> Result<Pace, StoreError> {
+        Ok(if self.replicas()?.is_empty() { Pace::unlimited() } else { Pace::after_requests() })
     }
 
     /// Stores all of these records or none. One import at a time: two could reserve the same
@@ -93,7 +100,7 @@ impl PostgresCommands {
             self.write(async |transaction| {
                 let newest = last(transaction).await?.change.version;
                 let version = newest.saturating_add(RESERVED_VERSIONS);
-                let pace = is_read_ahead.then(Pace::default);
+                let pace = if is_read_ahead { Pace::after_requests() } else { Pace::unlimited() };
                 let copied = copy(transaction, records, version, known, progress, pace).await?;
                 if kind == RecordKind::Order && !is_read_ahead {
                     show(transaction, version).await?;
@@ -186,14 +193,14 @@ impl Copying {
 }
 
 /// Copies the records into their table, but for those whose ids are `known`, and returns their
-/// number; at this pace, if servers use the store.
+/// number.
 async fn copy(
     transaction: &Transaction<'_>,
     records: Records<'_>,
     version: i64,
     mut known: Option<HashSet<i64>>,
     progress: &dyn Fn(),
-    mut pace: Option<Pace>,
+    mut pace: Pace,
 ) -> Result<usize, StoreError> {
     // The attempt that found an id taken has told of the records already.
     let mut is_new = |id| match &mut known {
@@ -222,9 +229,7 @@ async fn copy(
                 let row: [&(dyn ToSql + Sync); 7] =
                     [id, pet_id, quantity, &ship_date, complete, &status, &version];
                 copying.write(&row).await?;
-                if let Some(pace) = &mut pace {
-                    pace.row().await;
-                }
+                pace.after(1).await;
             }
             copying.finish().await?
         }
