@@ -29,12 +29,11 @@ enum Kind {
 pub struct Column {
     name: &'static str,
     kind: Kind,
-    is_in_short: bool,
 }
 
 impl Column {
     const fn of(name: &'static str, kind: Kind) -> Column {
-        Column { name, kind, is_in_short: true }
+        Column { name, kind }
     }
 
     /// A column of text.
@@ -55,11 +54,6 @@ impl Column {
     /// A column of times, shown to the minute.
     pub const fn minute(name: &'static str) -> Column {
         Column::of(name, Kind::Minute)
-    }
-
-    /// The same, in a wide table alone.
-    pub const fn wide(self) -> Column {
-        Column { is_in_short: false, ..self }
     }
 
     fn short(&self, cell: String) -> String {
@@ -107,7 +101,7 @@ pub fn record_text(
 pub enum Extent {
     /// All columns with whole cells.
     Wide,
-    /// Most columns, with short dates, and none that is empty.
+    /// Short dates, and no empty column.
     Short,
 }
 
@@ -124,8 +118,6 @@ pub struct TextTable<'a> {
 impl<'a> TextTable<'a> {
     /// An empty table.
     pub fn new(out: &'a mut dyn Write, columns: Vec<Column>, extent: Extent) -> TextTable<'a> {
-        let is_shown = |column: &Column| column.is_in_short || extent == Extent::Wide;
-        let columns = columns.into_iter().filter(is_shown).collect();
         TextTable { out, columns, extent, rows: Vec::new(), widths: None }
     }
 

@@ -35,14 +35,14 @@ pub const COLUMNS: [Column; 11] = [
     Column::text("id"),
     Column::text("account"),
     Column::text("label"),
-    Column::text("environment").wide(),
+    Column::text("environment"),
     Column::text("state"),
     Column::day("issuedAt"),
     Column::day("expiresAt"),
     Column::day("revokedAt"),
     Column::minute("bannedUntil"),
     Column::minute("usedAt"),
-    Column::text("successor").wide(),
+    Column::text("successor"),
 ];
 
 /// Whether a key is valid now.

@@ -50,7 +50,7 @@ const KEY: [Column; 6] = [
     Column::text("state"),
     Column::day("issuedAt"),
     Column::minute("bannedUntil"),
-    Column::text("successor").wide(),
+    Column::text("successor"),
 ];
 
 fn key(account: &'static str, banned: &'static str) -> Vec<&'static str> {
@@ -59,12 +59,12 @@ fn key(account: &'static str, banned: &'static str) -> Vec<&'static str> {
 }
 
 #[test]
-fn dates_are_short_and_some_columns_left_out_except_in_a_wide_table() {
+fn dates_are_short_and_empty_columns_left_out_except_in_a_wide_table() {
     let rows = [key("acme", "")];
     assert_eq!(
         written(&KEY, &rows, Extent::Short),
-        "id                account  state    issuedAt\n\
-         key_4fQm0ZxW7yTb  acme     rotated  2026-06-15\n"
+        "id                account  state    issuedAt    successor\n\
+         key_4fQm0ZxW7yTb  acme     rotated  2026-06-15  key_AAAABBBBCCCC\n"
     );
     assert_eq!(
         written(&KEY, &rows, Extent::Wide),
@@ -73,7 +73,7 @@ fn dates_are_short_and_some_columns_left_out_except_in_a_wide_table() {
          key_AAAABBBBCCCC\n"
     );
     let text = written(&KEY, &[key("acme", "2026-06-15T23:59:01Z")], Extent::Short);
-    assert!(text.ends_with("  2026-06-15  2026-06-15 23:59Z\n"), "{text}");
+    assert!(text.contains("  2026-06-15 23:59Z  key_"), "{text}");
 }
 
 #[test]
