@@ -161,8 +161,6 @@ Example:
   store-orders nginx-conf > /etc/nginx/nginx.conf")]
     NginxConf,
     /// Print the operator's handbook, or the list of its pages
-    ///
-    /// On a terminal a page opens in $PAGER, or in less.
     #[command(after_help = "\
 Examples:
   store-orders handbook
