@@ -258,15 +258,20 @@ pub fn is_of_connection(error: &StoreError) -> bool {
     postgres_error(error).is_some_and(|error| error.state.is_none())
 }
 
+/// So many waiting requests share a statement without waiting for more: under steady load other
+/// threads might bring more in every round.
+const ENOUGH: usize = 256;
+
 /// Lets other tasks send, for as long as each round of theirs brings more: requests that arrived
 /// together share a statement then, instead of one for each that is read first.
 pub(super) async fn gathered<T>(queue: &mpsc::UnboundedReceiver<T>) {
     let mut waiting = 0;
     loop {
         yield_now().await;
-        if queue.len() == waiting {
+        let now = queue.len();
+        if now == waiting || now >= ENOUGH {
             return;
         }
-        waiting = queue.len();
+        waiting = now;
     }
 }
