@@ -32,28 +32,24 @@ pub struct Column {
 }
 
 impl Column {
-    const fn of(name: &'static str, kind: Kind) -> Column {
-        Column { name, kind }
-    }
-
     /// A column of text.
     pub const fn text(name: &'static str) -> Column {
-        Column::of(name, Kind::Text)
+        Column { name, kind: Kind::Text }
     }
 
     /// A column of numbers, aligned right.
     pub const fn number(name: &'static str) -> Column {
-        Column::of(name, Kind::Number)
+        Column { name, kind: Kind::Number }
     }
 
     /// A column of times, of which the day is shown.
     pub const fn day(name: &'static str) -> Column {
-        Column::of(name, Kind::Day)
+        Column { name, kind: Kind::Day }
     }
 
     /// A column of times, shown to the minute.
     pub const fn minute(name: &'static str) -> Column {
-        Column::of(name, Kind::Minute)
+        Column { name, kind: Kind::Minute }
     }
 
     fn short(&self, cell: String) -> String {
@@ -68,14 +64,16 @@ impl Column {
 
 /// What a record has in a column of this name.
 fn cell(record: &Value, name: &str) -> String {
+    // A store may hold names that an older version took.
+    let printable = |text: &str| text.replace(char::is_control, "\u{fffd}");
     match record.get(name) {
         None => String::new(),
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) => printable(text),
         Some(Value::Null) => NONE.to_string(),
         Some(Value::Array(values)) if values.is_empty() => NONE.to_string(),
         Some(Value::Array(values)) => {
             let words = values.iter().map(|value| value.as_str().unwrap_or_default());
-            words.collect::<Vec<_>>().join(", ")
+            printable(&words.collect::<Vec<_>>().join(", "))
         }
         Some(other) => other.to_string(),
     }
@@ -124,8 +122,7 @@ impl<'a> TextTable<'a> {
     /// Adds a row: what this record has under the names of the columns.
     pub fn add(&mut self, record: &Value) -> io::Result<()> {
         let shown = |column: &Column| {
-            // A store may hold names that an older version took.
-            let cell = cell(record, column.name).replace(char::is_control, "\u{fffd}");
+            let cell = cell(record, column.name);
             if self.extent == Extent::Short { column.short(cell) } else { cell }
         };
         self.rows.push(self.columns.iter().map(shown).collect());
