@@ -349,7 +349,7 @@ const IMPORTED: Changes = Changes {
     FROM orders
     WHERE changed_in = $1 ORDER BY id",
     limit: LONG_READ_LIMIT,
-    pace: Pace::after_requests(),
+    pace: Pace::of_server(),
 };
 
 const CHANGED_KEYS: Changes = Changes {

@@ -53,7 +53,7 @@ impl PostgresCommands {
 
     /// As long as servers use the store, requests come first.
     fn pace(&self) -> Result<Pace, StoreError> {
-        Ok(if self.replicas()?.is_empty() { Pace::unlimited() } else { Pace::after_requests() })
+        Ok(if self.replicas()?.is_empty() { Pace::unlimited() } else { Pace::of_command() })
     }
 
     /// Stores all of these records or none. One import at a time: two could reserve the same
@@ -100,7 +100,7 @@ impl PostgresCommands {
             self.write(async |transaction| {
                 let newest = last(transaction).await?.change.version;
                 let version = newest.saturating_add(RESERVED_VERSIONS);
-                let pace = if is_read_ahead { Pace::after_requests() } else { Pace::unlimited() };
+                let pace = if is_read_ahead { Pace::of_command() } else { Pace::unlimited() };
                 let copied = copy(transaction, records, version, known, progress, pace).await?;
                 if kind == RecordKind::Order && !is_read_ahead {
                     show(transaction, version).await?;
@@ -131,8 +131,9 @@ impl PostgresCommands {
     /// Waits until servers have read what is stored: one that does not has its lists wait later.
     /// So failures are of no consequence.
     fn await_read_ahead(&self) {
-        let _ = self.run(&format!("SELECT pg_advisory_lock_shared({READ_AHEAD_LOCK})"));
+        // Servers that knew nothing of these orders yet would sort them, each at the same time.
         self.analyze();
+        let _ = self.run(&format!("SELECT pg_advisory_lock_shared({READ_AHEAD_LOCK})"));
         std::thread::sleep(READ_AHEAD_BEGINS);
         // To read millions of rows takes longer than anything else that a command waits for.
         let _ = self.run("SET lock_timeout = '1h'");

@@ -17,10 +17,12 @@ use tokio_postgres::{Client, GenericClient};
 /// Held by an import that waits for servers, and by each while it reads: "stor", 3.
 pub const READ_AHEAD_LOCK: i64 = 0x7374_6f72_0000_0003;
 
-/// How many rows there are between two rests, and how long these are. Without rests, requests wait
-/// up to five times as long for the processor and the disk.
+/// How many rows there are between two rests, and how long these are for a command, and for each of
+/// the servers, which read at the same time. Without rests, requests wait up to five times as long
+/// for the processor and the disk.
 const ROWS_AT_ONCE: usize = 200;
-const REST: Duration = Duration::from_millis(2);
+const COMMAND_RESTS: Duration = Duration::from_millis(2);
+const SERVER_RESTS: Duration = Duration::from_millis(5);
 
 /// How fast millions of rows are written or read.
 pub struct Pace {
@@ -29,9 +31,14 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Lets requests come first: 60,000 rows a second remain.
-    pub const fn after_requests() -> Pace {
-        Pace { rest: REST, rows: 0 }
+    /// A command's that lets requests come first: 60,000 rows a second remain.
+    pub const fn of_command() -> Pace {
+        Pace { rest: COMMAND_RESTS, rows: 0 }
+    }
+
+    /// A server's, likewise: 30,000 rows a second remain.
+    pub const fn of_server() -> Pace {
+        Pace { rest: SERVER_RESTS, rows: 0 }
     }
 
     /// As fast as can be.
