@@ -179,12 +179,12 @@ impl OrderList {
     }
 
     /// Reads long imports ahead, on an engine where that is needed. Never ends there.
-    pub async fn keep_reading_ahead(self: Arc<Self>) {
+    pub async fn keep_reading_ahead(self: Arc<Self>, log: Logger) {
         while self.store.has_imports_ahead() {
             tokio::time::sleep(READ_AHEAD_INTERVAL).await;
-            let orders = Arc::clone(&self);
+            let (orders, log) = (Arc::clone(&self), log.clone());
             // What fails is tried again, until lists have to wait for it.
-            let read = run_with((), move || read_ahead(&orders.state, &*orders.store)).await;
+            let read = run_with((), move || read_ahead(&orders.state, &*orders.store, &log)).await;
             if matches!(read, Ok(Ok(true))) && self.list().await.is_ok() {
                 self.state.lock().forget_ahead();
             }

@@ -4,8 +4,10 @@ use super::edit::Edit;
 use super::memory::ListMemory;
 use super::sizes::Sizes;
 use super::snapshot::Snapshot;
+use crate::log::ErrorChain;
 use crate::store::{CancelledBatch, HalfVersion, OrderChange, ReadAhead, Store, StoreError};
 use parking_lot::Mutex;
+use slog::{Logger, warn};
 use std::sync::Arc;
 
 /// A snapshot is joined when it is listed for this time: before, it is not known
@@ -172,7 +174,11 @@ impl Refresh {
 
 /// Reads an import ahead that is stored and not a change yet, so that no list has to wait for
 /// that. Returns whether one that was read should be a change by now. Blocks.
-pub fn read_ahead(state: &Mutex<State>, store: &dyn Store) -> Result<bool, StoreError> {
+pub fn read_ahead(
+    state: &Mutex<State>,
+    store: &dyn Store,
+    log: &Logger,
+) -> Result<bool, StoreError> {
     let has_ahead = state.lock().ahead.is_some();
     let is_awaited = store.has_import_ahead()?;
     if has_ahead || !is_awaited {
@@ -183,7 +189,11 @@ pub fn read_ahead(state: &Mutex<State>, store: &dyn Store) -> Result<bool, Store
     refresh.remove();
     let Refresh { base, version, .. } = refresh;
     let mut edit = Edit::of(&base);
-    let read = store.for_each_order_ahead(&mut |change| edit.apply(change))?;
+    let read =
+        store.for_each_order_ahead(&mut |change| edit.apply(change)).inspect_err(|error| {
+            warn!(log, "an import was not read ahead: lists wait until it is read";
+            "error" => %ErrorChain(error));
+        })?;
     if let Some((import, _import_waits)) = read
         && import.version.generation == version.generation
     {

@@ -1,6 +1,6 @@
 //! An import of millions of orders that is not committed, and its roll-back: lists and
 //! cancellations take no longer than without it, because nothing that they ask walks its rows. And
-//! imports that are committed: lists do not wait while servers read them.
+//! imports that are committed: lists do not wait while servers read them, and wait if these fail to.
 
 use super::setup::{OnPrimary, expect_agreement};
 use crate::replicas::{Replica, blocking};
@@ -40,6 +40,9 @@ const COMPLETED_WITHIN: Duration = Duration::from_secs(10);
 /// Whether an import waits for servers.
 const WAITS: &str =
     "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 3)";
+
+/// What a server logs whose connection ends while it reads an import ahead.
+const NOT_READ_AHEAD: &str = "an import was not read ahead";
 
 /// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
@@ -88,7 +91,14 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     report.time("a list while the command is killed", longest, LONGEST);
     sleep(COMPLETED_WITHIN).await;
     listed += usize::try_from(COMMITTED)?;
-    expect_listed(&replicas, &key, listed, "after the command was killed", report).await
+    expect_listed(&replicas, &key, listed, "after the command was killed", report).await?;
+
+    cut_off_readers(store.operator(&store.url), primary.admin(DATABASE).await?).await?;
+    listed += usize::try_from(COMMITTED)?;
+    expect_listed(&replicas, &key, listed, "after servers were cut off", report).await?;
+    let is_told = replicas.iter().any(|replica| replica.server.log().contains(NOT_READ_AHEAD));
+    report.expect(is_told, || "no server logged that it was cut off".to_string());
+    Ok(())
 }
 
 /// How long a list waits at most until it begins, until this is done.
@@ -147,4 +157,17 @@ async fn kill_while_it_waits(data: DataDir, admin: tokio_postgres::Client) -> an
         sleep(Duration::from_millis(10)).await;
     }
     Ok(import.kill().await?)
+}
+
+/// Imports orders, and ends the connections of servers that read them ahead.
+async fn cut_off_readers(data: DataDir, admin: tokio_postgres::Client) -> anyhow::Result<()> {
+    let import =
+        tokio::spawn(blocking(move || data.import_pending(30_000_001..=30_000_000 + COMMITTED)));
+    let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+               WHERE application_name = 'store-orders ahead'";
+    while admin.query_one(end, &[]).await?.get::<_, i64>(0) == 0 {
+        ensure!(!import.is_finished(), "no server read the import ahead");
+        sleep(Duration::from_millis(10)).await;
+    }
+    import.await?
 }
