@@ -1,7 +1,8 @@
 //! The request counts of several servers, in PostgreSQL. Each statement is one round trip and
 //! commits by itself, so that a server that is suspended holds no lock. One counts a batch in the
 //! windows of its accounts; each request's decision is worked out here, from the counts before.
-//! Only refusals, and accounts of which a key is banned, need another.
+//! Only refusals, new accounts, accounts that two servers count at once, and those of which a key is
+//! banned need another.
 
 use super::timestamp::Timestamp;
 use super::window::{AccountWindows, FixedWindow};
@@ -24,9 +25,11 @@ const REMOVED_AT_A_TIME: u64 = 500;
 /// `Retry-After` where a request could not be counted.
 pub const RETRY_AFTER: Duration = Duration::from_secs(1);
 
-/// Each statement is planned once. A failover may forget the last counts, so none waits for the
-/// disk or a standby.
-const SETTINGS: &str = "SET plan_cache_mode = force_generic_plan; SET synchronous_commit = off";
+/// Each statement is planned once, for single rows. A failover may forget the last counts, so none
+/// waits for the disk or a standby.
+const SETTINGS: &str = "
+    SET plan_cache_mode = force_generic_plan; SET enable_hashjoin = off; SET enable_mergejoin = off;
+    SET synchronous_commit = off";
 
 /// The bans of these keys that have not ended.
 pub const SELECT_BANS: &str = "
@@ -39,8 +42,18 @@ pub const SELECT_BANS: &str = "
 #[derive(Clone)]
 pub struct Admission {
     count: Statement,
+    count_left_out: Statement,
     bans: Statement,
     strike: Statement,
+}
+
+const COUNT: &str = include_str!("postgres/count.sql");
+const COUNT_LEFT_OUT: &str = include_str!("postgres/count_left_out.sql");
+
+/// A statement with what becomes of the windows of a row.
+fn counting(statement: &str, asked: &str) -> String {
+    let windows = include_str!("postgres/windows.sql").replace("{asked}", asked);
+    statement.replace("{windows}", &windows)
 }
 
 /// Requests of a batch, with their positions in it.
@@ -51,7 +64,8 @@ impl Admission {
     pub async fn prepare(client: &Client) -> Result<Admission, Error> {
         client.batch_execute(SETTINGS).await?;
         Ok(Admission {
-            count: client.prepare(include_str!("postgres/count.sql")).await?,
+            count: client.prepare(&counting(COUNT, "asked")).await?,
+            count_left_out: client.prepare(&counting(COUNT_LEFT_OUT, "excluded")).await?,
             bans: client.prepare(SELECT_BANS).await?,
             strike: client.prepare(include_str!("postgres/strike.sql")).await?,
         })
@@ -67,7 +81,7 @@ impl Admission {
     ) -> Result<Vec<Decision>, Error> {
         let mut decisions: Vec<Decision> = requests.iter().map(unavailable).collect();
         let all = requests.iter().enumerate().collect();
-        let mut left_out = self.count(client, all, false, &mut decisions).await?;
+        let mut left_out = count(client, &self.count, all, false, &mut decisions).await?;
         if !left_out.is_empty() {
             let keys: Vec<i64> = left_out.iter().map(|(_, request)| request.key).collect();
             let bans = bans(client, &self.bans, &keys).await?;
@@ -81,51 +95,12 @@ impl Admission {
                 }
                 ban.is_none()
             });
-            self.count(client, left_out, true, &mut decisions).await?;
+            for statement in [&self.count, &self.count_left_out] {
+                left_out = count(client, statement, left_out, true, &mut decisions).await?;
+            }
         }
         self.strike(client, requests, &mut decisions).await?;
         Ok(decisions)
-    }
-
-    /// Counts these. Returns those of accounts of which a key may be banned, unless they are to be
-    /// counted too. An account has the limits of its last request.
-    async fn count<'a>(
-        &self,
-        client: &Client,
-        requests: Requests<'a>,
-        with_banned: bool,
-        decisions: &mut [Decision],
-    ) -> Result<Requests<'a>, Error> {
-        let mut by_account = group(requests, |request| request.account);
-        let (mut accounts, mut numbers) = (Vec::new(), Vec::new());
-        let (mut per_minute, mut per_day) = (Vec::new(), Vec::new());
-        for (account, (last, of_account)) in &by_account {
-            accounts.push(*account);
-            numbers.push(of_account.len() as i64);
-            per_minute.push(i64::from(last.limits.per_minute));
-            per_day.push(i64::from(last.limits.per_day));
-        }
-        if accounts.is_empty() {
-            return Ok(Vec::new());
-        }
-        let parameters: [&(dyn ToSql + Sync); 5] =
-            [&accounts, &numbers, &per_minute, &per_day, &with_banned];
-        for row in client.query(&self.count, &parameters).await? {
-            let Some((last, of_account)) = by_account.remove(&row.try_get(0)?) else { continue };
-            let now = timestamp(row.try_get(1)?);
-            let window = |column| {
-                let closes_at = timestamp(row.try_get(column)?);
-                Ok::<_, Error>(FixedWindow {
-                    closes_at,
-                    requests: in_u32(row.try_get(column + 1)?),
-                })
-            };
-            let mut before = AccountWindows { minute: window(2)?, day: window(4)? };
-            for (position, _) in of_account {
-                set(decisions, position, before.admit(now, last.limits));
-            }
-        }
-        Ok(by_account.into_values().flat_map(|(_, of_account)| of_account).collect())
     }
 
     /// Counts strikes for those that are refused, and turns those from which on a key is banned
@@ -170,6 +145,44 @@ impl Admission {
         }
         Ok(())
     }
+}
+
+/// Counts these with this statement. Returns those that it left out. An account has the limits of
+/// its last request.
+async fn count<'a>(
+    client: &Client,
+    statement: &Statement,
+    requests: Requests<'a>,
+    with_banned: bool,
+    decisions: &mut [Decision],
+) -> Result<Requests<'a>, Error> {
+    let mut by_account = group(requests, |request| request.account);
+    let (mut accounts, mut numbers) = (Vec::new(), Vec::new());
+    let (mut per_minute, mut per_day) = (Vec::new(), Vec::new());
+    for (account, (last, of_account)) in &by_account {
+        accounts.push(*account);
+        numbers.push(of_account.len() as i64);
+        per_minute.push(i64::from(last.limits.per_minute));
+        per_day.push(i64::from(last.limits.per_day));
+    }
+    if accounts.is_empty() {
+        return Ok(Vec::new());
+    }
+    let parameters: [&(dyn ToSql + Sync); 5] =
+        [&accounts, &numbers, &per_minute, &per_day, &with_banned];
+    for row in client.query(statement, &parameters).await? {
+        let Some((last, of_account)) = by_account.remove(&row.try_get(0)?) else { continue };
+        let now = timestamp(row.try_get(1)?);
+        let window = |column| {
+            let closes_at = timestamp(row.try_get(column)?);
+            Ok::<_, Error>(FixedWindow { closes_at, requests: in_u32(row.try_get(column + 1)?) })
+        };
+        let mut before = AccountWindows { minute: window(2)?, day: window(4)? };
+        for (position, _) in of_account {
+            set(decisions, position, before.admit(now, last.limits));
+        }
+    }
+    Ok(by_account.into_values().flat_map(|(_, of_account)| of_account).collect())
 }
 
 /// By this id, in the order of ids: the last request, and all.
