@@ -14,7 +14,7 @@ use anyhow::{Context, bail, ensure};
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::ops::RangeInclusive;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::Mutex;
@@ -35,9 +35,10 @@ const QUICK: Duration = Duration::from_millis(500);
 /// How long each client rests between two requests.
 const REST: Duration = Duration::from_millis(10);
 
-/// For how long requests are measured without an import, while another program computes, and after
-/// an import that was killed.
-const USUAL: Duration = Duration::from_secs(10);
+/// For how long requests are measured while another program computes, and after an import that was
+/// killed. Without an import it is twice this long before these, and after them: what else the
+/// machine does changes within minutes.
+const SPAN: Duration = Duration::from_secs(10);
 
 /// Of one kind of request: when each was sent, and how long it waited.
 type Waits = Mutex<Vec<(Instant, Duration)>>;
@@ -103,18 +104,18 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// A time in which something happens.
+/// A time in which something happens, or several.
 struct Phase {
     name: &'static str,
-    from: Instant,
-    to: Instant,
+    times: Vec<Range<Instant>>,
 }
 
 impl Phase {
     /// Half of the requests, and 99 % of them, waited for this many microseconds at most.
     fn quantiles(&self, waits: &Waits) -> anyhow::Result<[f64; 2]> {
         let waits = waits.lock().map_err(|_| anyhow::anyhow!("a client panicked"))?;
-        let within = waits.iter().filter(|(sent, _)| (self.from..self.to).contains(sent));
+        let is_within = |sent| self.times.iter().any(|time| time.contains(sent));
+        let within = waits.iter().filter(|(sent, _)| is_within(sent));
         let mut times: Vec<f64> = within.map(|(_, wait)| wait.as_secs_f64() * 1e6).collect();
         ensure!(!times.is_empty(), "no request {}", self.name);
         times.sort_unstable_by(f64::total_cmp);
@@ -136,19 +137,21 @@ impl Bench {
         let mut began = Instant::now();
         let mut phase = |name| {
             let from = std::mem::replace(&mut began, Instant::now());
-            Phase { name, from, to: began }
+            Phase { name, times: vec![from..began] }
         };
-        std::thread::sleep(USUAL);
-        let usual = phase("without an import");
-        compute(USUAL);
+        std::thread::sleep(2 * SPAN);
+        let mut usual = phase("without an import");
+        compute(SPAN);
         let computing = phase("while another program computes on one core");
         let mut import_to_kill = import(store, killed)?;
         self.wait_until_copied(imported / 2)?;
         let written = phase("while half of an import is written");
         import_to_kill.kill()?;
         import_to_kill.wait()?;
-        std::thread::sleep(USUAL);
+        std::thread::sleep(SPAN);
         let rolled_back = phase("while that is rolled back after kill -9");
+        std::thread::sleep(2 * SPAN);
+        usual.times.extend(phase("once it is").times);
         let resident_most = || servers.iter().filter_map(|one| resident(one.pid().ok()?)).max();
         memory.push(resident_most().context("the servers have ended")?);
         let (mut import, mut most) = (import(store, committed)?, 0);
@@ -158,13 +161,8 @@ impl Bench {
         }
         ensure!(import.wait()?.success(), "the import failed");
         memory.push(most.max(resident_most().unwrap_or(0)));
-        Ok([
-            usual,
-            computing,
-            written,
-            rolled_back,
-            phase("while all of an import is written and shown"),
-        ])
+        let shown = phase("while all of an import is written and shown");
+        Ok([usual, computing, written, rolled_back, shown])
     }
 
     /// Waits until an import has written this many rows.
