@@ -9,35 +9,35 @@ use http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use std::io::{Read, Write};
 use std::sync::OnceLock;
 
-/// A page, compressed. Few clients do not accept gzip.
+/// A page. The form that it was not made from is computed at the first request for
+/// it.
 pub struct Page {
     content_type: HeaderValue,
     policy: Policy,
-    gzip: Bytes,
     plain: OnceLock<Bytes>,
-    hash: u32,
+    gzip: OnceLock<Bytes>,
+    hash: OnceLock<u32>,
 }
 
 impl Page {
     /// A page with this content.
-    pub fn plain(content_type: &'static str, policy: Policy, content: impl Into<Bytes>) -> Page {
-        let plain = content.into();
-        let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
-        // Writing to memory does not fail.
-        let _ = gzip.write_all(&plain);
-        let gzip = gzip.finish().unwrap_or_default().into();
-        Page { plain: plain.into(), ..Page::of(content_type, policy, gzip) }
+    pub fn plain(content_type: &'static str, policy: Policy, bytes: impl Into<Bytes>) -> Page {
+        let page = Page::empty(content_type, policy);
+        page.plain.get_or_init(|| bytes.into());
+        page
     }
 
     /// A page that was compressed when the program was built.
     pub fn compressed(content_type: &'static str, policy: Policy, gzip: &'static [u8]) -> Page {
-        Page::of(content_type, policy, Bytes::from_static(gzip))
+        let page = Page::empty(content_type, policy);
+        page.gzip.get_or_init(|| Bytes::from_static(gzip));
+        page
     }
 
-    fn of(content_type: &'static str, policy: Policy, gzip: Bytes) -> Page {
+    fn empty(content_type: &'static str, policy: Policy) -> Page {
         let content_type = HeaderValue::from_static(content_type);
-        let hash = crc32fast::hash(&gzip);
-        Page { content_type, policy, gzip, plain: OnceLock::new(), hash }
+        let (plain, gzip, hash) = Default::default();
+        Page { content_type, policy, plain, gzip, hash }
     }
 
     /// The response to a GET with these headers: the page, or 304 if the client
@@ -50,7 +50,7 @@ impl Page {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response
         } else {
-            let bytes = if is_gzip { self.gzip.clone() } else { self.as_plain() };
+            let bytes = if is_gzip { self.as_gzip() } else { self.as_plain() };
             let mut response = Response::new(Body::from(bytes));
             let headers = response.headers_mut();
             headers.insert(header::CONTENT_TYPE, self.content_type.clone());
@@ -71,18 +71,36 @@ impl Page {
     }
 
     fn as_plain(&self) -> Bytes {
-        let decompressed = || {
-            let mut plain = Vec::new();
-            // Our build script made it, and a test decodes it.
-            let _ = GzDecoder::new(&*self.gzip).read_to_end(&mut plain);
-            Bytes::from(plain)
-        };
-        self.plain.get_or_init(decompressed).clone()
+        self.plain
+            .get_or_init(|| {
+                let mut plain = Vec::new();
+                let gzip = self.gzip.get().map(Bytes::as_ref).unwrap_or_default();
+                // Our build script made it, and a test decodes it.
+                let _ = GzDecoder::new(gzip).read_to_end(&mut plain);
+                Bytes::from(plain)
+            })
+            .clone()
+    }
+
+    fn as_gzip(&self) -> Bytes {
+        self.gzip
+            .get_or_init(|| {
+                let plain = self.plain.get().map(Bytes::as_ref).unwrap_or_default();
+                let mut gzip = GzEncoder::new(Vec::new(), Compression::default());
+                // Writing to memory does not fail.
+                let _ = gzip.write_all(plain);
+                Bytes::from(gzip.finish().unwrap_or_default())
+            })
+            .clone()
     }
 
     /// The entity tag. The two forms are two representations, so each has its own.
     fn tag(&self, is_gzip: bool) -> String {
-        format!("\"{:08x}{}\"", self.hash, if is_gzip { "-gzip" } else { "" })
+        let hash = self.hash.get_or_init(|| {
+            let content = self.plain.get().or_else(|| self.gzip.get());
+            crc32fast::hash(content.map(Bytes::as_ref).unwrap_or_default())
+        });
+        format!("\"{hash:08x}{}\"", if is_gzip { "-gzip" } else { "" })
     }
 }
 
