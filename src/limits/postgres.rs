@@ -80,8 +80,10 @@ impl Admission {
         requests: &[KeyedRequest],
     ) -> Result<Vec<Decision>, Error> {
         let mut decisions: Vec<Decision> = requests.iter().map(unavailable).collect();
-        let all = requests.iter().enumerate().collect();
-        let mut left_out = count(client, &self.count, all, false, &mut decisions).await?;
+        let mut left_out = requests.iter().enumerate().collect();
+        for statement in [&self.count, &self.count_left_out] {
+            left_out = count(client, statement, left_out, false, &mut decisions).await?;
+        }
         if !left_out.is_empty() {
             let keys: Vec<i64> = left_out.iter().map(|(_, request)| request.key).collect();
             let bans = bans(client, &self.bans, &keys).await?;
@@ -95,9 +97,7 @@ impl Admission {
                 }
                 ban.is_none()
             });
-            for statement in [&self.count, &self.count_left_out] {
-                left_out = count(client, statement, left_out, true, &mut decisions).await?;
-            }
+            count(client, &self.count_left_out, left_out, true, &mut decisions).await?;
         }
         self.strike(client, requests, &mut decisions).await?;
         Ok(decisions)

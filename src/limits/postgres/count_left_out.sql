@@ -1,4 +1,5 @@
--- Counts as count.sql does for accounts that it left out, and adds their rows if they have none.
+-- Counts as count.sql does, which left these accounts out, and adds their rows if they have none.
+-- Left out are those of which a key may be banned, unless $5.
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 )
