@@ -1,13 +1,14 @@
 //! The request counts of several servers, in PostgreSQL. Each statement is one round trip and
 //! commits by itself, so that a server that is suspended holds no lock. One counts a batch in the
 //! windows of its accounts; each request's decision is worked out here, from the counts before.
-//! Only refusals, new accounts, accounts that two servers count at once, and those of which a key is
-//! banned need another.
+//! Only refusals, and accounts of which a key is banned, need another.
 
 use super::timestamp::Timestamp;
 use super::window::{AccountWindows, FixedWindow};
 use super::{AccountUsage, Ban, Decision, KeyedRequest, RateLimitStatus, WindowUsage};
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement, ToStatement};
@@ -42,13 +43,18 @@ pub const SELECT_BANS: &str = "
 #[derive(Clone)]
 pub struct Admission {
     count: Statement,
-    count_left_out: Statement,
+    count_newest: Statement,
     bans: Statement,
     strike: Statement,
+    /// The last batch saw a transaction that has been writing for long.
+    keeps_old_rows: Arc<AtomicBool>,
 }
 
+/// As many transactions begin while one writes for long: a hot row has up to as many versions then.
+const MANY_TRANSACTIONS: i64 = 1_000;
+
 const COUNT: &str = include_str!("postgres/count.sql");
-const COUNT_LEFT_OUT: &str = include_str!("postgres/count_left_out.sql");
+const COUNT_NEWEST: &str = include_str!("postgres/count_newest.sql");
 
 /// A statement with what becomes of the windows of a row.
 fn counting(statement: &str, asked: &str) -> String {
@@ -64,10 +70,11 @@ impl Admission {
     pub async fn prepare(client: &Client) -> Result<Admission, Error> {
         client.batch_execute(SETTINGS).await?;
         Ok(Admission {
-            count: client.prepare(&counting(COUNT, "asked")).await?,
-            count_left_out: client.prepare(&counting(COUNT_LEFT_OUT, "excluded")).await?,
+            count: client.prepare(&counting(COUNT, "excluded")).await?,
+            count_newest: client.prepare(&counting(COUNT_NEWEST, "asked")).await?,
             bans: client.prepare(SELECT_BANS).await?,
             strike: client.prepare(include_str!("postgres/strike.sql")).await?,
+            keeps_old_rows: Arc::default(),
         })
     }
 
@@ -81,9 +88,11 @@ impl Admission {
     ) -> Result<Vec<Decision>, Error> {
         let mut decisions: Vec<Decision> = requests.iter().map(unavailable).collect();
         let mut left_out = requests.iter().enumerate().collect();
-        for statement in [&self.count, &self.count_left_out] {
-            left_out = count(client, statement, left_out, false, &mut decisions).await?;
+        if self.keeps_old_rows.load(Ordering::Relaxed) {
+            left_out =
+                self.count(client, &self.count_newest, left_out, false, &mut decisions).await?;
         }
+        left_out = self.count(client, &self.count, left_out, false, &mut decisions).await?;
         if !left_out.is_empty() {
             let keys: Vec<i64> = left_out.iter().map(|(_, request)| request.key).collect();
             let bans = bans(client, &self.bans, &keys).await?;
@@ -97,10 +106,54 @@ impl Admission {
                 }
                 ban.is_none()
             });
-            count(client, &self.count_left_out, left_out, true, &mut decisions).await?;
+            self.count(client, &self.count, left_out, true, &mut decisions).await?;
         }
         self.strike(client, requests, &mut decisions).await?;
         Ok(decisions)
+    }
+
+    /// Counts these with this statement. Returns those that it left out. An account has the limits of
+    /// its last request.
+    async fn count<'a>(
+        &self,
+        client: &Client,
+        statement: &Statement,
+        requests: Requests<'a>,
+        with_banned: bool,
+        decisions: &mut [Decision],
+    ) -> Result<Requests<'a>, Error> {
+        let mut by_account = group(requests, |request| request.account);
+        let (mut accounts, mut numbers) = (Vec::new(), Vec::new());
+        let (mut per_minute, mut per_day) = (Vec::new(), Vec::new());
+        for (account, (last, of_account)) in &by_account {
+            accounts.push(*account);
+            numbers.push(of_account.len() as i64);
+            per_minute.push(i64::from(last.limits.per_minute));
+            per_day.push(i64::from(last.limits.per_day));
+        }
+        if accounts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let parameters: [&(dyn ToSql + Sync); 5] =
+            [&accounts, &numbers, &per_minute, &per_day, &with_banned];
+        for row in client.query(statement, &parameters).await? {
+            let Some((last, of_account)) = by_account.remove(&row.try_get(0)?) else { continue };
+            let now = timestamp(row.try_get(1)?);
+            self.keeps_old_rows
+                .store(row.try_get::<_, i64>(6)? > MANY_TRANSACTIONS, Ordering::Relaxed);
+            let window = |column| {
+                let closes_at = timestamp(row.try_get(column)?);
+                Ok::<_, Error>(FixedWindow {
+                    closes_at,
+                    requests: in_u32(row.try_get(column + 1)?),
+                })
+            };
+            let mut before = AccountWindows { minute: window(2)?, day: window(4)? };
+            for (position, _) in of_account {
+                set(decisions, position, before.admit(now, last.limits));
+            }
+        }
+        Ok(by_account.into_values().flat_map(|(_, of_account)| of_account).collect())
     }
 
     /// Counts strikes for those that are refused, and turns those from which on a key is banned
@@ -145,44 +198,6 @@ impl Admission {
         }
         Ok(())
     }
-}
-
-/// Counts these with this statement. Returns those that it left out. An account has the limits of
-/// its last request.
-async fn count<'a>(
-    client: &Client,
-    statement: &Statement,
-    requests: Requests<'a>,
-    with_banned: bool,
-    decisions: &mut [Decision],
-) -> Result<Requests<'a>, Error> {
-    let mut by_account = group(requests, |request| request.account);
-    let (mut accounts, mut numbers) = (Vec::new(), Vec::new());
-    let (mut per_minute, mut per_day) = (Vec::new(), Vec::new());
-    for (account, (last, of_account)) in &by_account {
-        accounts.push(*account);
-        numbers.push(of_account.len() as i64);
-        per_minute.push(i64::from(last.limits.per_minute));
-        per_day.push(i64::from(last.limits.per_day));
-    }
-    if accounts.is_empty() {
-        return Ok(Vec::new());
-    }
-    let parameters: [&(dyn ToSql + Sync); 5] =
-        [&accounts, &numbers, &per_minute, &per_day, &with_banned];
-    for row in client.query(statement, &parameters).await? {
-        let Some((last, of_account)) = by_account.remove(&row.try_get(0)?) else { continue };
-        let now = timestamp(row.try_get(1)?);
-        let window = |column| {
-            let closes_at = timestamp(row.try_get(column)?);
-            Ok::<_, Error>(FixedWindow { closes_at, requests: in_u32(row.try_get(column + 1)?) })
-        };
-        let mut before = AccountWindows { minute: window(2)?, day: window(4)? };
-        for (position, _) in of_account {
-            set(decisions, position, before.admit(now, last.limits));
-        }
-    }
-    Ok(by_account.into_values().flat_map(|(_, of_account)| of_account).collect())
 }
 
 /// By this id, in the order of ids: the last request, and all.
