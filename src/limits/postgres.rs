@@ -7,7 +7,6 @@ use super::timestamp::Timestamp;
 use super::window::{AccountWindows, FixedWindow};
 use super::{AccountUsage, Ban, Decision, KeyedRequest, RateLimitStatus, WindowUsage};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio_postgres::types::ToSql;
@@ -17,7 +16,7 @@ use tokio_postgres::{Client, Error, Row, Statement, ToStatement};
 pub const SCHEMA_1: &str = include_str!("postgres/schema_1.sql");
 
 /// The most keys of one batch. Two answers fit into the buffers of a socket, so that a server that
-/// is suspended and takes neither keeps none from its commit: 80 bytes a key.
+/// is suspended and takes neither keeps none from its commit: 84 bytes a key.
 pub const MAX_KEYS: usize = 500;
 
 /// How many expired rows one statement removes: their locks are held for milliseconds.
@@ -40,26 +39,30 @@ pub const SELECT_BANS: &str = "
     WHERE key = ANY($1) AND ban_seconds > 0 AND banned_until > now";
 
 /// What admits batches on one connection.
-#[derive(Clone)]
 pub struct Admission {
     count: Statement,
     count_newest: Statement,
     bans: Statement,
     strike: Statement,
     /// The last batch saw a transaction that has been writing for long.
-    keeps_old_rows: Arc<AtomicBool>,
+    keeps_old_rows: AtomicBool,
 }
 
-/// As many transactions begin while one writes for long: a hot row has up to as many versions then.
-const MANY_TRANSACTIONS: i64 = 1_000;
+/// The time, and whether a transaction has been writing for so long that many have begun since: a
+/// hot row has up to as many versions then.
+const CLOCK: &str = "clock AS MATERIALIZED (
+    SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
+           pg_snapshot_xmax(seen)::text::bigint - pg_snapshot_xmin(seen)::text::bigint > 1000
+           AS keeps_old_rows
+    FROM pg_current_snapshot() AS seen)";
 
 const COUNT: &str = include_str!("postgres/count.sql");
 const COUNT_NEWEST: &str = include_str!("postgres/count_newest.sql");
 
-/// A statement with what becomes of the windows of a row.
+/// A statement with the clock, and with what becomes of the windows of a row.
 fn counting(statement: &str, asked: &str) -> String {
     let windows = include_str!("postgres/windows.sql").replace("{asked}", asked);
-    statement.replace("{windows}", &windows)
+    statement.replace("{clock}", CLOCK).replace("{windows}", &windows)
 }
 
 /// Requests of a batch, with their positions in it.
@@ -74,7 +77,7 @@ impl Admission {
             count_newest: client.prepare(&counting(COUNT_NEWEST, "asked")).await?,
             bans: client.prepare(SELECT_BANS).await?,
             strike: client.prepare(include_str!("postgres/strike.sql")).await?,
-            keeps_old_rows: Arc::default(),
+            keeps_old_rows: AtomicBool::default(),
         })
     }
 
@@ -139,8 +142,7 @@ impl Admission {
         for row in client.query(statement, &parameters).await? {
             let Some((last, of_account)) = by_account.remove(&row.try_get(0)?) else { continue };
             let now = timestamp(row.try_get(1)?);
-            self.keeps_old_rows
-                .store(row.try_get::<_, i64>(6)? > MANY_TRANSACTIONS, Ordering::Relaxed);
+            self.keeps_old_rows.store(row.try_get(6)?, Ordering::Relaxed);
             let window = |column| {
                 let closes_at = timestamp(row.try_get(column)?);
                 Ok::<_, Error>(FixedWindow {

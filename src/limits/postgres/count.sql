@@ -1,13 +1,8 @@
 -- Counts what waits for each account in both of its windows, as far as they have room; the
 -- numbers are microseconds. An account of which a key may be banned is left out, unless $5.
 --
--- $1 accounts, $2 requests, $3 and $4 the account's limits. The last column is how many
--- transactions have begun since the oldest that is still writing.
-WITH clock AS MATERIALIZED (
-    SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
-           pg_snapshot_xmax(seen)::text::bigint - pg_snapshot_xmin(seen)::text::bigint AS begun
-    FROM pg_current_snapshot() AS seen
-)
+-- $1 accounts, $2 requests, $3 and $4 the account's limits.
+WITH {clock}
 -- In one order in every batch, so that no two wait for each other.
 INSERT INTO limits_accounts AS c
 SELECT account, now + least(admitted, 1) * 60000000, admitted,
@@ -20,4 +15,4 @@ ON CONFLICT (account) DO UPDATE
 SET {windows}
 WHERE $5 OR c.bans_until <= (SELECT now FROM clock)
 RETURNING account, (SELECT now FROM clock), minute_closes, minute_requests - admitted, day_closes,
-          day_requests - admitted, (SELECT begun FROM clock)
+          day_requests - admitted, (SELECT keeps_old_rows FROM clock)

@@ -2,11 +2,7 @@
 -- account's row first, because the index has it last: while a transaction writes for long, there are
 -- thousands of old ones. Left out are also accounts without a row, and those whose row another server
 -- changes at the moment.
-WITH clock AS MATERIALIZED (
-    SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
-           pg_snapshot_xmax(seen)::text::bigint - pg_snapshot_xmin(seen)::text::bigint AS begun
-    FROM pg_current_snapshot() AS seen
-),
+WITH {clock},
 -- In one order in every batch, so that no two wait for each other.
 asked AS MATERIALIZED (
     SELECT account, least(requests, per_minute, per_day) AS admitted, per_minute, per_day,
@@ -22,4 +18,4 @@ SET {windows}
 FROM asked
 WHERE c.ctid = place AND ($5 OR c.bans_until <= (SELECT now FROM clock))
 RETURNING c.account, (SELECT now FROM clock), minute_closes, minute_requests - c.admitted,
-          day_closes, day_requests - c.admitted, (SELECT begun FROM clock)
+          day_closes, day_requests - c.admitted, (SELECT keeps_old_rows FROM clock)
