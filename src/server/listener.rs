@@ -92,10 +92,15 @@ mod sockets {
     use procfs::ProcResult;
     use procfs::net::{TcpNetEntry, TcpState};
     use procfs::process::{FDTarget, Process};
+    use rustix::net::getsockname;
+    use rustix::net::sockopt::socket_acceptconn;
     use std::io;
     use std::net::SocketAddr;
 
+    /// In the tables of this network namespace; without IPv6 there is no second one. Read from
+    /// /proc/self, because systemd's `ProcSubset=pid` hides /proc/net.
     pub fn count_open(address: SocketAddr) -> ProcResult<usize> {
+        let own = Process::myself()?;
         let is_open = |socket: &TcpNetEntry| {
             // A listener at all addresses accepts at each of them.
             let is_there = address.ip().is_unspecified()
@@ -104,32 +109,21 @@ mod sockets {
             let is_of_file = socket.inode != 0 && socket.state != TcpState::Listen;
             is_of_file && is_there && socket.local_address.port() == address.port()
         };
-        Ok(sockets()?.filter(is_open).count())
+        Ok(own.tcp()?.into_iter().chain(own.tcp6().unwrap_or_default()).filter(is_open).count())
     }
 
+    /// Not by the table of all sockets, which is long on a busy machine.
     pub fn find(address: SocketAddr) -> io::Result<FileDescriptor> {
-        let listens = |socket: &TcpNetEntry| {
-            let local = socket.local_address;
-            socket.state == TcpState::Listen
-                && (local.ip(), local.port()) == (address.ip(), address.port())
+        let files = Process::myself().and_then(|own| own.fd()).map_err(io::Error::other)?.flatten();
+        // Other files are not opened: closing a duplicate of one of SQLite's would release its
+        // locks (fcntl(2), "Advisory record locking").
+        let sockets = files.filter(|file| matches!(file.target, FDTarget::Socket(_)));
+        let mut sockets = sockets.filter_map(|file| FileDescriptor::dup(&file.fd).ok());
+        let listens = |socket: &FileDescriptor| {
+            let own = getsockname(socket).ok().and_then(|own| SocketAddr::try_from(own).ok());
+            own == Some(address) && socket_acceptconn(socket) == Ok(true)
         };
-        let not_found = || io::Error::from(io::ErrorKind::NotFound);
-        let inodes =
-            sockets().map_err(io::Error::other)?.filter(listens).map(|socket| socket.inode);
-        let targets: Vec<_> = inodes.map(FDTarget::Socket).collect();
-        // The files are not opened: closing a duplicate of one of SQLite's would release its locks
-        // (fcntl(2), "Advisory record locking").
-        let mut files =
-            Process::myself().and_then(|own| own.fd()).map_err(io::Error::other)?.flatten();
-        let own = files.find(|file| targets.contains(&file.target)).ok_or_else(not_found)?;
-        FileDescriptor::dup(&own.fd).map_err(io::Error::other)
-    }
-
-    /// The TCP sockets of this network namespace; without IPv6 there is no second table. Read from
-    /// /proc/self, because systemd's `ProcSubset=pid` hides /proc/net.
-    fn sockets() -> ProcResult<impl Iterator<Item = TcpNetEntry>> {
-        let own = Process::myself()?;
-        Ok(own.tcp()?.into_iter().chain(own.tcp6().unwrap_or_default()))
+        sockets.find(listens).ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
 
