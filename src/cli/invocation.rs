@@ -86,7 +86,7 @@ fn is_wrong_value(error: &clap::Error) -> bool {
     matches!(error.kind(), ErrorKind::InvalidValue | ErrorKind::ValueValidation)
 }
 
-/// The same error without the value, if it is of a setting that may hold a password.
+/// The error, without the value if that is of a setting that may hold a password.
 fn without_value(mut error: clap::Error) -> clap::Error {
     let known = all_settings();
     let flag = flag_of(&error).unwrap_or_default();

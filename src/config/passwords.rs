@@ -32,7 +32,7 @@ fn next_url(text: &str) -> Option<usize> {
     NEXT_URLS.iter().filter_map(|scheme| text.find(scheme)).min()
 }
 
-/// The same for what follows the scheme of one URL.
+/// What follows the scheme of one URL, with `***` for its password.
 fn without_password(url: &str) -> String {
     match (url.split_once(':'), url.rsplit_once('@')) {
         (Some((user, password)), Some((_, place))) if password.contains('@') => {

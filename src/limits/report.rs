@@ -6,7 +6,7 @@ use std::error::Error;
 use std::time::Duration;
 
 /// The counts of a limiter, which a command reads while servers run: those of one
-/// server in its file, or later those that several servers share.
+/// server in its file, or those that several servers share in PostgreSQL.
 pub trait LimitsReport {
     /// What an account, by its row in the store, has used of its windows.
     fn usage(&self, account: i64, now: Now) -> Result<AccountUsage, ReportError>;

@@ -14,7 +14,7 @@ pub struct LimitsSnapshot {
 }
 
 impl LimitsSnapshot {
-    /// The same with every timestamp on a clock that is ahead by this offset.
+    /// These limits with every timestamp on a clock that is ahead by this offset.
     pub fn shifted(mut self, offset_nanos: i64) -> LimitsSnapshot {
         for (_, windows) in &mut self.accounts {
             windows.minute.closes_at = windows.minute.closes_at.shifted(offset_nanos);

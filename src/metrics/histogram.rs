@@ -27,7 +27,7 @@ impl Histogram {
         Histogram::with_divisor(bounds, 1.0)
     }
 
-    /// The same for microseconds, encoded in seconds.
+    /// An empty histogram of microseconds with these upper bounds, encoded in seconds.
     pub fn of_microseconds(bounds: &'static [u64]) -> Histogram {
         Histogram::with_divisor(bounds, 1e6)
     }

@@ -104,12 +104,12 @@ impl Page {
         self.ids().last().is_some_and(|last| *last >= id)
     }
 
-    /// The same orders with other bytes around them.
+    /// A page of these orders with other bytes around them.
     pub fn with_bytes(&self, bytes: Buffer) -> Arc<Page> {
         Arc::new(Page { bytes, orders: Arc::clone(&self.orders), deflated: Arc::default() })
     }
 
-    /// The same page with its bytes elsewhere in memory.
+    /// This page with its bytes elsewhere in memory.
     pub fn moved_to(&self, bytes: Buffer) -> Arc<Page> {
         debug_assert_eq!(*self.bytes, *bytes);
         let (orders, deflated) = (Arc::clone(&self.orders), Arc::clone(&self.deflated));

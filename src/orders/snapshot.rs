@@ -120,7 +120,7 @@ impl Snapshot {
         self.sizes
     }
 
-    /// The same list in one buffer, which goes out faster than its pages do; none if
+    /// This list in one buffer, which goes out faster than its pages do; none if
     /// it is in one already, or too long for it.
     pub fn joined(&self) -> Option<Snapshot> {
         if self.joined.is_some() || self.length > self.sizes.joined_bytes {

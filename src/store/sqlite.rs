@@ -91,8 +91,8 @@ impl SqliteStore {
         open().map_err(doing("opened"))
     }
 
-    /// For a command, while a server may run: then it leaves the
-    /// schema and the checkpoints to the server.
+    /// Opens or creates the store for a command, while a server may run: then it leaves the schema
+    /// and the checkpoints to the server.
     pub fn open_for_command(directory: &Path) -> Result<SqliteStore, StoreError> {
         let path = create(directory)?;
         let no_server = keep_servers_away(directory);
@@ -112,7 +112,7 @@ impl SqliteStore {
         open().map_err(doing("opened"))
     }
 
-    /// The same for a command that needs a store to be there already.
+    /// Opens the store for a command that needs it to be there already.
     pub fn open_existing(directory: &Path) -> Result<SqliteStore, StoreError> {
         existing_store(directory)?;
         SqliteStore::open_for_command(directory)

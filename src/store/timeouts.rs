@@ -11,13 +11,13 @@ pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a batch on the embedded engine waits to begin.
 pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// The same for other writes, which hold up a batch that comes meanwhile.
+/// How long other writes wait to begin: they hold up a batch that comes meanwhile.
 pub const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long a server's attempt to connect to PostgreSQL may take, for each address.
 pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
 
-/// The same for a command.
+/// How long a command's attempt to connect may take, for each address.
 pub const COMMAND_CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
 /// How long the first commits of a session may take, before another host is tried.

@@ -11,7 +11,7 @@ use tokio_postgres::{Client, GenericClient, Row, ToStatement};
 pub const SELECT_LAST: &str =
     "SELECT version, id::text, orders, keys FROM changes ORDER BY version DESC LIMIT 1";
 
-/// The same, and whether the journal has the change of this number and id.
+/// [`SELECT_LAST`], and whether the journal has the change of this number and id.
 pub const SELECT_LAST_AND_KNOWN: &str = "
     SELECT version, id::text, orders, keys,
            EXISTS (SELECT FROM changes WHERE version = $1 AND id = $2::text::uuid)

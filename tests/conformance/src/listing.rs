@@ -92,7 +92,7 @@ pub fn stored(
     Ok(orders)
 }
 
-/// The same, as lines of JSON.
+/// Every order, as a line of JSON each.
 pub fn stored_lines(commands: &dyn OperatorStore) -> anyhow::Result<Vec<String>> {
     let orders = stored(commands, None)?;
     Ok(orders.iter().map(serde_json::to_string).collect::<Result<_, _>>()?)

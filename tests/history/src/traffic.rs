@@ -25,7 +25,7 @@ impl Traffic {
         Traffic::start_with(LOAD, bases, key, orders)
     }
 
-    /// The same with as many clients.
+    /// Starts so many clients of these servers.
     pub fn start_with(
         load: Load,
         bases: Vec<String>,

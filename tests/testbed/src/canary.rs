@@ -23,7 +23,7 @@ impl Canary {
         Canary::telling(|_| ())
     }
 
-    /// The same; tells each time by which a sleep was late, when it is over.
+    /// Starts the thread; it tells each time by which a sleep was late, when it is over.
     pub fn telling(tell: impl Fn(Duration) + Send + 'static) -> std::io::Result<Canary> {
         let (ends, longest_nanos) = (Arc::new(AtomicBool::new(false)), Arc::default());
         let (stop, longest) = (Arc::clone(&ends), Arc::clone(&longest_nanos));

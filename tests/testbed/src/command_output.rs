@@ -39,7 +39,7 @@ impl CommandOutput {
         self.stdout
     }
 
-    /// The same, as JSON.
+    /// [`CommandOutput::done`], as JSON.
     pub fn json(self) -> Value {
         serde_json::from_str(&self.done()).unwrap()
     }

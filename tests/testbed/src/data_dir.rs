@@ -39,7 +39,7 @@ impl DataDir {
         DataDir { program, path, store: None, _temporary: None }
     }
 
-    /// The same for a store at this URL, of which the directory holds the counts alone.
+    /// A directory for this program on a store at this URL, which keeps no orders there.
     pub fn on_store(program: &Program, path: &Path, store: &str) -> DataDir {
         DataDir { store: Some(store.to_string()), ..DataDir::at(program, path) }
     }
@@ -66,7 +66,7 @@ impl DataDir {
         self.run_with_input(arguments, b"")
     }
 
-    /// The same, as JSON.
+    /// Runs a command on it; what it prints as JSON.
     pub fn run_json(&self, arguments: &[&str]) -> anyhow::Result<Value> {
         let text = self.run(&[arguments, &["--json"]].concat())?;
         serde_json::from_str(&text).with_context(|| arguments.join(" "))
@@ -123,14 +123,14 @@ impl DataDir {
         self.start(&mut self.command(), flags)
     }
 
-    /// The same, started by a shell that has first done this.
+    /// [`DataDir::serve`], started by a shell that has first done this.
     pub fn serve_after(&self, shell: &str, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         let mut command = self.program.command_after(shell);
         command.arg("--data-dir").arg(&self.path);
         self.start(&mut command, flags)
     }
 
-    /// The same, with a command that the caller has prepared: [`DataDir::command`].
+    /// [`DataDir::serve`] with a command that the caller has prepared: [`DataDir::command`].
     pub fn start(&self, command: &mut Command, flags: &[&str]) -> anyhow::Result<ServerProcess> {
         std::fs::create_dir_all(&self.path)?;
         command.arg("serve").args(flags);

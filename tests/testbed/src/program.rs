@@ -57,7 +57,7 @@ impl Program {
         without_settings(Command::new(&self.path))
     }
 
-    /// The same, started by a shell that has first done this.
+    /// [`Program::command`], started by a shell that has first done this.
     pub fn command_after(&self, shell: &str) -> Command {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("{shell} && exec \"$0\" \"$@\"")]).arg(&self.path);

@@ -72,12 +72,12 @@ impl ServerProcess {
         &self.base_url
     }
 
-    /// The same without a path.
+    /// The address of the API without a path.
     pub fn origin(&self) -> &str {
         self.base_url.trim_end_matches("/v1")
     }
 
-    /// The same as a socket address.
+    /// The address of the API as that of a socket.
     pub fn address(&self) -> anyhow::Result<SocketAddr> {
         let (_, address) = self.origin().split_once("://").context("a URL has a scheme")?;
         address.parse().with_context(|| format!("no socket address: {address}"))

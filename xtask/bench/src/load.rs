@@ -18,7 +18,7 @@ const PARTIAL_BODY_BYTES: u64 = 64 * 1024;
 /// What is sent.
 #[derive(Debug)]
 pub enum Work {
-    /// The same request again and again.
+    /// One request again and again.
     Same(Vec<u8>),
     /// Each of these in turn, and again from the first.
     InTurn(Vec<Vec<u8>>, AtomicUsize),

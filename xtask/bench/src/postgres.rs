@@ -145,7 +145,7 @@ impl Bench {
         let script = setup.new_directory()?.join("one-row.sql");
         std::fs::write(&script, ONE_ROW)?;
         let servers = (0..REPLICAS)
-            .map(|_| store.beside(setup)?.serve(&[]))
+            .map(|_| store.for_another(setup)?.serve(&[]))
             .collect::<anyhow::Result<Vec<_>>>()?;
         // A new server acknowledges no cancellation within its first second.
         std::thread::sleep(FIRST_ACKNOWLEDGED_AFTER);
@@ -194,7 +194,7 @@ impl Bench {
         let servers = [
             embedded.serve()?,
             store.serve(&[])?,
-            store.beside(setup)?.serve(&["--confirm-lists=true"])?,
+            store.for_another(setup)?.serve(&["--confirm-lists=true"])?,
         ];
         let [of_embedded, own, confirmed] = &servers;
         let plain = |key: &str| Work::Same(request("GET", LIST, Some(key), false));
@@ -243,8 +243,8 @@ impl Store {
         MeasuredServer::serve(self.side, &self.data, flags, None)
     }
 
-    /// The same store for another replica.
-    fn beside(&self, setup: &mut BenchSetup) -> anyhow::Result<Store> {
+    /// This store for another replica.
+    fn for_another(&self, setup: &mut BenchSetup) -> anyhow::Result<Store> {
         let url = self.data.store().context("the store has a URL")?.to_string();
         let directory = setup.new_directory()?;
         let data = DataDir::on_store(setup.program(), &directory, &url);

@@ -29,7 +29,7 @@ impl LiveServer {
         LiveServer::start_with(program, &[])
     }
 
-    /// The same, with these flags too.
+    /// Starts the program with some orders and pets, and with these flags.
     pub fn start_with(program: &Program, flags: &[&str]) -> anyhow::Result<LiveServer> {
         let directory = tempfile::tempdir()?;
         let data = DataDir::at(program, &directory.path().join("data"));

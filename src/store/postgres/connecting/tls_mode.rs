@@ -33,7 +33,7 @@ pub enum TlsMode {
     Require,
     /// TLS with a certificate of a trusted authority.
     VerifyCa,
-    /// The same, for this host's name.
+    /// TLS with a certificate of a trusted authority for this host's name.
     VerifyFull,
 }
 

@@ -81,7 +81,7 @@ impl PostgresUrl {
         &self.tls
     }
 
-    /// The same, with the request counts in this database of its cluster.
+    /// This address, with the request counts in this database of its cluster.
     #[must_use]
     pub fn with_limits_database(mut self, database: Option<String>) -> PostgresUrl {
         self.limits_database = database;
@@ -103,7 +103,7 @@ impl PostgresUrl {
         limits
     }
 
-    /// The same, with this password unless the URL has one.
+    /// This address, with this password unless the URL has one.
     #[must_use]
     pub fn or_password(mut self, password: &str) -> PostgresUrl {
         if self.config.get_password().is_none() {
@@ -112,7 +112,7 @@ impl PostgresUrl {
         self
     }
 
-    /// The same, with the password in this file unless the URL has one.
+    /// This address, with the password in this file unless the URL has one.
     #[must_use]
     pub fn or_password_file(mut self, file: &Path) -> PostgresUrl {
         if self.config.get_password().is_none() {

@@ -12,7 +12,7 @@ pub struct Observer {
     shared: SharedObserver,
 }
 
-/// The same for the tasks that see the responses.
+/// What the tasks that see the responses tell an [`Observer`].
 #[derive(Clone, Default)]
 pub struct SharedObserver(Arc<Mutex<Observed>>);
 

@@ -28,7 +28,7 @@ impl Answer {
         value.unwrap_or_else(|| panic!("{header} is missing in {self:?}")).to_str().unwrap()
     }
 
-    /// The same as a number.
+    /// A header that must be there, and a number.
     pub fn number(&self, header: &str) -> u64 {
         self.text(header).parse().unwrap()
     }

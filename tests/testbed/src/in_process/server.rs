@@ -151,7 +151,7 @@ impl TestServer {
         self.setup.restarted()
     }
 
-    /// The same without the last write of the limits: a crash.
+    /// Stops the server without the last write of the limits: a crash.
     pub async fn crash(self) -> TestSetup {
         self.server.stop().await;
         self.setup.restarted()

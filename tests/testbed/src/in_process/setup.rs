@@ -187,7 +187,7 @@ impl TestSetup {
         self.restarted_with(clock)
     }
 
-    /// The same after a reboot: only the wall clock says how much time has passed.
+    /// As a process finds it after a reboot: only the wall clock says how much time has passed.
     pub fn rebooted(self) -> TestSetup {
         let clock = self.clock.rebooted();
         self.restarted_with(clock)

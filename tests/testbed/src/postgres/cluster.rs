@@ -23,7 +23,7 @@ impl Cluster {
         Cluster::create_in(installed, &std::env::temp_dir())
     }
 
-    /// The same below this directory.
+    /// A new, empty one below this directory.
     pub fn create_in(installed: &Installed, parent: &Path) -> anyhow::Result<Cluster> {
         let directory = tempfile::Builder::new().prefix("engines-").tempdir_in(parent)?;
         if let Some((user, group)) = installed.account {
@@ -141,7 +141,7 @@ impl Cluster {
         self.start_at(name, port, settings).await
     }
 
-    /// The same on this port.
+    /// Starts the server of this data directory on this port.
     pub async fn start_at(
         &self,
         name: &str,

@@ -54,7 +54,7 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
         orders(setup, ORDERS + imported + 1..=ORDERS + 2 * imported)?,
     ];
     let servers = (0..REPLICAS)
-        .map(|_| store.beside(setup)?.serve(&[]))
+        .map(|_| store.for_another(setup)?.serve(&[]))
         .collect::<anyhow::Result<Vec<_>>>()?;
     let list = Work::Same(request("HEAD", LIST, Some(&store.key), false));
     let cancel = cancelling(&store.key, 1, ORDERS);

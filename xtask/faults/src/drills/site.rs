@@ -173,7 +173,7 @@ impl Site {
         self.databases.as_ref().context("there is no PostgreSQL")
     }
 
-    /// The same, to be changed.
+    /// PostgreSQL, to be changed.
     pub fn databases_mut(&mut self) -> anyhow::Result<&mut Databases> {
         self.databases.as_mut().context("there is no PostgreSQL")
     }
@@ -209,7 +209,7 @@ impl Site {
         self.servers.get(number).context("there is no such server")
     }
 
-    /// The same, to be stopped.
+    /// The server of this number, to be stopped or started.
     pub fn server_mut(&mut self, number: usize) -> anyhow::Result<&mut Server> {
         self.servers.get_mut(number).context("there is no such server")
     }

@@ -52,7 +52,7 @@ impl OnPrimary {
         OnPrimary::start_in(tools, cluster, &[], orders, replicas).await
     }
 
-    /// The same in this cluster, on a server with these settings.
+    /// In this cluster, on a server with these settings; pending orders from 1 to this one.
     pub async fn start_in(
         tools: &Tools,
         cluster: Cluster,

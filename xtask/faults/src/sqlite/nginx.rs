@@ -13,7 +13,7 @@ use testbed::{ChildProcess, Program, free_address, nginx_program};
 pub struct Nginx {
     /// Where it listens for TLS.
     pub address: SocketAddr,
-    /// The same server block without TLS, for requests that are not whole.
+    /// Where that server block listens without TLS, for requests that are not whole.
     pub plain: SocketAddr,
     process: Option<ChildProcess>,
 }
