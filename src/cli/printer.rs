@@ -1,7 +1,7 @@
 //! The output of a command: text for people, or JSON for programs.
 
 use super::listing::Listing;
-use super::table::{Column, Extent, TextTable};
+use super::table::{Column, TextTable};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use std::fmt::Display;
@@ -48,11 +48,10 @@ impl<'a> Printer<'a> {
 
     /// Begins a list of records, in a table of all columns if it is wide.
     pub fn listing(&mut self, columns: Vec<Column>, wide: bool) -> Listing<'_> {
-        let extent = if wide { Extent::Wide } else { Extent::Short };
         if self.json {
             Listing::json(self.out)
         } else {
-            Listing::Table(TextTable::new(self.out, columns, extent))
+            Listing::Table(TextTable::new(self.out, columns, wide))
         }
     }
 

@@ -1,17 +1,17 @@
 //! A table as text: a line of column names, then one line per record.
 
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, Write};
 use std::mem;
-use unicode_width::UnicodeWidthStr;
 
 /// How many rows are laid out together: enough that column widths settle, few
 /// enough that a long table starts at once.
 const ROWS_AT_ONCE: usize = 1_000;
 
 /// Between columns.
-const GAP: &str = "  ";
+const GAP: u16 = 2;
 
 /// What the cells of a column hold, which decides how they are shortened and aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,36 +94,27 @@ pub fn record_text(
     Ok(lines.join("\n"))
 }
 
-/// What a table shows, in lines of any length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// All columns with whole cells.
-    Wide,
-    /// Short dates, and no empty column.
-    Short,
-}
-
-/// A table that is being written.
+/// A table that is being written, in lines of any length.
 pub struct TextTable<'a> {
     out: &'a mut dyn Write,
     columns: Vec<Column>,
-    extent: Extent,
+    is_wide: bool,
     rows: Vec<Vec<String>>,
-    /// How wide the columns were in the lines before; 0 if one is left out.
-    widths: Option<Vec<usize>>,
+    /// How wide the columns were in the lines before; none before the first.
+    widths: Vec<u16>,
 }
 
 impl<'a> TextTable<'a> {
-    /// An empty table.
-    pub fn new(out: &'a mut dyn Write, columns: Vec<Column>, extent: Extent) -> TextTable<'a> {
-        TextTable { out, columns, extent, rows: Vec::new(), widths: None }
+    /// An empty table. Unless it is wide, dates are short, and empty columns left out.
+    pub fn new(out: &'a mut dyn Write, columns: Vec<Column>, is_wide: bool) -> TextTable<'a> {
+        TextTable { out, columns, is_wide, rows: Vec::new(), widths: Vec::new() }
     }
 
     /// Adds a row: what this record has under the names of the columns.
     pub fn add(&mut self, record: &Value) -> io::Result<()> {
         let shown = |column: &Column| {
             let cell = cell(record, column.name);
-            if self.extent == Extent::Short { column.short(cell) } else { cell }
+            if self.is_wide { cell } else { column.short(cell) }
         };
         self.rows.push(self.columns.iter().map(shown).collect());
         if self.rows.len() == ROWS_AT_ONCE { self.write(false) } else { Ok(()) }
@@ -131,53 +122,35 @@ impl<'a> TextTable<'a> {
 
     /// Writes the rest, and the names even if there was no row.
     pub fn finish(mut self) -> io::Result<()> {
-        if self.widths.is_some() && self.rows.is_empty() { Ok(()) } else { self.write(true) }
+        if self.rows.is_empty() && !self.widths.is_empty() { Ok(()) } else { self.write(true) }
     }
 
     fn write(&mut self, is_last: bool) -> io::Result<()> {
-        let rows = mem::take(&mut self.rows);
-        let cells = |index: usize| rows.iter().filter_map(move |row| row.get(index));
-        let before = self.widths.take();
+        let (rows, is_first) = (mem::take(&mut self.rows), self.widths.is_empty());
         // The rows that follow may hold what these lack.
-        let leaves_out_empty = is_last && !rows.is_empty() && self.extent == Extent::Short;
-        let width = |(index, column): (usize, &Column)| {
-            let widest = cells(index).map(|cell| cell.width()).max().unwrap_or(0);
-            match before.as_ref().and_then(|before| before.get(index)) {
-                Some(0) => 0,
-                Some(width) => widest.max(*width),
-                None if leaves_out_empty && widest == 0 => 0,
-                None => widest.max(column.name.width()),
+        let leaves_out_empty = is_first && is_last && !self.is_wide && !rows.is_empty();
+        let is_empty = |number| rows.iter().all(|row| row.get(number).is_none_or(String::is_empty));
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+        table.set_header(self.columns.iter().map(|column| column.name)).add_rows(&rows);
+        let widest = table.column_max_content_widths();
+        self.widths.resize(widest.len(), 0);
+        let widths = self.widths.iter_mut().zip(widest);
+        let columns = table.column_iter_mut().zip(&self.columns).zip(widths);
+        for (number, ((column, of), (width, widest))) in columns.enumerate() {
+            *width = widest.max(*width);
+            column.set_padding((0, GAP));
+            column.set_constraint(match leaves_out_empty && is_empty(number) {
+                true => ColumnConstraint::Hidden,
+                false => ColumnConstraint::LowerBoundary(Width::Fixed(width.saturating_add(GAP))),
+            });
+            if of.kind == Kind::Number {
+                column.set_cell_alignment(CellAlignment::Right);
             }
-        };
-        let widths: Vec<usize> = self.columns.iter().enumerate().map(width).collect();
-        if before.is_none() {
-            let names = self.columns.iter().map(|column| column.name);
-            write_line(self.out, &self.columns, &widths, names)?;
         }
-        for row in &rows {
-            write_line(self.out, &self.columns, &widths, row.iter().map(String::as_str))?;
-        }
-        self.widths = Some(widths);
-        Ok(())
+        let names = usize::from(!is_first);
+        table.lines().skip(names).try_for_each(|line| writeln!(self.out, "{}", line.trim_end()))
     }
-}
-
-fn write_line<'c>(
-    out: &mut dyn Write,
-    columns: &[Column],
-    widths: &[usize],
-    cells: impl Iterator<Item = &'c str>,
-) -> io::Result<()> {
-    let mut line = String::new();
-    for ((column, width), cell) in columns.iter().zip(widths).zip(cells) {
-        let padding = " ".repeat(width.saturating_sub(cell.width()));
-        match column.kind {
-            _ if *width == 0 => continue,
-            Kind::Number => line.extend([&padding, cell, GAP]),
-            _ => line.extend([cell, &padding, GAP]),
-        }
-    }
-    writeln!(out, "{}", line.trim_end())
 }
 
 #[cfg(test)]

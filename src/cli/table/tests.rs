@@ -2,9 +2,9 @@
 
 use super::*;
 
-fn written(columns: &[Column], rows: &[Vec<&str>], extent: Extent) -> String {
+fn written(columns: &[Column], rows: &[Vec<&str>], is_wide: bool) -> String {
     let mut out = Vec::new();
-    let mut table = TextTable::new(&mut out, columns.to_vec(), extent);
+    let mut table = TextTable::new(&mut out, columns.to_vec(), is_wide);
     for row in rows {
         let cells = columns.iter().zip(row).map(|(column, cell)| (column.name, *cell));
         table.add(&cells.collect()).unwrap();
@@ -18,21 +18,21 @@ const PET: [Column; 2] = [Column::number("id"), Column::text("name")];
 #[test]
 fn numbers_align_right_and_text_left() {
     let rows = [vec!["7", "Rex"], vec!["-1000", "Minka"]];
-    for extent in [Extent::Wide, Extent::Short] {
-        assert_eq!(written(&PET, &rows, extent), "   id  name\n    7  Rex\n-1000  Minka\n");
+    for is_wide in [true, false] {
+        assert_eq!(written(&PET, &rows, is_wide), "   id  name\n    7  Rex\n-1000  Minka\n");
     }
 }
 
 #[test]
 fn without_rows_the_names_are_there() {
-    assert_eq!(written(&PET, &[], Extent::Short), "id  name\n");
+    assert_eq!(written(&PET, &[], false), "id  name\n");
 }
 
 #[test]
 fn a_long_table_names_its_columns_once_and_keeps_them_in_place() {
     let mut rows = vec![vec!["1000000", ""]; ROWS_AT_ONCE];
     rows.push(vec!["7", "Minka"]);
-    let text = written(&PET, &rows, Extent::Short);
+    let text = written(&PET, &rows, false);
     assert_eq!(text.matches("name").count(), 1);
     assert!(text.ends_with("\n1000000\n      7  Minka\n"), "{text}");
 }
@@ -40,7 +40,7 @@ fn a_long_table_names_its_columns_once_and_keeps_them_in_place() {
 #[test]
 fn lines_have_any_length() {
     let name = "x".repeat(500);
-    let text = written(&PET, &[vec!["7", &name]], Extent::Short);
+    let text = written(&PET, &[vec!["7", &name]], false);
     assert!(text.ends_with(&format!("\n 7  {name}\n")), "{text}");
 }
 
@@ -62,24 +62,24 @@ fn key(account: &'static str, banned: &'static str) -> Vec<&'static str> {
 fn dates_are_short_and_empty_columns_left_out_except_in_a_wide_table() {
     let rows = [key("acme", "")];
     assert_eq!(
-        written(&KEY, &rows, Extent::Short),
+        written(&KEY, &rows, false),
         "id                account  state    issuedAt    successor\n\
          key_4fQm0ZxW7yTb  acme     rotated  2026-06-15  key_AAAABBBBCCCC\n"
     );
     assert_eq!(
-        written(&KEY, &rows, Extent::Wide),
+        written(&KEY, &rows, true),
         "id                account  state    issuedAt              bannedUntil  successor\n\
          key_4fQm0ZxW7yTb  acme     rotated  2026-06-15T12:00:59Z               \
          key_AAAABBBBCCCC\n"
     );
-    let text = written(&KEY, &[key("acme", "2026-06-15T23:59:01Z")], Extent::Short);
+    let text = written(&KEY, &[key("acme", "2026-06-15T23:59:01Z")], false);
     assert!(text.contains("  2026-06-15 23:59Z  key_"), "{text}");
 }
 
 #[test]
 fn a_control_character_in_a_name_reaches_no_terminal() {
-    for extent in [Extent::Wide, Extent::Short] {
-        let text = written(&PET, &[vec!["7", "a\u{1b}[31m\nb"]], extent);
+    for is_wide in [true, false] {
+        let text = written(&PET, &[vec!["7", "a\u{1b}[31m\nb"]], is_wide);
         assert_eq!(text, "id  name\n 7  a\u{fffd}[31m\u{fffd}b\n");
     }
 }
