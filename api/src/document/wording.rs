@@ -1,13 +1,22 @@
 //! What the documents of the versions say differently of the same thing.
 
-use crate::documents::Document;
+use super::operations_of;
+use crate::documents::{DOCUMENTS, Document};
 use crate::errors::Code;
 use crate::headers::{self, Header};
 
-/// The errors that the version has.
+/// The errors that the version has: those of its operations, and those of no operation, which are
+/// sent before any.
 pub(super) fn codes(version: &Document) -> impl Iterator<Item = Code> {
-    let has_pets = version.is_first();
-    Code::ALL.into_iter().filter(move |code| has_pets || *code != Code::PetNotFound)
+    let all = DOCUMENTS.into_iter().flat_map(codes_of_operations).collect::<Vec<_>>();
+    let own = codes_of_operations(version).collect::<Vec<_>>();
+    let is_in = |codes: &[String], code: Code| codes.iter().any(|of| of == code.as_str());
+    Code::ALL.into_iter().filter(move |code| is_in(&own, *code) || !is_in(&all, *code))
+}
+
+fn codes_of_operations(version: &Document) -> impl Iterator<Item = String> {
+    let errors = operations_of(version).into_iter().flat_map(|operation| operation.errors);
+    errors.map(|error| error.code)
 }
 
 /// When the code is sent, and what to do.
