@@ -1,10 +1,8 @@
 //! The generated client in front of the real server, and the contract.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 use store_orders::store::{NewOrder, OperatorStore, Records};
-use store_orders_api::documents::{self, Document};
 use store_orders_api::errors::Code;
 use store_orders_api::plans::Plan;
 use store_orders_client::{BuildError, Client, ErrorCode, RetryPolicy, v2};
@@ -12,30 +10,6 @@ use testbed::Key;
 use testbed::in_process::{TestSetup, pending_order};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
-
-#[test]
-fn the_methods_are_the_operations_of_the_document() {
-    let found = |document: &Document| -> BTreeMap<String, bool> {
-        let document = store_orders_api::document::emitted(document).unwrap();
-        let paths = document["paths"].as_object().unwrap().values();
-        let operations = paths.flat_map(|path| path.as_object().unwrap().values());
-        let name = |of: &serde_json::Value| of["operationId"].as_str().unwrap().to_string();
-        operations.map(|of| (name(of), of["deprecated"] == true)).collect()
-    };
-    let methods = [("cancelOrder", false), ("getPet", true), ("listOrders", false)];
-    let methods = methods.map(|(name, is_deprecated)| (name.to_string(), is_deprecated));
-    assert_eq!(found(&documents::V1), BTreeMap::from(methods.clone()));
-    let [cancel, _, list] = methods;
-    assert_eq!(found(&documents::V2), BTreeMap::from([cancel, list]));
-
-    // The compiler holds that these methods, and no others, are deprecated.
-    let client = Client::new("https://orders.example.com/v1", "sto_test_x").unwrap();
-    drop((client.cancel_order(1), client.list_orders()));
-    #[expect(deprecated, reason = "the document deprecates it")]
-    drop(client.get_pet(1));
-    let client = v2::Client::new("https://orders.example.com/v2", "sto_test_x").unwrap();
-    drop((client.cancel_order(1), client.list_orders()));
-}
 
 #[test]
 fn every_code_of_the_contract_is_known_to_the_client() {

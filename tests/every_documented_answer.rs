@@ -1,11 +1,13 @@
-//! Drives every status, header and code of every operation of the document over
-//! the wire, and finds by the document itself whether one was left out.
+//! Drives every status, header and code of every operation of the documents over
+//! the wire, and finds by the documents themselves whether one was left out: of the server, and of
+//! the one that the client's crate has for users' tests.
 
 use std::collections::BTreeSet;
 use store_orders_api::plans::Plan;
-use testbed::Key;
-use testbed::contract::contract;
-use testbed::in_process::{Fault, TestCertificate, TestServer, TestSetup};
+use store_orders_client::testing::{KEY, Server};
+use store_orders_client::{ErrorCode, Order, Pet};
+use testbed::contract::{Tap, contract};
+use testbed::in_process::{Fault, TestCertificate, TestSetup};
 
 /// Each operation as a request that its path and method lead to.
 const OPERATIONS: [(&str, &str); 5] = [
@@ -16,12 +18,46 @@ const OPERATIONS: [(&str, &str); 5] = [
     ("DELETE", "/v2/store/orders/1"),
 ];
 
-async fn send(server: &TestServer, key: &Key, requests: &[(&str, &str)], status: u16) {
-    for (method, path) in requests {
-        let answer = server.send_with(key, method, path).await;
-        assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
-    }
-}
+/// What requests with a valid key are answered, in this order, where the orders 1 and 3 are
+/// pending, 2 has shipped, and the pet 7 is there.
+const ANSWERS: [(&str, &str, u16); 36] = [
+    ("GET", "/v1/store/orders", 200),
+    ("HEAD", "/v1/store/orders", 200),
+    ("GET", "/v1/pets/7", 200),
+    ("HEAD", "/v1/pets/7", 200),
+    ("GET", "/v1/pets/8", 404),
+    ("GET", "/v2/store/orders", 200),
+    ("GET", "/v2/store/orders?limit=1", 200),
+    ("HEAD", "/v2/store/orders?limit=1", 200),
+    ("GET", "/v2/store/orders?limit=1&complete=false", 200),
+    ("HEAD", "/v2/store/orders?petId=8", 200),
+    ("DELETE", "/v1/store/orders/1", 204),
+    ("DELETE", "/v1/store/orders/1", 404),
+    ("DELETE", "/v1/store/orders/2", 409),
+    ("DELETE", "/v2/store/orders/3", 204),
+    ("DELETE", "/v2/store/orders/3", 404),
+    ("DELETE", "/v2/store/orders/2", 409),
+    ("GET", "/v1/pets/x", 400),
+    ("GET", "/v1/pets/07", 400),
+    ("DELETE", "/v1/store/orders/x", 400),
+    ("DELETE", "/v1/store/orders/+1", 400),
+    ("DELETE", "/v2/store/orders/x", 400),
+    ("DELETE", "/v2/store/orders/02", 400),
+    ("GET", "/v2/store/orders?limit=0", 400),
+    ("GET", "/v2/store/orders?pet=7", 400),
+    ("GET", "/v2/store/orders?status=pending&status=shipped", 400),
+    ("GET", "/v2/store/orders?cursor=x", 400),
+    ("GET", "/v2/store/orders?shipDateFrom=2026", 400),
+    ("GET", "/v1/store", 404),
+    ("GET", "/v1/store/orders/", 404),
+    ("GET", "/v1/pets/7/8", 404),
+    ("GET", "/v2/pets/7", 404),
+    ("POST", "/v1/store/orders", 405),
+    ("PUT", "/v1/pets/7", 405),
+    ("GET", "/v1/store/orders/1", 405),
+    ("POST", "/v2/store/orders", 405),
+    ("GET", "/v2/store/orders/2", 405),
+];
 
 /// How servers are to speak: HTTP/1.1 in the clear, or HTTP/2 over TLS.
 type NewSetup = fn() -> TestSetup;
@@ -36,23 +72,10 @@ async fn answers_of_operations(new_setup: NewSetup) -> BTreeSet<String> {
     let key = setup.key(Plan::Pro);
     setup.pending([1, 3]).shipped(2).pet(7, "Rex");
     let server = setup.serve().await;
-    send(&server, &key, &[("GET", "/v1/store/orders"), ("GET", "/v1/pets/7")], 200).await;
-    send(&server, &key, &[("HEAD", "/v1/store/orders"), ("HEAD", "/v1/pets/7")], 200).await;
-    let pages = [("GET", "/v2/store/orders"), ("HEAD", "/v2/store/orders?limit=1")];
-    send(&server, &key, &pages, 200).await;
-    send(&server, &key, &[("GET", "/v2/store/orders?limit=1")], 200).await;
-    send(&server, &key, &[("DELETE", "/v1/store/orders/1")], 204).await;
-    send(&server, &key, &[("DELETE", "/v2/store/orders/3")], 204).await;
-    send(&server, &key, &[("DELETE", "/v1/store/orders/x"), ("GET", "/v1/pets/x")], 400).await;
-    let malformed = [("DELETE", "/v2/store/orders/x"), ("GET", "/v2/store/orders?limit=0")];
-    send(&server, &key, &malformed, 400).await;
-    send(&server, &key, &[("DELETE", "/v1/store/orders/1"), ("GET", "/v1/pets/8")], 404).await;
-    send(&server, &key, &[("DELETE", "/v2/store/orders/1"), ("GET", "/v2/pets/7")], 404).await;
-    send(&server, &key, &[("DELETE", "/v1/store/orders/2")], 409).await;
-    send(&server, &key, &[("DELETE", "/v2/store/orders/2")], 409).await;
-    send(&server, &key, &[("GET", "/v1/store")], 404).await;
-    send(&server, &key, &[("POST", "/v1/store/orders"), ("PUT", "/v1/pets/7")], 405).await;
-    send(&server, &key, &[("POST", "/v2/store/orders")], 405).await;
+    for (method, path, status) in ANSWERS {
+        let answer = server.send_with(&key, method, path).await;
+        assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
+    }
     for (method, path) in OPERATIONS {
         server.send(method, path, &[]).await.assert_error(401, "unauthorized");
     }
@@ -99,7 +122,7 @@ async fn answers_of_faults(new_setup: NewSetup) -> BTreeSet<String> {
         }
     }
     store.set(Fault::None);
-    send(&server, &key, &[("DELETE", "/v1/store/orders/1")], 204).await;
+    assert_eq!(server.send_with(&key, "DELETE", "/v1/store/orders/1").await.status, 204);
     server.seen()
 }
 
@@ -131,6 +154,54 @@ async fn every_documented_answer_is_seen(new_setup: NewSetup) {
         let promised = contract().promised(version);
         assert!(promised.len() > promises, "{promised:#?}");
         let unseen = contract().unseen(version, &seen);
+        assert!(unseen.is_empty(), "documented and never seen: {unseen:#?}");
+    }
+}
+
+/// Sends a request through the tap, which checks the response; its status.
+async fn send(tap: &Tap, key: Option<&str>, method: &str, path: &str) -> u16 {
+    let method = method.parse().unwrap();
+    let request = reqwest::Client::new().request(method, format!("http://{}{path}", tap.address()));
+    let request = match key {
+        Some(key) => request.bearer_auth(key),
+        None => request,
+    };
+    request.send().await.unwrap().status().as_u16()
+}
+
+#[tokio::test]
+async fn the_server_for_users_tests_shows_every_documented_answer_and_no_other() {
+    let mut dated = Order::new(1, 7, 2);
+    dated.complete = true;
+    dated.ship_date = Some("2026-12-24T09:30:00.5Z".parse().unwrap());
+    let server = Server::start([dated, Order::new(2, 8, 1), Order::new(3, 8, 1)]).unwrap();
+    server.ship(2);
+    server.add_pet(Pet::new(7, "Rex"));
+    let address = server.base_url().replace("http://", "").replace("/v1", "");
+    let tap = Tap::before(address.parse().unwrap());
+    for (method, path, status) in ANSWERS {
+        assert_eq!(send(&tap, Some(KEY), method, path).await, status, "{method} {path}");
+    }
+    for (method, path) in OPERATIONS {
+        for key in [None, Some("sto_test_x")] {
+            assert_eq!(send(&tap, key, method, path).await, 401, "{method} {path}");
+        }
+        for (code, status) in [
+            (ErrorCode::RateLimitExceeded, 429),
+            (ErrorCode::KeyBanned, 429),
+            (ErrorCode::InternalError, 500),
+            (ErrorCode::ServiceUnavailable, 503),
+        ] {
+            server.fail_next(code.clone());
+            assert_eq!(send(&tap, Some(KEY), method, path).await, status, "{code}");
+        }
+    }
+    server.limit(0);
+    assert_eq!(send(&tap, Some(KEY), "GET", "/v1/store/orders").await, 429);
+
+    assert_eq!(tap.observer().take_violations(), Vec::<String>::new());
+    for version in ["v1", "v2"] {
+        let unseen = contract().unseen(version, &tap.observer().seen());
         assert!(unseen.is_empty(), "documented and never seen: {unseen:#?}");
     }
 }

@@ -5,9 +5,9 @@
 //!   per route. `authentication`, `last_used`, `limits`: keys and limits.
 //! - `odd_requests`: what no client should send. `cli`: the commands. `server`: running a server.
 //!   `durability`: crashes.
-//! - `client`: the generated client and the contract; `client_test_server`: what its crate
-//!   has for users' tests.
-//! - `every_documented_answer` and `contract_check`: the wire and the document.
+//! - `client`: the generated client and the contract.
+//! - `every_documented_answer` and `contract_check`: the wire and the document, also of the server
+//!   that the client's crate has for users' tests.
 //! - `testbed` starts servers, `history` records and checks what clients saw.
 #![expect(
     clippy::unwrap_used,
@@ -20,7 +20,6 @@ mod authentication;
 mod cancel_order;
 mod cli;
 mod client;
-mod client_test_server;
 mod contract_check;
 mod docs;
 mod durability;

@@ -1,5 +1,6 @@
 //! The versions of the API, each with its document. Programs treat them as a list.
 
+use crate::{API_VERSION, BETA_VERSION};
 use percent_encoding::percent_decode_str;
 
 /// A version of the API and its document.
@@ -23,7 +24,7 @@ pub struct Document {
 
 /// The stable version.
 pub static V1: Document = Document {
-    version: "1.2.0",
+    version: API_VERSION,
     base_path: "/v1",
     file: "spec/openapi.json",
     path: "/openapi.json",
@@ -33,7 +34,7 @@ pub static V1: Document = Document {
 
 /// The next version, in beta: the list in pages, with filters and the status of each order.
 pub static V2: Document = Document {
-    version: "2.0.0-beta.1",
+    version: BETA_VERSION,
     base_path: "/v2",
     file: "spec/openapi-v2.json",
     path: "/openapi-v2.json",

@@ -30,8 +30,11 @@ use operations::{
 use order_query::OrderQueryOf;
 use types::{OrderPath, PathOf, PetPath};
 
-/// The stable version of the API.
-pub const API_VERSION: &str = documents::V1.version;
+/// The stable version of the API: `info.version` of its document.
+pub const API_VERSION: &str = "1.2.0";
+
+/// The next version, in beta: `info.version` of its document.
+pub const BETA_VERSION: &str = "2.0.0-beta.1";
 
 /// The path prefix of the stable version's operations: the version is part of the base address
 /// (specification, Versioning 1).

@@ -177,9 +177,13 @@ fn an_operation_without_a_method_of_the_client_is_named_with_its_file() {
         let file = CLIENTS[number].operations;
         let (outcome, text) = with(file, &format!("fn {method}("), "fn x(");
         assert_eq!(outcome, Outcome::Drift);
-        let expected = format!("  {file}\n    has no method {method}, which ");
+        let expected =
+            format!("  {file}\n    has 1 of the two methods {method}, not deprecated, that ");
         assert!(text.contains(&expected), "{text}");
     }
+    let (outcome, text) = with(CLIENTS[0].operations, "#[deprecated(", "#[doc(");
+    assert_eq!(outcome, Outcome::Drift);
+    assert!(text.contains("has 1 of the two methods get_pet, deprecated, that "), "{text}");
 }
 
 #[test]

@@ -1,9 +1,7 @@
-//! The client for programs without async code: the feature `blocking`.
+//! The client for programs without async code: the feature `blocking`. Its operations stand with
+//! the others.
 
 use crate::builder::{BuildError, ClientBuilder};
-use crate::error::Error;
-use crate::generated::types::{Order, OrderId, Pet, PetId};
-use crate::response::Response;
 use std::fmt;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
@@ -37,8 +35,8 @@ use tokio::runtime::{Builder, Runtime};
 /// client, or `tokio::task::spawn_blocking`.
 #[derive(Clone)]
 pub struct Client {
-    client: crate::Client,
-    runtime: Arc<Runtime>,
+    pub(crate) client: crate::Client,
+    pub(crate) runtime: Arc<Runtime>,
 }
 
 impl Client {
@@ -46,25 +44,6 @@ impl Client {
     /// others use [`crate::Client::builder`] and [`ClientBuilder::build_blocking`].
     pub fn new(base_url: impl Into<String>, key: impl Into<String>) -> Result<Self, BuildError> {
         crate::Client::builder(base_url, key).build_blocking()
-    }
-
-    /// Lists all orders: see [`crate::Client::list_orders`].
-    pub fn list_orders(&self) -> Result<Response<Vec<Order>>, Error> {
-        self.runtime.block_on(self.client.list_orders())
-    }
-
-    /// Cancels a pending order: see [`crate::Client::cancel_order`].
-    pub fn cancel_order(&self, order_id: impl Into<OrderId>) -> Result<Response<()>, Error> {
-        self.runtime.block_on(self.client.cancel_order(order_id))
-    }
-
-    /// Looks up a pet: see [`crate::Client::get_pet`].
-    #[deprecated(
-        note = "deprecated by the API from 1 December 2026; it may go after 1 December 2027"
-    )]
-    #[expect(deprecated, reason = "both are")]
-    pub fn get_pet(&self, pet_id: impl Into<PetId>) -> Result<Response<Pet>, Error> {
-        self.runtime.block_on(self.client.get_pet(pet_id))
     }
 }
 

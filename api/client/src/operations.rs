@@ -1,5 +1,5 @@
-//! The client and its operations: a public method for each generated one,
-//! without progenitor's types in its signature.
+//! The client and its operations: for each generated method a public one without progenitor's
+//! types in its signature, and one that blocks.
 
 use crate::call::{Call, Sent};
 use crate::error::Error;
@@ -61,6 +61,28 @@ impl Client {
         let (client, id) = (self.for_one_call(), pet_id.into());
         let call = async { converted(client.get_pet(&id).await, &client.inner).await };
         in_span("get_pet", None, Some(id), call).await
+    }
+}
+
+#[cfg(feature = "blocking")]
+impl crate::blocking::Client {
+    /// Lists all orders: see [`crate::Client::list_orders`].
+    pub fn list_orders(&self) -> Result<Response<Vec<types::Order>>, Error> {
+        self.runtime.block_on(self.client.list_orders())
+    }
+
+    /// Cancels a pending order: see [`crate::Client::cancel_order`].
+    pub fn cancel_order(&self, order_id: impl Into<types::OrderId>) -> Result<Response<()>, Error> {
+        self.runtime.block_on(self.client.cancel_order(order_id))
+    }
+
+    /// Looks up a pet: see [`crate::Client::get_pet`].
+    #[deprecated(
+        note = "deprecated by the API from 1 December 2026; it may go after 1 December 2027"
+    )]
+    #[expect(deprecated, reason = "both are")]
+    pub fn get_pet(&self, pet_id: impl Into<types::PetId>) -> Result<Response<types::Pet>, Error> {
+        self.runtime.block_on(self.client.get_pet(pet_id))
     }
 }
 

@@ -1,11 +1,14 @@
-//! The check that the generated files are up to date, and that each generated method of a client
-//! has a public one.
+//! The check that the generated files are up to date, and that each operation has its public
+//! methods in the client.
 
 use super::inputs::Inputs;
 use super::problem::Problem;
 use crate::generate::generated;
 use crate::line_diff::line_diff;
 use crate::repository::{CLIENT_README, CLIENTS, ClientFiles, PAGES};
+use anyhow::Context;
+use serde_json::Value;
+use syn::{ImplItem, Item, Visibility};
 
 pub(super) fn claim(_: &Inputs) -> String {
     format!("the clients, {CLIENT_README} and {PAGES} are what is generated")
@@ -22,31 +25,62 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
                 fix: "cargo xtask generate".to_string(),
             });
         }
-        if let Some(client) = CLIENTS.iter().find(|client| client.code == file.name) {
-            let public = files.read(client.operations)?;
-            problems.extend(missing_operations(client, &file.text, &public));
-        }
+    }
+    for client in &CLIENTS {
+        let (document, public) =
+            (inputs.document(client.document)?, files.read(client.operations)?);
+        problems.extend(wrong_methods(client, &document, &public)?);
     }
     Ok(problems)
 }
 
-/// The generated methods that have no public one of the same name.
-fn missing_operations(files: &ClientFiles, generated: &str, public: &str) -> Vec<Problem> {
-    let names = generated.lines().filter_map(|line| {
-        let rest = line.trim_start().strip_prefix("pub async fn ")?;
-        rest.split(['<', '(']).next()
-    });
-    // A method that returns a request builder is not async.
-    let has_method = |name: &str| {
-        let signatures = ["pub async fn", "pub fn"].map(|start| format!("{start} {name}("));
-        signatures.iter().any(|signature| public.contains(signature))
-    };
-    let missing = names.filter(|name| !has_method(name));
-    missing
-        .map(|name| Problem {
-            place: files.operations.to_string(),
-            details: vec![format!("has no method {name}, which {} generates", files.document)],
-            fix: format!("edit {}", files.operations),
+/// The operations without two public methods, for async code and without, which are deprecated as
+/// the operation is.
+fn wrong_methods(
+    client: &ClientFiles,
+    document: &Value,
+    public: &str,
+) -> anyhow::Result<Vec<Problem>> {
+    let methods = public_methods(public).with_context(|| client.operations.to_string())?;
+    let paths = document.get("paths").and_then(Value::as_object).into_iter().flatten();
+    let operations = paths.filter_map(|(_, path)| path.as_object()).flatten();
+    let problems = operations.filter_map(|(_, operation)| {
+        let method = snake_case(operation.get("operationId")?.as_str()?);
+        let is_deprecated = operation["deprecated"] == true;
+        let found = methods.iter().filter(|found| **found == (method.clone(), is_deprecated));
+        let (found, not) = (found.count(), if is_deprecated { "" } else { "not " });
+        (found != 2).then(|| Problem {
+            place: client.operations.to_string(),
+            details: vec![format!(
+                "has {found} of the two methods {method}, {not}deprecated, that {} asks for: one \
+                 for async code and one that blocks",
+                client.document
+            )],
+            fix: format!("edit {}", client.operations),
         })
-        .collect()
+    });
+    Ok(problems.collect())
+}
+
+/// The names of the public methods in this code, and whether they are deprecated.
+fn public_methods(code: &str) -> syn::Result<Vec<(String, bool)>> {
+    let items = syn::parse_file(code)?.items.into_iter();
+    let of_impl = |item| if let Item::Impl(of) = item { of.items } else { Vec::new() };
+    let method = |item| match item {
+        ImplItem::Fn(method) if matches!(method.vis, Visibility::Public(_)) => {
+            let is_deprecated = method.attrs.iter().any(|of| of.path().is_ident("deprecated"));
+            Some((method.sig.ident.to_string(), is_deprecated))
+        }
+        _ => None,
+    };
+    Ok(items.flat_map(of_impl).filter_map(method).collect())
+}
+
+/// `listOrders` as `list_orders`.
+fn snake_case(id: &str) -> String {
+    let lower = |letter: char| match letter.is_ascii_uppercase() {
+        true => format!("_{}", letter.to_ascii_lowercase()),
+        false => letter.to_string(),
+    };
+    id.chars().map(lower).collect()
 }

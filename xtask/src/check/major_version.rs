@@ -3,15 +3,12 @@
 
 use super::inputs::{Inputs, document_files, in_each_document};
 use super::problem::Problem;
-use super::promises::no_version;
+use super::promises::{BASE_PATH, no_version};
 use crate::compare::pointers;
 use crate::compatibility::server_url;
 use crate::version;
 use serde_json::Value;
 use store_orders_api::documents::Document;
-
-/// Where the server's path is set.
-const BASE_PATH: &str = "base_path in api/src/documents.rs";
 
 pub(super) fn claim(_: &Inputs) -> String {
     format!("the major versions of {} are those of every base URL", document_files())

@@ -15,8 +15,10 @@ use store_orders_api::documents::{DOCUMENTS, Document};
 
 /// More changes of one kind are counted instead of listed.
 const MAX_LISTED: usize = 12;
-/// Where the versions and their base paths are set.
-const VERSIONS: &str = "api/src/documents.rs";
+/// Where the versions are set.
+const VERSIONS: &str = "api/src/lib.rs";
+/// Where the server's path is set.
+pub(super) const BASE_PATH: &str = "base_path in api/src/documents.rs";
 
 pub(super) fn claim(inputs: &Inputs) -> String {
     let claims = DOCUMENTS.map(|of| {
@@ -114,7 +116,7 @@ fn low_version(
             let major = least.major;
             let serve = format!(
                 "undo the change, or {set}, and serve it under /v{major}: change the URLs of the \
-                 servers in {}, and its base_path in {VERSIONS}",
+                 servers in {}, and {BASE_PATH}",
                 of.file
             );
             ("a breaking change", serve)

@@ -1,5 +1,5 @@
 //! The client of version 2 for programs without async code: the features `v2-beta` and
-//! `blocking`.
+//! `blocking`. Its operations stand with the others.
 
 use super::generated::types::{Order, OrderPage};
 use super::operations::{self, ListOrders};
@@ -7,7 +7,6 @@ use super::orders;
 use crate::blocking::runtime;
 use crate::builder::{BuildError, ClientBuilder};
 use crate::error::Error;
-use crate::generated::types::OrderId;
 use crate::response::Response;
 use std::fmt;
 use std::sync::Arc;
@@ -38,8 +37,8 @@ use tokio::runtime::Runtime;
 /// Its calls panic in async code, as does dropping the last clone there.
 #[derive(Clone)]
 pub struct Client {
-    client: operations::Client,
-    runtime: Arc<Runtime>,
+    pub(super) client: operations::Client,
+    pub(super) runtime: Arc<Runtime>,
 }
 
 impl Client {
@@ -48,17 +47,6 @@ impl Client {
     /// [`build_blocking`](ClientBuilder::build_blocking).
     pub fn new(base_url: impl Into<String>, key: impl Into<String>) -> Result<Self, BuildError> {
         operations::Client::builder(base_url, key).build_blocking()
-    }
-
-    /// Lists orders: a request to set filters of, then one page with [`send`](ListOrders::send), or
-    /// the orders of all pages in a `for` loop.
-    pub fn list_orders(&self) -> ListOrders<Self> {
-        ListOrders::new(self.clone())
-    }
-
-    /// Cancels a pending order: see [`crate::Client::cancel_order`].
-    pub fn cancel_order(&self, order_id: impl Into<OrderId>) -> Result<Response<()>, Error> {
-        self.runtime.block_on(self.client.cancel_order(order_id))
     }
 }
 

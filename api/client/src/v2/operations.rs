@@ -1,5 +1,5 @@
-//! The client of version 2 and its operations: a public method for each generated one, and the
-//! request for a list.
+//! The client of version 2 and its operations: for each generated method a public one, and one that
+//! blocks; and the request for a list.
 
 use super::generated;
 use super::generated::order_status::OrderStatus;
@@ -72,6 +72,20 @@ impl Client {
         let mut client = self.generated.clone();
         client.inner = client.inner.next();
         client
+    }
+}
+
+#[cfg(feature = "blocking")]
+impl super::blocking::Client {
+    /// Lists orders: a request to set filters of, then one page with [`send`](ListOrders::send), or
+    /// the orders of all pages in a `for` loop.
+    pub fn list_orders(&self) -> ListOrders<Self> {
+        ListOrders::new(self.clone())
+    }
+
+    /// Cancels a pending order: see [`crate::Client::cancel_order`].
+    pub fn cancel_order(&self, order_id: impl Into<OrderId>) -> Result<Response<()>, Error> {
+        self.runtime.block_on(self.client.cancel_order(order_id))
     }
 }
 
