@@ -186,8 +186,8 @@ pub use builder::{BuildError, ClientBuilder};
 pub use error::Error;
 pub use error_code::ErrorCode;
 pub use error_kind::ErrorKind;
-pub use generated::types::{Error as ErrorBody, Order, OrderId, Pet, PetId};
-pub use operations::Client;
+pub use generated::types::Error as ErrorBody;
+pub use operations::*;
 pub use rate_limit::RateLimit;
 /// The HTTP client underneath, for [`ClientBuilder::http`].
 pub use reqwest;

@@ -10,6 +10,9 @@ use crate::span::in_span;
 use progenitor_client::{ClientInfo, ResponseValue};
 use std::fmt;
 
+// The records of the operations.
+pub use types::{Order, OrderId, Pet, PetId};
+
 pub(crate) type Generated<T> = Result<ResponseValue<T>, progenitor_client::Error<types::Error>>;
 
 /// A client of one Store Orders service. Cloning is cheap and shares the

@@ -42,6 +42,5 @@ mod orders;
 pub(crate) mod test_pages;
 
 pub use generated::order_status::OrderStatus;
-pub use generated::types::{Order, OrderPage};
-pub use operations::{Client, ListOrders};
+pub use operations::*;
 pub use orders::Orders;

@@ -3,7 +3,6 @@
 
 use super::generated;
 use super::generated::order_status::OrderStatus;
-use super::generated::types::OrderPage;
 use crate::builder::{BuildError, ClientBuilder, Versioned};
 use crate::call::Call;
 use crate::error::Error;
@@ -15,6 +14,9 @@ use crate::span::in_span;
 use chrono::{DateTime, Utc};
 use progenitor_client::{ClientHooks, OperationInfo};
 use std::fmt;
+
+// The records of the operations.
+pub use super::generated::types::{Order, OrderPage};
 
 /// A client of one Store Orders service, for version 2 of its API. Cloning is cheap and shares
 /// the connections.
