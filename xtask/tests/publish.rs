@@ -6,6 +6,7 @@ use std::fs;
 use store_orders_api::API_VERSION as VERSION;
 use store_orders_api::documents::{DOCUMENTS, Document, V1, V2};
 use xtask::Outcome;
+use xtask::compatibility::operation_names;
 use xtask::publish::publish;
 use xtask::published::{PUBLISHED, SUMS, checksum};
 use xtask::repository::{CHANGELOG, Repository};
@@ -15,8 +16,9 @@ use xtask::repository::{CHANGELOG, Repository};
 fn checkout() -> Checkout {
     let checkout = Checkout::with(&files());
     let entry = |of: &Document| {
-        let version = of.version;
-        format!("## {version}\n\n- `listOrders`, `cancelOrder`, `getPet`\n\n")
+        let document = serde_json::from_str(&Repository::here().read(of.file).unwrap()).unwrap();
+        let names = operation_names(&document).join("`, `");
+        format!("## {}\n\n- `{names}`\n\n", of.version)
     };
     checkout.put(CHANGELOG, &DOCUMENTS.into_iter().map(entry).collect::<String>());
     checkout
