@@ -1,7 +1,5 @@
 //! The outcome of a command, and its exit code.
 
-use std::process::ExitCode;
-
 /// Ordered from best to worst, so that the outcome of several checks is the
 /// greatest of theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,12 +13,9 @@ pub enum Outcome {
     CouldNotRun,
 }
 
-impl From<Outcome> for ExitCode {
-    fn from(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Clean => ExitCode::SUCCESS,
-            Outcome::Drift => ExitCode::from(1),
-            Outcome::CouldNotRun => ExitCode::from(2),
-        }
+impl Outcome {
+    /// The exit code.
+    pub const fn code(self) -> u8 {
+        self as u8
     }
 }
