@@ -3,7 +3,7 @@
 //! A request takes the steps of `middleware`, in their order: public page, route,
 //! authentication, rate limit, operation, response headers.
 
-mod accept_encoding;
+mod accept;
 mod authentication;
 mod client_ip;
 mod docs;
@@ -16,6 +16,7 @@ mod redaction;
 mod request_scope;
 mod responses;
 
+pub use accept::weighted;
 pub use client_ip::TrustedProxies;
 pub use docs::{Docs, served_document, served_documents};
 pub use inner_router::{BuildError, InnerRouter};

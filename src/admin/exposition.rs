@@ -1,5 +1,6 @@
 //! The two text formats of metrics, and which of them a scrape takes.
 
+use crate::http::weighted;
 use http::HeaderMap;
 use http::header::ACCEPT;
 
@@ -16,16 +17,12 @@ impl Format {
     /// OpenMetrics for those who ask for it at least as much as for text (RFC 9110, 12.5.1).
     pub fn accepted(headers: &HeaderMap) -> Format {
         let (mut open_metrics, mut text) = (0.0_f32, 0.0_f32);
-        let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        for range in values.flat_map(|value| value.split(',')) {
-            let mut parts = range.split(';').map(str::trim);
-            let preference = match parts.next() {
-                Some("application/openmetrics-text") => &mut open_metrics,
-                Some("text/plain") => &mut text,
-                _ => continue,
-            };
-            let quality = parts.find_map(|part| part.strip_prefix("q=")?.parse().ok());
-            *preference = preference.max(quality.unwrap_or(1.0));
+        for (range, weight) in weighted(headers, ACCEPT) {
+            match range {
+                "application/openmetrics-text" => open_metrics = open_metrics.max(weight),
+                "text/plain" => text = text.max(weight),
+                _ => {}
+            }
         }
         if open_metrics > 0.0 && open_metrics >= text { Format::OpenMetrics } else { Format::Text }
     }
@@ -97,6 +94,7 @@ mod tests {
             ("text/html, */*;q=0.8", Format::Text),
             ("text/plain;version=0.0.4", Format::Text),
             ("application/openmetrics-text;q=0.3, text/plain;q=0.5", Format::Text),
+            ("application/openmetrics-text;Q=0.3, text/plain", Format::Text),
             ("application/openmetrics-text;q=0", Format::Text),
         ] {
             let mut headers = HeaderMap::new();

@@ -1,7 +1,7 @@
 //! The operations, each in a few lines: unpack, call, wrap. Every request here has
 //! passed the middleware.
 
-use super::accept_encoding::accepts_gzip;
+use super::accept::accepts_gzip;
 use super::order_page::{first_id, page_response};
 use crate::blocking::run_with;
 use crate::context::ServerContext;

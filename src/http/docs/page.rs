@@ -1,7 +1,7 @@
 //! One public page, plain and as gzip, and its response.
 
 use super::policy::Policy;
-use crate::http::accept_encoding::accepts_gzip;
+use crate::http::accept::accepts_gzip;
 use bytes::Bytes;
 use dropshot::Body;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
