@@ -106,7 +106,7 @@ impl Server {
         background.push(tokio::spawn(Arc::clone(&context.orders).keep_reading_ahead(log.clone())));
         let address = http.local_addr();
         let open = move || open_connections(address).map_or(f64::NAN, |open| open as f64);
-        // What has the one tells of the other.
+        // /proc tells of both, or of neither.
         let open = socket.is_some().then(|| Box::new(open) as Figure);
         let live = certificate.clone();
         let ends_at = live.map(|live| Box::new(move || live.ends_at()) as Figure);
