@@ -20,7 +20,7 @@ const OPERATIONS: [(&str, &str); 5] = [
 
 /// What requests with a valid key are answered, in this order, where the orders 1 and 3 are
 /// pending, 2 has shipped, and the pet 7 is there.
-const ANSWERS: [(&str, &str, u16); 36] = [
+const ANSWERS: [(&str, &str, u16); 37] = [
     ("GET", "/v1/store/orders", 200),
     ("HEAD", "/v1/store/orders", 200),
     ("GET", "/v1/pets/7", 200),
@@ -33,6 +33,7 @@ const ANSWERS: [(&str, &str, u16); 36] = [
     ("HEAD", "/v2/store/orders?petId=8", 200),
     ("DELETE", "/v1/store/orders/1", 204),
     ("DELETE", "/v1/store/orders/1", 404),
+    ("DELETE", "/v2/store/orders/1", 404),
     ("DELETE", "/v1/store/orders/2", 409),
     ("DELETE", "/v2/store/orders/3", 204),
     ("DELETE", "/v2/store/orders/3", 404),

@@ -145,11 +145,12 @@ fn complete_operation(
 
 /// Lists the known codes: for programs, and in the description for people.
 fn list_codes(version: &Document, code: &mut Value) {
-    code["x-extensible-enum"] = json!(codes(version).map(Code::as_str).collect::<Vec<_>>());
+    let codes: Vec<Code> = codes(version).collect();
+    code["x-extensible-enum"] = codes.iter().map(|code| code.as_str()).collect();
     let meanings =
-        codes(version).map(|code| (code.as_str().to_string(), json!(meaning(version, code))));
+        codes.iter().map(|code| (code.as_str().to_string(), json!(meaning(version, *code))));
     code["x-enumDescriptions"] = Value::Object(meanings.collect());
-    let known: Vec<_> = codes(version).map(|code| format!("`{}`", code.as_str())).collect();
+    let known: Vec<_> = codes.iter().map(|code| format!("`{}`", code.as_str())).collect();
     let description = code["description"].as_str().unwrap_or_default();
     code["description"] = json!(format!("{description} Today's codes: {}.", known.join(", ")));
 }

@@ -37,6 +37,7 @@ mod schemas;
 
 pub use change::{Change, Verdict};
 pub use document::url as server_url;
+pub use resolved::all_operations;
 
 use chrono::NaiveDate;
 use findings::{Findings, Place};
@@ -68,7 +69,7 @@ pub fn is_beta(document: &Value) -> bool {
 
 /// The operations of a document, by the name that the changelog uses.
 pub fn operation_names(document: &Value) -> Vec<String> {
-    resolved::all_operations(document).iter().map(|(name, _)| name.to_string()).collect()
+    all_operations(document).iter().map(|(name, _)| name.to_string()).collect()
 }
 
 fn without_version(document: &Value) -> Value {

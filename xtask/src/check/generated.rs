@@ -3,10 +3,12 @@
 
 use super::inputs::Inputs;
 use super::problem::Problem;
+use crate::compatibility::all_operations;
 use crate::generate::generated;
 use crate::line_diff::line_diff;
 use crate::repository::{CLIENT_README, CLIENTS, ClientFiles, PAGES};
 use anyhow::Context;
+use heck::ToSnakeCase;
 use serde_json::Value;
 use syn::{ImplItem, Item, Visibility};
 
@@ -42,10 +44,9 @@ fn wrong_methods(
     public: &str,
 ) -> anyhow::Result<Vec<Problem>> {
     let methods = public_methods(public).with_context(|| client.operations.to_string())?;
-    let paths = document.get("paths").and_then(Value::as_object).into_iter().flatten();
-    let operations = paths.filter_map(|(_, path)| path.as_object()).flatten();
-    let problems = operations.filter_map(|(_, operation)| {
-        let method = snake_case(operation.get("operationId")?.as_str()?);
+    let problems = all_operations(document).into_iter().filter_map(|(id, operation)| {
+        // As progenitor names it.
+        let method = id.to_snake_case();
         let is_deprecated = operation["deprecated"] == true;
         let found = methods.iter().filter(|found| **found == (method.clone(), is_deprecated));
         let (found, not) = (found.count(), if is_deprecated { "" } else { "not " });
@@ -74,13 +75,4 @@ fn public_methods(code: &str) -> syn::Result<Vec<(String, bool)>> {
         _ => None,
     };
     Ok(items.flat_map(of_impl).filter_map(method).collect())
-}
-
-/// `listOrders` as `list_orders`.
-fn snake_case(id: &str) -> String {
-    let lower = |letter: char| match letter.is_ascii_uppercase() {
-        true => format!("_{}", letter.to_ascii_lowercase()),
-        false => letter.to_string(),
-    };
-    id.chars().map(lower).collect()
 }

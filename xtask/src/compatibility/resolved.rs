@@ -13,7 +13,7 @@ pub(super) const METHODS: [&str; 8] =
     ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
 /// The operations of a document, each with what the changelog calls it.
-pub(super) fn all_operations(document: &Value) -> Vec<(&str, &Value)> {
+pub fn all_operations(document: &Value) -> Vec<(&str, &Value)> {
     let paths = document.get("paths").and_then(Value::as_object).into_iter().flatten();
     let operations = paths.flat_map(|(path, item)| {
         METHODS.iter().filter_map(move |method| Some((path, item.get(*method)?)))
