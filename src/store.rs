@@ -26,7 +26,9 @@ pub mod sqlite;
 mod timeouts;
 mod versions;
 
-pub use account_rows::{Account, IssuedKey, KeyRecord, KeyRow, NewKey, Rotation};
+pub use account_rows::{
+    Account, AccountRow, IssuedKey, KeyChange, KeyRecord, KeyRow, NewKey, Rotation,
+};
 pub use commands::{AccountCommands, KeyCommands, OperatorStore, OrderCommands};
 pub use error::StoreError;
 pub use order_rows::{

@@ -69,6 +69,11 @@ pub const MIGRATIONS: &[Migration] = &[
         sql: include_str!("schema/version_4.sql"),
         oldest_program: "1.1.0",
     },
+    Migration {
+        what: "accounts change apart from their keys",
+        sql: include_str!("schema/version_5.sql"),
+        oldest_program: "1.2.0",
+    },
 ];
 
 /// Held by `migrate` and `restore`, of which one at a time runs on a database: "stor", 1.
