@@ -31,8 +31,12 @@ pub trait AccountCommands {
     /// Every account, by name. `now_ms` tells which of their keys have expired.
     fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError>;
 
-    /// The account of this name, or of this id, which logs name, if none has the name.
-    fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError>;
+    /// The name of the account of this name, or of this id, which logs name, if none has the name.
+    /// It costs the same however many keys the account has.
+    fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError>;
+
+    /// The account of this name or id.
+    fn account(&self, name_or_id: &str, now_ms: i64) -> Result<Account, StoreError>;
 }
 
 impl<E: Engine> AccountCommands for E {
@@ -117,15 +121,20 @@ impl<E: Engine> AccountCommands for E {
         self.read(|statements| statements.all(&query, &[&now_ms], account))
     }
 
-    fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError> {
-        let query = format!(
-            "{SELECT_ACCOUNTS} WHERE name = $2 OR id = CAST($3 AS bigint)
-             ORDER BY name = $2 DESC LIMIT 1"
-        );
-        let id: Option<i64> = name.parse().ok();
-        let found =
-            self.read(|statements| statements.only(&query, &[&now_ms, &name, &id], account))?;
-        found.ok_or_else(|| no_account(name))
+    fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError> {
+        let query = "SELECT name FROM accounts WHERE name = $1 OR id = CAST($2 AS bigint)
+                     ORDER BY name = $1 DESC LIMIT 1";
+        let id: Option<i64> = name_or_id.parse().ok();
+        let parameters: Parameters<'_> = &[&name_or_id, &id];
+        let found = self.read(|statements| statements.only(query, parameters, |row| row.get(0)))?;
+        found.ok_or_else(|| no_account(name_or_id))
+    }
+
+    fn account(&self, name_or_id: &str, now_ms: i64) -> Result<Account, StoreError> {
+        let name = self.resolve_account(name_or_id)?;
+        let query = format!("{SELECT_ACCOUNTS} WHERE name = $2");
+        let found = self.read(|statements| statements.only(&query, &[&now_ms, &name], account))?;
+        found.ok_or_else(|| no_account(&name))
     }
 }
 
