@@ -195,6 +195,14 @@ fn a_refresh_counts_from_when_it_began() {
 }
 
 #[test]
+fn keys_are_current_when_they_were_read_however_long_that_took() {
+    let takes = Duration::from_millis(20);
+    let cache = open(&Arc::new(Watched::new(takes)));
+    let refreshed_at_ms = cache.refreshed_at_ms.load(Ordering::Relaxed);
+    assert!(u128::from(refreshed_at_ms) >= takes.as_millis(), "{refreshed_at_ms}");
+}
+
+#[test]
 fn keys_are_read_only_after_a_change() {
     let store = Arc::new(Watched::new(Duration::ZERO));
     let first = store.issue();
