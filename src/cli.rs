@@ -210,9 +210,12 @@ impl Cli {
         }
         done.map_err(|error| {
             // An engine's errors do not always name the store.
-            match error.downcast_ref() {
-                Some(StoreError::Engine { .. }) => error.context(self.options.store.name()),
-                _ => error,
+            let is_engines = |cause: &(dyn std::error::Error + 'static)| {
+                matches!(cause.downcast_ref(), Some(StoreError::Engine { .. }))
+            };
+            match error.chain().any(is_engines) {
+                true => error.context(self.options.store.name()),
+                false => error,
             }
         })
     }

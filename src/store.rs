@@ -27,7 +27,10 @@ mod timeouts;
 mod versions;
 
 pub use account_rows::{Account, IssuedKey, KeyRecord, KeyRow, NewKey, Rotation};
-pub use commands::{AccountCommands, KeyCommands, OperatorStore, OrderCommands};
+pub use commands::{
+    AccountCommands, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS, UnfinishedImport,
+    existing_in_steps, import_in_steps,
+};
 pub use error::StoreError;
 pub use order_rows::{
     CancelOutcome, Cancellation, CancelledBatch, ImportOutcome, ListedOrder, NewOrder, OrderChange,
@@ -37,6 +40,4 @@ pub use report::{CheckReport, Structure};
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, is_expired};
 pub use serving::Store;
 pub use timeouts::PATIENCE;
-pub use versions::{
-    Half, HalfVersion, ImportWaits, PolledVersions, ReadAhead, VersionCheck, Versions,
-};
+pub use versions::{Half, HalfVersion, PolledVersions, VersionCheck, Versions};

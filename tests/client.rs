@@ -128,7 +128,7 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
     let order =
         |id: i64| NewOrder { pet_id: 7 + id % 2, shipped: id % 8 == 0, ..pending_order(id) };
     let orders: Vec<_> = (1..=320).map(order).collect();
-    setup.store.import(Records::Orders(&orders), false, &|| ()).unwrap();
+    setup.store.import(Records::Orders(&orders), false).unwrap();
     let server = setup.serve().await;
     let client = v2::Client::builder(format!("{}/v2", server.origin()), &key.text);
     let client = client.without_retries().build().unwrap();

@@ -109,7 +109,7 @@ fn an_order_of_the_list_costs_little_more_than_its_text() {
         shipped: false,
     };
     let orders: Vec<_> = (1..=ORDERS).map(order).collect();
-    store.import(Records::Orders(&orders), false, &|| ()).unwrap();
+    store.import(Records::Orders(&orders), false).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut opened = None;
     let list = measure(|| {

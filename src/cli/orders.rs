@@ -19,7 +19,13 @@ Examples:
   store-orders orders import orders.csv
   store-orders orders list --status pending")]
 pub enum OrdersCommand {
-    /// Import orders from a file: all of them, or none
+    /// Import orders from a file
+    ///
+    /// The file is checked whole first: one bad record, or an id that is in the store,
+    /// and nothing is imported. Then it is stored in steps of 1,000 orders, which servers
+    /// list at once. An import that ends early says how many it stored; the same command
+    /// with --skip-existing imports the rest. Next to servers it takes longer, so that
+    /// requests come first.
     ///
     /// The file is a JSON array, JSON lines, or CSV with a header row; its content
     /// tells which. A record has the fields id, petId and quantity (1 to

@@ -10,7 +10,6 @@ mod check;
 mod identity;
 mod import;
 mod limits_report;
-pub(super) mod long_import;
 mod migrate;
 mod restore;
 mod servers;
@@ -187,9 +186,14 @@ impl OperatorStore for PostgresCommands {
         &self,
         records: Records<'_>,
         skip_existing: bool,
-        progress: &dyn Fn(),
     ) -> Result<ImportOutcome, StoreError> {
-        self.import_alone(records, skip_existing, progress)
+        self.import_at_once(records, skip_existing)
+    }
+
+    fn is_served(&self) -> Result<bool, StoreError> {
+        let query = "SELECT EXISTS (SELECT FROM replicas)";
+        let row = self.ask(async |client| client.query_one(query, &[]).await.map_err(read))?;
+        value(&row, 0)
     }
 
     fn check(&self) -> Result<CheckReport, StoreError> {

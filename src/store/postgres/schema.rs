@@ -69,13 +69,15 @@ pub const MIGRATIONS: &[Migration] = &[
         sql: include_str!("schema/version_4.sql"),
         oldest_program: "1.1.0",
     },
+    Migration {
+        what: "imports are stored in steps",
+        sql: include_str!("schema/version_7.sql"),
+        oldest_program: "1.2.0",
+    },
 ];
 
 /// Held by `migrate` and `restore`, of which one at a time runs on a database: "stor", 1.
 pub const SCHEMA_LOCK: i64 = 0x7374_6f72_0000_0001;
-
-/// Held by imports, of which one at a time runs on a database: "stor", 2.
-pub const IMPORT_LOCK: i64 = 0x7374_6f72_0000_0002;
 
 /// What a database says of its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]

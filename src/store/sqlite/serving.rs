@@ -12,8 +12,8 @@ use crate::store::rules::not_cancelled;
 use crate::store::timeouts::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::store::{
     CancelOutcome, Cancellation, CancelledBatch, Half, HalfVersion, KeyRow, ListedOrder,
-    MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, ReadAhead, Store, StoreError,
-    Structure, VersionCheck, Versions,
+    MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, Store, StoreError, Structure,
+    VersionCheck, Versions,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -33,7 +33,6 @@ impl Store for SqliteStore {
     fn for_each_order_since(
         &self,
         version: HalfVersion,
-        _: Option<ReadAhead>,
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<HalfVersion, StoreError> {
         let mut connection = self.scanner.lock();
@@ -237,12 +236,12 @@ mod tests {
         let (pet_id, quantity, ship_date) = (7, 1, None);
         let order =
             NewOrder { id: 1, pet_id, quantity, ship_date, complete: false, shipped: false };
-        store.import(Records::Orders(&[order]), false, &|| ()).unwrap();
+        store.import(Records::Orders(&[order]), false).unwrap();
         std::thread::scope(|scope| {
             let (read, was_read) = channel();
             let store = &store;
             store
-                .for_each_order_since(Versions::default().of_orders(), None, &mut |_| {
+                .for_each_order_since(Versions::default().of_orders(), &mut |_| {
                     let read = read.clone();
                     scope.spawn(move || {
                         let keys = store.for_each_key_since(HalfVersion::default(), &mut |_, _| ());
@@ -266,7 +265,7 @@ mod tests {
             complete: false,
             shipped: false,
         };
-        store.import(Records::Orders(&[order(1), order(2)]), false, &|| ()).unwrap();
+        store.import(Records::Orders(&[order(1), order(2)]), false).unwrap();
         let changes = |since| {
             let mut seen = Vec::new();
             let visit = &mut |change: OrderChange<'_>| {
@@ -275,7 +274,7 @@ mod tests {
                     OrderChange::Removed(id) => (id, false),
                 });
             };
-            let version = store.for_each_order_since(since, None, visit).unwrap();
+            let version = store.for_each_order_since(since, visit).unwrap();
             (version, seen)
         };
         let (version, all) = changes(Versions::default().of_orders());

@@ -131,7 +131,6 @@ impl Opener {
                 store_id,
                 acknowledges_from: acknowledges_from(opened, &server, before),
                 server,
-                opened,
                 admission: Admission::prepare(&limits.client).await.map_err(read)?,
                 batch: BatchStatements::prepare(&writer.client).await.map_err(read)?,
                 beat: HeartbeatStatements::prepare(&heartbeat.client).await.map_err(read)?,

@@ -26,9 +26,9 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
     let commands: &dyn OperatorStore = &store;
     import(commands, [i64::MIN, 1, 2, 3, i64::MAX])?;
     let dated = NewOrder { ship_date: Some(now()), complete: true, shipped: true, ..pending(9) };
-    commands.import(Records::Orders(&[dated]), false, &|| ())?;
+    commands.import(Records::Orders(&[dated]), false)?;
     cancel(&store, &[2, i64::MAX])?;
-    commands.import(Records::Pets(&[Pet { id: -1, name: "Zoë".to_string() }]), false, &|| ())?;
+    commands.import(Records::Pets(&[Pet { id: -1, name: "Zoë".to_string() }]), false)?;
     commands.create_account("acme", Plan::Free, None, now())?;
     let own = PlanLimits { per_minute: u32::MAX, per_day: 7 };
     commands.create_account("globex", Plan::Enterprise, Some(own), now())?;

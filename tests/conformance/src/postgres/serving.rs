@@ -3,7 +3,7 @@
 use super::database::PostgresUnderTest;
 use super::importing::on_another_thread;
 use crate::engine::Engine;
-use crate::listing::{beginning, keys, list};
+use crate::listing::{keys, list, versions};
 use crate::records::{NOW_MS, cancel, cancellation, import, now};
 use crate::wait;
 use anyhow::{Context, ensure};
@@ -201,6 +201,8 @@ pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> 
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     import(&*commands, [1])?;
+    let before = versions(&store)?.of_orders();
+    import(&*commands, [2])?;
     // What is immutable is called while the query is planned.
     database.execute(
         "CREATE FUNCTION is_slow() RETURNS boolean IMMUTABLE LANGUAGE plpgsql
@@ -214,7 +216,7 @@ pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> 
         Ok(client.query_one(query, &[]).await?.try_get::<_, i64>(0)? > 0)
     };
     let mut meanwhile = None;
-    let list = store.for_each_order_since(beginning(&store)?, None, &mut |_| {
+    let list = store.for_each_order_since(before, &mut |_| {
         meanwhile = Some(on_another_thread(|| {
             std::thread::scope(|scope| {
                 let read = scope.spawn(|| keys(&store).is_err());
@@ -236,12 +238,14 @@ pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> 
     Ok(())
 }
 
-pub fn keys_are_read_beside_a_list(server: &PostgresUnderTest) -> anyhow::Result<()> {
+pub fn keys_are_read_beside_changed_orders(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     import(&*commands, [1])?;
+    let before = versions(&store)?.of_orders();
+    import(&*commands, [2])?;
     let mut meanwhile = None;
-    store.for_each_order_since(beginning(&store)?, None, &mut |_| {
+    store.for_each_order_since(before, &mut |_| {
         meanwhile = Some(on_another_thread(|| Ok(keys(&store)?.len())));
     })?;
     ensure!(meanwhile.context("no order was listed")?? == 0);

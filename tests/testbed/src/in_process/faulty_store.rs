@@ -8,7 +8,7 @@ use store_orders::keys::Digest;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
     Cancellation, CancelledBatch, HalfVersion, KeyRow, OrderChange, OrderCounts, PolledVersions,
-    ReadAhead, Store, StoreError, Structure, VersionCheck, Versions,
+    Store, StoreError, Structure, VersionCheck, Versions,
 };
 use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, oneshot};
@@ -109,10 +109,9 @@ impl Store for FaultyStore {
     fn for_each_order_since(
         &self,
         after: HalfVersion,
-        _: Option<ReadAhead>,
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<HalfVersion, StoreError> {
-        self.store()?.for_each_order_since(after, None, visit)
+        self.store()?.for_each_order_since(after, visit)
     }
 
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
