@@ -260,6 +260,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn the_list_follows_the_store_without_requests() {
+        let (orders, store, _directory) = one_order();
+        let (before, orders) = (orders.version(), Arc::new(orders));
+        let following = tokio::spawn(Arc::clone(&orders).keep_following());
+        store.ship_orders(&[1]).unwrap();
+        let began = Instant::now();
+        while orders.version() == before {
+            assert!(began.elapsed() < Duration::from_secs(60), "it does not follow");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        following.abort();
+    }
+
+    #[tokio::test]
     async fn a_list_that_is_still_held_after_a_change_is_outdated() {
         let (orders, store, _directory) = one_order();
         let first = orders.list().await.unwrap();

@@ -76,6 +76,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         serving::counts_that_are_locked_refuse_requests_and_end_no_session,
         serving::to_count_orders_and_to_read_keys_may_take_long,
         serving::keys_are_not_waited_for_after_the_session,
+        serving::a_pet_is_found_while_all_orders_are_read,
         serving::keys_are_read_beside_changed_orders,
         serving::the_settings_of_a_role_change_no_session,
         serving::a_command_waits_for_a_server_whatever_the_clock_says,

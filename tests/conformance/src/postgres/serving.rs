@@ -3,7 +3,7 @@
 use super::database::PostgresUnderTest;
 use super::importing::on_another_thread;
 use crate::engine::Engine;
-use crate::listing::{keys, list, versions};
+use crate::listing::{beginning, keys, list, versions};
 use crate::records::{NOW_MS, cancel, cancellation, import, now};
 use crate::wait;
 use anyhow::{Context, ensure};
@@ -14,8 +14,9 @@ use store_orders::clock::Now;
 use store_orders::keys::Environment;
 use store_orders::limits::{Decision, KeyedRequest, Limits};
 use store_orders::store::postgres::{COMMAND, connect, print_grants};
-use store_orders::store::{Cancellation, NewKey, Status, Store};
+use store_orders::store::{Cancellation, NewKey, Records, Status, Store};
 use store_orders_api::plans::{Plan, PlanLimits};
+use store_orders_api::types::Pet;
 use tokio_postgres::Client;
 
 /// How much longer than a request's deadline the lock is held that it needs.
@@ -235,6 +236,20 @@ pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> 
     ensure!(list.is_err(), "the list of a session that ended");
     let (failed, after) = meanwhile.context("no order was listed")??;
     ensure!(failed && after < Duration::from_secs(20), "{failed} after {after:?}");
+    Ok(())
+}
+
+/// Millions of orders take seconds.
+pub fn a_pet_is_found_while_all_orders_are_read(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.server_of_owner()?, database.commands()?);
+    import(&*commands, [1])?;
+    commands.import(Records::Pets(&[Pet { id: 1, name: "Rex".to_string() }]), false)?;
+    let mut meanwhile = None;
+    store.for_each_order_since(beginning(&store)?, &mut |_| {
+        meanwhile = Some(on_another_thread(|| Ok(store.pet(1)?)));
+    })?;
+    ensure!(meanwhile.context("no order was listed")??.is_some());
     Ok(())
 }
 
