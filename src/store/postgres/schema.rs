@@ -36,11 +36,18 @@ pub struct Schema<'a> {
 pub const LIMITS: Schema<'static> = Schema {
     name: "limits schema",
     version_table: "limits_schema",
-    migrations: &[Migration {
-        what: "the tables of the request counts",
-        sql: crate::limits::postgres::SCHEMA_1,
-        oldest_program: "1.0.0",
-    }],
+    migrations: &[
+        Migration {
+            what: "the tables of the request counts",
+            sql: crate::limits::postgres::SCHEMA_1,
+            oldest_program: "1.0.0",
+        },
+        Migration {
+            what: "accounts are counted in the order of time",
+            sql: crate::limits::postgres::SCHEMA_2,
+            oldest_program: "1.0.0",
+        },
+    ],
 };
 
 /// The store.
