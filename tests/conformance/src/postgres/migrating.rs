@@ -95,6 +95,7 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
         "schema 2: accounts can be closed",
         "schema 3: changes have a journal",
         "schema 4: keys can have labels",
+        "schema 5: the store records where requests are counted",
         "limits schema 1: the tables of the request counts",
         "limits schema 2: accounts are counted in the order of time",
     ];
@@ -103,7 +104,7 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
     let done = database.migrate()?;
     let nothing = "is the newest; nothing to do";
     ensure!(
-        done == [format!("schema 4 {nothing}"), format!("limits schema 2 {nothing}")],
+        done == [format!("schema 5 {nothing}"), format!("limits schema 2 {nothing}")],
         "{done:?}"
     );
     ensure!(database.commands()?.id()? == id);
@@ -217,7 +218,7 @@ pub fn an_older_schema_is_refused_and_migrate_named(
         database.with(async |client| Ok(require_current(client, known).await?))
     };
     let refused = refusal(required(&database))?;
-    let expected = "the database has schema 4, and this program needs 5; fix: `store-orders \
+    let expected = "the database has schema 5, and this program needs 6; fix: `store-orders \
                     migrate`";
     ensure!(refused == expected, "{refused}");
     migrate_to(&database, &[SURVIVED])?;
@@ -232,7 +233,7 @@ pub fn a_migration_that_this_program_survives_disturbs_no_server(
     import(&*commands, [1, 2, 3])?;
     ensure!(list(&*store)?.len() == 3);
     let done = migrate_to(&database, &[SURVIVED])?;
-    ensure!(done == ["schema 5: a column that this program does not know"], "{done:?}");
+    ensure!(done == ["schema 6: a column that this program does not know"], "{done:?}");
     // What was prepared before, and what opens after.
     for store in [store, database.serving()?] {
         store.check_ready()?;
