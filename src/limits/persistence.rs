@@ -1,6 +1,7 @@
 //! Carries windows, strikes and bans over a restart, in `limits.snapshot` in the data
 //! directory: a file of its own, so that damage to it affects no order and no key.
-//! It is written whole by a thread of its own, so no request waits for it.
+//! It is written whole by a thread of its own, so no request waits for it, and only if
+//! something has changed.
 
 mod persister;
 mod report;
