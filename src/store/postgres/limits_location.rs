@@ -26,33 +26,37 @@ pub async fn record(client: &Client, url: &PostgresUrl) -> Result<(), StoreError
     client.execute(upsert, &[&url.limits_database()]).await.map_err(written).map(drop)
 }
 
-/// Refuses a URL that names another database than the store records.
+/// Refuses a URL that names another database than the store records, if it records one.
 pub async fn refuse_another(client: &Client, url: &PostgresUrl) -> Result<(), StoreError> {
-    let given = url.limits_database();
-    let Some(database) = recorded(client).await?.filter(|database| database.as_deref() != given)
-    else {
+    let recorded = recorded(client).await?;
+    recorded.map_or(Ok(()), |database| require(database.as_deref(), url.limits_database()))
+}
+
+/// Refuses a URL that names another database than the store records, and a store that records
+/// none.
+pub async fn require_recorded(client: &Client, url: &PostgresUrl) -> Result<(), StoreError> {
+    let database = recorded(client).await?.ok_or_else(|| {
+        StoreError::Refused(
+            "the store does not record where requests are counted; fix: `store-orders migrate` \
+             with the --limits-database that all servers on this store have"
+                .to_string(),
+        )
+    })?;
+    require(database.as_deref(), url.limits_database())
+}
+
+fn require(recorded: Option<&str>, given: Option<&str>) -> Result<(), StoreError> {
+    if recorded == given {
         return Ok(());
-    };
-    let place = describe(database.as_deref());
+    }
+    let place = describe(recorded);
     let given = given.map_or("is not set".to_string(), |name| format!("is {name:?}"));
-    let fix = database.map_or("unset it".to_string(), |name| format!("set it to {name:?}"));
+    let fix = recorded.map_or("unset it".to_string(), |name| format!("set it to {name:?}"));
     Err(StoreError::Refused(format!(
         "the store records that requests are counted in {place}, and --limits-database {given}; \
          fix: {fix}, or stop all servers and move the counts with `store-orders migrate \
          --move-counts`"
     )))
-}
-
-/// As [`refuse_another`]. A store that records nothing is refused too.
-pub async fn require_recorded(client: &Client, url: &PostgresUrl) -> Result<(), StoreError> {
-    if recorded(client).await?.is_some() {
-        return refuse_another(client, url).await;
-    }
-    Err(StoreError::Refused(
-        "the store does not record where requests are counted; fix: `store-orders migrate` with \
-         the --limits-database that all servers on this store have"
-            .to_string(),
-    ))
 }
 
 /// The place of the counts in a message.
