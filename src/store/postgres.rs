@@ -8,6 +8,7 @@
 //! | `commands` | the [`OperatorStore`](super::OperatorStore) trait, and the commands of PostgreSQL alone |
 //! | `schema` | the tables, their migrations and rights |
 //! | `journal` | the changes, by number: what a server lacks, and whether the store goes on |
+//! | `limits_location` | where requests are counted, as the store records it |
 //! | `columns` | columns that hold words |
 //! | `error` | what PostgreSQL answers instead of a result |
 
@@ -16,13 +17,14 @@ mod commands;
 mod connecting;
 mod error;
 mod journal;
+mod limits_location;
 pub mod schema;
 mod serving;
 mod session;
 
 pub use commands::{
-    PostgresCommands, PostgresLimitsReport, ReplicaRow, begin_new_store, migrate, print_grants,
-    restore,
+    PostgresCommands, PostgresLimitsReport, ReplicaRow, begin_new_store, migrate, move_counts,
+    print_grants, restore,
 };
 pub use connecting::{
     COMMAND, ConnectError, Connection, InvalidUrl, PostgresUrl, check_tls, connect, read_password,

@@ -16,7 +16,7 @@ mod servers;
 
 pub use identity::begin_new_store;
 pub use limits_report::PostgresLimitsReport;
-pub use migrate::{migrate, print_grants};
+pub use migrate::{migrate, move_counts, print_grants};
 pub use restore::restore;
 pub use servers::ReplicaRow;
 
@@ -62,6 +62,14 @@ impl PostgresCommands {
         let connected = runtime.block_on(connect(url, &COMMAND, COMMAND_CONNECT_LIMIT));
         let connection = connected.map_err(|error| failed(error.into()))?;
         Ok(PostgresCommands { runtime, connection: Mutex::new(connection) })
+    }
+
+    /// Connects to the database of the request counts, unless they are in the store's own.
+    fn open_separate_limits(
+        &self,
+        url: &PostgresUrl,
+    ) -> Result<Option<PostgresCommands>, StoreError> {
+        url.limits_database().map(|_| PostgresCommands::open(&url.limits())).transpose()
     }
 
     /// Does `work`, which reads.

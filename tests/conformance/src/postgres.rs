@@ -4,9 +4,10 @@
 //! | Module | Its job |
 //! |---|---|
 //! | `database` | a new database, and what uses it |
-//! | `migrating`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `serving` | the cases |
+//! | `migrating`, `counting`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `serving` | the cases |
 
 mod checking;
+mod counting;
 mod database;
 mod granting;
 mod importing;
@@ -50,6 +51,12 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         migrating::an_older_schema_is_refused_and_migrate_named,
         migrating::a_migration_that_this_program_survives_disturbs_no_server,
         migrating::a_migration_that_asks_for_a_newer_program_makes_a_server_unready,
+        counting::servers_that_count_in_two_databases_are_refused,
+        counting::migrations_at_once_record_one_database,
+        counting::a_store_without_a_record_is_not_served,
+        counting::counts_are_moved_while_no_server_runs,
+        counting::a_server_is_not_ready_after_its_counts_were_moved,
+        counting::counts_of_another_store_are_refused,
         granting::the_printed_grants_let_a_role_serve_and_no_more,
         granting::a_role_without_grants_is_told_what_to_do,
         granting::a_role_that_does_not_exist_is_told_what_to_do,

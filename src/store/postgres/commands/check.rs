@@ -21,7 +21,7 @@ impl PostgresCommands {
             let snapshot = snapshot.isolation_level(IsolationLevel::RepeatableRead).read_only(true);
             let snapshot = snapshot.start().await.map_err(read)?;
             read_versions(&mut report, &snapshot).await?;
-            for table in ["identity", "versions"] {
+            for table in ["identity", "limits_location", "versions"] {
                 check_one_row(&mut report, &snapshot, table).await?;
             }
             Ok::<_, StoreError>(snapshot)
@@ -48,7 +48,7 @@ async fn read_versions(
     Ok(())
 }
 
-/// Without its row, the table would make no writer wait, or name no store.
+/// Without its row, the table would make no writer wait, or name no store or place of the counts.
 async fn check_one_row(
     report: &mut CheckReport,
     snapshot: &Transaction<'_>,

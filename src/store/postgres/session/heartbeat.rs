@@ -7,14 +7,16 @@ use super::replica::Replica;
 use super::statements::HeartbeatStatements;
 use crate::clock::BootInstant;
 use crate::store::StoreError;
-use crate::store::postgres::connecting::Connection;
+use crate::store::postgres::connecting::{Connection, PostgresUrl};
 use crate::store::postgres::error::{unreachable_because, written};
 use crate::store::postgres::journal::remove_old;
+use crate::store::postgres::limits_location::require_recorded;
 use crate::store::postgres::schema::{STORE, require_current};
 use crate::store::timeouts::{HEARTBEAT_INTERVAL, READ_LIMIT};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
 /// How often the schema is looked at and the journal tidied, and how long that waits for the reader.
@@ -98,11 +100,18 @@ pub async fn keep_beating(session: Arc<Session>, replica: Arc<Replica>) {
     }
 }
 
+/// Refuses a store whose schema does not fit this program, or that is counted elsewhere than this
+/// URL says.
+pub async fn require_usable(client: &Client, url: &PostgresUrl) -> Result<(), StoreError> {
+    require_current(client, STORE).await?;
+    require_recorded(client, url).await
+}
+
 /// Looks at the schema, and removes old rows of the journal, until the session ends.
 pub async fn tidy(session: Arc<Session>) {
     let mut floor = 0;
     loop {
-        let looked = require_current(&session.checker.client, STORE);
+        let looked = require_usable(&session.checker.client, &session.url);
         let looked = session.answer(READ_LIMIT, looked).await;
         if session.require_open().is_err() {
             return;

@@ -119,8 +119,10 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
         "schema 2: accounts can be closed",
         "schema 3: changes have a journal",
         "schema 4: keys can have labels",
-        "schema 5: imports are stored in steps",
+        "schema 5: the store records where requests are counted",
+        "schema 6: imports are stored in steps",
         "limits schema 1: the tables of the request counts",
+        "limits schema 2: accounts are counted in the order of time",
     ];
     ensure!(done == expected, "{done:?}");
     let id = database.commands()?.id()?;
@@ -129,7 +131,7 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
     ensure!(
         done == [
             format!("schema {} {nothing}", MIGRATIONS.len()),
-            format!("limits schema 1 {nothing}")
+            format!("limits schema 2 {nothing}")
         ],
         "{done:?}"
     );
