@@ -3,13 +3,14 @@
 
 mod known_keys;
 mod repeating;
+mod shards;
 
 pub use known_keys::{KeyRefusal, KnownKeys};
 
 use crate::blocking::run_with;
 use crate::clock::{BootInstant, Clock, Now};
 use crate::keys::{Digest, Environment, digest_of, environment_of};
-use crate::store::{HalfVersion, KeyRow, Store, StoreError, Versions};
+use crate::store::{AccountRow, KeyRow, Store, StoreError, Versions};
 use parking_lot::{Mutex, RwLock};
 use repeating::repeat_until;
 use slog::Logger;
@@ -24,9 +25,6 @@ use tokio::time::timeout_at;
 /// another process must hold within one second.
 const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How often keys that ended long ago are forgotten: an hour.
-const TIDY_INTERVAL_MS: i64 = 3_600_000;
-
 /// Uses of keys recorded in one transaction: few, so that a cancellation does not wait.
 const USES_PER_TRANSACTION: usize = 1_000;
 
@@ -38,6 +36,7 @@ const STALE_AFTER: Duration = Duration::from_secs(1);
 pub struct KeyCache {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
+    /// Written to for no longer than a moment, whatever changed: requests wait for it.
     keys: RwLock<KnownKeys>,
     /// Held while rows are read, so that older ones never replace newer ones.
     reading: Arc<tokio::sync::Mutex<()>>,
@@ -47,20 +46,22 @@ pub struct KeyCache {
     refreshed_at_ms: AtomicU64,
     /// Rows of keys and when they were used, to be recorded in the store.
     uses: Mutex<Vec<(i64, i64)>>,
+    /// Those that could not be recorded, in the order of their rows. Requests do not wait for it.
+    left_uses: Mutex<Vec<(i64, i64)>>,
 }
 
 impl KeyCache {
     /// Reads the keys from the store. Blocks.
     pub fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<KeyCache, StoreError> {
         let opened = BootInstant::now();
-        let none = HalfVersion::beginning(store.poll_versions()?.versions.generation);
-        let keys = RwLock::new(KnownKeys::read(&*store, none, clock.now().wall_ms())?);
-        let (refreshed_at_ms, uses, reading) = Default::default();
-        Ok(KeyCache { store, clock, keys, reading, opened, refreshed_at_ms, uses })
+        let generation = store.poll_versions()?.versions.generation;
+        let keys = RwLock::new(KnownKeys::read(&*store, generation, clock.now().wall_ms())?);
+        let (refreshed_at_ms, uses, left_uses, reading) = Default::default();
+        Ok(KeyCache { store, clock, keys, reading, opened, refreshed_at_ms, uses, left_uses })
     }
 
-    /// The key that the caller presented, as `map` returns it, if it is valid; `None` if it
-    /// cannot be checked. A key of the right form that is not known waits until the store has
+    /// The key that the caller presented, and its account, as `map` returns them, if the key is
+    /// valid; `None` if it cannot be checked. A key of the right form that is not known waits until the store has
     /// said, after this was called, whether there is a newer one, but not past the deadline: a
     /// key works as soon as it was issued, by whichever process.
     pub async fn find<T>(
@@ -69,7 +70,7 @@ impl KeyCache {
         environment: Environment,
         now: Now,
         deadline: Instant,
-        map: impl Fn(&KeyRow) -> T,
+        map: impl Fn(&KeyRow, AccountRow) -> T,
     ) -> Option<Result<T, KeyRefusal>> {
         if !self.is_current() {
             return None;
@@ -95,16 +96,14 @@ impl KeyCache {
         &self,
         digest: &Digest,
         now: Now,
-        map: impl Fn(&KeyRow) -> T,
+        map: impl Fn(&KeyRow, AccountRow) -> T,
     ) -> Option<Result<T, KeyRefusal>> {
-        let keys = self.keys.read();
-        let found = keys.find(digest, now)?;
-        Some(found.map(|key| {
+        self.keys.read().find(digest, now, |key, account| {
             if key.takes_use(now.wall_ms()) {
                 self.uses.lock().push((key.row.row, now.wall_ms()));
             }
-            map(&key.row)
-        }))
+            map(&key.row, account)
+        })
     }
 
     /// Has the cache hold every change that was committed before this was called. Those who
@@ -129,24 +128,27 @@ impl KeyCache {
         stored.of_keys().has_more_than(self.keys.read().version())
     }
 
-    /// Reads the keys that changed, or all at another generation. The caller holds
+    /// Reads the accounts and keys that changed, or all at another generation. The caller holds
     /// `reading`.
     fn read(&self, stored: Versions) -> Result<(), StoreError> {
-        let (known, now_ms) = (self.keys.read().version(), self.clock.now().wall_ms());
-        if known.generation == stored.generation {
-            let changed = KnownKeys::read(&*self.store, known, now_ms)?;
-            self.keys.write().apply(changed);
-        } else {
-            self.read_all(stored)?;
+        let known = self.keys.read().version();
+        if known.generation != stored.generation {
+            return self.read_all(stored);
         }
+        // Applied only once all is read: what an ended session told does not count.
+        let mut changes = Vec::new();
+        let reached = self.store.for_each_key_since(known, &mut |change| changes.push(change))?;
+        self.keys.read().apply(changes);
+        self.keys.write().set_version(reached);
         Ok(())
     }
 
     fn read_all(&self, stored: Versions) -> Result<(), StoreError> {
-        let (none, now_ms) =
-            (HalfVersion::beginning(stored.generation), self.clock.now().wall_ms());
-        let all = KnownKeys::read(&*self.store, none, now_ms)?;
-        *self.keys.write() = all;
+        let now_ms = self.clock.now().wall_ms();
+        let all = KnownKeys::read(&*self.store, stored.generation, now_ms)?;
+        let replaced = std::mem::replace(&mut *self.keys.write(), all);
+        // To free a million keys takes long; no lock is held.
+        drop(replaced);
         Ok(())
     }
 
@@ -188,7 +190,7 @@ impl KeyCache {
         Ok(stop)
     }
 
-    /// Reads the keys that have changed, and forgets those that ended long ago.
+    /// Reads what has changed, and forgets some of the keys that ended long ago.
     fn refresh(&self) -> Result<(), StoreError> {
         let polled = self.store.poll_versions()?;
         let now_ms = self.clock.now().wall_ms();
@@ -198,11 +200,9 @@ impl KeyCache {
             let read = if starts_over { KeyCache::read_all } else { KeyCache::read };
             read(self, polled.versions)?;
         }
-        if self.keys.read().tidied_ago_ms(now_ms) >= TIDY_INTERVAL_MS {
-            self.keys.write().tidy(now_ms);
-        }
         let as_of = polled.as_of.since(self.opened);
         self.refreshed_at_ms.store(milliseconds(as_of), Ordering::Relaxed);
+        self.keys.read().tidy_next(now_ms);
         Ok(())
     }
 
@@ -210,15 +210,16 @@ impl KeyCache {
     /// transaction writes few pages. Those that are not recorded, all of them after an error,
     /// wait for the next call.
     fn record_uses(&self) -> Result<(), StoreError> {
+        let mut left = self.left_uses.lock();
         let mut uses = std::mem::take(&mut *self.uses.lock());
+        uses.append(&mut left);
         uses.sort_unstable();
-        let mut left = Vec::new();
         let recorded = uses.chunks(USES_PER_TRANSACTION).try_for_each(|uses| {
             left.append(&mut self.store.record_last_used(uses)?);
             Ok(())
         });
         if recorded.is_err() {
-            left = uses;
+            *left = uses;
         }
         left.sort_unstable();
         // Only the last use of each key, so that they do not grow without bound.
@@ -229,7 +230,6 @@ impl KeyCache {
             }
             is_same
         });
-        self.uses.lock().append(&mut left);
         recorded
     }
 

@@ -26,7 +26,9 @@ pub mod sqlite;
 mod timeouts;
 mod versions;
 
-pub use account_rows::{Account, IssuedKey, KeyRecord, KeyRow, NewKey, Rotation};
+pub use account_rows::{
+    Account, AccountRow, IssuedKey, KeyChange, KeyRecord, KeyRow, NewKey, Rotation,
+};
 pub use commands::{
     AccountCommands, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS, UnfinishedImport,
     existing_in_steps, import_in_steps,

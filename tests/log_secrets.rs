@@ -269,7 +269,7 @@ fn no_key_is_in_an_error_or_in_debug_output() {
     texts.push(format!("{issued:?} {:?} {:?}", issued.key, issued.key.digest()));
     texts.push(format!("{:?} {:?}", store.key_records().unwrap(), store.accounts(0).unwrap()));
     let (mut known, none) = (Vec::new(), HalfVersion::default());
-    let visit = &mut |digest, key| known.push((digest, key));
+    let visit = &mut |change| known.push(change);
     store_orders::store::Store::for_each_key_since(&**store, none, visit).unwrap();
     texts.push(format!("{:?}", store_orders::key_cache::KnownKeys::new(none, known)));
     keys.push(Key { id: issued.id, text });

@@ -15,7 +15,9 @@ use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, MAX_A
 use store_orders::metrics::Histogram;
 use store_orders::orders::{OrderList, find_orders};
 use store_orders::store::sqlite::SqliteStore;
-use store_orders::store::{HalfVersion, KeyRow, NewOrder, OperatorStore, Records};
+use store_orders::store::{
+    AccountRow, HalfVersion, KeyChange, KeyRow, NewOrder, OperatorStore, Records,
+};
 use store_orders_api::order_query::OrderFilter;
 use store_orders_api::plans::{Plan, PlanLimits};
 
@@ -56,7 +58,7 @@ fn an_active_account_with_its_key_costs_less_than_300_bytes() {
             assert!(matches!(admit(&limits, row, none_left), Decision::Limited(..)));
         }
     });
-    let (key, known) = bytes_each(|| known_keys(ACCOUNTS));
+    let (key, known) = bytes_each(|| known_keys(ACCOUNTS, 1));
     assert_eq!(known.len() as i64, ACCOUNTS);
     println!("bytes each: windows {windows}, strikes {strikes}, key {key}");
     assert!((1..300).contains(&(windows + key)), "{windows} + {key}");
@@ -64,29 +66,30 @@ fn an_active_account_with_its_key_costs_less_than_300_bytes() {
     assert!((1..100).contains(&strikes), "{strikes}");
 }
 
-fn known_keys(count: i64) -> KnownKeys {
+/// So many accounts, each with so many keys.
+fn known_keys(accounts: i64, keys_each: i64) -> KnownKeys {
     let (mut random, plan) = (rand::rng(), Plan::Free);
-    let rows = (1..=count).map(|row| {
+    let account = AccountRow { plan, limits: plan.limits().unwrap(), closed_at_ms: None };
+    let keys = (0..accounts * keys_each).map(|row| {
         let key = KeyRow {
             row,
             id: format!("key_{row:012}").into(),
-            account: row,
-            plan,
-            limits: plan.limits().unwrap(),
+            account: row / keys_each,
             ends_at_ms: None,
             revoked: false,
             used_at_ms: 0,
             unbanned_at_ms: 0,
         };
-        (Digest(random.random()), key)
+        KeyChange::Key(Digest(random.random()), key)
     });
-    KnownKeys::new(HalfVersion::default(), rows)
+    let accounts = (0..accounts).map(|id| KeyChange::Account(id, account));
+    KnownKeys::new(HalfVersion::default(), accounts.chain(keys))
 }
 
 #[test]
 fn a_million_keys_take_less_than_220_megabytes() {
     let mut known = None;
-    let allocations = measure(|| known = Some(known_keys(1_000_000)));
+    let allocations = measure(|| known = Some(known_keys(ACCOUNTS, 10)));
     let bytes = allocations.bytes_current;
     println!("a million keys: {} MB", bytes / 1_000_000);
     assert_eq!(known.unwrap().len(), 1_000_000);

@@ -8,6 +8,7 @@ mod damaged;
 mod fresh_keys;
 mod full_disk;
 mod hung_lookups;
+mod large_account;
 mod metrics;
 mod one_per_store;
 mod open_files;

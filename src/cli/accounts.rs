@@ -119,21 +119,20 @@ impl AccountsCommand {
             _ => options.open_store()?,
         };
         let now = Utc::now().trunc_subsecs(0);
-        let now_ms = now.timestamp_millis();
         match self {
             AccountsCommand::Create { name, plan } => {
                 with_notice(|_| store.create_account(name, plan.plan, plan.own_limits(), now))?;
                 show(&*store, name.trim(), "created account", printer)
             }
             AccountsCommand::Rename { name, new_name } => {
-                let name = &store.account(name, now_ms)?.name;
+                let name = &store.resolve_account(name)?;
                 with_notice(|_| store.rename_account(name, new_name))?;
                 let new_name = new_name.trim();
                 let text = format!("renamed account {name:?} to {new_name:?}");
                 Ok(printer.show(&json!({ "renamed": name, "name": new_name }), text)?)
             }
             AccountsCommand::Close { name, yes } => {
-                let name = &store.account(name, now_ms)?.name;
+                let name = &store.resolve_account(name)?;
                 if !yes && !confirmed(name)? {
                     anyhow::bail!("account {name:?} stays open");
                 }
@@ -143,7 +142,7 @@ impl AccountsCommand {
                 Ok(printer.show(&json!({ "closed": name, "revokedKeys": revoked }), text)?)
             }
             AccountsCommand::SetPlan { name, plan } => {
-                let name = &store.account(name, now_ms)?.name;
+                let name = &store.resolve_account(name)?;
                 with_notice(|_| store.set_plan(name, plan.plan, plan.own_limits()))?;
                 show(&*store, name, "changed account", printer)
             }

@@ -122,7 +122,7 @@ impl KeysCommand {
         let now_ms = clock.now().wall_ms();
         match self {
             KeysCommand::Issue { account, environment, expires, label } => {
-                let account = &store.account(account, now_ms)?.name;
+                let account = &store.resolve_account(account)?;
                 let new = NewKey {
                     account,
                     environment: *environment,
@@ -150,8 +150,8 @@ impl KeysCommand {
             }
             KeysCommand::Find { .. } => find(options, &*store, &clock, printer),
             KeysCommand::List { account, state, table } => {
-                let account = account.as_ref().map(|given| store.account(given, now_ms));
-                let account = account.transpose()?.map(|account| account.name);
+                let account =
+                    account.as_ref().map(|given| store.resolve_account(given)).transpose()?;
                 list(options, &*store, &clock, account, *state, table.wide, printer)
             }
         }

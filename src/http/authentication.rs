@@ -5,7 +5,7 @@ use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::key_cache::KeyRefusal;
 use crate::keys::Environment;
-use crate::store::KeyRow;
+use crate::store::{AccountRow, KeyRow};
 use dropshot::Body;
 use http::{HeaderMap, HeaderValue, Response, header};
 use std::sync::Arc;
@@ -54,12 +54,12 @@ pub async fn authenticate(
     deadline: Instant,
 ) -> Result<Identity, Unauthenticated> {
     let key = bearer(headers)?;
-    let identity = |key: &KeyRow| Identity {
+    let identity = |key: &KeyRow, account: AccountRow| Identity {
         key_id: Arc::clone(&key.id),
         key: key.row,
         account: key.account,
-        plan: key.plan,
-        limits: key.limits,
+        plan: account.plan,
+        limits: account.limits,
         unbanned_at_ms: key.unbanned_at_ms,
     };
     let found = server.keys.find(key, server.environment, now, deadline, identity).await;

@@ -1,11 +1,13 @@
-//! The keys as of one version of the store, and why one is refused. A change of a key changes
-//! one entry.
+//! The keys and their accounts as of one version of the store, and why a key is refused. A change
+//! of a key or of an account changes one entry.
 
+use super::shards::{SHARD_COUNT, Shards};
 use crate::clock::Now;
 use crate::keys::{Digest, Environment};
-use crate::store::{HalfVersion, KeyRow, MIN_USE_INTERVAL_MS, Store, StoreError, is_expired};
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicI64, Ordering};
+use crate::store::{
+    AccountRow, HalfVersion, KeyChange, KeyRow, MIN_USE_INTERVAL_MS, Store, StoreError, is_expired,
+};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
 /// Why a key was refused: for the log, never for the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +22,7 @@ pub enum KeyRefusal {
     OtherEnvironment(Environment),
     /// Never issued here, or ended more than 30 days ago.
     Unknown,
-    /// Revoked by the operator.
+    /// Revoked by the operator, or ended with its account.
     Revoked,
     /// Past its end.
     Expired,
@@ -45,14 +47,20 @@ impl KeyRefusal {
 /// Later it is unknown.
 const REMEMBERED_MS: i64 = 30 * 86_400_000;
 
-/// The keys by their digests, as of one version of the store.
+/// The keys by their digests and the accounts by their ids, as of one version of the store.
+///
+/// Changes are applied while requests look keys up: entries change one by one, and the version
+/// afterwards.
 #[derive(Debug)]
 pub struct KnownKeys {
     version: HalfVersion,
-    /// In boxes, so that the room that the map keeps free stays small.
-    keys: HashMap<Digest, Box<KnownKey>>,
-    /// Wall time in milliseconds at which those that ended long ago were last forgotten.
-    tidied_at_ms: i64,
+    /// In boxes, so that the room that the maps keep free stays small.
+    keys: Shards<Digest, Box<KnownKey>>,
+    accounts: Shards<i64, AccountRow>,
+    /// The latest wall time in milliseconds at which keys that ended long ago were forgotten.
+    tidied_at_ms: AtomicI64,
+    /// The shard to be tidied next.
+    next_shard: AtomicUsize,
 }
 
 /// A key that was issued.
@@ -64,62 +72,83 @@ pub(super) struct KnownKey {
 }
 
 impl KnownKeys {
-    /// These keys, as of this version.
-    pub fn new(
-        version: HalfVersion,
-        rows: impl IntoIterator<Item = (Digest, KeyRow)>,
-    ) -> KnownKeys {
-        let (keys, tidied_at_ms) = (HashMap::new(), i64::MIN);
-        let mut known = KnownKeys { version, keys, tidied_at_ms };
-        rows.into_iter().for_each(|(digest, row)| known.insert(digest, row));
+    /// These accounts and keys, as of this version.
+    pub fn new(version: HalfVersion, rows: impl IntoIterator<Item = KeyChange>) -> KnownKeys {
+        let (keys, accounts) = (Shards::new(), Shards::new());
+        let (tidied_at_ms, next_shard) = (i64::MIN.into(), AtomicUsize::new(0));
+        let known = KnownKeys { version, keys, accounts, tidied_at_ms, next_shard };
+        known.apply(rows);
         known
     }
 
-    /// Reads the keys that changed after this version, all of them but those that ended long ago
-    /// from the beginning on.
+    /// Reads all accounts, and all keys but those that ended long ago.
     pub(super) fn read(
         store: &dyn Store,
-        after: HalfVersion,
+        generation: u64,
         now_ms: i64,
     ) -> Result<KnownKeys, StoreError> {
-        let mut read = KnownKeys::new(after, []);
-        read.version = store.for_each_key_since(after, &mut |digest, row| {
-            if after.number > 0 || !ended_long_ago(&row, now_ms) {
-                read.insert(digest, row);
+        let none = HalfVersion::beginning(generation);
+        let mut known = KnownKeys::new(none, []);
+        known.version = store.for_each_key_since(none, &mut |change| {
+            // Not read and then forgotten: most keys of a store may have ended.
+            let is_forgotten = matches!(&change, KeyChange::Key(_, key)
+                if ended_long_ago(key.ends_at_ms, now_ms));
+            if !is_forgotten {
+                known.insert(change);
             }
         })?;
-        read.tidied_at_ms = now_ms;
-        Ok(read)
+        for _ in 0..SHARD_COUNT {
+            known.tidy_next(now_ms);
+        }
+        Ok(known)
     }
 
-    /// Adds what was read after this version, in place of what was known of the same keys.
-    pub(super) fn apply(&mut self, changed: KnownKeys) {
-        self.version = changed.version;
-        for (digest, key) in changed.keys {
-            if let Some(known) = self.keys.get(&digest) {
-                // What this server knows of its uses may not be recorded yet.
-                key.used_at_ms.store(known.used_at_ms.load(Ordering::Relaxed), Ordering::Relaxed);
+    /// Takes these rows in place of what was known of the same accounts and keys.
+    pub(super) fn apply(&self, rows: impl IntoIterator<Item = KeyChange>) {
+        rows.into_iter().for_each(|row| self.insert(row));
+    }
+
+    /// All changes up to this version were applied.
+    pub(super) fn set_version(&mut self, version: HalfVersion) {
+        self.version = version;
+    }
+
+    fn insert(&self, row: KeyChange) {
+        match row {
+            KeyChange::Account(id, account) => {
+                self.accounts.shard(account_shard(id)).write().insert(id, account);
             }
-            self.keys.insert(digest, key);
+            KeyChange::Key(digest, row) => {
+                let used_at_ms = row.used_at_ms.into();
+                let key = Box::new(KnownKey { row, used_at_ms });
+                let mut shard = self.keys.shard(key_shard(&digest)).write();
+                if let Some(known) = shard.get(&digest) {
+                    // What this server knows of its uses may not be recorded yet.
+                    let used_at_ms = known.used_at_ms.load(Ordering::Relaxed);
+                    key.used_at_ms.store(used_at_ms, Ordering::Relaxed);
+                }
+                shard.insert(digest, key);
+            }
         }
     }
 
-    /// Forgets the keys that ended long ago.
-    pub(super) fn tidy(&mut self, now_ms: i64) {
-        self.keys.retain(|_, key| !ended_long_ago(&key.row, now_ms));
-        self.keys.shrink_to(2 * self.keys.len());
-        self.tidied_at_ms = now_ms;
-    }
-
-    /// How long ago keys were forgotten, in milliseconds: negative after the wall clock was set
-    /// back.
-    pub(super) fn tidied_ago_ms(&self, now_ms: i64) -> i64 {
-        now_ms.saturating_sub(self.tidied_at_ms)
+    /// Forgets keys that ended long ago: those in the next shard.
+    pub(super) fn tidy_next(&self, now_ms: i64) {
+        self.tidied_at_ms.fetch_max(now_ms, Ordering::Relaxed);
+        let next = self.next_shard.fetch_add(1, Ordering::Relaxed);
+        let mut shard = self.keys.shard(next).write();
+        shard.retain(|_, key| {
+            let closed_at_ms = self.account(key.row.account).and_then(|it| it.closed_at_ms);
+            ![key.row.ends_at_ms, closed_at_ms].iter().any(|end| ended_long_ago(*end, now_ms))
+        });
+        let most = 2 * shard.len();
+        shard.shrink_to(most);
     }
 
     /// Whether some that were forgotten are valid again, because the wall clock was set back.
     pub(super) fn have_forgotten_too_much(&self, now_ms: i64) -> bool {
-        self.tidied_ago_ms(now_ms) < -REMEMBERED_MS
+        let tidied_at_ms = self.tidied_at_ms.load(Ordering::Relaxed);
+        now_ms.saturating_sub(tidied_at_ms) < -REMEMBERED_MS
     }
 
     /// The version that they are of.
@@ -127,36 +156,52 @@ impl KnownKeys {
         self.version
     }
 
-    fn insert(&mut self, digest: Digest, row: KeyRow) {
-        let used_at_ms = row.used_at_ms.into();
-        self.keys.insert(digest, Box::new(KnownKey { row, used_at_ms }));
-    }
-
-    /// How many there are.
+    /// How many keys there are.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.keys.is_empty()
+        self.len() == 0
     }
 
-    /// The key of this digest; none if it is not known.
-    pub(super) fn find(&self, digest: &Digest, now: Now) -> Option<Result<&KnownKey, KeyRefusal>> {
-        let key = self.keys.get(digest)?;
-        Some(if key.row.revoked {
+    /// The key of this digest and its account, as `map` returns them; none if they are not known.
+    pub(super) fn find<T>(
+        &self,
+        digest: &Digest,
+        now: Now,
+        map: impl FnOnce(&KnownKey, AccountRow) -> T,
+    ) -> Option<Result<T, KeyRefusal>> {
+        let shard = self.keys.shard(key_shard(digest)).read();
+        let key = shard.get(digest)?;
+        let account = self.account(key.row.account)?;
+        Some(if key.row.revoked || account.closed_at_ms.is_some() {
             Err(KeyRefusal::Revoked)
         } else if is_expired(key.row.ends_at_ms, now.wall_ms()) {
             Err(KeyRefusal::Expired)
         } else {
-            Ok(key)
+            Ok(map(key, account))
         })
+    }
+
+    fn account(&self, id: i64) -> Option<AccountRow> {
+        self.accounts.shard(account_shard(id)).read().get(&id).copied()
     }
 }
 
-fn ended_long_ago(key: &KeyRow, now_ms: i64) -> bool {
-    is_expired(key.ends_at_ms, now_ms.saturating_sub(REMEMBERED_MS))
+/// Digests are evenly distributed.
+fn key_shard(digest: &Digest) -> usize {
+    usize::from(u16::from_le_bytes([digest.0[0], digest.0[1]]))
+}
+
+/// Ids are consecutive.
+fn account_shard(id: i64) -> usize {
+    id.unsigned_abs() as usize
+}
+
+fn ended_long_ago(end_ms: Option<i64>, now_ms: i64) -> bool {
+    is_expired(end_ms, now_ms.saturating_sub(REMEMBERED_MS))
 }
 
 impl KnownKey {

@@ -1,16 +1,17 @@
 //! A cache on a store that counts, fails and waits as a test says.
 
+use super::shards::SHARD_COUNT;
 use super::*;
 use crate::clock::{ManualClock, SystemClock};
 use crate::keys::ApiKey;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
-    AccountCommands, Cancellation, CancelledBatch, HalfVersion, KeyCommands, NewKey, OrderChange,
-    OrderCounts, PolledVersions, Rotation, Structure, VersionCheck,
+    AccountCommands, Cancellation, CancelledBatch, HalfVersion, KeyChange, KeyCommands, NewKey,
+    OrderChange, OrderCounts, PolledVersions, Rotation, Structure, VersionCheck,
 };
 use chrono::DateTime;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use store_orders_api::plans::Plan;
+use store_orders_api::plans::{Plan, PlanLimits};
 use store_orders_api::types::Pet;
 use tempfile::TempDir;
 
@@ -77,13 +78,13 @@ impl Store for Watched {
     fn for_each_key_since(
         &self,
         version: HalfVersion,
-        visit: &mut dyn FnMut(Digest, KeyRow),
+        visit: &mut dyn FnMut(KeyChange),
     ) -> Result<HalfVersion, StoreError> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         let _gate = self.gate.lock();
-        self.store.for_each_key_since(version, &mut |digest, key| {
+        self.store.for_each_key_since(version, &mut |change| {
             self.rows.fetch_add(1, Ordering::Relaxed);
-            visit(digest, key);
+            visit(change);
         })
     }
 
@@ -137,7 +138,7 @@ fn accepts<const N: usize>(cache: &Arc<KeyCache>, keys: [&ApiKey; N]) -> [Option
     let presented = keys.map(|key| {
         let (cache, key) = (Arc::clone(cache), key.expose().to_string());
         runtime.spawn(async move {
-            cache.find(key.as_bytes(), Environment::Production, now, deadline, |_| ()).await
+            cache.find(key.as_bytes(), Environment::Production, now, deadline, |_, _| ()).await
         })
     });
     presented.map(|found| runtime.block_on(found).unwrap().map(|found| found.is_ok()))
@@ -218,7 +219,7 @@ fn a_change_of_a_key_reads_its_row_alone() {
     let keys = [(); 20].map(|()| store.issue());
     let cache = Arc::new(open(&store));
     let rows = || store.rows.swap(0, Ordering::Relaxed);
-    assert_eq!(rows(), keys.len());
+    assert_eq!(rows(), 1 + keys.len(), "the account and its keys");
     assert_eq!(accepts(&cache, [&keys[3]]), [Some(true)]);
     store.store.revoke_key(&store.store.key_records().unwrap()[7].id, 0).unwrap();
     cache.refresh().unwrap();
@@ -227,9 +228,74 @@ fn a_change_of_a_key_reads_its_row_alone() {
     assert_eq!(cache.uses.lock().len(), 1, "what is known of uses stays");
 }
 
+/// The limits of the account of this key, or none if the key is refused.
+fn limits(cache: &KeyCache, key: &ApiKey) -> Option<PlanLimits> {
+    let known = cache.find_known(&key.digest(), cache.clock.now(), |_, account| account.limits);
+    known.unwrap().ok()
+}
+
+#[test]
+fn a_change_of_an_account_reads_its_row_alone() {
+    let store = Arc::new(Watched::new(Duration::ZERO));
+    store.store.create_account("globex", Plan::Business, None, DateTime::UNIX_EPOCH).unwrap();
+    let new = NewKey {
+        account: "globex",
+        environment: Environment::Production,
+        expires_after: None,
+        label: None,
+    };
+    let other = store.store.issue_key(&new, 0).unwrap().key;
+    let keys = [(); 20].map(|()| store.issue());
+    let cache = Arc::new(open(&store));
+    let refreshed = || {
+        store.rows.store(0, Ordering::Relaxed);
+        cache.refresh().unwrap();
+        store.rows.load(Ordering::Relaxed)
+    };
+    store.store.set_plan("acme", Plan::Pro, None).unwrap();
+    assert_eq!(limits(&cache, &keys[0]), Plan::Free.limits());
+    assert_eq!(refreshed(), 1);
+    for key in &keys {
+        assert_eq!(limits(&cache, key), Plan::Pro.limits());
+    }
+    assert_eq!(store.store.close_account("acme", DateTime::UNIX_EPOCH).unwrap(), 20);
+    assert_eq!(refreshed(), 1);
+    for key in &keys {
+        let found = cache.find_known(&key.digest(), cache.clock.now(), |_, _| ());
+        assert_eq!(found, Some(Err(KeyRefusal::Revoked)));
+    }
+    assert_eq!(limits(&cache, &other), Plan::Business.limits());
+    assert_eq!(accepts(&cache, [&keys[3], &other]), [Some(false), Some(true)]);
+}
+
+#[test]
+fn the_keys_of_an_account_that_was_closed_long_ago_are_forgotten() {
+    let store = Arc::new(Watched::new(Duration::ZERO));
+    let key = store.issue();
+    store.store.close_account("acme", DateTime::UNIX_EPOCH).unwrap();
+    let clock = Arc::new(ManualClock::at(Duration::ZERO));
+    let cache = Arc::new(KeyCache::open(store.clone(), clock.clone()).unwrap());
+    for (days, expected) in [(29, 1), (1, 0)] {
+        clock.advance(days * DAY);
+        assert_eq!(known_after_a_round(&cache), expected);
+    }
+    assert_eq!(accepts(&cache, [&key]), [Some(false)]);
+    let reopened = KeyCache::open(store, clock).unwrap();
+    assert!(reopened.keys.read().is_empty());
+}
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// How many keys are known after each shard was tidied.
+fn known_after_a_round(cache: &KeyCache) -> usize {
+    for _ in 0..SHARD_COUNT {
+        cache.refresh().unwrap();
+    }
+    cache.keys.read().len()
+}
+
 #[test]
 fn a_key_that_ended_long_ago_is_forgotten_and_refused_without_being_read() {
-    const DAY: Duration = Duration::from_secs(86_400);
     let store = Arc::new(Watched::new(Duration::ZERO));
     let keys = [store.issue(), store.issue(), store.issue()];
     let ids = store.store.key_records().unwrap();
@@ -238,10 +304,7 @@ fn a_key_that_ended_long_ago_is_forgotten_and_refused_without_being_read() {
     store.store.revoke_key(&ids[1].id, 0).unwrap();
     let clock = Arc::new(ManualClock::at(Duration::ZERO));
     let cache = Arc::new(KeyCache::open(store.clone(), clock.clone()).unwrap());
-    let known = || {
-        cache.refresh().unwrap();
-        cache.keys.read().len()
-    };
+    let known = || known_after_a_round(&cache);
     let accepted = || accepts(&cache, [&keys[0], &keys[1], &keys[2]]);
     assert_eq!(accepted(), [Some(true), Some(false), Some(true)]);
     for (days, expected) in [(29, 4), (1, 3), (1, 2)] {
@@ -290,7 +353,7 @@ fn uses_that_could_not_be_recorded_are_recorded_later() {
     assert_eq!(accepts(&cache, [&key]), [Some(true)]);
     cache.uses.lock().push((1, 7));
     cache.record_uses().unwrap_err();
-    assert_eq!(cache.uses.lock().len(), 1, "one for each key");
+    assert_eq!(cache.left_uses.lock().len(), 1, "one for each key");
     store.fails.store(false, Ordering::Relaxed);
     cache.record_uses().unwrap();
     assert!(store.store.key_records().unwrap()[0].used_at > Some(7));
@@ -306,8 +369,8 @@ fn uses_of_locked_keys_are_recorded_later() {
     store.is_locked.store(true, Ordering::Relaxed);
     assert_eq!(accepts(&cache, [&keys[0], &keys[1]]), [Some(true); 2]);
     cache.record_uses().unwrap();
-    assert_eq!((used(), cache.uses.lock().len()), (1, 1));
+    assert_eq!((used(), cache.left_uses.lock().len()), (1, 1));
     store.is_locked.store(false, Ordering::Relaxed);
     cache.record_uses().unwrap();
-    assert_eq!((used(), cache.uses.lock().len()), (2, 0));
+    assert_eq!((used(), cache.left_uses.lock().len()), (2, 0));
 }

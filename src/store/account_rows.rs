@@ -1,14 +1,34 @@
 //! Accounts and keys as they cross the [`Store`](super::Store) trait and the operator's
 //! commands: plain values, the same on every engine.
 
-use crate::keys::{ApiKey, Environment};
+use crate::keys::{ApiKey, Digest, Environment};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
 
-/// A key as the server checks it, with the limits of its account.
+/// A row of the half of accounts and keys that a server reads because it changed.
+#[derive(Clone, Debug)]
+pub enum KeyChange {
+    /// The account of this row.
+    Account(i64, AccountRow),
+    /// The key of this digest.
+    Key(Digest, KeyRow),
+}
+
+/// An account as the server checks its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccountRow {
+    /// The customer's plan.
+    pub plan: Plan,
+    /// The limits in force.
+    pub limits: PlanLimits,
+    /// Wall time in milliseconds at which it was closed, which ended all its keys.
+    pub closed_at_ms: Option<i64>,
+}
+
+/// A key as the server checks it. Its account's row has the rest.
 #[derive(Clone, Debug)]
 pub struct KeyRow {
     /// The row of the key in the store.
@@ -17,14 +37,10 @@ pub struct KeyRow {
     pub id: Arc<str>,
     /// The row of its account in the store.
     pub account: i64,
-    /// The plan of its account.
-    pub plan: Plan,
-    /// The limits of its account.
-    pub limits: PlanLimits,
     /// Wall time in milliseconds from which the key is refused: its end, or when it was
     /// revoked if that was earlier.
     pub ends_at_ms: Option<i64>,
-    /// Whether the operator revoked it.
+    /// Whether the operator revoked the key itself.
     pub revoked: bool,
     /// Wall time in milliseconds of the last recorded use; 0 if never used.
     pub used_at_ms: i64,
@@ -107,7 +123,7 @@ pub struct KeyRecord {
     pub issued_at: i64,
     /// When it expires.
     pub expires_at: Option<i64>,
-    /// When it was revoked.
+    /// When it was revoked, or its account closed, whichever came first.
     pub revoked_at: Option<i64>,
     /// When it was last used, to the minute.
     pub used_at: Option<i64>,

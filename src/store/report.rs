@@ -56,7 +56,13 @@ impl CheckReport {
 
     /// A server catches up by version: a row ahead of its half's version would be seen
     /// too late or never.
-    pub(super) fn check_versions(&mut self, rows: &[Versions], in_orders: i64, in_keys: i64) {
+    pub(super) fn check_versions(
+        &mut self,
+        rows: &[Versions],
+        in_orders: i64,
+        in_keys: i64,
+        in_accounts: i64,
+    ) {
         let [Versions { orders, keys, .. }] = *rows else {
             self.problems.push(format!("versions: {} rows instead of one", rows.len()));
             return;
@@ -65,9 +71,11 @@ impl CheckReport {
         if keys < 0 {
             self.problems.push(format!("versions: keys is at {keys}, below 0"));
         }
-        for (half, one, at, highest) in
-            [("orders", "an order", orders, in_orders), ("keys", "a key", keys, in_keys)]
-        {
+        for (half, one, at, highest) in [
+            ("orders", "an order", orders, in_orders),
+            ("keys", "a key", keys, in_keys),
+            ("keys", "an account", keys, in_accounts),
+        ] {
             if highest > at {
                 self.problems.push(format!(
                     "versions: {half} is at {at}, behind {one} that changed at {highest}"

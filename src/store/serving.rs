@@ -1,11 +1,10 @@
 //! What a running server asks of a store.
 
-use super::account_rows::KeyRow;
+use super::account_rows::KeyChange;
 use super::error::StoreError;
 use super::order_rows::{Cancellation, CancelledBatch, OrderChange, OrderCounts};
 use super::report::Structure;
 use super::versions::{HalfVersion, PolledVersions, VersionCheck};
-use crate::keys::Digest;
 use store_orders_api::types::Pet;
 
 /// Where a running server keeps orders, pets, accounts and keys.
@@ -30,12 +29,12 @@ pub trait Store: Send + Sync {
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<HalfVersion, StoreError>;
 
-    /// [`Store::for_each_order_since`] for keys, with the limits of their accounts, in no order: a key changes with
-    /// its account. After number 0 that is every key that was ever issued.
+    /// [`Store::for_each_order_since`] for accounts and keys, in no order. After number 0 that is
+    /// every account, and every key that was ever issued.
     fn for_each_key_since(
         &self,
         version: HalfVersion,
-        visit: &mut dyn FnMut(Digest, KeyRow),
+        visit: &mut dyn FnMut(KeyChange),
     ) -> Result<HalfVersion, StoreError>;
 
     /// Cancels a batch in one transaction, which is durable on return. On an

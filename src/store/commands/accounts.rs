@@ -1,6 +1,6 @@
 //! Accounts: created, renamed, closed, moved to another plan, listed.
 
-use super::engine::{Engine, Row, Statements};
+use super::engine::{Engine, Parameters, Row, Statements};
 use crate::store::rules::{account_closed, account_exists, account_name, check_limits, no_account};
 use crate::store::{Account, Half, StoreError};
 use chrono::{DateTime, Utc};
@@ -21,9 +21,9 @@ pub trait AccountCommands {
     /// Gives an account another name, which no other account may have.
     fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError>;
 
-    /// Closes an account for good, and revokes those of its keys that are not revoked: their
+    /// Closes an account for good, which ends those of its keys that are not revoked: their
     /// number is returned. A second time changes nothing. It keeps its name.
-    fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<u64, StoreError>;
+    fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<i64, StoreError>;
 
     /// Moves an account to another plan: its limits hold from the next request.
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError>;
@@ -31,8 +31,12 @@ pub trait AccountCommands {
     /// Every account, by name. `now_ms` tells which of their keys have expired.
     fn accounts(&self, now_ms: i64) -> Result<Vec<Account>, StoreError>;
 
-    /// The account of this name, or of this id, which logs name, if none has the name.
-    fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError>;
+    /// The name of the account of this name, or of this id, which logs name, if none has the name.
+    /// It costs the same however many keys the account has.
+    fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError>;
+
+    /// The account of this name or id.
+    fn account(&self, name_or_id: &str, now_ms: i64) -> Result<Account, StoreError>;
 }
 
 impl<E: Engine> AccountCommands for E {
@@ -46,13 +50,17 @@ impl<E: Engine> AccountCommands for E {
         check_limits(plan, own)?;
         let name = account_name(name)?;
         let (per_minute, per_day) = columns_of(own);
-        self.change(Half::Keys, |statements, _| {
+        let insert = format!(
             // Not ON CONFLICT, which uses up an id also for an account that is refused.
+            "INSERT INTO accounts (name, plan, per_minute, per_day, created_at, {})
+             SELECT $1, $2, $3, $4, $5, $6
+             WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE name = $1)",
+            E::VERSION
+        );
+        self.change(Half::Keys, |statements, version| {
             let created = statements.execute(
-                "INSERT INTO accounts (name, plan, per_minute, per_day, created_at)
-                 SELECT $1, $2, $3, $4, $5
-                 WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE name = $1)",
-                &[&name, &plan.as_str(), &per_minute, &per_day, &utc_text(&at)],
+                &insert,
+                &[&name, &plan.as_str(), &per_minute, &per_day, &utc_text(&at), &version],
             )?;
             if created == 0 { Err(account_exists(name)) } else { Ok(()) }
         })
@@ -60,45 +68,51 @@ impl<E: Engine> AccountCommands for E {
 
     fn rename_account(&self, name: &str, new_name: &str) -> Result<(), StoreError> {
         let new_name = account_name(new_name)?;
-        self.change(Half::Keys, |statements, _| {
+        let update = format!(
+            "UPDATE accounts SET name = $2, {} = $3
+             WHERE id = $1 AND NOT EXISTS (
+                 SELECT 1 FROM accounts AS other WHERE name = $2 AND other.id <> $1)",
+            E::VERSION
+        );
+        self.change(Half::Keys, |statements, version| {
             let (account, _) = account_row(statements, name)?;
-            let changed = statements.execute(
-                "UPDATE accounts SET name = $2
-                 WHERE id = $1 AND NOT EXISTS (
-                     SELECT 1 FROM accounts AS other WHERE name = $2 AND other.id <> $1)",
-                &[&account, &new_name],
-            )?;
+            let changed = statements.execute(&update, &[&account, &new_name, &version])?;
             if changed == 0 { Err(account_exists(new_name)) } else { Ok(()) }
         })
     }
 
-    fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<u64, StoreError> {
-        self.change(Half::Keys, |statements, version| {
-            let (account, _) = account_row(statements, name)?;
-            statements.execute(
-                "UPDATE accounts SET closed_at = coalesce(closed_at, $2) WHERE id = $1",
-                &[&account, &utc_text(&at)],
-            )?;
-            let revoke = format!(
-                "UPDATE keys SET revoked_at = $2, {} = $3
-                 WHERE account = $1 AND revoked_at IS NULL",
-                E::VERSION
-            );
-            statements.execute(&revoke, &[&account, &at.timestamp_millis(), &version])
-        })
+    fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<i64, StoreError> {
+        let update =
+            format!("UPDATE accounts SET closed_at = $2, {} = $3 WHERE id = $1", E::VERSION);
+        let closed = self.change(Half::Keys, |statements, version| {
+            let (account, is_closed) = account_row(statements, name)?;
+            if is_closed {
+                return Ok(None);
+            }
+            statements.execute(&update, &[&account, &utc_text(&at), &version])?;
+            Ok(Some(account))
+        })?;
+        // Counted after the change, which would hold up every other one meanwhile. A closed account
+        // gets no more keys.
+        let Some(account) = closed else { return Ok(0) };
+        let count = "SELECT count(*) FROM keys WHERE account = $1 AND revoked_at IS NULL";
+        let ended =
+            self.read(|statements| statements.only(count, &[&account], |row| row.get(0)))?;
+        Ok(ended.unwrap_or(0))
     }
 
     fn set_plan(&self, name: &str, plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreError> {
         check_limits(plan, own)?;
         let (per_minute, per_day) = columns_of(own);
+        let update = format!(
+            "UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4, {} = $5 WHERE id = $1",
+            E::VERSION
+        );
         self.change(Half::Keys, |statements, version| {
             let (account, _) = account_row(statements, name)?;
-            statements.execute(
-                "UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4 WHERE id = $1",
-                &[&account, &plan.as_str(), &per_minute, &per_day],
-            )?;
-            let update = format!("UPDATE keys SET {} = $2 WHERE account = $1", E::VERSION);
-            statements.execute(&update, &[&account, &version]).map(drop)
+            let parameters: Parameters<'_> =
+                &[&account, &plan.as_str(), &per_minute, &per_day, &version];
+            statements.execute(&update, parameters).map(drop)
         })
     }
 
@@ -107,15 +121,20 @@ impl<E: Engine> AccountCommands for E {
         self.read(|statements| statements.all(&query, &[&now_ms], account))
     }
 
-    fn account(&self, name: &str, now_ms: i64) -> Result<Account, StoreError> {
-        let query = format!(
-            "{SELECT_ACCOUNTS} WHERE name = $2 OR id = CAST($3 AS bigint)
-             ORDER BY name = $2 DESC LIMIT 1"
-        );
-        let id: Option<i64> = name.parse().ok();
-        let found =
-            self.read(|statements| statements.only(&query, &[&now_ms, &name, &id], account))?;
-        found.ok_or_else(|| no_account(name))
+    fn resolve_account(&self, name_or_id: &str) -> Result<String, StoreError> {
+        let query = "SELECT name FROM accounts WHERE name = $1 OR id = CAST($2 AS bigint)
+                     ORDER BY name = $1 DESC LIMIT 1";
+        let id: Option<i64> = name_or_id.parse().ok();
+        let parameters: Parameters<'_> = &[&name_or_id, &id];
+        let found = self.read(|statements| statements.only(query, parameters, |row| row.get(0)))?;
+        found.ok_or_else(|| no_account(name_or_id))
+    }
+
+    fn account(&self, name_or_id: &str, now_ms: i64) -> Result<Account, StoreError> {
+        let name = self.resolve_account(name_or_id)?;
+        let query = format!("{SELECT_ACCOUNTS} WHERE name = $2");
+        let found = self.read(|statements| statements.only(&query, &[&now_ms, &name], account))?;
+        found.ok_or_else(|| no_account(&name))
     }
 }
 
@@ -123,7 +142,7 @@ impl<E: Engine> AccountCommands for E {
 const SELECT_ACCOUNTS: &str = "
     SELECT name, plan, per_minute, per_day, created_at,
            (SELECT count(*) FROM keys
-            WHERE account = accounts.id AND revoked_at IS NULL
+            WHERE account = accounts.id AND accounts.closed_at IS NULL AND revoked_at IS NULL
               AND (expires_at IS NULL OR expires_at > $1)),
            id, closed_at
     FROM accounts";

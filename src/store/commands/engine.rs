@@ -3,6 +3,7 @@
 
 use crate::store::rules::limits_in_force;
 use crate::store::{Half, StoreError};
+use chrono::{DateTime, Utc};
 use rusqlite::ToSql;
 use rusqlite::types::{FromSql, Value};
 use std::error::Error;
@@ -14,7 +15,7 @@ pub type Parameters<'a> = &'a [&'a dyn ToSql];
 
 /// An engine, as a command uses it.
 pub trait Engine {
-    /// The column of an order's or key's row with the version that last changed it.
+    /// The column of the row of an order, account or key with the version that last changed it.
     const VERSION: &'static str;
 
     /// A query of the numbers in `$1`, a JSON array.
@@ -97,6 +98,13 @@ impl Row<'_> {
         T: FromStr<Err: Error + Send + Sync + 'static>,
     {
         self.get::<String>(column)?.parse().map_err(|error| self.damaged(column, error))
+    }
+
+    /// The date in this column, in Unix milliseconds.
+    pub fn date_ms(&self, column: usize) -> Result<Option<i64>, StoreError> {
+        let text: Option<String> = self.get(column)?;
+        let date = text.map(|_| self.parsed::<DateTime<Utc>>(column)).transpose()?;
+        Ok(date.map(|date| date.timestamp_millis()))
     }
 
     /// The plan in the column `first`, and the limits in force: the plan's, or those in the two

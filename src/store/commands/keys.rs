@@ -83,17 +83,18 @@ impl<E: Engine> KeyCommands for E {
 /// Selects the columns of [`key_record`].
 const SELECT_KEYS: &str = "
     SELECT keys.id, accounts.name, environment, issued_at, expires_at, revoked_at,
-           used_at, successor, \"row\", unbanned_at, label
+           used_at, successor, \"row\", unbanned_at, label, closed_at
     FROM keys JOIN accounts ON accounts.id = keys.account";
 
 fn key_record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
+    let (revoked_at, account_closed_at): (Option<i64>, _) = (row.get(5)?, row.date_ms(11)?);
     Ok(KeyRecord {
         id: row.get(0)?,
         account: row.get(1)?,
         environment: row.parsed(2)?,
         issued_at: row.get(3)?,
         expires_at: row.get(4)?,
-        revoked_at: row.get(5)?,
+        revoked_at: revoked_at.into_iter().chain(account_closed_at).min(),
         used_at: row.get(6)?,
         successor: row.get(7)?,
         row: row.get(8)?,

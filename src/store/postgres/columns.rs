@@ -3,6 +3,7 @@
 use super::error::{PostgresError, read};
 use crate::store::rules::limits_in_force;
 use crate::store::{OrderCounts, StoreError};
+use chrono::{DateTime, Utc};
 use std::fmt::Display;
 use std::str::FromStr;
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -18,6 +19,13 @@ pub fn value<'a, T: FromSql<'a>>(row: &'a Row, column: usize) -> Result<T, Store
 /// a damaged row.
 pub fn parsed<T: FromStr<Err: Display>>(row: &Row, column: usize) -> Result<T, StoreError> {
     value::<&str>(row, column)?.parse().map_err(|error| damaged(row, column, &error))
+}
+
+/// The date in this column, in Unix milliseconds.
+pub fn date_ms(row: &Row, column: usize) -> Result<Option<i64>, StoreError> {
+    let text: Option<&str> = value(row, column)?;
+    let date = text.map(|_| parsed::<DateTime<Utc>>(row, column)).transpose()?;
+    Ok(date.map(|date| date.timestamp_millis()))
 }
 
 /// The plan in the column `first`, and the limits in force: the plan's, or those in the

@@ -77,6 +77,11 @@ pub const MIGRATIONS: &[Migration] = &[
         oldest_program: "1.1.0",
     },
     Migration {
+        what: "accounts change apart from their keys",
+        sql: include_str!("schema/version_5.sql"),
+        oldest_program: "1.2.0",
+    },
+    Migration {
         what: "the store records where requests are counted",
         sql: include_str!("schema/version_6.sql"),
         oldest_program: "1.2.0",

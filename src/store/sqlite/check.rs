@@ -89,9 +89,9 @@ fn check_versions(report: &mut CheckReport, connection: &Connection) {
         connection.query_row(&query, [], |row| row.get(0))
     };
     let in_orders = report.read("orders", highest("orders")).unwrap_or(0);
-    // The keys of a store of an older schema have no version.
-    let in_keys = highest("keys").unwrap_or(0);
-    report.check_versions(&versions, in_orders, in_keys);
+    // The keys and accounts of a store of an older schema have no version.
+    let [in_keys, in_accounts] = ["keys", "accounts"].map(|table| highest(table).unwrap_or(0));
+    report.check_versions(&versions, in_orders, in_keys, in_accounts);
 }
 
 fn check_identity(report: &mut CheckReport, connection: &Connection) {

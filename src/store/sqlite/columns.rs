@@ -2,6 +2,7 @@
 
 use crate::store::Status;
 use crate::store::rules::limits_in_force;
+use chrono::{DateTime, Utc};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row};
 use std::error::Error;
@@ -17,6 +18,13 @@ where
     row.get_ref(column)?.as_str()?.parse().map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(column, Type::Text, Box::new(error))
     })
+}
+
+/// The date in this column, in Unix milliseconds.
+pub fn date_ms(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<i64>> {
+    let text = row.get_ref(column)?.as_str_or_null()?;
+    let date = text.map(|_| parsed::<DateTime<Utc>>(row, column)).transpose()?;
+    Ok(date.map(|date| date.timestamp_millis()))
 }
 
 /// The plan in the column `first`, and the limits in force: the plan's, or those in the

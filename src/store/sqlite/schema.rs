@@ -8,12 +8,13 @@ use std::path::Path;
 const APPLICATION_ID: i64 = 0x7374_6f72;
 
 /// Each brings a store of the version of its position to the next.
-const MIGRATIONS: [&str; 5] = [
+const MIGRATIONS: [&str; 6] = [
     include_str!("schema_1.sql"),
     include_str!("schema_2.sql"),
     include_str!("schema_3.sql"),
     include_str!("schema_4.sql"),
     include_str!("schema_5.sql"),
+    include_str!("schema_6.sql"),
 ];
 
 /// The newest version.
@@ -92,6 +93,8 @@ fn newer(path: &Path, found: i64) -> StoreError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::sqlite::SqliteStore;
+    use crate::store::{HalfVersion, KeyChange, Store};
 
     const FILLED: &str = "
         UPDATE versions SET orders = 3, keys = 4;
@@ -139,5 +142,19 @@ mod tests {
         assert!(first.len() == 1 && first != id(&new), "{first:?}");
         migrate(&mut connection, &path).unwrap();
         assert_eq!(id(&connection), first);
+        // A server reads the accounts and keys that it does not know, and those alone.
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let read_after = |number| {
+            let mut read = Vec::new();
+            let after = HalfVersion { generation: 0, number };
+            let reached = store.for_each_key_since(after, &mut |change| read.push(change)).unwrap();
+            assert_eq!(reached.number, 4);
+            read
+        };
+        let [KeyChange::Account(id, account), KeyChange::Key(_, key)] = &read_after(0)[..] else {
+            panic!("{:?}", read_after(0))
+        };
+        assert!(*id == key.account && account.closed_at_ms.is_none() && key.revoked);
+        assert!(read_after(4).is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! What a running server asks of the store.
 
 use super::SqliteStore;
-use super::columns::{plan_and_limits, status_of};
+use super::columns::{date_ms, plan_and_limits, status_of};
 use super::connection::{connect, in_transaction};
 use super::damage::quick_check_until;
 use super::versions::{raise_version, read_versions};
@@ -11,9 +11,9 @@ use crate::store::order_rows::COUNT_ORDERS;
 use crate::store::rules::not_cancelled;
 use crate::store::timeouts::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::store::{
-    CancelOutcome, Cancellation, CancelledBatch, Half, HalfVersion, KeyRow, ListedOrder,
-    MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, Store, StoreError, Structure,
-    VersionCheck, Versions,
+    AccountRow, CancelOutcome, Cancellation, CancelledBatch, Half, HalfVersion, KeyChange, KeyRow,
+    ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, Store, StoreError,
+    Structure, VersionCheck, Versions,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -51,24 +51,25 @@ impl Store for SqliteStore {
     fn for_each_key_since(
         &self,
         version: HalfVersion,
-        visit: &mut dyn FnMut(Digest, KeyRow),
+        visit: &mut dyn FnMut(KeyChange),
     ) -> Result<HalfVersion, StoreError> {
         let mut connection = self.keys.lock();
         let transaction = connection.transaction()?;
         let reflected = read_versions(&transaction)?.of_keys();
-        let mut statement = transaction.prepare_cached(
-            "SELECT keys.digest, keys.row, keys.id, keys.account, accounts.plan,
-                    accounts.per_minute, accounts.per_day,
-                    min(coalesce(keys.expires_at, keys.revoked_at),
-                        coalesce(keys.revoked_at, keys.expires_at)),
-                    keys.revoked_at IS NOT NULL, keys.used_at, keys.unbanned_at
-             FROM keys JOIN accounts ON accounts.id = keys.account
-             WHERE keys.version > ?1",
-        )?;
-        let mut rows = statement.query([version.number])?;
-        while let Some(row) = rows.next()? {
-            let (digest, key) = key_row(row)?;
-            visit(digest, key);
+        let accounts = "SELECT id, plan, per_minute, per_day, closed_at FROM accounts
+                        WHERE version > ?1";
+        let keys = "SELECT digest, row, id, account,
+                           min(coalesce(expires_at, revoked_at), coalesce(revoked_at, expires_at)),
+                           revoked_at IS NOT NULL, used_at, unbanned_at
+                    FROM keys WHERE version > ?1";
+        let changes: [(&str, fn(&Row<'_>) -> rusqlite::Result<KeyChange>); 2] =
+            [(accounts, account_change), (keys, key_change)];
+        for (query, change) in changes {
+            let mut statement = transaction.prepare_cached(query)?;
+            let mut rows = statement.query([version.number])?;
+            while let Some(row) = rows.next()? {
+                visit(change(row)?);
+            }
         }
         Ok(reflected)
     }
@@ -206,20 +207,23 @@ fn cancel_one(
     Ok(not_cancelled(status_of(connection, *order_id)?))
 }
 
-fn key_row(row: &Row<'_>) -> rusqlite::Result<(Digest, KeyRow)> {
-    let (plan, limits) = plan_and_limits(row, 4)?;
+fn account_change(row: &Row<'_>) -> rusqlite::Result<KeyChange> {
+    let (plan, limits) = plan_and_limits(row, 1)?;
+    let closed_at_ms = date_ms(row, 4)?;
+    Ok(KeyChange::Account(row.get(0)?, AccountRow { plan, limits, closed_at_ms }))
+}
+
+fn key_change(row: &Row<'_>) -> rusqlite::Result<KeyChange> {
     let key = KeyRow {
         row: row.get(1)?,
         id: Arc::from(row.get_ref(2)?.as_str()?),
         account: row.get(3)?,
-        plan,
-        limits,
-        ends_at_ms: row.get(7)?,
-        revoked: row.get(8)?,
-        used_at_ms: row.get::<_, Option<i64>>(9)?.unwrap_or(0),
-        unbanned_at_ms: row.get::<_, Option<i64>>(10)?.unwrap_or(0),
+        ends_at_ms: row.get(4)?,
+        revoked: row.get(5)?,
+        used_at_ms: row.get::<_, Option<i64>>(6)?.unwrap_or(0),
+        unbanned_at_ms: row.get::<_, Option<i64>>(7)?.unwrap_or(0),
     };
-    Ok((Digest(row.get(0)?), key))
+    Ok(KeyChange::Key(Digest(row.get(0)?), key))
 }
 
 #[cfg(test)]
@@ -244,7 +248,7 @@ mod tests {
                 .for_each_order_since(Versions::default().of_orders(), &mut |_| {
                     let read = read.clone();
                     scope.spawn(move || {
-                        let keys = store.for_each_key_since(HalfVersion::default(), &mut |_, _| ());
+                        let keys = store.for_each_key_since(HalfVersion::default(), &mut |_| ());
                         read.send(keys.unwrap().number)
                     });
                     assert_eq!(was_read.recv_timeout(Duration::from_secs(60)), Ok(0));

@@ -59,7 +59,7 @@ pub fn all() -> Vec<Case> {
         keys::a_label_stays_over_a_rotation_unless_another_is_given,
         keys::a_key_is_revoked_once_and_for_good,
         keys::the_end_of_a_ban_only_rises,
-        keys::a_change_of_a_key_is_read_alone,
+        keys::a_change_of_a_key_or_of_an_account_is_read_alone,
         keys::a_key_is_found_by_its_digest,
         keys::a_use_is_recorded_once_a_minute,
         keys::each_change_of_accounts_and_keys_is_seen_by_the_next_check,

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use store_orders::keys::Digest;
 use store_orders::store::{
-    HalfVersion, KeyRow, OperatorStore, OrderChange, Status, Store, StoredOrder, VersionCheck,
-    Versions,
+    AccountRow, HalfVersion, KeyChange, KeyRow, OperatorStore, OrderChange, Status, Store,
+    StoredOrder, VersionCheck, Versions,
 };
 
 /// The versions, as a list asks for them.
@@ -55,21 +55,30 @@ pub fn beginning(store: &dyn Store) -> anyhow::Result<HalfVersion> {
     Ok(HalfVersion::beginning(versions(store)?.generation))
 }
 
-/// The keys that changed since this version, and the version that they lead to.
+/// Accounts by their ids, and keys by their digests.
+pub type AccountsAndKeys = (BTreeMap<i64, AccountRow>, HashMap<Digest, KeyRow>);
+
+/// The accounts and keys that changed since this version, and the version that they lead to.
 pub fn keys_since(
     store: &dyn Store,
     version: HalfVersion,
-) -> anyhow::Result<(HashMap<Digest, KeyRow>, HalfVersion)> {
-    let mut keys = HashMap::new();
-    let reached = store.for_each_key_since(version, &mut |digest, key| {
-        keys.insert(digest, key);
+) -> anyhow::Result<(AccountsAndKeys, HalfVersion)> {
+    let (mut accounts, mut keys) = (BTreeMap::new(), HashMap::new());
+    let reached = store.for_each_key_since(version, &mut |change| match change {
+        KeyChange::Account(id, account) => drop(accounts.insert(id, account)),
+        KeyChange::Key(digest, key) => drop(keys.insert(digest, key)),
     })?;
-    Ok((keys, reached))
+    Ok(((accounts, keys), reached))
+}
+
+/// Every account, by its id.
+pub fn accounts(store: &dyn Store) -> anyhow::Result<BTreeMap<i64, AccountRow>> {
+    Ok(keys_since(store, beginning(store)?)?.0.0)
 }
 
 /// Every key.
 pub fn keys(store: &dyn Store) -> anyhow::Result<HashMap<Digest, KeyRow>> {
-    Ok(keys_since(store, beginning(store)?)?.0)
+    Ok(keys_since(store, beginning(store)?)?.0.1)
 }
 
 /// The whole list, a line for each order.

@@ -41,10 +41,12 @@ async fn read_versions(
         return Ok(());
     }
     let highest = "SELECT (SELECT coalesce(max(changed_in), 0) FROM orders),
-                          (SELECT coalesce(max(changed_in), 0) FROM keys)";
+                          (SELECT coalesce(max(changed_in), 0) FROM keys),
+                          (SELECT coalesce(max(changed_in), 0) FROM accounts)";
     let highest = snapshot.query_one(highest, &[]).await.map_err(read)?;
     let versions = Last::of(&rows)?.versions(0);
-    report.check_versions(&[versions], value(&highest, 0)?, value(&highest, 1)?);
+    let [in_orders, in_keys, in_accounts] = [0, 1, 2].map(|column| value(&highest, column));
+    report.check_versions(&[versions], in_orders?, in_keys?, in_accounts?);
     Ok(())
 }
 

@@ -49,7 +49,7 @@ pub fn restore(
         copy("orders", ORDERS, version).await?;
         note(transaction, version, Half::Orders).await?;
         copy("pets", PETS, version).await?;
-        copy("accounts", ACCOUNTS, version).await?;
+        copy("accounts", ACCOUNTS, version + 1).await?;
         copy("keys", KEYS, version + 1).await?;
         note(transaction, version + 1, Half::Keys).await?;
         copy_numbers(transaction, &backup).await
@@ -74,7 +74,7 @@ async fn require_empty(client: &impl tokio_postgres::GenericClient) -> Result<()
 const ORDERS: &str = "id, pet_id, quantity, ship_date, complete, status, cancelled_at, \
                       cancelled_by, changed_in";
 const PETS: &str = "id, name";
-const ACCOUNTS: &str = "id, name, plan, per_minute, per_day, created_at, closed_at";
+const ACCOUNTS: &str = "id, name, plan, per_minute, per_day, created_at, closed_at, changed_in";
 const KEYS: &str = "\"row\", id, account, environment, digest, issued_at, expires_at, \
                     revoked_at, used_at, successor, unbanned_at, label, changed_in";
 

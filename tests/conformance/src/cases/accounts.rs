@@ -1,12 +1,12 @@
 //! Accounts and their plans.
 
 use crate::engine::Engine;
-use crate::listing::keys;
+use crate::listing::{accounts, keys};
 use crate::records::{NOW_MS, now, refusal};
 use anyhow::ensure;
 use std::time::Duration;
 use store_orders::keys::Environment;
-use store_orders::store::{Account, NewKey};
+use store_orders::store::{Account, NewKey, Rotation};
 use store_orders_api::plans::{Plan, PlanLimits};
 
 pub fn accounts_are_created_once_and_listed_by_name(engine: &dyn Engine) -> anyhow::Result<()> {
@@ -86,10 +86,9 @@ pub fn a_closed_account_has_no_key_and_gets_none(engine: &dyn Engine) -> anyhow:
     for name in ["acme", "globex"] {
         commands.create_account(name, Plan::Pro, None, now())?;
     }
-    let issued = [(); 3].map(|()| commands.issue_key(&new_key("acme"), NOW_MS));
-    let [first, ..] = issued.each_ref();
-    let first = first.as_ref().map_err(|error| anyhow::anyhow!("{error}"))?;
-    let other = commands.issue_key(&new_key("globex"), NOW_MS)?;
+    let issue = |account| commands.issue_key(&new_key(account), NOW_MS);
+    let (first, second, third) = (issue("acme")?, issue("acme")?, issue("acme")?);
+    issue("globex")?;
     commands.revoke_key(&first.id, NOW_MS - 5)?;
     ensure!(commands.close_account("acme", now())? == 2);
     let later = now() + Duration::from_secs(60);
@@ -97,11 +96,14 @@ pub fn a_closed_account_has_no_key_and_gets_none(engine: &dyn Engine) -> anyhow:
     let account = commands.account("acme", NOW_MS)?;
     ensure!(account.closed_at.as_deref() == Some("2026-12-24T09:30:00Z"), "{account:?}");
     ensure!(account.keys == 0 && commands.account("globex", NOW_MS)?.closed_at.is_none());
-    for (digest, key) in keys(&*store)? {
-        ensure!(key.revoked != (digest == other.key.digest()));
-    }
-    let record = commands.key_record(&first.key.digest())?;
-    ensure!(record.is_some_and(|key| key.revoked_at == Some(NOW_MS - 5)));
+    let closed: Vec<_> = accounts(&*store)?.values().map(|account| account.closed_at_ms).collect();
+    ensure!(closed == [Some(NOW_MS), None], "{closed:?}");
+    commands.revoke_key(&second.id, NOW_MS + 5)?;
+    let ends = commands.key_records()?.iter().map(|key| key.revoked_at).collect::<Vec<_>>();
+    ensure!(ends == [Some(NOW_MS - 5), Some(NOW_MS), Some(NOW_MS), None], "{ends:?}");
+    let rotation = Rotation { key_id: &third.id, overlap: Duration::ZERO, label: None };
+    let refused = refusal(commands.rotate_key(rotation, NOW_MS))?;
+    ensure!(refused.ends_with("is revoked; issue a new key instead"), "{refused}");
     let refused = refusal(commands.issue_key(&new_key("acme"), NOW_MS))?;
     ensure!(refused.starts_with("the account \"acme\" is closed"), "{refused}");
     let refused = refusal(commands.create_account("acme", Plan::Pro, None, now()))?;
@@ -130,7 +132,7 @@ pub fn plans_have_their_limits_and_enterprise_its_own(engine: &dyn Engine) -> an
     let new = NewKey { account: "acme", environment, expires_after: None, label: None };
     commands.issue_key(&new, NOW_MS)?;
     let served = || -> anyhow::Result<Vec<(Plan, PlanLimits)>> {
-        Ok(keys(&*store)?.into_values().map(|key| (key.plan, key.limits)).collect())
+        Ok(accounts(&*store)?.values().map(|account| (account.plan, account.limits)).collect())
     };
     ensure!(served()? == [(Plan::Enterprise, own)]);
     ensure!(commands.account("acme", NOW_MS)?.limits == own);

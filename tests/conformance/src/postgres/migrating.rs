@@ -2,8 +2,8 @@
 
 use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;
-use crate::listing::{changed_ids, keys, keys_since, list, versions};
-use crate::records::{cancel, import, refusal};
+use crate::listing::{accounts, changed_ids, keys, keys_since, list, versions};
+use crate::records::{NOW_MS, cancel, import, refusal};
 use crate::wait;
 use anyhow::{Context, ensure};
 use store_orders::config::PostgresUrl;
@@ -11,6 +11,7 @@ use store_orders::store::postgres::schema::{
     MIGRATIONS, Migration, STORE, Schema, migrate, require_current,
 };
 use store_orders::store::{CancelOutcome, Store, StoreError};
+use store_orders_api::plans::Plan;
 
 /// Running servers of this program go on after it.
 const SURVIVED: Migration = Migration {
@@ -56,8 +57,12 @@ pub fn a_store_of_an_older_schema_goes_on(server: &PostgresUnderTest) -> anyhow:
         "INSERT INTO orders (id, pet_id, quantity, complete, status, version)
              VALUES (1, 7, 1, false, 'pending', 4), (2, 7, 1, false, 'shipped', 1000000005);
          INSERT INTO accounts (name, plan, created_at) VALUES ('acme', 'pro', '2026-12-24T09:30:00Z');
+         INSERT INTO accounts (name, plan, created_at, closed_at)
+             VALUES ('globex', 'free', '2026-12-24T09:30:00Z', '2026-12-24T09:30:00Z');
          INSERT INTO keys (id, account, environment, digest, issued_at)
              VALUES ('key_1', 1, 'production', decode(repeat('00', 32), 'hex'), 1);
+         INSERT INTO keys (id, account, environment, digest, issued_at, revoked_at)
+             VALUES ('key_2', 2, 'production', decode(repeat('01', 32), 'hex'), 1, 7);
          UPDATE keys_version SET version = 9",
     )?;
     // As a server and a command of the older program write.
@@ -77,13 +82,21 @@ pub fn a_store_of_an_older_schema_goes_on(server: &PostgresUnderTest) -> anyhow:
     ensure!(commands.check()?.problems.is_empty());
     let before = versions(&*store)?;
     ensure!((before.orders, before.keys) == (1_000_000_005, 9), "{before:?}");
-    ensure!(list(&*store)?.len() == 2 && keys(&*store)?.len() == 1);
+    ensure!(list(&*store)?.len() == 2);
+    let (accounts, keys) = (accounts(&*store)?, keys(&*store)?);
+    let closed: Vec<_> = accounts.values().map(|account| account.closed_at_ms).collect();
+    ensure!(closed == [None, Some(NOW_MS)], "{closed:?}");
+    ensure!(keys.values().filter(|key| key.revoked && key.ends_at_ms == Some(7)).count() == 1);
     ensure!(cancel(&*store, &[1])? == [CancelOutcome::Cancelled]);
     commands.revoke_key("key_1", 2)?;
     let after = versions(&*store)?;
     ensure!((after.orders, after.keys) == (1_000_000_006, 1_000_000_007), "{after:?}");
     ensure!(changed_ids(&*store, before.of_orders())? == [-1]);
-    ensure!(keys_since(&*store, before.of_keys())?.0.len() == 1);
+    let ((accounts, keys), revoked) = keys_since(&*store, before.of_keys())?;
+    ensure!(accounts.is_empty() && keys.len() == 1, "{accounts:?} {keys:?}");
+    commands.set_plan("acme", Plan::Free, None)?;
+    let (accounts, keys) = keys_since(&*store, revoked)?.0;
+    ensure!(keys.is_empty() && accounts.keys().eq(&[1]), "{accounts:?}");
     Ok(())
 }
 
@@ -119,8 +132,9 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
         "schema 2: accounts can be closed",
         "schema 3: changes have a journal",
         "schema 4: keys can have labels",
-        "schema 5: the store records where requests are counted",
-        "schema 6: imports are stored in steps",
+        "schema 5: accounts change apart from their keys",
+        "schema 6: the store records where requests are counted",
+        "schema 7: imports are stored in steps",
         "limits schema 1: the tables of the request counts",
         "limits schema 2: accounts are counted in the order of time",
     ];

@@ -2,7 +2,7 @@
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
-use crate::listing::{keys, list, stored_lines};
+use crate::listing::{accounts, keys, list, stored_lines};
 use crate::records::{NOW_MS, cancel, import, now, pending, refusal};
 use anyhow::ensure;
 use std::collections::HashSet;
@@ -80,6 +80,7 @@ pub fn a_backup_of_the_embedded_store_is_restored_whole(
         Ok(keys(store)?.into_keys().map(|digest| digest.0).collect())
     };
     ensure!(digests(&served)? == digests(&old)? && digests(&old)?.len() == 3);
+    ensure!(accounts(&served)? == accounts(&old)? && accounts(&old)?.len() == 2);
 
     let refused = refusal(import(&new, [2]))?;
     ensure!(refused.contains("order 2 is already in the store"), "{refused}");

@@ -4,10 +4,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
-use store_orders::keys::Digest;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    Cancellation, CancelledBatch, HalfVersion, KeyRow, OrderChange, OrderCounts, PolledVersions,
+    Cancellation, CancelledBatch, HalfVersion, KeyChange, OrderChange, OrderCounts, PolledVersions,
     Store, StoreError, Structure, VersionCheck, Versions,
 };
 use store_orders_api::types::Pet;
@@ -127,7 +126,7 @@ impl Store for FaultyStore {
     fn for_each_key_since(
         &self,
         after: HalfVersion,
-        visit: &mut dyn FnMut(Digest, KeyRow),
+        visit: &mut dyn FnMut(KeyChange),
     ) -> Result<HalfVersion, StoreError> {
         self.store()?.for_each_key_since(after, visit)
     }

@@ -1,6 +1,7 @@
-//! A million keys, of which single ones are issued and revoked next to clients whose keys were
-//! never issued: each is accepted on every server as soon as the command that issued it has ended,
-//! refused everywhere within a second of its revocation, and no other key is refused meanwhile.
+//! An account of a million keys, next to clients whose keys were never issued: single keys are
+//! issued and revoked, and the account gets another plan and is closed. A key is accepted on every
+//! server as soon as the command that issued it has ended, refused everywhere within a second of
+//! its end, and no other key is refused meanwhile. A change writes no more rows than it changes.
 
 use super::setup::{OnPrimary, READY_WITHIN, start_replicas};
 use crate::replicas::{Replica, blocking};
@@ -10,15 +11,22 @@ use futures::future::{join_all, try_join_all, try_join3};
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 use store_orders::keys::{ApiKey, Environment};
-use testbed::Report;
 use testbed::postgres::DATABASE;
+use testbed::{Key, Report};
 
-/// Copies of the clients' key, with ids and digests of their own.
+/// Copies of the key of the account, with ids and digests of their own.
 const KEYS: &str = "
     INSERT INTO keys
     SELECT (jsonb_populate_record(k, jsonb_build_object('row', n + 1000, 'id', 'key_' || n + 1e11,
             'digest', '\\x' || md5(n::text) || md5('of ' || n)))).*
-    FROM keys k, generate_series(1, 1000000) n";
+    FROM keys k, generate_series(1, 1000000) n
+    WHERE k.account = (SELECT id FROM accounts WHERE name = 'crowd')";
+
+/// The rows of accounts and of keys that the last change wrote.
+const WRITTEN: &str = "
+    SELECT (SELECT count(*) FROM accounts WHERE changed_in = version),
+           (SELECT count(*) FROM keys WHERE changed_in = version)
+    FROM changes ORDER BY version DESC LIMIT 1";
 
 const SERVERS: usize = 2;
 const FLOODING_CLIENTS: usize = 4;
@@ -36,6 +44,7 @@ const OPENED_WITHIN: Duration = Duration::from_secs(120);
 /// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let on = OnPrimary::start(tools, 1, 0).await?;
+    let crowd = on.store.key("crowd").await?;
     on.primary.admin(DATABASE).await?.batch_execute(KEYS).await?;
     let began = Instant::now();
     let replicas = start_replicas(&on.store, SERVERS).await?;
@@ -62,33 +71,79 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         anyhow::Ok(refused)
     };
     let changes = async {
-        let mut longest = Duration::ZERO;
-        for number in 1..=ISSUED {
-            let operator = on.store.operator(&on.store.url);
-            let fresh = blocking(move || operator.issue_another_key("clients")).await?;
-            let statuses = replicas.iter().map(|replica| replica.key_status(&fresh.text));
-            for status in join_all(statuses).await {
-                let status = status?;
-                report.expect(status == 400, || format!("fresh key {number} has {status}"));
-            }
-            if number > REVOKED {
-                continue;
-            }
-            let (operator, id) = (on.store.operator(&on.store.url), fresh.id.clone());
-            blocking(move || operator.run(&["keys", "revoke", &id])).await?;
-            let revoked = Instant::now();
-            for replica in &replicas {
-                while replica.key_status(&fresh.text).await? == 400 {
-                    longest = longest.max(revoked.elapsed());
-                }
-            }
-        }
+        change_keys(&on, &replicas, report).await?;
+        change_account(&on, &crowd, &replicas, report).await?;
         is_over.set(true);
-        report.time("a revoked key accepted", longest, REVOKED_WITHIN);
         Ok(())
     };
     let (refused, (), _) = try_join3(others, changes, try_join_all(flood)).await?;
     report.expect(refused == 0, || format!("another key was refused {refused} times"));
     report.figure(format!("{ISSUED} keys; {} requests with unknown ones", requests.get()));
     Ok(())
+}
+
+/// Issues keys, and revokes some of them.
+async fn change_keys(
+    on: &OnPrimary,
+    replicas: &[Replica],
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let mut longest = Duration::ZERO;
+    for number in 1..=ISSUED {
+        let operator = on.store.operator(&on.store.url);
+        let fresh = blocking(move || operator.issue_another_key("crowd")).await?;
+        let statuses = replicas.iter().map(|replica| replica.key_status(&fresh.text));
+        for status in join_all(statuses).await {
+            let status = status?;
+            report.expect(status == 400, || format!("fresh key {number} has {status}"));
+        }
+        if number <= REVOKED {
+            operate(on, &["keys", "revoke", &fresh.id]).await?;
+            longest = longest.max(accepted_for(&fresh, replicas).await?);
+        }
+    }
+    report.time("a revoked key accepted", longest, REVOKED_WITHIN);
+    Ok(())
+}
+
+/// Moves the account of all these keys to another plan, and closes it.
+async fn change_account(
+    on: &OnPrimary,
+    crowd: &Key,
+    replicas: &[Replica],
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let admin = on.primary.admin(DATABASE).await?;
+    for command in [&["set-plan", "crowd", "--plan", "business"][..], &["close", "crowd", "--yes"]]
+    {
+        let began = Instant::now();
+        operate(on, &[&["accounts"], command].concat()).await?;
+        report.figure(format!("{} in {:.1?}", command.join(" "), began.elapsed()));
+        let row = admin.query_one(WRITTEN, &[]).await?;
+        let written: (i64, i64) = (row.try_get(0)?, row.try_get(1)?);
+        report.expect(written == (1, 0), || format!("{command:?} wrote {written:?} rows"));
+    }
+    report.time("a key of a closed account accepted", accepted_for(crowd, replicas).await?, {
+        REVOKED_WITHIN
+    });
+    Ok(())
+}
+
+async fn operate(on: &OnPrimary, arguments: &[&str]) -> anyhow::Result<()> {
+    let operator = on.store.operator(&on.store.url);
+    let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+    let run = move || operator.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    blocking(run).await.map(drop)
+}
+
+/// How long a key that ended just now is accepted on any of these.
+async fn accepted_for(key: &Key, replicas: &[Replica]) -> anyhow::Result<Duration> {
+    let (ended, mut longest) = (Instant::now(), Duration::ZERO);
+    for replica in replicas {
+        // Above its limit, an address without a valid key has 429.
+        while replica.key_status(&key.text).await? == 400 {
+            longest = ended.elapsed();
+        }
+    }
+    Ok(longest)
 }
