@@ -150,7 +150,7 @@ impl Store for PostgresStore {
             roll_back_unless_done(&session, caught_up.await).await
         })?;
         session.require_open()?;
-        self.replica.lists(reached.orders);
+        self.replica.lists(reached.of_orders());
         Ok(reached.of_orders())
     }
 
@@ -231,7 +231,9 @@ impl Store for PostgresStore {
         };
         let done = self.wait(carry_out(&self.sessions, &self.replica, &batch, deadline))?;
         let (Done { outcomes, versions }, generation) = done;
-        Ok(CancelledBatch { outcomes, generation, versions })
+        let cancelled = CancelledBatch { outcomes, generation, versions };
+        self.replica.cancelled(&cancelled);
+        Ok(cancelled)
     }
 
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
