@@ -8,6 +8,7 @@
 //! | `commands` | the [`OperatorStore`](super::OperatorStore) trait, and the commands of PostgreSQL alone |
 //! | `schema` | the tables, their migrations and rights |
 //! | `journal` | the changes, by number: what a server lacks, and whether the store goes on |
+//! | `heartbeats` | which servers run, as the others and the commands see it |
 //! | `columns` | columns that hold words |
 //! | `error` | what PostgreSQL answers instead of a result |
 
@@ -15,6 +16,7 @@ mod columns;
 mod commands;
 mod connecting;
 mod error;
+mod heartbeats;
 mod journal;
 pub mod schema;
 mod serving;

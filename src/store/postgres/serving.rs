@@ -53,15 +53,17 @@ pub struct PostgresStore {
 
 impl PostgresStore {
     /// Opens the store; its tasks run on this runtime, which needs several threads. With
-    /// `commits_checks`, every check of lists is a commit. Blocks.
+    /// `commits_checks`, every check of lists is a commit. Servers that are `silent_for` as long,
+    /// normally [`SILENT_FOR`](crate::store::SILENT_FOR), are removed from those that the store shows. Blocks.
     pub fn open(
         runtime: &Handle,
         url: PostgresUrl,
         commits_checks: bool,
+        silent_for: Duration,
         log: Logger,
     ) -> Result<PostgresStore, StoreError> {
         let replica = Arc::new(Replica::default());
-        let opener = Opener { url, replica: Arc::clone(&replica), commits_checks, log };
+        let opener = Opener { url, replica: Arc::clone(&replica), commits_checks, silent_for, log };
         let start = || runtime.block_on(opener.start());
         let sessions = tokio::task::block_in_place(start).map_err(|error| match error {
             OpenError::Schema(error) | OpenError::Store(error) => error,

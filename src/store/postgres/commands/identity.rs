@@ -7,6 +7,7 @@ use super::lock_versions;
 use crate::store::StoreError;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::written;
+use crate::store::postgres::heartbeats::require_unserved;
 use crate::store::postgres::schema::SCHEMA_LOCK;
 use crate::store::rules::{ID_GAP, IDS};
 use tokio_postgres::Transaction;
@@ -14,7 +15,7 @@ use tokio_postgres::Transaction;
 /// Gives the store another id, and accounts and keys ids that it has not used. No server may
 /// serve it meanwhile. Returns the new id.
 pub fn begin_new_store(commands: &PostgresCommands) -> Result<String, StoreError> {
-    commands.require_unserved()?;
+    commands.ask(async |client| require_unserved(client).await)?;
     let id = format!("{:032x}", rand::random::<u128>());
     commands.write(async |transaction| {
         let lock = "SELECT pg_advisory_xact_lock($1)";

@@ -8,6 +8,7 @@ use super::lock_versions;
 use crate::store::Half;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::{read, waited};
+use crate::store::postgres::heartbeats::require_unserved;
 use crate::store::postgres::journal::note;
 use crate::store::postgres::schema::{IMPORT_LOCK, SCHEMA_LOCK};
 use crate::store::rules::IDS;
@@ -26,8 +27,10 @@ pub fn restore(
     commands: &PostgresCommands,
     progress: CopyProgress<'_>,
 ) -> Result<CheckReport, StoreError> {
-    commands.require_unserved()?;
-    commands.ask(async |client| require_empty(client).await)?;
+    commands.ask(async |client| {
+        require_unserved(client).await?;
+        require_empty(client).await
+    })?;
     // The embedded engine's own restore checks it, brings it to the newest schema, and makes
     // it a store of its own.
     let directory = tempfile::tempdir()

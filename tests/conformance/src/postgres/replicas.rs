@@ -6,6 +6,8 @@ use crate::listing::list;
 use crate::records::{cancel, import};
 use crate::wait;
 use anyhow::ensure;
+use std::time::Duration;
+use store_orders::store::Store;
 
 pub fn a_server_is_named_with_its_program_and_address(
     server: &PostgresUnderTest,
@@ -24,6 +26,55 @@ pub fn a_server_is_named_with_its_program_and_address(
     ensure!(found.started_at.ends_with('Z') && found.started_at.len() == 20, "{found:?}");
     let _second = database.serving()?;
     ensure!(commands.replicas()?.len() == 2);
+    Ok(())
+}
+
+pub fn a_server_that_was_killed_is_silent_and_then_removed(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let commands = database.commands_of_owner()?;
+    // By a clock that is ahead, as after a failover.
+    database.execute(
+        "INSERT INTO replicas (id, program, address, list_version, heard_at)
+         VALUES ('f00', '1.0.0', '10.0.0.1:80', 0, now() + interval '1 day')",
+    )?;
+    let store = database.server_that_removes(database.owner(), Duration::from_secs(5))?;
+    ensure!(commands.replicas()?.len() == 2);
+    ensure!(commands.silent_replicas()? == ["f00"]);
+    let backends = database.session_backends()?;
+    wait::until(|| (commands.replicas().ok()?.len() == 1).then_some(()))?;
+    ensure!(commands.silent_replicas()?.is_empty());
+    // The next look finds the server that removed it.
+    std::thread::sleep(Duration::from_secs(6));
+    ensure!(commands.replicas()?.len() == 1 && database.session_backends()? == backends);
+    Ok(store.check_ready()?)
+}
+
+pub fn a_server_whose_row_was_removed_adds_it_again(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let commands = database.commands_of_owner()?;
+    // By a clock that is behind, as after a failover.
+    database.execute(
+        "INSERT INTO replicas (id, program, address, list_version, heard_at)
+         VALUES ('f00', '1.0.0', '10.0.0.1:80', 0, now() - interval '2 days')",
+    )?;
+    let store = database.server_of_owner()?;
+    ensure!(commands.replicas()?.len() == 2, "a server was removed that may hold a lease");
+    let before = database.session_backends()?;
+    database.execute("DELETE FROM replicas")?;
+    wait::until(|| (database.session_backends().ok()? != before).then_some(()))?;
+    wait::until(|| (commands.replicas().ok()?.len() == 1).then_some(()))?;
+    wait::until(|| store.check_ready().ok())?;
+    import(&commands, [1])?;
+    ensure!(!list(&store)?.is_empty());
+    cancel(&store, &[1])?;
+    // A server that leaves removes its row itself, and does not come back.
+    store.leave(Duration::from_secs(5))?;
+    std::thread::sleep(Duration::from_secs(1));
+    ensure!(commands.replicas()?.is_empty());
     Ok(())
 }
 
