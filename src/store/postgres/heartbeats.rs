@@ -3,12 +3,13 @@
 //! a failover may move, has no part in it.
 
 use super::columns::value;
-use super::error::{read, written};
+use super::error::{read, waited, written};
+use super::schema::SERVERS_LOCK;
 use crate::store::StoreError;
 use crate::store::timeouts::HEARD_WITHIN;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
-use tokio_postgres::GenericClient;
+use tokio_postgres::{GenericClient, Transaction};
 
 /// How often a command looks for heartbeats: there are four a second.
 pub const LOOKS_EVERY: Duration = Duration::from_millis(20);
@@ -70,4 +71,11 @@ pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreEr
     Err(StoreError::Refused(format!(
         "the server {id} ({address}) uses the database; stop all servers, and try again"
     )))
+}
+
+/// Refuses a store that a server uses, and has servers refuse it until the transaction ends.
+pub async fn keep_servers_away(transaction: &Transaction<'_>) -> Result<(), StoreError> {
+    let lock = "SELECT pg_advisory_xact_lock($1)";
+    transaction.execute(lock, &[&SERVERS_LOCK]).await.map_err(waited)?;
+    require_unserved(transaction).await
 }

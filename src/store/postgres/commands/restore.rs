@@ -8,7 +8,7 @@ use super::lock_versions;
 use crate::store::Half;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::{read, waited};
-use crate::store::postgres::heartbeats::require_unserved;
+use crate::store::postgres::heartbeats::{keep_servers_away, require_unserved};
 use crate::store::postgres::journal::note;
 use crate::store::postgres::schema::{IMPORT_LOCK, SCHEMA_LOCK};
 use crate::store::rules::IDS;
@@ -43,6 +43,8 @@ pub fn restore(
             let query = "SELECT pg_advisory_xact_lock($1)";
             transaction.execute(query, &[&lock]).await.map_err(waited)?;
         }
+        // One may have started since the backup was read.
+        keep_servers_away(transaction).await?;
         let version = lock_versions(transaction).await?;
         require_empty(transaction).await?;
         refuse_names_with_nul(&backup)?;

@@ -11,7 +11,7 @@ use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{unreachable_because, written};
 use crate::store::postgres::heartbeats::remove_silent;
 use crate::store::postgres::journal::remove_old;
-use crate::store::postgres::schema::{STORE, require_current};
+use crate::store::postgres::schema::{SERVERS_LOCK, STORE, require_current};
 use crate::store::timeouts::{HEARTBEAT_INTERVAL, READ_LIMIT};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -56,15 +56,24 @@ pub async fn beat(
     Ok(())
 }
 
-/// Adds the replica's row. Nothing else uses the heartbeat's connection yet.
+/// Adds the replica's row, unless a command keeps servers away.
+/// Nothing else uses the heartbeat's connection yet.
 pub async fn register(session: &Session, replica: &Replica) -> Result<(), StoreError> {
     let client = &session.heartbeat.client;
     let (address, list_version) = replica.shown();
-    let insert = "INSERT INTO replicas (id, program, address, list_version) VALUES ($1, $2, $3, $4)
+    let insert = "INSERT INTO replicas (id, program, address, list_version)
+                  SELECT $1, $2, $3, $4 WHERE pg_try_advisory_xact_lock_shared($5)
                   ON CONFLICT (id) DO UPDATE SET heard_at = now()";
     let program = env!("CARGO_PKG_VERSION");
-    let row: [&(dyn ToSql + Sync); 4] = [&replica.id(), &program, &address, &list_version];
-    client.execute(insert, &row).await.map_err(written).map(drop)
+    let row: [&(dyn ToSql + Sync); 5] =
+        [&replica.id(), &program, &address, &list_version, &SERVERS_LOCK];
+    match client.execute(insert, &row).await.map_err(written)? {
+        0 => Err(unreachable_because(
+            "`store-orders restore`, or `migrate --new-store-id`, uses it; start the server when that \
+             has ended",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Removes the replica's row, which a heartbeat may hold at the moment.
