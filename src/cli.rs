@@ -132,6 +132,9 @@ Examples:
   store-orders health --json --admin-listen 127.0.0.1:9081")]
     Health(health::HealthArgs),
     /// Show which servers use the store
+    ///
+    /// In PostgreSQL, a server is silent that was killed or suspended, or cannot reach the
+    /// database. It is shown until the others have not heard of it for minutes.
     #[command(after_help = "\
 Examples:
   store-orders status

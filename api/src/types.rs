@@ -1,7 +1,7 @@
 //! The records and path parameters of the contract, as sent over the wire. The
 //! document takes its descriptions from the comments of the fields.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Datelike, SecondsFormat, Timelike, Utc};
 use dropshot::{
     ExtractorMetadata, HttpError, Path, RequestContext, ServerContext, SharedExtractor,
 };
@@ -207,6 +207,26 @@ pub fn utc_text(time: &DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::AutoSi, true)
 }
 
+/// Reads a date-time of RFC 3339, section 5.6, with any offset. `None` if its year in UTC has more
+/// or fewer than four digits.
+///
+/// Chrono alone also takes U+2212 as a minus sign, and second 60 in every minute. A leap second
+/// ends a day in UTC; it is read as the second after it, because most programs cannot read it.
+pub fn parse_date_time(text: &str) -> Option<DateTime<Utc>> {
+    if !text.is_ascii() {
+        return None;
+    }
+    let mut time = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
+    // Chrono counts a leap second as nanoseconds of second 59.
+    if let Some(nanos) = time.nanosecond().checked_sub(1_000_000_000) {
+        if (time.hour(), time.minute()) != (23, 59) {
+            return None;
+        }
+        time = DateTime::from_timestamp(time.timestamp().checked_add(1)?, nanos)?;
+    }
+    (0..=9999).contains(&time.year()).then_some(time)
+}
+
 fn serialize_utc<S: Serializer>(
     time: &Option<DateTime<Utc>>,
     serializer: S,
@@ -259,6 +279,52 @@ mod tests {
             "-9223372036854775809",
         ] {
             assert_eq!(plain_int64(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_date_time_is_one_of_rfc_3339() {
+        for (text, utc) in [
+            ("2026-12-24T10:30:00Z", "2026-12-24T10:30:00Z"),
+            ("2026-12-24t10:30:00.5z", "2026-12-24T10:30:00.500Z"),
+            // The separator that section 5.6 allows for readability.
+            ("2026-12-24 10:30:00-01:30", "2026-12-24T12:00:00Z"),
+            ("2026-12-24T23:59:59+23:59", "2026-12-24T00:00:59Z"),
+            ("2026-12-24T10:30:00.1234567891Z", "2026-12-24T10:30:00.123456789Z"),
+            ("2016-12-31T23:59:60Z", "2017-01-01T00:00:00Z"),
+            ("2017-01-01T05:29:60.25+05:30", "2017-01-01T00:00:00.250Z"),
+        ] {
+            assert_eq!(
+                parse_date_time(text).as_ref().map(utc_text).as_deref(),
+                Some(utc),
+                "{text}"
+            );
+        }
+        for text in [
+            "2026-12-24T10:30:60Z",
+            "2016-12-31T23:59:60+01:00",
+            "2016-12-31T23:59:61Z",
+            "9999-12-31T23:59:60Z",
+            "0000-01-01T00:00:00+00:01",
+            "2026-12-24T10:30:00\u{2212}01:00",
+            "2026-12-24T10:30:0\u{665}Z",
+            "2026-12-24T24:00:00Z",
+            "2026-02-29T10:30:00Z",
+            "2026-12-24T10:30Z",
+            "2026-12-24T10:30:00",
+            "2026-12-24T10:30:00.Z",
+            "2026-12-24T10:30:00,5Z",
+            "2026-12-24T10:30:00+0100",
+            "2026-12-24T10:30:00+24:00",
+            "2026-12-24T10:30:00+01:60",
+            "2026-12-24T10:30:00 Z",
+            " 2026-12-24T10:30:00Z",
+            "2026-12-24T10:30:00Z\n",
+            "+2026-12-24T10:30:00Z",
+            "20261224T103000Z",
+            "",
+        ] {
+            assert_eq!(parse_date_time(text), None, "{text}");
         }
     }
 

@@ -29,10 +29,11 @@ pub enum OrdersCommand {
     ///
     /// The file is a JSON array, JSON lines, or CSV with a header row; its content
     /// tells which. A record has the fields id, petId and quantity (1 to
-    /// 2147483647), and may have shipDate (RFC 3339, any offset), complete (true,
-    /// or false, the default) and status (pending, the default, or shipped). Field names
-    /// may be in any letter case. An id is never used again, not even that of a cancelled
-    /// order. Ids beyond 2^53-1 are imported with a warning: JavaScript rounds them.
+    /// 2147483647), and may have shipDate (RFC 3339, any offset; a leap second becomes the
+    /// second after it), complete (true, or false, the default) and status (pending, the
+    /// default, or shipped). Field names may be in any letter case. An id is never used
+    /// again, not even that of a cancelled order. Ids beyond 2^53-1 are imported with a
+    /// warning: JavaScript rounds them.
     #[command(after_help = "\
 Examples:
   store-orders orders import orders.csv

@@ -43,11 +43,7 @@ impl State {
             return;
         }
         self.removed.extend(orders);
-        if let Some((before, after)) = done.versions
-            && self.version.number == before
-        {
-            self.version.number = after;
-        }
+        self.version = self.version.after(done);
     }
 
     /// The version of the store that lists are made of.

@@ -8,6 +8,7 @@
 //! | `commands` | the [`OperatorStore`](super::OperatorStore) trait, and the commands of PostgreSQL alone |
 //! | `schema` | the tables, their migrations and rights |
 //! | `journal` | the changes, by number: what a server lacks, and whether the store goes on |
+//! | `heartbeats` | which servers run, as the others and the commands see it |
 //! | `limits_location` | where requests are counted, as the store records it |
 //! | `columns` | columns that hold words |
 //! | `error` | what PostgreSQL answers instead of a result |
@@ -16,6 +17,7 @@ mod columns;
 mod commands;
 mod connecting;
 mod error;
+mod heartbeats;
 mod journal;
 mod limits_location;
 pub mod schema;

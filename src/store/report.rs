@@ -2,9 +2,9 @@
 
 use super::order_rows::OrderCounts;
 use super::versions::Versions;
-use chrono::DateTime;
 use serde::Serialize;
 use std::fmt::Display;
+use store_orders_api::types::parse_date_time;
 
 /// Problems shown for each check: enough to see what is wrong, few enough to read.
 pub const MAX_PROBLEMS: usize = 20;
@@ -88,5 +88,22 @@ impl CheckReport {
 /// Whether this is a date as the store writes it. The schema checks the outline of a date,
 /// this the calendar.
 pub fn is_date_in_utc(text: &str) -> bool {
-    text.ends_with('Z') && DateTime::parse_from_rfc3339(text).is_ok()
+    text.ends_with('Z') && parse_date_time(text).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_stored_in_utc_and_has_no_second_60() {
+        for (text, is_date) in [
+            ("2026-12-24T09:30:00.5Z", true),
+            ("2026-12-24T09:30:00+00:00", false),
+            ("2026-02-30T09:30:00Z", false),
+            ("2026-12-24T10:30:60Z", false),
+        ] {
+            assert_eq!(is_date_in_utc(text), is_date, "{text}");
+        }
+    }
 }

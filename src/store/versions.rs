@@ -1,6 +1,7 @@
 //! How often a store has changed, and asking it for that.
 
 use super::error::StoreError;
+use super::order_rows::CancelledBatch;
 use crate::clock::BootInstant;
 use std::sync::Arc;
 use tokio::sync::oneshot;
@@ -58,6 +59,20 @@ impl HalfVersion {
     /// Whether what reflects the other version lacks something that this one has.
     pub fn has_more_than(self, other: HalfVersion) -> bool {
         self.generation != other.generation || self.number > other.number
+    }
+
+    /// The version of a list that now also lacks what this batch cancelled. It stays if the batch
+    /// began at another version: changes of another process are missing then.
+    #[must_use]
+    pub fn after(self, batch: &CancelledBatch) -> HalfVersion {
+        match batch.versions {
+            Some((before, number))
+                if batch.generation == self.generation && before == self.number =>
+            {
+                HalfVersion { number, ..self }
+            }
+            _ => self,
+        }
     }
 }
 

@@ -96,6 +96,10 @@ pub const MIGRATIONS: &[Migration] = &[
 /// Held by `migrate` and `restore`, of which one at a time runs on a database: "stor", 1.
 pub const SCHEMA_LOCK: i64 = 0x7374_6f72_0000_0001;
 
+/// Held by commands that no server may use the store beside, and shared by a server while it adds
+/// itself to `replicas`: "stor", 3.
+pub const SERVERS_LOCK: i64 = 0x7374_6f72_0000_0003;
+
 /// What a database says of its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {

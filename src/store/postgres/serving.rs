@@ -49,15 +49,17 @@ pub struct PostgresStore {
 
 impl PostgresStore {
     /// Opens the store; its tasks run on this runtime, which needs several threads. With
-    /// `commits_checks`, every check of lists is a commit. Blocks.
+    /// `commits_checks`, every check of lists is a commit. Servers that are `silent_for` as long,
+    /// normally [`SILENT_FOR`](crate::store::SILENT_FOR), are removed from those that the store shows. Blocks.
     pub fn open(
         runtime: &Handle,
         url: PostgresUrl,
         commits_checks: bool,
+        silent_for: Duration,
         log: Logger,
     ) -> Result<PostgresStore, StoreError> {
         let replica = Arc::new(Replica::default());
-        let opener = Opener { url, replica: Arc::clone(&replica), commits_checks, log };
+        let opener = Opener { url, replica: Arc::clone(&replica), commits_checks, silent_for, log };
         let start = || runtime.block_on(opener.start());
         let sessions = tokio::task::block_in_place(start).map_err(|error| match error {
             OpenError::Schema(error) | OpenError::Store(error) => error,
@@ -143,7 +145,7 @@ impl Store for PostgresStore {
             roll_back_unless_done(&session, caught_up).await
         })?;
         session.require_open()?;
-        self.replica.lists(reached.orders);
+        self.replica.lists(reached.of_orders());
         Ok(reached.of_orders())
     }
 
@@ -186,7 +188,9 @@ impl Store for PostgresStore {
         };
         let done = self.wait(carry_out(&self.sessions, &self.replica, &batch, deadline))?;
         let (Done { outcomes, versions }, generation) = done;
-        Ok(CancelledBatch { outcomes, generation, versions })
+        let cancelled = CancelledBatch { outcomes, generation, versions };
+        self.replica.cancelled(&cancelled);
+        Ok(cancelled)
     }
 
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {

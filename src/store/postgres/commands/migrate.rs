@@ -5,6 +5,7 @@ use super::PostgresCommands;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::error::{PostgresError, engine, read, written};
+use crate::store::postgres::heartbeats::keep_servers_away_from_now_on;
 use crate::store::postgres::limits_location::{
     describe, record, recorded, refuse_another, require_own,
 };
@@ -39,7 +40,7 @@ pub fn move_counts(url: &PostgresUrl) -> Result<Vec<String>, StoreError> {
     if before.is_some_and(|before| before.as_deref() == database) {
         return Ok(vec![format!("requests are counted in {place} already; nothing to do")]);
     }
-    store.require_unserved()?;
+    store.ask(async |client| keep_servers_away_from_now_on(client).await)?;
     let mut done = create_limits_database(&store, url)?;
     let (id, separate) = (store.id()?, store.open_separate_limits(url)?);
     let limits = separate.as_ref().unwrap_or(&store);

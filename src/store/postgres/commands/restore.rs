@@ -8,6 +8,7 @@ use super::lock_versions;
 use crate::store::Half;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::{read, waited, written};
+use crate::store::postgres::heartbeats::{keep_servers_away, require_unserved};
 use crate::store::postgres::journal::note;
 use crate::store::postgres::schema::SCHEMA_LOCK;
 use crate::store::rules::IDS;
@@ -28,8 +29,10 @@ pub fn restore(
     commands: &PostgresCommands,
     progress: CopyProgress<'_>,
 ) -> Result<CheckReport, StoreError> {
-    commands.require_unserved()?;
-    commands.ask(async |client| require_empty(client).await)?;
+    commands.ask(async |client| {
+        require_unserved(client).await?;
+        require_empty(client).await
+    })?;
     // The embedded engine's own restore checks it, brings it to the newest schema, and makes
     // it a store of its own.
     let directory = tempfile::tempdir()
@@ -40,6 +43,8 @@ pub fn restore(
     commands.write(async |transaction| {
         let lock = "SELECT pg_advisory_xact_lock($1)";
         transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(waited)?;
+        // One may have started since the backup was read.
+        keep_servers_away(transaction).await?;
         let version = lock_versions(transaction).await?;
         require_empty(transaction).await?;
         refuse_names_with_nul(&backup)?;

@@ -26,7 +26,7 @@ use crate::store::timeouts::{
 use parking_lot::Mutex;
 use slog::{Logger, info, warn};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 
@@ -38,6 +38,8 @@ pub struct Opener {
     pub replica: Arc<Replica>,
     /// Whether every check of lists is a commit.
     pub commits_checks: bool,
+    /// How long a server is silent before its row is removed.
+    pub silent_for: Duration,
     /// Events.
     pub log: Logger,
 }
@@ -163,7 +165,7 @@ impl Opener {
             answer_checks(Arc::clone(&session), asked, Arc::clone(&replica), self.commits_checks);
         tokio::spawn(checks);
         tokio::spawn(keep_beating(Arc::clone(&session), replica));
-        tokio::spawn(tidy(Arc::clone(&session)));
+        tokio::spawn(tidy(Arc::clone(&session), self.silent_for));
         Ok(session)
     }
 }
@@ -211,7 +213,6 @@ pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, Stor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn a_session_waits_for_a_second_after_the_first_one_to_its_server() {

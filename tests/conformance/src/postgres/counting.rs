@@ -10,11 +10,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::limits::{Decision, KeyedRequest, Limits, LimitsReport};
-use store_orders::store::Store;
 use store_orders::store::postgres::{
     PostgresCommands, PostgresLimitsReport, PostgresStore, PostgresUrl, begin_new_store, migrate,
     move_counts, print_grants,
 };
+use store_orders::store::{SILENT_FOR, Store};
 use store_orders_api::plans::PlanLimits;
 
 /// No clock of a server has a part in the counting.
@@ -38,7 +38,7 @@ fn remaining(store: &PostgresStore) -> anyhow::Result<u32> {
 fn refused_everywhere(database: &Database<'_>, url: &PostgresUrl) -> anyhow::Result<String> {
     let refused = refusal(migrate(url))?;
     let others = [
-        refusal(database.server_at(url.clone()))?,
+        refusal(database.server_at(url.clone(), SILENT_FOR))?,
         refusal(PostgresLimitsReport::open(url))?,
         refusal(print_grants(url, "replica"))?,
     ];
@@ -71,8 +71,8 @@ pub fn servers_that_count_in_two_databases_are_refused(
     // The store's own database by its name.
     let path = database.url();
     let own_name = path.rsplit_once('/').map(|(_, name)| name);
-    ensure!(remaining(&database.server_at(database.url_counting_in(own_name)?)?)? == 9);
-    ensure!(remaining(&database.server_at(own)?)? == 8);
+    ensure!(remaining(&database.server_at(database.url_counting_in(own_name)?, SILENT_FOR)?)? == 9);
+    ensure!(remaining(&database.server_at(own, SILENT_FOR)?)? == 8);
 
     let database = server.empty_database("")?;
     let name = database.name_of_another();
@@ -90,7 +90,7 @@ pub fn servers_that_count_in_two_databases_are_refused(
     ensure!(has_none, "the store's own database has counts");
     let refused = refused_everywhere(&database, &database.url_counting_in(Some("third"))?)?;
     ensure!(refused.contains("--limits-database is \"third\""), "{refused}");
-    ensure!(remaining(&database.server_at(elsewhere.clone())?)? == 9);
+    ensure!(remaining(&database.server_at(elsewhere.clone(), SILENT_FOR)?)? == 9);
     ensure!(PostgresLimitsReport::open(&elsewhere)?.usage(1, NOW)?.minute.is_some());
     ensure!(database.commands()?.check()?.problems.is_empty());
     Ok(())
@@ -115,7 +115,7 @@ pub fn migrations_at_once_record_one_database(server: &PostgresUnderTest) -> any
     let [first, second] = recorded[..] else { anyhow::bail!("{done:?}") };
     ensure!(first == second, "{done:?}");
     for place in places {
-        let served = database.server_at(database.url_counting_in(place)?).is_ok();
+        let served = database.server_at(database.url_counting_in(place)?, SILENT_FOR).is_ok();
         ensure!(served == (place == first), "{place:?}, {done:?}");
         if let Some(name) = place {
             ensure!(exists(&database, name)? == served, "{name}");
@@ -130,13 +130,13 @@ pub fn a_store_without_a_record_is_not_served(server: &PostgresUnderTest) -> any
     database.execute("DELETE FROM limits_location")?;
     let name = database.name_of_another();
     let url = database.url_counting_in(Some(&name))?;
-    let refused = refusal(database.server_at(url.clone()))?;
+    let refused = refusal(database.server_at(url.clone(), SILENT_FOR))?;
     ensure!(refused.contains("does not record where requests are counted"), "{refused}");
     ensure!(refused.contains("`store-orders migrate`"), "{refused}");
     let problems = database.commands()?.check()?.problems;
     ensure!(problems == ["limits_location: 0 rows instead of one"], "{problems:?}");
     migrate(&url)?;
-    database.server_at(url)?;
+    database.server_at(url, SILENT_FOR)?;
     refusal(database.server_of_owner())?;
     Ok(())
 }
@@ -146,7 +146,7 @@ pub fn counts_are_moved_while_no_server_runs(server: &PostgresUnderTest) -> anyh
     let own = database.url_counting_in(None)?;
     let name = database.name_of_another();
     let elsewhere = database.url_counting_in(Some(&name))?;
-    let store = database.server_at(own.clone())?;
+    let store = database.server_at(own.clone(), SILENT_FOR)?;
     ensure!(remaining(&store)? == 9);
     let refused = refusal(move_counts(&elsewhere))?;
     ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
@@ -161,13 +161,13 @@ pub fn counts_are_moved_while_no_server_runs(server: &PostgresUnderTest) -> anyh
     ensure!(done.first() == Some(&format!("created the database {name}")), "{done:?}");
     ensure!(done.last() == Some(&last), "{done:?}");
     refused_everywhere(&database, &own)?;
-    let store = database.server_at(elsewhere.clone())?;
+    let store = database.server_at(elsewhere.clone(), SILENT_FOR)?;
     ensure!(remaining(&store)? == 9);
     store.leave(LEAVES_WITHIN)?;
     // What was counted there before does not come back.
     move_counts(&own)?;
     refused_everywhere(&database, &elsewhere)?;
-    let store = database.server_at(own)?;
+    let store = database.server_at(own, SILENT_FOR)?;
     ensure!(remaining(&store)? == 9);
     Ok(())
 }
@@ -190,11 +190,11 @@ pub fn counts_of_another_store_are_refused(server: &PostgresUnderTest) -> anyhow
     let name = database.name_of_another();
     let url = database.url_counting_in(Some(&name))?;
     migrate(&url)?;
-    let store = database.server_at(url.clone())?;
+    let store = database.server_at(url.clone(), SILENT_FOR)?;
     ensure!(remaining(&store)? == 9);
     store.leave(LEAVES_WITHIN)?;
     begin_new_store(&PostgresCommands::connect(&url)?)?;
-    let refused = refusal(database.server_at(url.clone()))?;
+    let refused = refusal(database.server_at(url.clone(), SILENT_FOR))?;
     ensure!(refused.contains("has the request counts of another store"), "{refused}");
     let other = server.new_store()?;
     let refused = refusal(move_counts(&other.url_counting_in(Some(&name))?))?;
@@ -203,6 +203,6 @@ pub fn counts_of_another_store_are_refused(server: &PostgresUnderTest) -> anyhow
 
     database.execute(&format!("DROP DATABASE {name} WITH (FORCE)"))?;
     migrate(&url)?;
-    ensure!(remaining(&database.server_at(url)?)? == 9);
+    ensure!(remaining(&database.server_at(url, SILENT_FOR)?)? == 9);
     Ok(())
 }
