@@ -2,9 +2,9 @@
 
 use super::order_rows::OrderCounts;
 use super::versions::Versions;
+use chrono::DateTime;
 use serde::Serialize;
 use std::fmt::Display;
-use store_orders_api::types::parse_date_time;
 
 /// Problems shown for each check: enough to see what is wrong, few enough to read.
 pub const MAX_PROBLEMS: usize = 20;
@@ -86,9 +86,10 @@ impl CheckReport {
 }
 
 /// Whether this is a date as the store writes it. The schema checks the outline of a date,
-/// this the calendar.
+/// this the calendar. Programs before version 1.2 imported second 60 of any minute: a store that
+/// has one can still be backed up and restored.
 pub fn is_date_in_utc(text: &str) -> bool {
-    text.ends_with('Z') && parse_date_time(text).is_some()
+    text.ends_with('Z') && DateTime::parse_from_rfc3339(text).is_ok()
 }
 
 #[cfg(test)]
@@ -96,12 +97,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_is_stored_in_utc_and_has_no_second_60() {
+    fn a_date_is_stored_in_utc() {
         for (text, is_date) in [
             ("2026-12-24T09:30:00.5Z", true),
             ("2026-12-24T09:30:00+00:00", false),
             ("2026-02-30T09:30:00Z", false),
-            ("2026-12-24T10:30:60Z", false),
+            ("2026-12-24T10:30:60Z", true),
         ] {
             assert_eq!(is_date_in_utc(text), is_date, "{text}");
         }

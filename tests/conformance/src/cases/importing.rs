@@ -17,6 +17,9 @@ use store_orders_api::types::Pet;
 /// Two steps and a half.
 const LONG: i64 = STEP_RECORDS as i64 * 5 / 2;
 
+/// So many steps that orders are cancelled meanwhile.
+const LONGER: i64 = STEP_RECORDS as i64 * 30;
+
 /// What a client waits for a cancellation.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -200,12 +203,12 @@ pub fn imports_at_once_store_each_id_once(engine: &dyn Engine) -> anyhow::Result
 }
 
 pub fn orders_are_cancelled_while_orders_are_imported(engine: &dyn Engine) -> anyhow::Result<()> {
-    let all = orders(1..=LONG);
+    let all = orders(1..=LONGER);
     cancelled_during(engine, Records::Orders(&all))
 }
 
 pub fn orders_are_cancelled_while_pets_are_imported(engine: &dyn Engine) -> anyhow::Result<()> {
-    let pets: Vec<_> = (1..=LONG).map(|id| Pet { id, name: "Rex".to_string() }).collect();
+    let pets: Vec<_> = (1..=LONGER).map(|id| Pet { id, name: "Rex".to_string() }).collect();
     cancelled_during(engine, Records::Pets(&pets))
 }
 
