@@ -30,8 +30,8 @@ pub use account_rows::{
     Account, AccountRow, IssuedKey, KeyChange, KeyRecord, KeyRow, NewKey, Rotation,
 };
 pub use commands::{
-    AccountCommands, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS, UnfinishedImport,
-    existing_in_steps, import_in_steps,
+    AccountCommands, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS,
+    STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, existing_in_steps, import_in_steps,
 };
 pub use error::StoreError;
 pub use order_rows::{

@@ -22,10 +22,10 @@ pub enum OrdersCommand {
     /// Import orders from a file
     ///
     /// The file is checked whole first: one bad record, or an id that is in the store,
-    /// and nothing is imported. Then it is stored in steps of 1,000 orders, which servers
-    /// list at once. An import that ends early says how many it stored; the same command
-    /// with --skip-existing imports the rest. Next to servers it takes longer, so that
-    /// requests come first.
+    /// and nothing is imported. Then it is stored in steps of 10,000 orders; next to
+    /// servers, which list each at once, of 500, with rests, so that requests come first.
+    /// An import that ends early says how many it stored; the same command with
+    /// --skip-existing imports the rest.
     ///
     /// The file is a JSON array, JSON lines, or CSV with a header row; its content
     /// tells which. A record has the fields id, petId and quantity (1 to

@@ -10,7 +10,9 @@ mod orders;
 pub use accounts::AccountCommands;
 pub use check::check_rows;
 pub use engine::{Engine, Parameters, Row, Statements};
-pub use importing::{STEP_RECORDS, UnfinishedImport, existing_in_steps, import_in_steps};
+pub use importing::{
+    STEP_RECORDS, STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, existing_in_steps, import_in_steps,
+};
 pub use keys::KeyCommands;
 pub use orders::OrderCommands;
 #[cfg(test)]

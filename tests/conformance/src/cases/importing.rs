@@ -9,8 +9,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use store_orders::store::{
-    CancelOutcome, Cancellation, ImportOutcome, NewOrder, RecordKind, Records, STEP_RECORDS,
-    Status, UnfinishedImport, import_in_steps,
+    CancelOutcome, Cancellation, ImportOutcome, NewOrder, RecordKind, Records,
+    STEP_RECORDS_BESIDE_SERVERS as STEP_RECORDS, Status, UnfinishedImport, import_in_steps,
 };
 use store_orders_api::types::Pet;
 

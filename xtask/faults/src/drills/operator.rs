@@ -9,7 +9,7 @@ use std::ops::{Range, RangeInclusive};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use store_orders::store::STEP_RECORDS;
+use store_orders::store::STEP_RECORDS_BESIDE_SERVERS as STEP_RECORDS;
 use testbed::{DataDir, Key};
 use tokio::io::AsyncWriteExt;
 
