@@ -186,7 +186,7 @@ pub fn existing_ids_are_told_in_the_order_asked(engine: &dyn Engine) -> anyhow::
 pub fn imports_at_once_store_each_id_once(engine: &dyn Engine) -> anyhow::Result<()> {
     let store = engine.serving()?;
     // Short and long ones that overlap.
-    let ranges = [(1, LONG), (LONG / 2, 2 * LONG), (1, 100), (50, 3_000)];
+    let ranges = [(1, LONG), (LONG / 2, 2 * LONG), (1, 100), (50, LONG)];
     let import = |(first, last): (i64, i64)| -> anyhow::Result<usize> {
         let (commands, orders) = (engine.commands()?, orders(first..=last));
         Ok(import_in_steps(&*commands, Records::Orders(&orders), true, &mut goes_on)?.imported)
