@@ -121,7 +121,7 @@ fn low_version(
             );
             ("a breaking change", serve)
         }
-        Verdict::Addition if of.is_beta() => ("a change of a beta", set),
+        Verdict::Addition if of.is_beta => ("a change of a beta", set),
         Verdict::Addition => ("an addition", set),
         Verdict::Neutral => ("any change", set),
     };
