@@ -240,9 +240,6 @@ pub struct Error {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Order {
-    /// Whether the order has been fulfilled. Neither this nor `shipDate` tells whether the order
-    /// can be cancelled: only cancelOrder does.
-    pub complete: bool,
     /// Unique order identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse
     /// it without loss, and keep it as text.
     pub id: i64,
@@ -257,6 +254,9 @@ pub struct Order {
     #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "DateTime<Utc>")]
     pub ship_date: Option<DateTime<Utc>>,
+    /// Whether the order has been fulfilled. Neither this nor `shipDate` tells whether the order
+    /// can be cancelled: only cancelOrder does.
+    pub complete: bool,
 }
 
 /// A pet of the store. Deprecated together with its operation.

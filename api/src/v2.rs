@@ -252,8 +252,6 @@ impl OrderStatus {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Order {
-    /// Whether the order has been fulfilled. Whether it can be cancelled is told by `status`.
-    pub complete: bool,
     /// Unique order identifier. It may exceed 2^53-1, where JavaScript's numbers lose digits: parse
     /// it without loss, and keep it as text.
     pub id: i64,
@@ -268,6 +266,8 @@ pub struct Order {
     #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "DateTime<Utc>")]
     pub ship_date: Option<DateTime<Utc>>,
+    /// Whether the order has been fulfilled. Whether it can be cancelled is told by `status`.
+    pub complete: bool,
     /// Whether the order can be cancelled: `pending`, or no more: `shipped`. It is independent of
     /// `complete` and `shipDate`. Statuses may be added: do not cancel an order of an unknown one.
     #[schemars(with = "String")]
@@ -278,15 +278,15 @@ pub struct Order {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OrderPage {
+    /// The orders, in ascending order of `id`. There may be fewer than `limit`, even none, although
+    /// there is a next page.
+    pub orders: Vec<Order>,
     /// Where the next page begins: send it as `cursor`, with the filters unchanged. Absent on the
     /// last page, never null. It is opaque, at most 200 letters, digits, `-` and `_`, and never
     /// expires.
     #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     pub next_cursor: Option<String>,
-    /// The orders, in ascending order of `id`. There may be fewer than `limit`, even none, although
-    /// there is a next page.
-    pub orders: Vec<Order>,
 }
 
 #[derive(

@@ -4,6 +4,7 @@ use crate::repository::Repository;
 use crate::{Outcome, browser, check, generate, judge, publish};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+use contract::ContractArgs;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -45,15 +46,31 @@ enum Command {
     ))]
     Check,
 
-    /// Generate the clients from the documents in spec.
+    /// Generate the contract and the clients from the documents in spec.
     ///
-    /// Rewrites the generated files of api/client/src, api/client/README.md from the
-    /// crate's documentation, and the server's pages of changelog and summary.
+    /// Rewrites api/src/v1.rs and v2.rs, the generated files of api/client/src,
+    /// api/client/README.md from the crate's documentation, and the server's pages of
+    /// changelog and summary. A document with what no code can be made of is refused, with
+    /// each place, and no file is written.
     #[command(after_help = concat!(
         "Example:\n",
-        "  cargo xtask generate && git diff api/client",
+        "  cargo xtask generate && git diff api",
     ))]
     Generate,
+
+    /// Write the contract of any OpenAPI 3.0 document as a package.
+    ///
+    /// The package has types, strict parameters, successes, errors, a trait for handlers and
+    /// what dropshot serves, all from the document, and a test that holds what dropshot emits
+    /// against it. A document with what no code can be made of is refused, with each place,
+    /// what stands there and what to write instead, and nothing is written.
+    #[command(after_help = concat!(
+        "Examples:\n",
+        "  cargo xtask contract shop.json --out shop-contract && (cd shop-contract && cargo test)\n",
+        "  cargo run --package contract -- spec/openapi.json --code api/src/v1.rs\n",
+        "                              while api does not compile",
+    ))]
+    Contract(ContractArgs),
 
     /// Keep the documents as they are released: spec/published/VERSION.json.
     ///
@@ -127,6 +144,10 @@ impl Cli {
         match self.command {
             Command::Check => Ok(check::check(&check::Inputs::read(&repository), out)?),
             Command::Generate => generate::generate(&repository, out),
+            Command::Contract(arguments) => {
+                let is_written = arguments.run(out)?;
+                Ok(if is_written { Outcome::Clean } else { Outcome::Drift })
+            }
             Command::Browser(arguments) => browser::browse(&arguments, &repository, out),
             Command::Bench { arguments } => {
                 become_package(&repository, &["--release", "--package", "bench"], &arguments)

@@ -49,7 +49,10 @@ pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> 
 /// Rewrites the generated files, and no other file. An unchanged one is not written, and so not
 /// compiled again.
 pub fn generate(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let files = generated(repository)?;
+    let files = match generated(repository) {
+        Ok(files) => files,
+        Err(error) => return refused(error, out),
+    };
     for client in &CLIENTS {
         let document = client.document;
         ensure!(
@@ -67,4 +70,11 @@ pub fn generate(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<
         }
     }
     Ok(Outcome::Clean)
+}
+
+/// What is wrong with a document: a line for each place of one that is refused.
+fn refused(error: anyhow::Error, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let Some(contract::Error::Refused(refusals)) = error.downcast_ref() else { return Err(error) };
+    writeln!(out, "{error}; no file is written:\n{refusals}")?;
+    Ok(Outcome::Drift)
 }

@@ -3,15 +3,18 @@
 //!
 //! It knows no document in particular. A construct that it cannot carry is refused with its
 //! place; nothing is dropped in silence. The code leans on four files by hand, which are the same
-//! for every document: [`RUNTIME`].
+//! for every document: `answer.rs`, `emission.rs`, `parameters.rs` and `schemas.rs` of `api/src`.
 
 mod check;
+mod cli;
 mod errors;
 mod facts;
 mod format;
+mod json;
 mod names;
 mod node;
 mod operations;
+mod package;
 mod refusal;
 mod schemas;
 mod status;
@@ -19,6 +22,9 @@ mod text;
 mod values;
 mod write;
 
+pub use cli::{ContractArgs, write_whole};
+pub use json::parse;
+pub use package::{File, package, write as write_package};
 pub use refusal::{Refusal, Refusals};
 
 use errors::SharedErrors;
@@ -27,14 +33,6 @@ use operations::Operation;
 use schemas::Reader;
 use serde_json::Value;
 use values::{Constant, Table};
-
-/// The files by hand that the code leans on: their names, and what they say.
-pub const RUNTIME: [(&str, &str); 4] = [
-    ("answer.rs", include_str!("../../../api/src/answer.rs")),
-    ("emission.rs", include_str!("../../../api/src/emission.rs")),
-    ("parameters.rs", include_str!("../../../api/src/parameters.rs")),
-    ("schemas.rs", include_str!("../../../api/src/schemas.rs")),
-];
 
 /// What a document says, as Rust has it.
 struct Contract<'a> {

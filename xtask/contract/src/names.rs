@@ -11,6 +11,24 @@ const KEYWORDS: [&str; 48] = [
     "virtual", "where", "while", "yield",
 ];
 
+/// What the code uses by these names.
+const USED: [&str; 68] = [
+    "AnyObject", "Answer", "Api", "ApiDescription", "BTreeMap", "Body", "Boolean", "Box", "DateTime",
+    "Day", "Default", "Deserialize", "DocumentError", "DocumentedError", "DropshotApi", "Err",
+    "Failure", "Form", "From", "Future", "HeaderMap", "Inline", "InstanceType", "Integer", "Invalid",
+    "Json", "JsonBody", "JsonSchema", "NaiveDate", "NoBody", "NoContent", "None", "Nullable", "Number",
+    "Of", "Ok", "OneOf", "Option", "Parameters", "Pattern", "PhantomData", "Place", "PlainInteger",
+    "PlainNumber", "Request", "RequestContext", "Response", "Result", "SchemaGenerator", "Schemas",
+    "Send", "Sent", "SentParameters", "Serialize", "Served", "ServerContext", "Some", "StatusCode",
+    "Strict", "String", "Success", "Sync", "Text", "Time", "Utc", "UuidText", "Value", "Vec",
+];
+
+/// The name of a type for a schema of this name. One that the code uses is made another.
+pub fn type_name(name: &str) -> Option<String> {
+    let pascal = pascal(name)?;
+    Some(if USED.contains(&pascal.as_str()) { pascal + "Schema" } else { pascal })
+}
+
 /// The name of a field, a parameter or a method.
 pub fn snake(name: &str) -> Option<String> {
     let snake = name.to_snake_case();

@@ -80,22 +80,30 @@ pub fn operations(reader: &mut Reader<'_>) -> Vec<Operation> {
     for (path, item) in paths.iter().flat_map(Node::members) {
         check_path(reader, path, &item);
         for (method, node) in item.members().filter(|(key, _)| METHODS.contains(key)) {
-            let Some(operation) = operation(reader, path, method, &node) else { continue };
-            if let Some(other) = ids.insert(operation.method_name.clone(), node.pointer.clone()) {
-                let id = node.get("operationId").unwrap_or(node);
-                reader.refuse(
-                    &id,
-                    format!(
-                        "is named {} in Rust, as the operation at {other} is; rename one of them",
-                        operation.method_name
-                    ),
-                );
-                continue;
+            if is_new(reader, &mut ids, &node) {
+                operations.extend(operation(reader, path, method, &node));
             }
-            operations.push(operation);
         }
     }
     operations
+}
+
+/// Whether the operation has a name in Rust that none before it has.
+fn is_new(reader: &mut Reader<'_>, ids: &mut BTreeMap<String, String>, node: &Node<'_>) -> bool {
+    let Some(id) = node.get("operationId") else {
+        reader.refuse(node, "an operation needs an `operationId`; add it");
+        return false;
+    };
+    let text = id.value.as_str().unwrap_or_default();
+    let (Some(name), Some(_)) = (snake(text), pascal(text)) else {
+        reader.refuse(&id, format!("{text:?} is no name in Rust; rename it: letters, then letters, digits or _"));
+        return false;
+    };
+    if let Some(other) = ids.insert(name.clone(), id.pointer.clone()) {
+        reader.refuse(&id, format!("is named {name} in Rust, as {other} is; rename one of them"));
+        return false;
+    }
+    true
 }
 
 /// What dropshot's router cannot tell apart.
@@ -151,13 +159,12 @@ fn operation<'a>(
         "externalDocs",
     ];
     reader.only(node, "an operation", &known);
-    let Some(id) = node.text("operationId") else {
-        reader.refuse(node, "an operation needs an `operationId`; add it");
-        return None;
-    };
-    let id_node = node.get("operationId").unwrap_or(node.clone());
-    let type_name = reader.claim(&id_node, pascal(id), id)?;
-    let method_name = snake(id)?;
+    let id_node = node.get("operationId")?;
+    let id = node.text("operationId")?;
+    let (type_name, method_name) = (pascal(id)?, snake(id)?);
+    for end in ["Success", "Error"] {
+        reader.claim(&id_node, Some(format!("{type_name}{end}")), id)?;
+    }
     let parameters = parameters(reader, path, &type_name, node);
     let body = node.get("requestBody").and_then(|body| request_body(reader, &type_name, &body));
     let successes = successes(reader, &type_name, node);

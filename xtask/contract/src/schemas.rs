@@ -1,7 +1,7 @@
 //! Schemas of a document, read as Rust types.
 
 use crate::facts::is_schema_fact;
-use crate::names::{pascal, shouty, snake};
+use crate::names::{pascal, shouty, snake, type_name};
 use crate::node::Node;
 use crate::refusal::Refusal;
 use serde_json::Value;
@@ -235,7 +235,7 @@ impl<'a> Reader<'a> {
                 );
                 continue;
             }
-            if let Some(rust) = self.claim(&node, pascal(name), name) {
+            if let Some(rust) = self.claim(&node, type_name(name), name) {
                 self.named(&node, &rust, name);
             }
         }
@@ -419,7 +419,7 @@ impl<'a> Reader<'a> {
             self.refuse(node, format!("{reference} leads to no schema of components; add it"));
             return None;
         };
-        let rust = pascal(name)?;
+        let rust = type_name(name)?;
         let is_values = target.text("type") == Some("string") && target.value.get("enum").is_some();
         let rule = is_values.then(|| format!("OneOf({rust}::VALUES)"));
         Some(Shape { rule, ..of_type(Type::plain(&rust)) })

@@ -42,7 +42,7 @@ fn schemas(contract: &Contract<'_>) -> String {
         components
             .iter()
             .flat_map(crate::node::Node::members)
-            .any(|(key, _)| crate::names::pascal(key).as_deref() == Some(name))
+            .any(|(key, _)| crate::names::type_name(key).as_deref() == Some(name))
     };
     let named = contract.reader.items.iter().filter(|item| has_name(item.name()));
     let is_met = |item: &&Item| !matches!(item, Item::Values(values) if values.is_extensible);
