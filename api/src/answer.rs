@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use dropshot::{
     ApiEndpointBodyContentType, ApiEndpointResponse, Body, ErrorStatusCode, ExclusiveExtractor,
     ExtensionMode, ExtractorMetadata, HttpCodedResponse, HttpError, HttpResponse,
-    HttpResponseError, RequestContext, ServerContext, TypedBody,
+    HttpResponseError, RequestContext, ServerContext, TypedBody, UntypedBody,
 };
 use http::{Extensions, HeaderMap, HeaderValue, Response, StatusCode, header};
 use schemars::JsonSchema;
@@ -49,8 +49,8 @@ impl<'a, C, K> Request<'a, C, K> {
 pub trait Success: Send + Sync + 'static {
     /// The body of that one.
     type Body: JsonSchema + 'static;
-    /// The status of that one.
-    const STATUS: StatusCode;
+    /// The status of that one; none if it may have any.
+    const STATUS: Option<StatusCode>;
     /// The description of that one.
     const DESCRIPTION: &'static str;
 
@@ -173,7 +173,13 @@ impl<S: Success> HttpResponse for Answer<S> {
     }
 
     fn response_metadata() -> ApiEndpointResponse {
-        DocumentedSuccess::<S>::response_metadata()
+        match S::STATUS {
+            Some(_) => DocumentedSuccess::<S>::response_metadata(),
+            None => ApiEndpointResponse {
+                description: Some(S::DESCRIPTION.to_string()),
+                ..ApiEndpointResponse::default()
+            },
+        }
     }
 
     fn status_code(&self) -> StatusCode {
@@ -192,7 +198,10 @@ impl<S> From<DocumentedSuccess<S>> for Result<Response<Body>, HttpError> {
 
 impl<S: Success> HttpCodedResponse for DocumentedSuccess<S> {
     type Body = Documented<S::Body>;
-    const STATUS_CODE: StatusCode = S::STATUS;
+    const STATUS_CODE: StatusCode = match S::STATUS {
+        Some(status) => status,
+        None => StatusCode::OK,
+    };
     const DESCRIPTION: &'static str = S::DESCRIPTION;
 }
 
@@ -344,5 +353,26 @@ where
 
     fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {
         <TypedBody<Documented<S>> as ExclusiveExtractor>::metadata(body)
+    }
+}
+
+/// An operation takes octets.
+#[derive(Debug)]
+pub struct AnyBody(pub Vec<u8>);
+
+#[async_trait]
+impl RequestBody for AnyBody {
+    async fn read<C: ServerContext>(
+        context: &RequestContext<C>,
+        request: http::Request<Body>,
+    ) -> Result<Self, Invalid> {
+        let body = <UntypedBody as ExclusiveExtractor>::from_request(context, request).await;
+        body.map(|body| AnyBody(body.as_bytes().to_vec()))
+            .map_err(|error| Invalid::Body(error.external_message))
+    }
+
+    /// The document says which.
+    fn metadata(_: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        ExtractorMetadata { parameters: Vec::new(), extension_mode: ExtensionMode::None }
     }
 }

@@ -433,6 +433,23 @@ impl<E: Copy> Rule for OneOf<E> {
     }
 }
 
+/// A value in a type of its own.
+#[derive(Debug)]
+pub struct Wrapped<R: Rule, T>(pub R, pub fn(R::Value) -> T);
+
+impl<R: Rule, T> Rule for Wrapped<R, T> {
+    type Value = T;
+    const MAY_HAVE_PLUS: bool = R::MAY_HAVE_PLUS;
+
+    fn parse(&self, text: &str) -> Option<T> {
+        self.0.parse(text).map(self.1)
+    }
+
+    fn expected(&self) -> String {
+        self.0.expected()
+    }
+}
+
 /// A time of RFC 3339 with any offset. In UTC, too, its year has four digits.
 #[derive(Clone, Copy, Debug)]
 pub struct Time;

@@ -297,7 +297,7 @@ pub enum GetPetSuccess {
 
 impl Success for GetPetSuccess {
     type Body = Pet;
-    const STATUS: StatusCode = StatusCode::OK;
+    const STATUS: Option<StatusCode> = Some(StatusCode::OK);
     const DESCRIPTION: &'static str = "Pet found";
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
@@ -384,7 +384,7 @@ pub enum ListOrdersSuccess {
 
 impl Success for ListOrdersSuccess {
     type Body = Vec<Order>;
-    const STATUS: StatusCode = StatusCode::OK;
+    const STATUS: Option<StatusCode> = Some(StatusCode::OK);
     const DESCRIPTION: &'static str = "Orders returned";
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
@@ -471,7 +471,7 @@ pub enum CancelOrderSuccess {
 
 impl Success for CancelOrderSuccess {
     type Body = NoContent;
-    const STATUS: StatusCode = StatusCode::NO_CONTENT;
+    const STATUS: Option<StatusCode> = Some(StatusCode::NO_CONTENT);
     const DESCRIPTION: &'static str = "Order cancelled";
 
     fn into_response(self) -> Result<Response<Body>, Failure> {

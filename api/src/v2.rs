@@ -379,7 +379,7 @@ pub enum ListOrdersSuccess {
 
 impl Success for ListOrdersSuccess {
     type Body = OrderPage;
-    const STATUS: StatusCode = StatusCode::OK;
+    const STATUS: Option<StatusCode> = Some(StatusCode::OK);
     const DESCRIPTION: &'static str = "A page of orders returned";
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
@@ -480,7 +480,7 @@ pub enum CancelOrderSuccess {
 
 impl Success for CancelOrderSuccess {
     type Body = NoContent;
-    const STATUS: StatusCode = StatusCode::NO_CONTENT;
+    const STATUS: Option<StatusCode> = Some(StatusCode::NO_CONTENT);
     const DESCRIPTION: &'static str = "Order cancelled";
 
     fn into_response(self) -> Result<Response<Body>, Failure> {

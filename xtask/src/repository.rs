@@ -97,7 +97,8 @@ impl Repository {
 
     /// Writes one of its files, whole or not at all.
     pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        contract::write_whole(&self.root.join(name), text).with_context(|| format!("cannot write {name}"))
+        contract::write_whole(&self.root.join(name), text)
+            .with_context(|| format!("cannot write {name}"))
     }
 
     /// The files of a directory by name. A missing directory has none; a

@@ -51,7 +51,10 @@ impl ContractArgs {
             let files = package(text, source)?;
             let name = directory.display();
             write_package(&files, directory).with_context(|| format!("cannot write {name}"))?;
-            writeln!(out, "Wrote {name} from {source}. `cargo test` in it holds what it emits against the document.")?;
+            writeln!(
+                out,
+                "Wrote {name} from {source}. `cargo test` in it holds what it emits against the document."
+            )?;
         }
         if let Some(file) = &self.target.code {
             let document = json::parse(text).map_err(Error::from)?;

@@ -1,5 +1,6 @@
 //! The errors of an operation: one variant for each code that the examples of its responses name.
 
+use crate::facts::primary_success;
 use crate::names::pascal;
 use crate::node::Node;
 use crate::schemas::{Field, Item, Reader, Record};
@@ -46,9 +47,11 @@ pub enum ErrorBody {
 /// Reads the errors of an operation.
 pub fn errors<'a>(reader: &mut Reader<'a>, type_name: &str, node: &Node<'a>) -> Vec<ErrorVariant> {
     let responses = node.get("responses");
+    let primary = primary_success(node).map(|(status, _)| status);
     let mut found: Vec<ErrorVariant> = Vec::new();
     for (status, response) in responses.iter().flat_map(Node::members) {
-        if status.starts_with(['2', '3']) || status.starts_with("x-") {
+        let is_success = status.starts_with(['2', '3']) || Some(status) == primary;
+        if is_success || status.starts_with("x-") {
             continue;
         }
         for variant in of_response(reader, type_name, status, &response) {

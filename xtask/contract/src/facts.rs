@@ -38,8 +38,8 @@ fn path_facts(key: &str, member: &Node<'_>) -> Option<Value> {
         "summary" if part.value.as_str().is_some_and(is_summary) => None,
         "tags" if *part.value != Value::Array(Vec::new()) => None,
         "deprecated" if *part.value == true => None,
-        "parameters" => parameter_facts(part),
-        "requestBody" => message_facts(part, "required"),
+        "parameters" => list(part, parameter_facts),
+        "requestBody" if is_json(part) => message_facts(part, "required"),
         "responses" => each(part, |status, response| match documented {
             Some(documented) if documented == status => message_facts(response, "description"),
             _ => Some(copy(response)),
@@ -62,19 +62,25 @@ fn message_facts(message: &Node<'_>, derived: &str) -> Option<Value> {
     })
 }
 
-/// The facts of the parameters, in their places; none if no parameter has any.
-fn parameter_facts(parameters: &Node<'_>) -> Option<Value> {
-    let facts: Vec<_> = parameters
-        .elements()
-        .map(|parameter| {
-            each(&parameter, |key, member| match key {
-                "in" | "name" | "description" => None,
-                "required" if *member.value == true => None,
-                "schema" => schema_facts(member),
-                _ => Some(copy(member)),
-            })
-        })
-        .collect();
+/// Whether a body is JSON alone: dropshot documents it then.
+pub fn is_json(body: &Node<'_>) -> bool {
+    let content = body.get("content");
+    let mut kinds = content.iter().flat_map(Node::members).map(|(kind, _)| kind);
+    kinds.next() == Some("application/json") && kinds.next().is_none()
+}
+
+fn parameter_facts(parameter: &Node<'_>) -> Option<Value> {
+    each(parameter, |key, member| match key {
+        "in" | "name" | "description" => None,
+        "required" if *member.value == true => None,
+        "schema" => schema_facts(member),
+        _ => Some(copy(member)),
+    })
+}
+
+/// The facts of elements, in their places; none if no element has any.
+fn list(node: &Node<'_>, facts: impl Fn(&Node<'_>) -> Option<Value>) -> Option<Value> {
+    let facts: Vec<_> = node.elements().map(|element| facts(&element)).collect();
     if !facts.is_empty() && facts.iter().all(Option::is_none) {
         return None;
     }
@@ -86,15 +92,21 @@ fn schema_facts(schema: &Node<'_>) -> Option<Value> {
     each(schema, |key, member| match key {
         "properties" => each(member, |_, property| schema_facts(property)),
         "items" | "additionalProperties" => schema_facts(member),
+        "oneOf" => list(member, schema_facts),
         _ => is_schema_fact(key).then(|| copy(member)),
     })
 }
 
-/// The success that dropshot documents: the one of the lowest status.
+/// The success that dropshot documents: the one of the lowest status, or `default` alone.
 pub fn primary_success<'a>(operation: &Node<'a>) -> Option<(&'a str, Node<'a>)> {
     let responses = operation.get("responses")?;
-    let successes = responses.members().filter(|(status, _)| status.starts_with('2'));
-    successes.filter(|(status, _)| status.parse::<u16>().is_ok()).min_by_key(|(status, _)| *status)
+    let of_class = |class: char| {
+        let is_of = |status: &str| status.starts_with(class) && status.parse::<u16>().is_ok();
+        let of_class = responses.members().filter(|(status, _)| is_of(status));
+        of_class.min_by_key(|(status, _)| *status)
+    };
+    let found = of_class('2').or_else(|| of_class('3'));
+    found.or_else(|| responses.get("default").map(|response| ("default", response)))
 }
 
 fn copy(node: &Node<'_>) -> Value {

@@ -19,6 +19,7 @@ mod refusal;
 mod schemas;
 mod status;
 mod text;
+mod unions;
 mod values;
 mod write;
 

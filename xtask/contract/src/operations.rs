@@ -1,7 +1,7 @@
 //! The operations of a document, read as methods of a trait.
 
 use crate::errors::{ErrorVariant, errors};
-use crate::facts::{METHODS, primary_success};
+use crate::facts::{METHODS, is_json, primary_success};
 use crate::names::{pascal, snake};
 use crate::node::Node;
 use crate::schemas::{Field, Reader, Record, Type};
@@ -29,8 +29,8 @@ pub struct Operation {
     pub texts: (Option<String>, Option<String>),
     /// The parameters of each place that has some.
     pub parameters: Vec<ParameterSet>,
-    /// The type of its body.
-    pub body: Option<Type>,
+    /// Its body.
+    pub body: Option<RequestBody>,
     /// Its successes; dropshot documents the first.
     pub successes: Vec<SuccessVariant>,
     /// Its errors.
@@ -53,12 +53,21 @@ pub struct ParameterSet {
 pub struct SuccessVariant {
     /// Its name.
     pub name: String,
-    /// Its status, as the `http` crate names it.
-    pub status: String,
+    /// Its status, as the `http` crate names it; any, if there is none.
+    pub status: Option<String>,
     /// Its description.
     pub description: String,
     /// What it holds.
     pub body: SuccessBody,
+}
+
+/// The body of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RequestBody {
+    /// JSON of this type.
+    Json(Type),
+    /// Octets.
+    Other,
 }
 
 /// What a success holds.
@@ -96,7 +105,10 @@ fn is_new(reader: &mut Reader<'_>, ids: &mut BTreeMap<String, String>, node: &No
     };
     let text = id.value.as_str().unwrap_or_default();
     let (Some(name), Some(_)) = (snake(text), pascal(text)) else {
-        reader.refuse(&id, format!("{text:?} is no name in Rust; rename it: letters, then letters, digits or _"));
+        reader.refuse(
+            &id,
+            format!("{text:?} is no name in Rust; rename it: letters, then letters, digits or _"),
+        );
         return false;
     };
     if let Some(other) = ids.insert(name.clone(), id.pointer.clone()) {
@@ -309,7 +321,7 @@ fn parameter_field<'a>(
     let name = reader.field_name(&name_node, key, fields)?;
     let hint = format!("{type_name}{}", pascal(key).unwrap_or_default());
     let mut shape = reader.shape(&schema, &hint)?;
-    if shape.rule.is_none() || shape.is_nullable || shape.is_list && place != "Query" {
+    if shape.rule.is_none() || shape.is_list && place != "Query" {
         reader.refuse(&schema, "a parameter of this schema is not supported; write a text, a number, an integer, a boolean or, in a query, an array of them");
         return None;
     }
@@ -330,28 +342,27 @@ fn parameter_field<'a>(
     Some((place, Field { name, key: key.to_string(), is_required, shape }))
 }
 
-fn request_body<'a>(reader: &mut Reader<'a>, type_name: &str, node: &Node<'a>) -> Option<Type> {
+fn request_body<'a>(
+    reader: &mut Reader<'a>,
+    type_name: &str,
+    node: &Node<'a>,
+) -> Option<RequestBody> {
     if node.text("$ref").is_some() {
         reader.refuse(node, "a body with `$ref` is not supported; write the body here");
         return None;
     }
+    if !is_json(node) {
+        return Some(RequestBody::Other);
+    }
     if !node.is("required") {
         reader.refuse(node, "a body that may be absent is not supported; write `required: true`");
     }
-    let content = node.get("content");
-    let kinds: Vec<_> = content.iter().flat_map(Node::members).collect();
-    let [("application/json", media)] = kinds.as_slice() else {
-        reader.refuse(
-            node,
-            "a body other than application/json alone is not supported; write that one",
-        );
-        return None;
-    };
+    let media = node.at(&["content", "application/json"])?;
     let Some(schema) = media.get("schema") else {
-        reader.refuse(media, "a body needs a `schema`; add it");
+        reader.refuse(&media, "a body needs a `schema`; add it");
         return None;
     };
-    Some(reader.shape(&schema, &format!("{type_name}Body"))?.ty)
+    Some(RequestBody::Json(reader.inner(&schema, &format!("{type_name}Body"))?.ty))
 }
 
 fn successes<'a>(reader: &mut Reader<'a>, type_name: &str, node: &Node<'a>) -> Vec<SuccessVariant> {
@@ -365,7 +376,7 @@ fn successes<'a>(reader: &mut Reader<'a>, type_name: &str, node: &Node<'a>) -> V
         return Vec::new();
     };
     let responses = node.get("responses");
-    let is_success = |status: &str| status.starts_with(['2', '3']);
+    let is_success = |status: &str| status.starts_with(['2', '3']) || status == primary;
     let mut found: Vec<SuccessVariant> = Vec::new();
     for (status, response) in responses.iter().flat_map(Node::members) {
         if !is_success(status) {
@@ -387,6 +398,11 @@ fn success<'a>(
     node: &Node<'a>,
     is_primary: bool,
 ) -> Option<SuccessVariant> {
+    if status == "default" {
+        let description = node.text("description").unwrap_or_default().to_string();
+        let (name, body) = ("Any".to_string(), SuccessBody::Other);
+        return Some(SuccessVariant { name, status: None, description, body });
+    }
     let Some((name, constant)) = status.parse().ok().and_then(status::names) else {
         reader.refuse(node, format!("{status} is no status of a success; write one such as 200"));
         return None;
@@ -415,10 +431,10 @@ fn success<'a>(
                 return None;
             };
             let hint = format!("{type_name}{name}");
-            SuccessBody::Json(reader.shape(&schema, &hint)?.ty)
+            SuccessBody::Json(reader.inner(&schema, &hint)?.ty)
         }
         _ => SuccessBody::Other,
     };
     let description = response.text("description").unwrap_or_default().to_string();
-    Some(SuccessVariant { name, status: constant, description, body })
+    Some(SuccessVariant { name, status: Some(constant), description, body })
 }

@@ -19,7 +19,14 @@ const WORKSPACE: &str = include_str!("../../../Cargo.toml");
 
 /// What the package depends on.
 const DEPENDENCIES: [&str; 9] = [
-    "async-trait", "chrono", "dropshot", "form_urlencoded", "http", "regex", "schemars", "serde",
+    "async-trait",
+    "chrono",
+    "dropshot",
+    "form_urlencoded",
+    "http",
+    "regex",
+    "schemars",
+    "serde",
     "serde_json",
 ];
 
@@ -53,14 +60,19 @@ pub fn package(text: &str, source: &str) -> Result<Vec<File>, Error> {
     ];
     // Their tests are those of this repository.
     let without_tests = |text: &str| text.split("\n#[cfg(test)]").next().map(str::to_string);
-    files.extend(RUNTIME.iter().filter_map(|(name, text)| Some((name.to_string(), without_tests(text)?))));
+    files.extend(
+        RUNTIME.iter().filter_map(|(name, text)| Some((name.to_string(), without_tests(text)?))),
+    );
     Ok(files)
 }
 
 /// Writes the package to a directory that does not exist yet: whole, or not at all.
 pub fn write(files: &[File], directory: &Path) -> io::Result<()> {
     if directory.exists() {
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, "it exists; name a new directory"));
+        return Err(io::Error::new(
+            io::ErrorKind::AlreadyExists,
+            "it exists; name a new directory",
+        ));
     }
     let parent = directory.parent().filter(|parent| !parent.as_os_str().is_empty());
     let parent = parent.unwrap_or(Path::new("."));
@@ -78,20 +90,24 @@ pub fn write(files: &[File], directory: &Path) -> io::Result<()> {
 }
 
 fn package_name(title: &str) -> String {
-    let plain: String =
-        title.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { ' ' }).collect();
+    let plain: String = title
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter } else { ' ' })
+        .collect();
     let name = plain.to_kebab_case();
     let begins = name.starts_with(|first: char| first.is_ascii_alphabetic());
     if begins { format!("{name}-contract") } else { "contract".to_string() }
 }
 
 fn manifest(name: &str) -> String {
-    let lines = WORKSPACE.lines();
+    let of_workspace = WORKSPACE.split_once("[workspace.dependencies]");
+    let lines = of_workspace.map_or("", |(_, dependencies)| dependencies).lines();
     let is_ours = |line: &&str| DEPENDENCIES.iter().any(|of| line.starts_with(&format!("{of} = ")));
     let dependencies: Vec<&str> = lines.filter(is_ours).collect();
     let json = "serde_json = { version = \"1\", features = [\"preserve_order\"] }";
-    let dependencies =
-        dependencies.into_iter().map(|line| if line.starts_with("serde_json") { json } else { line });
+    let dependencies = dependencies
+        .into_iter()
+        .map(|line| if line.starts_with("serde_json") { json } else { line });
     format!(
         "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\npublish = false\n\n\
          [dependencies]\n{}\n\n[workspace]\n",
@@ -100,15 +116,43 @@ fn manifest(name: &str) -> String {
 }
 
 fn test(name: &str) -> String {
-    let library = name.replace('-', "_");
-    format!(
-        "//! What dropshot emits of the contract is the document.\n\n\
-         use {library}::contract::document;\nuse serde_json::Value;\n\n\
-         #[test]\nfn the_contract_emits_the_document() {{\n    \
-         let expected: Value = serde_json::from_str(include_str!(\"../openapi.json\")).unwrap();\n    \
-         let emitted = document().unwrap();\n    \
-         for (part, value) in expected.as_object().unwrap() {{\n        \
-         assert_eq!(emitted.get(part), Some(value), \"{{part}}\");\n    }}\n    \
-         assert_eq!(emitted, expected);\n}}\n"
-    )
+    TEST.replace("{library}", &name.replace('-', "_"))
 }
+
+const TEST: &str = r#"//! What dropshot emits of the contract is the document.
+
+use serde_json::Value;
+use {library}::contract::document;
+
+/// Each place in which two values differ.
+fn differences(place: &str, emitted: &Value, expected: &Value, found: &mut Vec<String>) {
+    match (emitted, expected) {
+        (Value::Object(emitted), Value::Object(expected)) => {
+            let keys = emitted.keys().chain(expected.keys().filter(|key| !emitted.contains_key(*key)));
+            for key in keys {
+                let place = format!("{place}/{}", key.replace('~', "~0").replace('/', "~1"));
+                match (emitted.get(key), expected.get(key)) {
+                    (Some(emitted), Some(expected)) => differences(&place, emitted, expected, found),
+                    (None, _) => found.push(format!("{place} is not emitted")),
+                    (_, None) => found.push(format!("{place} is emitted and not in the document")),
+                }
+            }
+        }
+        (Value::Array(emitted), Value::Array(expected)) if emitted.len() == expected.len() => {
+            for (index, (emitted, expected)) in emitted.iter().zip(expected).enumerate() {
+                differences(&format!("{place}/{index}"), emitted, expected, found);
+            }
+        }
+        _ if emitted == expected => {}
+        _ => found.push(format!("{place}: {emitted} is emitted, {expected} is in the document")),
+    }
+}
+
+#[test]
+fn the_contract_emits_the_document() {
+    let expected: Value = serde_json::from_str(include_str!("../openapi.json")).unwrap();
+    let mut found = Vec::new();
+    differences("", &document().unwrap(), &expected, &mut found);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+"#;

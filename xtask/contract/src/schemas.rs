@@ -73,6 +73,8 @@ pub enum Item {
     Values(Values),
     /// A text or a number with bounds of its own, or a named schema that is no object.
     Wrapper(Wrapper),
+    /// One of several forms.
+    Union(Union),
 }
 
 impl Item {
@@ -82,6 +84,7 @@ impl Item {
             Item::Record(record) => &record.name,
             Item::Values(values) => &values.name,
             Item::Wrapper(wrapper) => &wrapper.name,
+            Item::Union(union) => &union.name,
         }
     }
 }
@@ -140,6 +143,45 @@ pub struct Wrapper {
     pub schema_name: String,
     /// What is wrapped.
     pub shape: Shape,
+}
+
+/// A value of one of several forms.
+#[derive(Clone, Debug)]
+pub struct Union {
+    /// The name in Rust.
+    pub name: String,
+    /// The name in the document.
+    pub schema_name: String,
+    /// The description.
+    pub description: Option<String>,
+    /// The member that tells the forms apart; without it, each form is its only member or text.
+    pub tag: Option<String>,
+    /// The forms.
+    pub variants: Vec<UnionVariant>,
+}
+
+/// A form of a value.
+#[derive(Clone, Debug)]
+pub struct UnionVariant {
+    /// The name in Rust.
+    pub name: String,
+    /// What the tag, the member or the text is.
+    pub key: String,
+    /// The description.
+    pub description: Option<String>,
+    /// What it holds.
+    pub held: Held,
+}
+
+/// What a form of a value holds.
+#[derive(Clone, Debug)]
+pub enum Held {
+    /// Nothing.
+    Nothing,
+    /// A value.
+    Value(Box<Shape>),
+    /// Members.
+    Fields(Vec<Field>),
 }
 
 /// A format that no Rust type has.
@@ -241,7 +283,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn push(&mut self, item: Item) {
+    /// Keeps a type that the document needs.
+    pub fn push(&mut self, item: Item) {
         if !self.items.iter().any(|other| other.name() == item.name()) {
             self.items.push(item);
         }
@@ -286,6 +329,11 @@ impl<'a> Reader<'a> {
             && (node.value.get("enum").is_some() || node.value.get("x-extensible-enum").is_some())
         {
             self.values(node, rust, schema_name, node.text("description").map(str::to_string));
+            return;
+        }
+        if node.get("oneOf").is_some() {
+            let description = node.text("description").map(str::to_string);
+            self.union(node, rust, schema_name, description);
             return;
         }
         let inner = format!("{rust}Inner");
@@ -396,7 +444,7 @@ impl<'a> Reader<'a> {
                 self.refuse(node, format!("there is no type {other:?} in OpenAPI 3.0"));
                 None
             }
-            (None, None) => self.untyped(node),
+            (None, None) => self.untyped(node, hint),
         }?;
         shape.description = shape.description.or(node.text("description").map(str::to_string));
         shape.is_nullable |= node.is("nullable");
@@ -421,13 +469,26 @@ impl<'a> Reader<'a> {
         };
         let rust = type_name(name)?;
         let is_values = target.text("type") == Some("string") && target.value.get("enum").is_some();
-        let rule = is_values.then(|| format!("OneOf({rust}::VALUES)"));
+        let rule = if is_values {
+            Some(format!("OneOf({rust}::VALUES)"))
+        } else {
+            let wrapped = self.items.iter().find_map(|item| match item {
+                Item::Wrapper(wrapper) if wrapper.name == rust => wrapper.shape.rule.clone(),
+                _ => None,
+            });
+            wrapped.map(|rule| format!("Wrapped({rule}, {rust})"))
+        };
         Some(Shape { rule, ..of_type(Type::plain(&rust)) })
     }
 
-    fn untyped(&mut self, node: &Node<'a>) -> Option<Shape> {
+    fn untyped(&mut self, node: &Node<'a>, hint: &str) -> Option<Shape> {
+        if node.get("oneOf").is_some() {
+            let name = self.claim(node, Some(hint.to_string()), hint)?;
+            self.union(node, &name, &name, None)?;
+            return Some(of_type(Type::with(&name, &format!("Inline<{name}>"))));
+        }
         let Some(all) = node.get("allOf") else {
-            for key in ["oneOf", "anyOf", "not"] {
+            for key in ["anyOf", "not"] {
                 if let Some(member) = node.get(key) {
                     self.refuse(
                         &member,
@@ -523,6 +584,10 @@ impl<'a> Reader<'a> {
     }
 
     fn string(&mut self, node: &Node<'a>, hint: &str) -> Option<Shape> {
+        if node.value.get("enum") == Some(&serde_json::json!([null])) {
+            self.schema_keys(node, &["type", "enum", "nullable"]);
+            return Some(of_type(Type::plain("()")));
+        }
         if node.value.get("enum").is_some() || node.value.get("x-extensible-enum").is_some() {
             let name = self.claim(node, Some(hint.to_string()), hint)?;
             let is_extensible = self.values(node, &name, &name, None)?;
@@ -603,8 +668,8 @@ impl<'a> Reader<'a> {
         Some(Shape { bounds, rule, is_list: true, ..of_type(ty) })
     }
 
-    /// A schema inside another, where bounds need a type of their own.
-    fn inner(&mut self, node: &Node<'a>, hint: &str) -> Option<Shape> {
+    /// A schema inside another, or as a body, where bounds need a type of their own.
+    pub fn inner(&mut self, node: &Node<'a>, hint: &str) -> Option<Shape> {
         let shape = self.shape(node, hint)?;
         let ty = if shape.is_nullable { shape.ty.inside("Option<_>") } else { shape.ty.clone() };
         if shape.bounds == Bounds::default()
@@ -692,6 +757,10 @@ impl<'a> Reader<'a> {
 
     fn default(&mut self, node: &Node<'a>, shape: &Shape) -> Option<String> {
         let text = match (node.value, shape.ty.rust.as_str()) {
+            (Value::Null, _) if shape.is_nullable => Some("None".to_string()),
+            (Value::Array(list), _) if shape.is_list && list.is_empty() => {
+                Some("Vec::new()".to_string())
+            }
             (Value::Bool(value), "bool") => Some(value.to_string()),
             (Value::Number(number), "f64" | "f32") => {
                 number.as_f64().map(|number| format!("{number:?}"))

@@ -59,6 +59,7 @@ fn imports(body: &str) -> String {
             "crate::answer",
             &[
                 "Answer",
+                "AnyBody",
                 "DocumentedError",
                 "Failure",
                 "Json",
@@ -91,6 +92,7 @@ fn imports(body: &str) -> String {
                 "Text",
                 "Time",
                 "UuidText",
+                "Wrapped",
             ],
         ),
         (

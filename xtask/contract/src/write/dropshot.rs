@@ -2,7 +2,7 @@
 
 use super::operations::bad_request;
 use crate::Contract;
-use crate::operations::Operation;
+use crate::operations::{Operation, RequestBody};
 use crate::schemas::Item;
 use crate::text::is_summary;
 
@@ -63,8 +63,9 @@ fn extractors(operation: &Operation) -> Vec<String> {
         .map(|set| format!("{}: Strict<{}>", set.place.to_lowercase(), set.record.name))
         .collect();
     let body = match &operation.body {
-        Some(ty) if ty.rust == ty.schema => format!("JsonBody<{}>", ty.rust),
-        Some(ty) => format!("JsonBody<{}, {}>", ty.rust, ty.schema),
+        Some(RequestBody::Json(ty)) if ty.rust == ty.schema => format!("JsonBody<{}>", ty.rust),
+        Some(RequestBody::Json(ty)) => format!("JsonBody<{}, {}>", ty.rust, ty.schema),
+        Some(RequestBody::Other) => "AnyBody".to_string(),
         None => "NoBody".to_string(),
     };
     extractors.push(format!("sent: Sent<{body}>"));
@@ -104,7 +105,7 @@ fn method(operation: &Operation) -> String {
             unpacked += &format!("        let {set} = {set}.0?;\n");
         }
         if has_body {
-            unpacked += "        let JsonBody(body, _) = body?;\n";
+            unpacked += "        let body = body?.0;\n";
         }
         arguments.extend(sets.iter().cloned());
         arguments.extend(has_body.then(|| "body".to_string()));

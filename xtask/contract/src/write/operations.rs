@@ -3,7 +3,7 @@
 use super::types::{container_rename, default_function, fields};
 use crate::Contract;
 use crate::errors::{ErrorBody, ErrorStatus, ErrorVariant, SharedErrors};
-use crate::operations::{Operation, ParameterSet, SuccessBody, SuccessVariant};
+use crate::operations::{Operation, ParameterSet, RequestBody, SuccessBody, SuccessVariant};
 use crate::schemas::Field;
 use crate::text::{comment, literal};
 
@@ -25,7 +25,7 @@ fn parameters(operation: &Operation, set: &ParameterSet) -> String {
         format!("#[serde({})]\n", rename.join(", "))
     };
     let defaults: String =
-        record.fields.iter().map(|field| default_function(record, field)).collect();
+        record.fields.iter().map(|field| default_function(&record.name, field)).collect();
     format!(
         "/// The {} parameters of {}.\n#[derive(Clone, Debug, PartialEq, JsonSchema)]\n{serde}\
          pub struct {name} {{\n{}}}\n\n\
@@ -65,7 +65,10 @@ fn successes(operation: &Operation) -> String {
         format!("{}    {}{held},\n", comment(4, &of.description), of.name)
     };
     let arm = |of: &SuccessVariant| {
-        let (variant, status) = (&of.name, &of.status);
+        let variant = &of.name;
+        let Some(status) = &of.status else {
+            return format!("{name}::{variant}(response) => Ok(response),\n");
+        };
         match &of.body {
             SuccessBody::None => {
                 format!("{name}::{variant} => Ok(empty_response(StatusCode::{status})),\n")
@@ -86,12 +89,15 @@ fn successes(operation: &Operation) -> String {
     format!(
         "/// The successes of {}.\n#[derive(Debug)]\npub enum {name} {{\n{}}}\n\n\
          impl Success for {name} {{\n    type Body = {body};\n    \
-         const STATUS: StatusCode = StatusCode::{};\n    \
+         const STATUS: Option<StatusCode> = {};\n    \
          const DESCRIPTION: &'static str = {};\n\n    \
          fn into_response(self) -> Result<Response<Body>, Failure> {{\n        match self {{\n{}        }}\n    }}\n}}\n\n",
         operation.id,
         operation.successes.iter().map(variant).collect::<String>(),
-        first.status,
+        first
+            .status
+            .as_ref()
+            .map_or("None".to_string(), |status| format!("Some(StatusCode::{status})")),
         literal(&first.description),
         operation.successes.iter().map(arm).collect::<String>(),
     )
@@ -314,7 +320,10 @@ fn method(operation: &Operation) -> String {
     for set in &operation.parameters {
         arguments.push(format!("{}: {}", set.place.to_lowercase(), set.record.name));
     }
-    arguments.extend(operation.body.iter().map(|body| format!("body: {}", body.rust)));
+    arguments.extend(operation.body.iter().map(|body| match body {
+        RequestBody::Json(ty) => format!("body: {}", ty.rust),
+        RequestBody::Other => "body: Vec<u8>".to_string(),
+    }));
     format!(
         "\n{}    fn {method_name}({}) -> impl Future<Output = Result<{type_name}Success, {type_name}Error>> + Send;\n",
         comment(4, &about),

@@ -2,7 +2,9 @@
 
 use crate::Contract;
 use crate::errors::{ErrorBody, ErrorVariant};
-use crate::schemas::{Bounds, Field, Form, Item, Record, Shape, Values, Wrapper};
+use crate::schemas::{
+    Bounds, Field, Form, Held, Item, Record, Shape, Union, UnionVariant, Values, Wrapper,
+};
 use crate::status;
 use crate::text::{comment, is_comment, literal};
 
@@ -16,6 +18,7 @@ pub fn items(contract: &Contract<'_>) -> String {
         Item::Record(of) => record(of),
         Item::Values(of) => values(of, contract),
         Item::Wrapper(of) => wrapper(of),
+        Item::Union(of) => union(of),
     });
     items.chain(forms).chain(patterns).collect()
 }
@@ -36,11 +39,12 @@ fn record(record: &Record) -> String {
     }
     let derives = "Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema";
     let defaults: String =
-        record.fields.iter().map(|field| default_function(record, field)).collect();
+        record.fields.iter().map(|field| default_function(&record.name, field)).collect();
     format!(
-        "{}#[derive({derives})]\n{}pub struct {} {{\n{}}}\n\n{defaults}",
-        documented(0, record.description.as_deref()),
+        "{}#[derive({derives})]\n{}{}pub struct {} {{\n{}}}\n\n{defaults}",
+        commented(0, record.description.as_deref()),
         attribute(0, "serde", &serde),
+        attribute(0, "schemars", &told(record.description.as_deref())),
         record.name,
         fields(record, true),
     )
@@ -48,8 +52,12 @@ fn record(record: &Record) -> String {
 
 /// The fields of a record, or of parameters, which nobody reads with serde.
 pub fn fields(record: &Record, is_read: bool) -> String {
-    let is_renamed =
-        container_rename(record).iter().any(|attribute| attribute.starts_with("rename_all"));
+    let renames = container_rename(record);
+    let is_renamed = renames.iter().any(|attribute| attribute.starts_with("rename_all"));
+    fields_of(record, is_read, is_renamed)
+}
+
+fn fields_of(record: &Record, is_read: bool, is_renamed: bool) -> String {
     let one = |field: &Field| {
         let (ty, mut serde, schemars) = field_type(record, field, is_read);
         if !is_renamed && field.key != plain(&field.name) {
@@ -111,7 +119,7 @@ fn field_type(record: &Record, field: &Field, is_read: bool) -> (String, Vec<Str
         }
         (true, _) => rust,
         (false, Some(_)) => {
-            serde.push(format!("default = {:?}", default_name(record, field)));
+            serde.push(format!("default = {:?}", default_name(&record.name, field)));
             rust
         }
         (false, None) if *is_nullable => rust,
@@ -136,20 +144,21 @@ fn field_type(record: &Record, field: &Field, is_read: bool) -> (String, Vec<Str
     (rust, serde, schemars)
 }
 
-fn default_name(record: &Record, field: &Field) -> String {
+fn default_name(record: &str, field: &Field) -> String {
     format!(
         "{}_default",
-        crate::names::snake(&format!("{}_{}", record.name, plain(&field.name))).unwrap_or_default()
+        crate::names::snake(&format!("{}_{}", record, plain(&field.name))).unwrap_or_default()
     )
 }
 
 /// What an absent member means.
-pub fn default_function(record: &Record, field: &Field) -> String {
+pub fn default_function(record: &str, field: &Field) -> String {
     let Some(default) = field.shape.default.as_ref().filter(|_| !field.is_required) else {
         return String::new();
     };
     let ty = &field.shape.ty.rust;
     let (ty, value) = match field.shape.is_nullable {
+        true if default == "None" => (format!("Option<{ty}>"), default.clone()),
         true => (format!("Option<{ty}>"), format!("Some({default})")),
         false => (ty.clone(), default.clone()),
     };
@@ -187,18 +196,23 @@ fn attribute(indent: usize, name: &str, parts: &[String]) -> String {
 
 /// A description, as a comment that schemars reads; where it cannot, for schemars besides.
 fn documented(indent: usize, description: Option<&str>) -> String {
-    let Some(description) = description else { return String::new() };
-    if is_comment(description) {
-        return comment(indent, description);
-    }
-    let own = format!("description = {}", literal(description));
-    let shown = description.trim_start_matches('#').trim();
-    comment(indent, shown) + &attribute(indent, "schemars", &[own])
+    commented(indent, description) + &attribute(indent, "schemars", &told(description))
+}
+
+fn commented(indent: usize, description: Option<&str>) -> String {
+    let shown = description.map(|text| text.trim_start_matches('#').trim());
+    shown.map(|text| comment(indent, text)).unwrap_or_default()
+}
+
+/// What schemars has to be told of a description, after `derive`.
+fn told(description: Option<&str>) -> Vec<String> {
+    let odd = description.filter(|text| !is_comment(text));
+    odd.map(|text| format!("description = {}", literal(text))).into_iter().collect()
 }
 
 fn wrapper(wrapper: &Wrapper) -> String {
     let Wrapper { name, schema_name, shape } = wrapper;
-    let mut serde = vec!["transparent".to_string()];
+    let mut serde = Vec::new();
     if schema_name != name {
         serde.push(format!("rename = {schema_name:?}"));
     }
@@ -210,10 +224,76 @@ fn wrapper(wrapper: &Wrapper) -> String {
     format!(
         "{}#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]\n{}\
          pub struct {name}({schemars}pub {});\n\n",
-        documented(0, shape.description.as_deref()),
-        attribute(0, "serde", &serde),
+        commented(0, shape.description.as_deref()),
+        attribute(0, "serde", &serde)
+            + &attribute(0, "schemars", &told(shape.description.as_deref())),
         shape.ty.rust,
     )
+}
+
+fn union(union: &Union) -> String {
+    let mut serde = Vec::new();
+    if union.schema_name != union.name {
+        serde.push(format!("rename = {:?}", union.schema_name));
+    }
+    serde.extend(union.tag.as_ref().map(|tag| format!("tag = {tag:?}")));
+    let variant = |variant: &UnionVariant| {
+        let UnionVariant { name, key, description, held } = variant;
+        let held = match held {
+            Held::Nothing => String::new(),
+            Held::Value(shape) => {
+                let ty = if shape.is_nullable {
+                    format!("Option<{}>", shape.ty.rust)
+                } else {
+                    shape.ty.rust.clone()
+                };
+                let schema = if shape.is_nullable {
+                    format!("Option<{}>", shape.ty.schema)
+                } else {
+                    shape.ty.schema.clone()
+                };
+                let mut schemars = bounds(&shape.bounds);
+                if schema != ty {
+                    schemars.insert(0, format!("with = {schema:?}"));
+                }
+                format!("({}{ty})", attribute(0, "schemars", &schemars))
+            }
+            Held::Fields(of) => {
+                let record = Record {
+                    name: union.name.clone(),
+                    schema_name: union.name.clone(),
+                    description: None,
+                    fields: of.clone(),
+                    is_closed: false,
+                };
+                // The fields of a variant are as public as it is.
+                format!(
+                    " {{\n{}    }}",
+                    fields_of(&record, true, false).replace("    pub ", "    ")
+                )
+            }
+        };
+        let comment = documented(4, description.as_deref());
+        format!("{comment}    #[serde(rename = {key:?})]\n    {name}{held},\n")
+    };
+    let about = commented(0, union.description.as_deref());
+    format!(
+        "{about}#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]\n{}pub enum {} {{\n{}}}\n\n",
+        attribute(0, "serde", &serde)
+            + &attribute(0, "schemars", &told(union.description.as_deref())),
+        union.name,
+        union.variants.iter().map(variant).collect::<String>(),
+    ) + &union_defaults(union)
+}
+
+fn union_defaults(union: &Union) -> String {
+    let of_variant = |variant: &UnionVariant| match &variant.held {
+        Held::Fields(fields) => {
+            fields.iter().map(|field| default_function(&union.name, field)).collect()
+        }
+        _ => String::new(),
+    };
+    union.variants.iter().map(of_variant).collect()
 }
 
 fn values(values: &Values, contract: &Contract<'_>) -> String {
@@ -238,11 +318,13 @@ fn values(values: &Values, contract: &Contract<'_>) -> String {
         format!("            {name}::{variant} => {value:?},\n")
     };
     let about = match &values.description {
-        Some(description) => documented(0, Some(description)),
+        Some(description) => commented(0, Some(description)),
         None => format!("/// The values at `{}`.\n", values.about.trim_start_matches('/')),
     };
     let about = if *is_extensible || values.description.is_some() { about } else { String::new() };
     let derive = if *is_extensible { "" } else { ", JsonSchema" };
+    let told = if *is_extensible { Vec::new() } else { told(values.description.as_deref()) };
+    let schemars = attribute(0, "schemars", &told);
     format!(
         "{about}#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize{derive})]\n{}\
          pub enum {name} {{\n{}}}\n\n\
@@ -250,7 +332,7 @@ fn values(values: &Values, contract: &Contract<'_>) -> String {
          pub const VALUES: &'static [(&'static str, {name})] = &[\n{}    ];\n\n    \
          /// The value's text in the document.\n    \
          pub const fn as_str(self) -> &'static str {{\n        match self {{\n{}        }}\n    }}\n{}}}\n\n",
-        attribute(0, "serde", &serde),
+        attribute(0, "serde", &serde) + &schemars,
         list.iter().map(variant).collect::<String>(),
         list.iter().map(pair).collect::<String>(),
         list.iter().map(arm).collect::<String>(),
