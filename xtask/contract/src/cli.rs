@@ -70,6 +70,7 @@ impl ContractArgs {
 /// Writes a file whole, or leaves the old one.
 pub fn write_whole(file: &std::path::Path, text: &str) -> std::io::Result<()> {
     let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    parent.map_or(Ok(()), std::fs::create_dir_all)?;
     let mut whole = tempfile::Builder::new()
         .prefix(".whole-")
         .permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644))
