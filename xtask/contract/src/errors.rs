@@ -1,7 +1,7 @@
 //! The errors of an operation: one variant for each code that the examples of its responses name.
 
 use crate::facts::primary_success;
-use crate::names::pascal;
+use crate::names::{pascal, type_name};
 use crate::node::Node;
 use crate::schemas::{Field, Item, Reader, Record};
 use crate::status;
@@ -95,7 +95,7 @@ pub fn shared_errors(reader: &mut Reader<'_>) -> Vec<SharedErrors> {
         if variants.is_empty() || !variants.iter().all(is_named) {
             continue;
         }
-        if let Some(name) = reader.claim(&node, pascal(key), key) {
+        if let Some(name) = reader.claim(&node, type_name(key), key) {
             shared.push(SharedErrors { name, key: key.to_string(), variants });
         }
     }

@@ -73,9 +73,18 @@ fn parameter_facts(parameter: &Node<'_>) -> Option<Value> {
     each(parameter, |key, member| match key {
         "in" | "name" | "description" => None,
         "required" if *member.value == true => None,
-        "schema" => schema_facts(member),
+        "schema" => parameter_schema_facts(member),
         _ => Some(copy(member)),
     })
+}
+
+/// Dropshot does not show the default of a parameter.
+fn parameter_schema_facts(schema: &Node<'_>) -> Option<Value> {
+    let facts = schema_facts(schema);
+    let Some(default) = schema.get("default") else { return facts };
+    let mut members = facts.and_then(|facts| facts.as_object().cloned()).unwrap_or_default();
+    members.insert("default".to_string(), copy(&default));
+    Some(Value::Object(members))
 }
 
 /// The facts of elements, in their places; none if no element has any.

@@ -321,17 +321,15 @@ fn parameter_field<'a>(
     let name = reader.field_name(&name_node, key, fields)?;
     let hint = format!("{type_name}{}", pascal(key).unwrap_or_default());
     let mut shape = reader.shape(&schema, &hint)?;
-    if shape.rule.is_none() || shape.is_list && place != "Query" {
-        reader.refuse(&schema, "a parameter of this schema is not supported; write a text, a number, an integer, a boolean or, in a query, an array of them");
+    if shape.rule.is_none() || shape.is_list {
+        reader.refuse(
+            &schema,
+            "dropshot has no parameter of this schema; write a text, a number, an integer or a boolean",
+        );
         return None;
     }
-    let style = node.text("style").is_some_and(|style| !["form", "simple"].contains(&style));
-    if style || shape.is_list && node.value.get("explode").is_some_and(|explode| *explode == false)
-    {
-        reader.refuse(
-            node,
-            "a parameter of this style is not supported; leave out `style` and `explode`",
-        );
+    if node.text("style").is_some_and(|style| !["form", "simple"].contains(&style)) {
+        reader.refuse(node, "a parameter of this style is not supported; leave out `style`");
         return None;
     }
     if let Some(inner) = schema.get("description") {

@@ -60,7 +60,7 @@ pub struct Shape {
     pub default: Option<String>,
     /// How a parameter of it is read; `None` if a parameter cannot have it.
     pub rule: Option<String>,
-    /// Whether a parameter of it may be sent several times.
+    /// Whether it is a list.
     pub is_list: bool,
 }
 
@@ -448,6 +448,9 @@ impl<'a> Reader<'a> {
         }?;
         shape.description = shape.description.or(node.text("description").map(str::to_string));
         shape.is_nullable |= node.is("nullable");
+        if shape.is_nullable && shape.bounds != Bounds::default() {
+            self.refuse(node, "bounds beside `nullable` are not supported; write one of them");
+        }
         if let Some(default) = node.get("default") {
             shape.default = self.default(&default, &shape);
         }
@@ -579,6 +582,9 @@ impl<'a> Reader<'a> {
                 max.unwrap_or("f64::MAX".to_string())
             ),
         };
+        if ty.rust == "f32" && range != (None, None) {
+            self.refuse(node, "bounds of a number of format float are not supported; write double");
+        }
         let rule = (ty.rust == "f64").then_some(rule);
         Some(Shape { bounds: Bounds { range, ..Bounds::default() }, rule, ..of_type(ty) })
     }
@@ -663,9 +669,8 @@ impl<'a> Reader<'a> {
         let length = |key: &str| node.value.get(key).and_then(Value::as_u64);
         let bounds =
             Bounds { length: (length("minItems"), length("maxItems")), ..Bounds::default() };
-        let (ty, rule) = (inner.ty.inside("Vec<_>"), inner.rule.filter(|_| !inner.is_list));
-        let rule = rule.filter(|_| bounds == Bounds::default());
-        Some(Shape { bounds, rule, is_list: true, ..of_type(ty) })
+        let ty = inner.ty.inside("Vec<_>");
+        Some(Shape { bounds, is_list: true, ..of_type(ty) })
     }
 
     /// A schema inside another, or as a body, where bounds need a type of their own.

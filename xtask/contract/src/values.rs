@@ -1,7 +1,7 @@
 //! What programs read in a document besides its operations, as constants: its version, tables of
 //! figures, examples of headers, forms of keys, dates.
 
-use crate::names::{pascal, shouty, snake};
+use crate::names::{pascal, shouty, snake, type_name};
 use crate::node::Node;
 use crate::schemas::Reader;
 use serde_json::Value;
@@ -93,7 +93,7 @@ pub fn tables(reader: &mut Reader<'_>) -> Vec<Table> {
             continue;
         }
         let name = key.trim_start_matches("x-");
-        let Some(name) = reader.claim(&node, pascal(name), key) else { continue };
+        let Some(name) = reader.claim(&node, type_name(name), key) else { continue };
         let row_name = |(row, _): &(&str, Node<'_>)| Some((pascal(row)?, row.to_string()));
         let column = |column: &&str| {
             let values = rows.iter().map(|(_, row)| row.value.get(*column).and_then(figure_of));

@@ -82,6 +82,7 @@ fn imports(body: &str) -> String {
                 "Day",
                 "Integer",
                 "Invalid",
+                "Items",
                 "Number",
                 "OneOf",
                 "Parameters",
@@ -93,6 +94,7 @@ fn imports(body: &str) -> String {
                 "Time",
                 "UuidText",
                 "Wrapped",
+                "bounded",
             ],
         ),
         (
@@ -111,7 +113,7 @@ fn imports(body: &str) -> String {
         ("chrono", &["DateTime", "NaiveDate", "Utc"]),
         ("dropshot", &["ApiDescription", "Body", "RequestContext", "ServerContext"]),
         ("http", &["HeaderMap", "Response", "StatusCode"]),
-        ("serde", &["Deserialize", "Serialize"]),
+        ("serde", &["Deserialize", "Deserializer", "Serialize"]),
     ];
     let mut imports = String::new();
     for (of, names) in crates {

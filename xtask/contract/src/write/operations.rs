@@ -42,11 +42,7 @@ fn parameters(operation: &Operation, set: &ParameterSet) -> String {
 fn read(field: &Field) -> String {
     let rule = field.shape.rule.clone().unwrap_or_default();
     let (name, key) = (&field.name, &field.key);
-    let how = match (field.shape.is_list, field.is_required) {
-        (true, _) => "all",
-        (false, true) => "required",
-        (false, false) => "optional",
-    };
+    let how = if field.is_required { "required" } else { "optional" };
     let default = match &field.shape.default {
         Some(default) if !field.is_required => format!(".unwrap_or({default})"),
         _ => String::new(),

@@ -38,10 +38,14 @@ fn record(record: &Record) -> String {
         serde.push("deny_unknown_fields".to_string());
     }
     let derives = "Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema";
-    let defaults: String =
-        record.fields.iter().map(|field| default_function(&record.name, field)).collect();
+    let functions = record.fields.iter().map(|field| {
+        let is_optional = !field.is_required && field.shape.default.is_none();
+        default_function(&record.name, field)
+            + &bound_function(&record.name, &field.name, &field.shape, is_optional)
+    });
+    let functions: String = functions.collect();
     format!(
-        "{}#[derive({derives})]\n{}{}pub struct {} {{\n{}}}\n\n{defaults}",
+        "{}#[derive({derives})]\n{}{}pub struct {} {{\n{}}}\n\n{functions}",
         commented(0, record.description.as_deref()),
         attribute(0, "serde", &serde),
         attribute(0, "schemars", &told(record.description.as_deref())),
@@ -106,7 +110,7 @@ fn capital(word: &str) -> String {
 
 /// The type of a field, and its attributes for serde and for schemars.
 fn field_type(record: &Record, field: &Field, is_read: bool) -> (String, Vec<String>, Vec<String>) {
-    let Shape { ty, is_nullable, default, is_list, .. } = &field.shape;
+    let Shape { ty, is_nullable, default, .. } = &field.shape;
     let (mut serde, mut schemars) = (Vec::new(), Vec::new());
     let schema = if *is_nullable { format!("Option<{}>", ty.schema) } else { ty.schema.clone() };
     let rust = if *is_nullable { format!("Option<{}>", ty.rust) } else { ty.rust.clone() };
@@ -124,18 +128,17 @@ fn field_type(record: &Record, field: &Field, is_read: bool) -> (String, Vec<Str
         }
         (false, None) if *is_nullable => rust,
         (false, None) => {
-            let read =
-                if is_read { vec!["deserialize_with = \"not_null\"".to_string()] } else { vec![] };
             serde.push("default".to_string());
-            serde.extend(read);
+            if is_read && bound(&field.shape).is_none() {
+                serde.push("deserialize_with = \"not_null\"".to_string());
+            }
             serde.push("skip_serializing_if = \"Option::is_none\"".to_string());
             schemars.push(format!("with = {schema:?}"));
-            if *is_list && !is_read { rust } else { format!("Option<{rust}>") }
+            format!("Option<{rust}>")
         }
     };
-    if *is_list && !is_read && !field.is_required {
-        serde.retain(|attribute| !attribute.starts_with("skip"));
-        serde.push("skip_serializing_if = \"Vec::is_empty\"".to_string());
+    if is_read && bound(&field.shape).is_some() {
+        serde.push(format!("deserialize_with = {:?}", bound_name(&record.name, &field.name)));
     }
     if schemars.is_empty() && schema != rust {
         schemars.push(format!("with = {schema:?}"));
@@ -163,6 +166,37 @@ pub fn default_function(record: &str, field: &Field) -> String {
         false => (ty.clone(), default.clone()),
     };
     format!("fn {}() -> {ty} {{\n    {value}\n}}\n\n", default_name(record, field))
+}
+
+/// What a value has to keep besides its type, as serde does not know it.
+fn bound(shape: &Shape) -> Option<String> {
+    if shape.bounds == Bounds::default() {
+        return None;
+    }
+    let (min, max) = shape.bounds.length;
+    if shape.is_list {
+        let max = max.map_or("usize::MAX".to_string(), |max| max.to_string());
+        return Some(format!("Items::within({}, {max})", min.unwrap_or(0)));
+    }
+    shape.rule.clone()
+}
+
+fn bound_name(record: &str, field: &str) -> String {
+    let name = crate::names::snake(&format!("{record}_{}", plain(field))).unwrap_or_default();
+    format!("{name}_bounded")
+}
+
+fn bound_function(record: &str, field: &str, shape: &Shape, is_optional: bool) -> String {
+    let Some(bound) = bound(shape) else { return String::new() };
+    let (ty, name) = (&shape.ty.rust, bound_name(record, field));
+    let (ty, some) = match is_optional {
+        true => (format!("Option<{ty}>"), ".map(Some)"),
+        false => (ty.clone(), ""),
+    };
+    format!(
+        "fn {name}<'de, D: Deserializer<'de>>(deserializer: D) -> Result<{ty}, D::Error> {{\n    \
+         bounded(deserializer, &{bound}){some}\n}}\n\n"
+    )
 }
 
 fn bounds(bounds: &Bounds) -> Vec<String> {
@@ -220,14 +254,17 @@ fn wrapper(wrapper: &Wrapper) -> String {
     if shape.ty.schema != shape.ty.rust {
         schemars.insert(0, format!("with = {:?}", shape.ty.schema));
     }
-    let schemars = attribute(0, "schemars", &schemars);
+    let own = bound(shape).map(|_| format!("deserialize_with = {:?}", bound_name(name, "")));
+    let own: Vec<_> = own.into_iter().collect();
+    let schemars = attribute(0, "serde", &own) + &attribute(0, "schemars", &schemars);
     format!(
         "{}#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]\n{}\
-         pub struct {name}({schemars}pub {});\n\n",
+         pub struct {name}({schemars}pub {});\n\n{}",
         commented(0, shape.description.as_deref()),
         attribute(0, "serde", &serde)
             + &attribute(0, "schemars", &told(shape.description.as_deref())),
         shape.ty.rust,
+        bound_function(name, "", shape, false),
     )
 }
 
@@ -288,9 +325,14 @@ fn union(union: &Union) -> String {
 
 fn union_defaults(union: &Union) -> String {
     let of_variant = |variant: &UnionVariant| match &variant.held {
-        Held::Fields(fields) => {
-            fields.iter().map(|field| default_function(&union.name, field)).collect()
-        }
+        Held::Fields(fields) => fields
+            .iter()
+            .map(|field| {
+                let is_optional = !field.is_required && field.shape.default.is_none();
+                default_function(&union.name, field)
+                    + &bound_function(&union.name, &field.name, &field.shape, is_optional)
+            })
+            .collect(),
         _ => String::new(),
     };
     union.variants.iter().map(of_variant).collect()
