@@ -501,11 +501,25 @@ where
     T: Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    let value = T::deserialize(deserializer)?;
-    if bound.holds(&value) {
-        Ok(value)
-    } else {
-        Err(D::Error::custom(format!("it must be {}", bound.in_words())))
+    kept(T::deserialize(deserializer)?, bound)
+}
+
+/// Reads a member of a body that has to keep this, or is `null`.
+pub fn bounded_or_null<'de, T, D>(
+    deserializer: D,
+    bound: &impl Bound<T>,
+) -> Result<Option<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: Deserializer<'de>,
+{
+    Option::deserialize(deserializer)?.map(|value| kept(value, bound)).transpose()
+}
+
+fn kept<T, E: Error>(value: T, bound: &impl Bound<T>) -> Result<T, E> {
+    match bound.holds(&value) {
+        true => Ok(value),
+        false => Err(E::custom(format!("it must be {}", bound.in_words()))),
     }
 }
 

@@ -28,15 +28,16 @@ enum Command {
     /// Prove that the documents, the contract in Rust and the clients agree.
     ///
     /// Compares the document of each version with its canonical form, and with what the
-    /// trait in api/src emits; the generated clients with what the documents generate,
+    /// contract in api/src emits; the tables in its texts with the plans and codes that
+    /// programs read; the generated contract and clients with what the documents generate,
     /// and api/client/README.md with the crate's documentation; the major version of
     /// each document with its base URLs; each document with the one of its base URL that
     /// was published last, as of today: a breaking change requires a new major version,
     /// an addition a new minor version, a change of a beta the next beta, all an entry in
     /// CHANGELOG.md; and the files of spec/published with their checksums and with the
     /// history of the main branch, where git has it. Finds modules of the server that import
-    /// others against the order of src/lib.rs. Runs every check and prints every difference with its place and the file
-    /// or command that fixes it. Changes nothing.
+    /// others against the order of src/lib.rs. Runs every check and prints every difference
+    /// with its place and the file or command that fixes it. Changes nothing.
     #[command(after_help = concat!(
         "Examples:\n",
         "  cargo xtask check               before each commit\n",

@@ -448,9 +448,6 @@ impl<'a> Reader<'a> {
         }?;
         shape.description = shape.description.or(node.text("description").map(str::to_string));
         shape.is_nullable |= node.is("nullable");
-        if shape.is_nullable && shape.bounds != Bounds::default() {
-            self.refuse(node, "bounds beside `nullable` are not supported; write one of them");
-        }
         if let Some(default) = node.get("default") {
             shape.default = self.default(&default, &shape);
         }

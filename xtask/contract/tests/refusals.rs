@@ -1,5 +1,10 @@
 //! Documents of which no code can be made: each place is named, and nothing is written.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+#![expect(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that cannot go on says so by panicking"
+)]
 
 use contract::{Error, contract, package, parse, write_package};
 use serde_json::{Value, json};

@@ -18,8 +18,8 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
 
 /// Where a text says something else than the field for programs.
 pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
-    let introduction = document["info"]["description"].as_str().unwrap_or_default();
-    let plans = document["info"]["x-plans"].as_object().map(plan_table);
+    let introduction = text(document, "/info/description");
+    let plans = document.pointer("/info/x-plans").and_then(Value::as_object).map(plan_table);
     let code = document.pointer(CODE).unwrap_or(&Value::Null);
     let codes: Vec<_> = code["x-extensible-enum"].as_array().into_iter().flatten().collect();
     let codes: Vec<_> = codes.into_iter().filter_map(Value::as_str).collect();
@@ -60,6 +60,10 @@ pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
     problems
 }
 
+fn text<'d>(document: &'d Value, pointer: &str) -> &'d str {
+    document.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
 /// A heading, and what stands below it.
 fn first_paragraphs(text: &str) -> String {
     text.trim_end().split("\n\n").take(2).collect::<Vec<_>>().join("\n\n")
@@ -82,7 +86,7 @@ fn status(document: &Value, code: &str) -> Option<u64> {
     fn example<'d>(value: &'d Value, code: &str) -> Option<&'d Value> {
         match value {
             Value::Object(members) => match members.get("examples").and_then(|all| all.get(code)) {
-                Some(example) => Some(&example["value"]["status"]),
+                Some(example) => example.pointer("/value/status"),
                 None => members.values().find_map(|member| example(member, code)),
             },
             Value::Array(elements) => elements.iter().find_map(|element| example(element, code)),

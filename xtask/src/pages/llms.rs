@@ -6,6 +6,9 @@ use std::fmt::Write;
 use store_orders_api::documents::DOCUMENTS;
 use store_orders_api::errors::{ErrorCode, status};
 
+/// Where a document says what each code means.
+const MEANINGS: &str = "/components/schemas/Error/properties/code/x-enumDescriptions";
+
 /// The text of the documents of all versions, the stable one first, in which `{base_urls}` stands
 /// for a line for each address of the operator's servers.
 pub fn page(documents: &[Value]) -> String {
@@ -42,8 +45,7 @@ pub fn page(documents: &[Value]) -> String {
         }
     }
     page.push_str("\n## Errors\n\n");
-    let meanings =
-        &document["components"]["schemas"]["Error"]["properties"]["code"]["x-enumDescriptions"];
+    let meanings = document.pointer(MEANINGS).unwrap_or(&Value::Null);
     for (name, code) in ErrorCode::VALUES {
         let (status, meaning) = (status(*code).as_u16(), text(&meanings[*name]));
         let _ = writeln!(page, "- [{name}](/docs#error-{name}): {status}. {meaning}");

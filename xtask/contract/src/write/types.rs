@@ -117,7 +117,9 @@ fn field_type(record: &Record, field: &Field, is_read: bool) -> (String, Vec<Str
     let rust = match (field.is_required, default) {
         (true, _) if *is_nullable => {
             // `null` is a value, absence is none.
-            serde.push("deserialize_with = \"Option::deserialize\"".to_string());
+            if !is_read || bound(&field.shape).is_none() {
+                serde.push("deserialize_with = \"Option::deserialize\"".to_string());
+            }
             schemars.push(format!("with = \"Nullable<{}>\"", ty.schema));
             rust
         }
@@ -126,7 +128,13 @@ fn field_type(record: &Record, field: &Field, is_read: bool) -> (String, Vec<Str
             serde.push(format!("default = {:?}", default_name(&record.name, field)));
             rust
         }
-        (false, None) if *is_nullable => rust,
+        (false, None) if *is_nullable => {
+            if is_read && bound(&field.shape).is_some() {
+                serde.push("default".to_string());
+                serde.push("skip_serializing_if = \"Option::is_none\"".to_string());
+            }
+            rust
+        }
         (false, None) => {
             serde.push("default".to_string());
             if is_read && bound(&field.shape).is_none() {
@@ -189,13 +197,14 @@ fn bound_name(record: &str, field: &str) -> String {
 fn bound_function(record: &str, field: &str, shape: &Shape, is_optional: bool) -> String {
     let Some(bound) = bound(shape) else { return String::new() };
     let (ty, name) = (&shape.ty.rust, bound_name(record, field));
-    let (ty, some) = match is_optional {
-        true => (format!("Option<{ty}>"), ".map(Some)"),
-        false => (ty.clone(), ""),
+    let (ty, read, some) = match (shape.is_nullable, is_optional) {
+        (true, _) => (format!("Option<{ty}>"), "bounded_or_null", ""),
+        (false, true) => (format!("Option<{ty}>"), "bounded", ".map(Some)"),
+        (false, false) => (ty.clone(), "bounded", ""),
     };
     format!(
         "fn {name}<'de, D: Deserializer<'de>>(deserializer: D) -> Result<{ty}, D::Error> {{\n    \
-         bounded(deserializer, &{bound}){some}\n}}\n\n"
+         {read}(deserializer, &{bound}){some}\n}}\n\n"
     )
 }
 

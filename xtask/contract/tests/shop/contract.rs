@@ -10,7 +10,7 @@ use crate::answer::{
 use crate::emission::DocumentError;
 use crate::parameters::{
     Day, Integer, Invalid, Items, Number, OneOf, Parameters, Pattern, Place, SentParameters,
-    Strict, Text, UuidText, Wrapped, bounded,
+    Strict, Text, UuidText, Wrapped, bounded, bounded_or_null,
 };
 use crate::schemas::{Form, Inline, Nullable, Of, PlainNumber, not_null};
 use chrono::{DateTime, NaiveDate, Utc};
@@ -162,6 +162,13 @@ pub struct NewThing {
     #[serde(default, deserialize_with = "not_null", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "ThingId")]
     pub id: Option<ThingId>,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "new_thing_price_bounded"
+    )]
+    #[schemars(range(min = 0.5))]
+    pub price: Option<f64>,
 }
 
 fn new_thing_name_bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
@@ -180,6 +187,12 @@ fn new_thing_tags_bounded<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Vec<String>>, D::Error> {
     bounded(deserializer, &Items::within(0, 2)).map(Some)
+}
+
+fn new_thing_price_bounded<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<f64>, D::Error> {
+    bounded_or_null(deserializer, &Number::within(0.5, f64::MAX))
 }
 
 #[derive(
@@ -272,8 +285,7 @@ static THING_ID_INNER: Pattern = Pattern::new("^[a-z]+$");
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 pub struct ListThingsQuery {
     /// Those of this tag.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
+    #[schemars(length(min = 1))]
     pub tag: Option<String>,
     #[serde(default = "list_things_query_limit_default")]
     #[schemars(range(min = 1, max = 50))]
@@ -295,7 +307,7 @@ impl Parameters for ListThingsQuery {
 
     fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
         Ok(ListThingsQuery {
-            tag: sent.optional("tag", &Text::ANY)?,
+            tag: sent.optional("tag", &Text::within(1, usize::MAX))?,
             limit: sent
                 .optional("limit", &Integer::<i32>::within(Some(1), Some(50)))?
                 .unwrap_or(10),
