@@ -111,7 +111,9 @@ fn read<'n, T: serde::de::DeserializeOwned>(
 }
 
 fn references(reader: &mut Reader<'_>, node: &Node<'_>) {
-    if let Some(reference) = node.get("$ref") {
+    // A property may have that name.
+    let is_properties = node.pointer.ends_with("/properties");
+    if let Some(reference) = node.get("$ref").filter(|_| !is_properties) {
         let text = reference.value.as_str().unwrap_or_default();
         if !text.starts_with("#/") {
             reader.refuse(
@@ -130,7 +132,7 @@ fn references(reader: &mut Reader<'_>, node: &Node<'_>) {
     match node.value {
         Value::Object(_) => node
             .members()
-            .filter(|(key, _)| !is_free(key) || node.pointer.ends_with("/properties"))
+            .filter(|(key, _)| !is_free(key) || is_properties)
             .for_each(|(_, member)| references(reader, &member)),
         _ => node.elements().for_each(|element| references(reader, &element)),
     }

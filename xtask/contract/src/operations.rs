@@ -238,21 +238,24 @@ fn parameters<'a>(
     }
     let order = ["Path", "Query", "Header"];
     sets.sort_by_key(|set| order.iter().position(|place| *place == set.place));
-    check_variables(reader, path, node, &sets);
+    check_variables(reader, path, node);
     sets
 }
 
 /// Each parameter of a path is declared, and no other.
-fn check_variables(reader: &mut Reader<'_>, path: &str, node: &Node<'_>, sets: &[ParameterSet]) {
+fn check_variables(reader: &mut Reader<'_>, path: &str, node: &Node<'_>) {
     let in_path =
         path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
     let in_path: Vec<&str> = in_path.collect();
-    let path_set = sets.iter().find(|set| set.place == "Path");
-    let declared: Vec<_> = path_set
-        .iter()
-        .flat_map(|set| &set.record.fields)
-        .map(|field| field.key.as_str())
-        .collect();
+    let parameters = node.get("parameters");
+    let parameters = parameters.iter().flat_map(Node::elements);
+    // One that refers to another place may be any.
+    let parameters: Vec<_> = parameters.collect();
+    if parameters.iter().any(|parameter| parameter.text("$ref").is_some()) {
+        return;
+    }
+    let in_place = parameters.iter().filter(|parameter| parameter.text("in") == Some("path"));
+    let declared: Vec<&str> = in_place.filter_map(|parameter| parameter.text("name")).collect();
     let list = node.get("parameters").unwrap_or(node.clone());
     for name in in_path.iter().filter(|name| !declared.contains(*name)) {
         reader.refuse(

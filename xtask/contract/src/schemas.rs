@@ -209,6 +209,7 @@ pub struct Reader<'a> {
     /// The places that no type has.
     pub refusals: Vec<Refusal>,
     names: BTreeMap<String, String>,
+    are_components_read: bool,
 }
 
 impl<'a> Reader<'a> {
@@ -221,6 +222,7 @@ impl<'a> Reader<'a> {
             patterns: Vec::new(),
             refusals: Vec::new(),
             names: BTreeMap::new(),
+            are_components_read: false,
         }
     }
 
@@ -281,6 +283,7 @@ impl<'a> Reader<'a> {
                 self.named(&node, &rust, name);
             }
         }
+        self.are_components_read = true;
     }
 
     /// Keeps a type that the document needs.
@@ -468,6 +471,10 @@ impl<'a> Reader<'a> {
             return None;
         };
         let rust = type_name(name)?;
+        if self.are_components_read && !self.items.iter().any(|item| item.name() == rust) {
+            // It is refused where it stands.
+            return None;
+        }
         let is_values = target.text("type") == Some("string") && target.value.get("enum").is_some();
         let rule = if is_values {
             Some(format!("OneOf({rust}::VALUES)"))
