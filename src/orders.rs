@@ -8,6 +8,7 @@
 mod body;
 mod builder;
 mod edit;
+mod filter;
 mod gzip;
 mod mark;
 mod memory;
@@ -21,6 +22,7 @@ mod snapshot;
 mod state;
 mod writer;
 
+pub use filter::OrderFilter;
 pub use running_batch::RunningBatch;
 pub use search::find_orders;
 pub use snapshot::Snapshot;

@@ -13,12 +13,11 @@ use store_orders::key_cache::KnownKeys;
 use store_orders::keys::Digest;
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, MAX_ADDRESSES};
 use store_orders::metrics::Histogram;
-use store_orders::orders::{OrderList, find_orders};
+use store_orders::orders::{OrderFilter, OrderList, find_orders};
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
     AccountRow, HalfVersion, KeyChange, KeyRow, NewOrder, OperatorStore, Records,
 };
-use store_orders_api::order_query::OrderFilter;
 use store_orders_api::plans::{Plan, PlanLimits};
 
 const ACCOUNTS: i64 = 100_000;

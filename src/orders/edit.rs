@@ -158,7 +158,7 @@ pub mod tests {
             let contract = Order {
                 id: listed.id,
                 pet_id: listed.pet_id,
-                quantity,
+                quantity: quantity.into(),
                 ship_date: listed.ship_date.map(|date| date.parse().unwrap()),
                 complete: listed.complete,
             };

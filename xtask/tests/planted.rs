@@ -9,7 +9,7 @@ use xtask::Outcome;
 use xtask::check::{Inputs, check_major_version};
 use xtask::client_code::client_code;
 use xtask::published::{PUBLISHED, SUMS};
-use xtask::repository::{CHANGELOG, CLIENTS, Repository};
+use xtask::repository::{CHANGELOG, CLIENTS, CONTRACTS, Repository};
 
 /// What `check` says of the real files with one change of the document, made in
 /// the contract in Rust too, so that only the promise to callers is at stake.
@@ -27,6 +27,8 @@ fn changed(change: impl Fn(&mut Value)) -> (Checkout, Value) {
     let mut document: Value =
         serde_json::from_str(&checkout.repository.read(V1.file).unwrap()).unwrap();
     change(&mut document);
+    let contract = contract::contract(&document, V1.file, "cargo xtask generate").unwrap();
+    checkout.put(CONTRACTS[0].1, &contract);
     checkout.put(CLIENTS[0].code, &client_code(&CLIENTS[0], &document).unwrap());
     checkout.put(V1.file, &(serde_json::to_string_pretty(&document).unwrap() + "\n"));
     (checkout, document)
