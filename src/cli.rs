@@ -132,6 +132,9 @@ Examples:
   store-orders health --json --admin-listen 127.0.0.1:9081")]
     Health(health::HealthArgs),
     /// Show which servers use the store
+    ///
+    /// In PostgreSQL, a server is silent that was killed or suspended, or cannot reach the
+    /// database. It is shown until the others have not heard of it for minutes.
     #[command(after_help = "\
 Examples:
   store-orders status
@@ -210,9 +213,12 @@ impl Cli {
         }
         done.map_err(|error| {
             // An engine's errors do not always name the store.
-            match error.downcast_ref() {
-                Some(StoreError::Engine { .. }) => error.context(self.options.store.name()),
-                _ => error,
+            let is_engines = |cause: &(dyn std::error::Error + 'static)| {
+                matches!(cause.downcast_ref(), Some(StoreError::Engine { .. }))
+            };
+            match error.chain().any(is_engines) {
+                true => error.context(self.options.store.name()),
+                false => error,
             }
         })
     }

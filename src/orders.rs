@@ -8,6 +8,7 @@
 mod body;
 mod builder;
 mod edit;
+mod filter;
 mod gzip;
 mod mark;
 mod memory;
@@ -21,6 +22,7 @@ mod snapshot;
 mod state;
 mod writer;
 
+pub use filter::OrderFilter;
 pub use running_batch::RunningBatch;
 pub use search::find_orders;
 pub use snapshot::Snapshot;
@@ -39,7 +41,7 @@ use readers::Readers;
 use response::list_response;
 use sizes::Sizes;
 use slog::Logger;
-use state::{Refresh, State, read_ahead};
+use state::{Refresh, State};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use writer::Writer;
@@ -48,8 +50,8 @@ use writer::Writer;
 /// the list: each of them is copied once.
 const FEW_PAGES: usize = 4;
 
-/// How often the store is asked whether there is an import to be read ahead.
-const READ_AHEAD_INTERVAL: Duration = Duration::from_millis(500);
+/// How often the list follows the store although no request needs it.
+const FOLLOW_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Why there is no list.
 #[derive(Debug, thiserror::Error)]
@@ -145,8 +147,7 @@ impl OrderList {
     /// How many bytes lists that are no longer current hold, because clients have not
     /// read them yet.
     pub fn outdated_bytes(&self) -> usize {
-        let current = Arc::clone(self.state.lock().snapshot());
-        self.readers.outdated_bytes(&current)
+        self.readers.outdated_bytes()
     }
 
     /// How many bytes of lists only connections hold: cutting lists off does not free them.
@@ -178,15 +179,16 @@ impl OrderList {
         tokio::spawn(async move { drop(orders.list().await) });
     }
 
-    /// Reads long imports ahead, on an engine where that is needed. Never ends there.
-    pub async fn keep_reading_ahead(self: Arc<Self>, log: Logger) {
-        while self.store.has_imports_ahead() {
-            tokio::time::sleep(READ_AHEAD_INTERVAL).await;
-            let (orders, log) = (Arc::clone(&self), log.clone());
-            // What fails is tried again, until lists have to wait for it.
-            let read = run_with((), move || read_ahead(&orders.state, &*orders.store, &log)).await;
-            if matches!(read, Ok(Ok(true))) && self.list().await.is_ok() {
-                self.state.lock().forget_ahead();
+    /// Follows the store for ever, so that the first list after a long import next to a server
+    /// without requests has little to read.
+    pub async fn keep_following(self: Arc<Self>) {
+        loop {
+            tokio::time::sleep(FOLLOW_INTERVAL).await;
+            // A failure shows at the next request for a list.
+            if let Ok(stored) = self.stored().await
+                && stored.has_more_than(self.version())
+            {
+                drop(self.list().await);
             }
         }
     }
@@ -214,9 +216,14 @@ impl OrderList {
     /// The snapshot, if it reflects all that the store holds, and the store's version.
     async fn current(&self) -> Result<(Option<Arc<Snapshot>>, HalfVersion), ListError> {
         // Asked before the snapshot is taken: it may only be newer.
-        let stored = self.store.check_versions()?.wait().await.map_err(ListError::Unchecked)?;
-        let stored = stored.of_orders();
+        let stored = self.stored().await?;
         Ok((self.state.lock().current(stored), stored))
+    }
+
+    /// The store's version of the orders.
+    async fn stored(&self) -> Result<HalfVersion, ListError> {
+        let versions = self.store.check_versions()?.wait().await.map_err(ListError::Unchecked)?;
+        Ok(versions.of_orders())
     }
 }
 
@@ -233,7 +240,7 @@ mod tests {
     fn one_order() -> (OrderList, Arc<SqliteStore>, TempDir) {
         let directory = tempfile::tempdir().unwrap();
         let store = Arc::new(SqliteStore::open(directory.path()).unwrap());
-        store.import(Records::Orders(&[NewOrder::pending(1)]), false, &|| ()).unwrap();
+        store.import(Records::Orders(&[NewOrder::pending(1)]), false).unwrap();
         let log = Logger::root(slog::Discard, slog::o!());
         let orders = OrderList::open(store.clone(), Histogram::new(&[1]), 1_000_000, &log).unwrap();
         (orders, store, directory)
@@ -252,6 +259,20 @@ mod tests {
         drop(refreshing);
         assert!(Arc::ptr_eq(&waiting.await.unwrap(), &first));
         assert!(!Arc::ptr_eq(&orders.list().await.unwrap(), &first), "it began later");
+    }
+
+    #[tokio::test]
+    async fn the_list_follows_the_store_without_requests() {
+        let (orders, store, _directory) = one_order();
+        let (before, orders) = (orders.version(), Arc::new(orders));
+        let following = tokio::spawn(Arc::clone(&orders).keep_following());
+        store.ship_orders(&[1]).unwrap();
+        let began = Instant::now();
+        while orders.version() == before {
+            assert!(began.elapsed() < Duration::from_secs(60), "it does not follow");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        following.abort();
     }
 
     #[tokio::test]

@@ -103,7 +103,7 @@ impl Server {
         let key_refresh = context.keys.keep_current(&log).context(NO_THREADS)?;
         let reloads = certificate.iter().map(|live| Arc::clone(live).keep_current(log.clone()));
         let mut background: Vec<_> = reloads.map(tokio::spawn).collect();
-        background.push(tokio::spawn(Arc::clone(&context.orders).keep_reading_ahead(log.clone())));
+        background.push(tokio::spawn(Arc::clone(&context.orders).keep_following()));
         let address = http.local_addr();
         let open = move || open_connections(address).map_or(f64::NAN, |open| open as f64);
         // /proc tells of both, or of neither.

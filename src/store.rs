@@ -29,7 +29,10 @@ mod versions;
 pub use account_rows::{
     Account, AccountRow, IssuedKey, KeyChange, KeyRecord, KeyRow, NewKey, Rotation,
 };
-pub use commands::{AccountCommands, KeyCommands, OperatorStore, OrderCommands};
+pub use commands::{
+    AccountCommands, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS,
+    STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, existing_in_steps, import_in_steps,
+};
 pub use error::StoreError;
 pub use order_rows::{
     CancelOutcome, Cancellation, CancelledBatch, ImportOutcome, ListedOrder, NewOrder, OrderChange,
@@ -38,7 +41,5 @@ pub use order_rows::{
 pub use report::{CheckReport, Structure};
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, is_expired};
 pub use serving::Store;
-pub use timeouts::PATIENCE;
-pub use versions::{
-    Half, HalfVersion, ImportWaits, PolledVersions, ReadAhead, VersionCheck, Versions,
-};
+pub use timeouts::{PATIENCE, SILENT_FOR};
+pub use versions::{Half, HalfVersion, PolledVersions, VersionCheck, Versions};

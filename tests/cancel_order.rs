@@ -23,7 +23,7 @@ async fn a_cancelled_order_leaves_the_list_for_good() {
     assert_eq!(row.status, Status::Cancelled);
     assert_eq!(row.cancelled_by.as_deref(), Some(key.id.as_str()));
     assert_eq!(row.cancelled_at.as_deref(), Some("2026-06-15T12:00:00Z"));
-    let again = server.setup.store.import(Records::Orders(&[pending_order(2)]), false, &|| ());
+    let again = server.setup.store.import(Records::Orders(&[pending_order(2)]), false);
     assert!(again.is_err(), "the id of a cancelled order is never used again");
 }
 

@@ -71,7 +71,7 @@ async fn an_import_by_another_process_is_in_the_next_list() {
     let other = other.unwrap();
     for round in 0..20_i64 {
         let orders: Vec<_> = (0..50).map(|n| pending_order(round + n * 20)).collect();
-        other.import(Records::Orders(&orders), false, &|| ()).unwrap();
+        other.import(Records::Orders(&orders), false).unwrap();
         let listed = client.list_orders().await.unwrap().into_inner();
         assert_eq!(listed.len() as i64, (round + 1) * 50);
         assert!(listed.is_sorted_by_key(|order| order.id));

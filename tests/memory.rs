@@ -13,12 +13,11 @@ use store_orders::key_cache::KnownKeys;
 use store_orders::keys::Digest;
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, MAX_ADDRESSES};
 use store_orders::metrics::Histogram;
-use store_orders::orders::{OrderList, find_orders};
+use store_orders::orders::{OrderFilter, OrderList, find_orders};
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
     AccountRow, HalfVersion, KeyChange, KeyRow, NewOrder, OperatorStore, Records,
 };
-use store_orders_api::order_query::OrderFilter;
 use store_orders_api::plans::{Plan, PlanLimits};
 
 const ACCOUNTS: i64 = 100_000;
@@ -112,7 +111,7 @@ fn an_order_of_the_list_costs_little_more_than_its_text() {
         shipped: false,
     };
     let orders: Vec<_> = (1..=ORDERS).map(order).collect();
-    store.import(Records::Orders(&orders), false, &|| ()).unwrap();
+    store.import(Records::Orders(&orders), false).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut opened = None;
     let list = measure(|| {

@@ -88,7 +88,7 @@ async fn filters_hold_together() {
         ..pending_order(id)
     };
     let orders: Vec<_> = (1..=30).map(order).collect();
-    setup.store.import(Records::Orders(&orders), false, &|| ()).unwrap();
+    setup.store.import(Records::Orders(&orders), false).unwrap();
     let server = setup.serve().await;
     let expected = |matches: &dyn Fn(i64) -> bool| -> Vec<i64> {
         (1..=30).filter(|id| matches(*id)).collect()
@@ -135,7 +135,7 @@ async fn a_page_is_as_fresh_as_a_list() {
     assert_eq!(cancelled.status, 204);
     let store = &server.setup.store;
     store.ship_orders(&[13]).unwrap();
-    store.import(Records::Orders(&[pending_order(12), pending_order(4)]), false, &|| ()).unwrap();
+    store.import(Records::Orders(&[pending_order(12), pending_order(4)]), false).unwrap();
     let cursor = first["nextCursor"].as_str().unwrap();
     let rest = page(&server, &key, &format!("?cursor={cursor}")).await.json();
     assert_eq!(ids(&rest), [12, 13, 15, 17, 19]);
@@ -195,7 +195,7 @@ async fn what_is_there_all_the_time_is_on_exactly_one_page() {
             assert_eq!(server.send_with(&key, "DELETE", &path).await.status, 204);
             if id % 100 == 0 {
                 let new = pending_order(10_000 - id);
-                server.setup.store.import(Records::Orders(&[new]), false, &|| ()).unwrap();
+                server.setup.store.import(Records::Orders(&[new]), false).unwrap();
             }
         }
     };

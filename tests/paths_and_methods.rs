@@ -1,6 +1,5 @@
 //! Paths and methods that the document does not have.
 
-use store_orders_api::document::emitted;
 use store_orders_api::documents::DOCUMENTS;
 use store_orders_api::plans::Plan;
 use testbed::in_process::TestSetup;
@@ -136,7 +135,7 @@ async fn the_documents_need_no_key_and_are_not_counted() {
         let answer = server.send("GET", document.path, &[]).await;
         assert_eq!(answer.status, 200);
         assert_eq!(answer.text("content-type"), "application/json");
-        let emitted = emitted(document).unwrap();
+        let emitted = document.emitted().unwrap();
         for part in ["paths", "components", "security"] {
             assert_eq!(answer.json()[part], emitted[part], "{part}");
         }

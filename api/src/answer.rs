@@ -1,61 +1,378 @@
-//! What a handler returns: its success, or one of its documented errors.
+//! What stands between dropshot and a handler: the request that a handler sees, its success or
+//! documented error, and the response that dropshot sends for it.
 //!
-//! It is never dropshot's error, which cannot carry headers and cannot be
-//! inspected by the middleware.
+//! A handler never fails with dropshot's error, which cannot carry headers and cannot be
+//! inspected by the middleware: its errors are responses, too.
 
-use crate::errors::Error;
-use crate::headers::is_linked;
-use crate::operations::OperationError;
-use dropshot::{ApiEndpointResponse, Body, HttpCodedResponse, HttpError, HttpResponse};
-use http::{Response, StatusCode, header};
+use crate::parameters::Invalid;
+use crate::schemas::Documented;
+use async_trait::async_trait;
+use dropshot::{
+    ApiEndpointBodyContentType, ApiEndpointResponse, Body, ErrorStatusCode, ExclusiveExtractor,
+    ExtensionMode, ExtractorMetadata, HttpCodedResponse, HttpError, HttpResponse,
+    HttpResponseError, RequestContext, ServerContext, TypedBody, UntypedBody,
+};
+use http::{Extensions, HeaderMap, HeaderValue, Response, StatusCode, header};
+use schemars::JsonSchema;
+use schemars::r#gen::SchemaGenerator;
+use schemars::schema::Schema;
+use serde::de::DeserializeOwned;
+use serde::{Serialize, Serializer};
+use std::fmt;
+use std::marker::PhantomData;
 
-/// The success `T` or one of the documented errors `E`. Dropshot documents `T`;
-/// `document` adds the errors.
+/// A request as a handler sees it, besides its parameters and its body.
 #[derive(Debug)]
-pub enum Answer<T, E> {
-    /// The operation succeeded.
-    Success(T),
-    /// The operation failed.
-    Error(E),
+pub struct Request<'a, C, K = ()> {
+    /// What handlers can reach.
+    pub context: &'a C,
+    /// What the middleware found out about who sent it.
+    pub caller: &'a K,
+    /// Its headers.
+    pub headers: &'a HeaderMap,
+    /// Its id, as the log has it.
+    pub id: &'a str,
 }
 
-impl<T, E> HttpResponse for Answer<T, E>
-where
-    T: HttpCodedResponse,
-    E: OperationError,
-{
-    fn to_result(self) -> Result<Response<Body>, HttpError> {
-        match self {
-            Answer::Success(success) => success.into(),
-            Answer::Error(error) => Ok(error_response(&error.into_error())),
+impl<'a, C, K> Request<'a, C, K> {
+    /// The request that dropshot has, from this caller.
+    pub fn new(context: &'a RequestContext<C>, caller: &'a K) -> Request<'a, C, K>
+    where
+        C: ServerContext,
+    {
+        let headers = context.request.headers();
+        Request { context: context.context(), caller, headers, id: &context.request_id }
+    }
+}
+
+/// The successes of an operation. Dropshot documents the one of this status and this body.
+pub trait Success: Send + Sync + 'static {
+    /// The body of that one.
+    type Body: JsonSchema + 'static;
+    /// The status of that one; none if it may have any.
+    const STATUS: Option<StatusCode>;
+    /// The description of that one.
+    const DESCRIPTION: &'static str;
+
+    /// The success as it is sent.
+    fn into_response(self) -> Result<Response<Body>, Failure>;
+}
+
+/// The errors of an operation that its document names.
+pub trait DocumentedError {
+    /// The error as it is sent, and its code.
+    fn into_response(self) -> Result<(&'static str, Response<Body>), Failure>;
+}
+
+/// The body of a response without one, or with one that is no JSON.
+#[derive(Debug)]
+pub enum NoContent {}
+
+impl JsonSchema for NoContent {
+    fn schema_name() -> String {
+        "NoContent".to_string()
+    }
+
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    /// By it dropshot knows that there is no content.
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        Schema::Bool(false)
+    }
+}
+
+/// A body of this type: the value, or its encoding.
+#[derive(Debug)]
+pub struct Json<T>(Content<T>);
+
+#[derive(Debug)]
+enum Content<T> {
+    Value(T),
+    Encoded(Response<Body>),
+}
+
+impl<T> From<T> for Json<T> {
+    fn from(value: T) -> Json<T> {
+        Json(Content::Value(value))
+    }
+}
+
+impl<T: Serialize> Json<T> {
+    /// A body that is encoded already, in a response with its headers. Whether it encodes a `T`
+    /// no compiler can tell.
+    pub fn encoded(response: Response<Body>) -> Json<T> {
+        Json(Content::Encoded(response))
+    }
+
+    /// The response of this status with the body.
+    pub fn into_response(self, status: StatusCode) -> Result<Response<Body>, Failure> {
+        match self.0 {
+            Content::Value(value) => json_response(status, &value),
+            Content::Encoded(response) => Ok(with_status(response, status)),
         }
+    }
+}
+
+/// The response of this status without a body.
+pub fn empty_response(status: StatusCode) -> Response<Body> {
+    with_status(Response::new(Body::empty()), status)
+}
+
+/// The response with this status instead of its own.
+pub fn with_status(mut response: Response<Body>, status: StatusCode) -> Response<Body> {
+    *response.status_mut() = status;
+    response
+}
+
+/// The error of this code, and status, with this body.
+pub fn documented_error(
+    code: &'static str,
+    status: StatusCode,
+    body: &impl Serialize,
+) -> Result<(&'static str, Response<Body>), Failure> {
+    Ok((code, json_response(status, body)?))
+}
+
+/// The response of this status with this body.
+pub fn json_response(status: StatusCode, body: &impl Serialize) -> Result<Response<Body>, Failure> {
+    let body = serde_json::to_vec(body).map_err(|error| Failure::internal(&error))?;
+    let mut response = with_status(Response::new(Body::from(body)), status);
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    Ok(response)
+}
+
+/// What a handler returned, as dropshot sends it: a success of `S`, or an error.
+#[derive(Debug)]
+pub struct Answer<S>(Response<Body>, PhantomData<fn() -> S>);
+
+impl<S: Success> Answer<S> {
+    /// The response for the result of a handler. `complete` adds the headers that depend on an
+    /// error's status and code.
+    pub fn of<E: DocumentedError>(
+        result: Result<S, E>,
+        complete: fn(StatusCode, &str, &mut HeaderMap),
+    ) -> Result<Answer<S>, Failure> {
+        let response = match result {
+            Ok(success) => success.into_response()?,
+            Err(error) => {
+                let (code, mut response) = error.into_response()?;
+                complete(response.status(), code, response.headers_mut());
+                response
+            }
+        };
+        Ok(Answer(response, PhantomData))
+    }
+}
+
+impl<S: Success> HttpResponse for Answer<S> {
+    fn to_result(self) -> Result<Response<Body>, HttpError> {
+        Ok(self.0)
     }
 
     fn response_metadata() -> ApiEndpointResponse {
-        T::response_metadata()
+        match S::STATUS {
+            Some(_) => DocumentedSuccess::<S>::response_metadata(),
+            None => ApiEndpointResponse {
+                description: Some(S::DESCRIPTION.to_string()),
+                ..ApiEndpointResponse::default()
+            },
+        }
     }
 
     fn status_code(&self) -> StatusCode {
-        T::STATUS_CODE
+        self.0.status()
     }
 }
 
-/// The code of an error whose response has a `Link`, in the extensions of that response: the
-/// middleware sets the header, which names the document of the request's version.
-#[derive(Clone, Debug)]
-pub struct LinkedCode(pub String);
+/// The success that dropshot documents. There is no value of it.
+struct DocumentedSuccess<S>(PhantomData<fn() -> S>);
 
-/// The response with `error` as its body.
-pub fn error_response(error: &Error) -> Response<Body> {
-    let body = serde_json::to_vec(error).unwrap_or_default();
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() =
-        StatusCode::from_u16(error.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
-    if is_linked(response.status()) {
-        response.extensions_mut().insert(LinkedCode(error.code.clone()));
+impl<S> From<DocumentedSuccess<S>> for Result<Response<Body>, HttpError> {
+    fn from(_: DocumentedSuccess<S>) -> Self {
+        Err(HttpError::for_internal_error("it only documents a success".to_string()))
     }
-    response
+}
+
+impl<S: Success> HttpCodedResponse for DocumentedSuccess<S> {
+    type Body = Documented<S::Body>;
+    const STATUS_CODE: StatusCode = match S::STATUS {
+        Some(status) => status,
+        None => StatusCode::OK,
+    };
+    const DESCRIPTION: &'static str = S::DESCRIPTION;
+}
+
+/// Why a request has no documented response. Dropshot sends it in a form of its own.
+#[derive(Debug)]
+pub struct Failure(HttpError);
+
+impl Failure {
+    fn internal(cause: &dyn fmt::Display) -> Failure {
+        Failure(HttpError::for_internal_error(cause.to_string()))
+    }
+}
+
+impl From<HttpError> for Failure {
+    fn from(error: HttpError) -> Failure {
+        Failure(error)
+    }
+}
+
+/// Of an operation whose document names no 400.
+impl From<Invalid> for Failure {
+    fn from(invalid: Invalid) -> Failure {
+        Failure(HttpError::for_bad_request(None, invalid.to_string()))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl HttpResponseError for Failure {
+    fn status_code(&self) -> ErrorStatusCode {
+        self.0.status_code
+    }
+}
+
+impl Serialize for Failure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            message: &'a str,
+        }
+        Shown { message: &self.0.external_message }.serialize(serializer)
+    }
+}
+
+/// It is in no document.
+impl JsonSchema for Failure {
+    fn schema_name() -> String {
+        "Failure".to_string()
+    }
+
+    fn is_referenceable() -> bool {
+        false
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        Schema::Bool(true)
+    }
+}
+
+/// Who sent a request, and its body: dropshot reads a request with one exclusive extractor, so
+/// this one wraps that of the body. Extraction itself never fails.
+#[derive(Debug)]
+pub struct Sent<B = NoBody> {
+    /// Who sent it.
+    pub sender: Sender,
+    /// The body, or why it is invalid.
+    pub body: Result<B, Invalid>,
+}
+
+/// Who sent a request.
+#[derive(Debug)]
+pub struct Sender(Extensions);
+
+impl Sender {
+    /// What the middleware put into the request's extensions.
+    pub fn caller<K: Send + Sync + 'static>(&self) -> Result<&K, Failure> {
+        self.0.get().ok_or_else(|| Failure::internal(&"the request was not authenticated"))
+    }
+}
+
+#[async_trait]
+impl<B: RequestBody> ExclusiveExtractor for Sent<B> {
+    async fn from_request<Context: ServerContext>(
+        context: &RequestContext<Context>,
+        mut request: http::Request<Body>,
+    ) -> Result<Self, HttpError> {
+        let sender = Sender(std::mem::take(request.extensions_mut()));
+        Ok(Sent { sender, body: B::read(context, request).await })
+    }
+
+    fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        B::metadata(body)
+    }
+}
+
+/// What an operation takes as its body.
+#[async_trait]
+pub trait RequestBody: Send + Sync + Sized + 'static {
+    /// Reads the body of a request.
+    async fn read<C: ServerContext>(
+        context: &RequestContext<C>,
+        request: http::Request<Body>,
+    ) -> Result<Self, Invalid>;
+
+    /// What dropshot documents.
+    fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata;
+}
+
+/// An operation takes no body. What is sent nevertheless is not read.
+#[derive(Debug)]
+pub struct NoBody;
+
+#[async_trait]
+impl RequestBody for NoBody {
+    async fn read<C: ServerContext>(
+        _: &RequestContext<C>,
+        _: http::Request<Body>,
+    ) -> Result<Self, Invalid> {
+        Ok(NoBody)
+    }
+
+    fn metadata(_: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        ExtractorMetadata { parameters: Vec::new(), extension_mode: ExtensionMode::None }
+    }
+}
+
+/// An operation takes a body of this type, in JSON, with the schema of `S`.
+#[derive(Debug)]
+pub struct JsonBody<T, S = T>(pub T, PhantomData<fn() -> S>);
+
+#[async_trait]
+impl<T, S> RequestBody for JsonBody<T, S>
+where
+    T: DeserializeOwned + JsonSchema + Send + Sync + 'static,
+    S: JsonSchema + 'static,
+{
+    async fn read<C: ServerContext>(
+        context: &RequestContext<C>,
+        request: http::Request<Body>,
+    ) -> Result<Self, Invalid> {
+        let body = <TypedBody<T> as ExclusiveExtractor>::from_request(context, request).await;
+        body.map(|body| JsonBody(body.into_inner(), PhantomData))
+            .map_err(|error| Invalid::Body(error.external_message))
+    }
+
+    fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        <TypedBody<Documented<S>> as ExclusiveExtractor>::metadata(body)
+    }
+}
+
+/// An operation takes octets.
+#[derive(Debug)]
+pub struct AnyBody(pub Vec<u8>);
+
+#[async_trait]
+impl RequestBody for AnyBody {
+    async fn read<C: ServerContext>(
+        context: &RequestContext<C>,
+        request: http::Request<Body>,
+    ) -> Result<Self, Invalid> {
+        let body = <UntypedBody as ExclusiveExtractor>::from_request(context, request).await;
+        body.map(|body| AnyBody(body.as_bytes().to_vec()))
+            .map_err(|error| Invalid::Body(error.external_message))
+    }
+
+    /// The document says which.
+    fn metadata(_: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        ExtractorMetadata { parameters: Vec::new(), extension_mode: ExtensionMode::None }
+    }
 }

@@ -1,7 +1,9 @@
 //! The versions of the API, each with its document. Programs treat them as a list.
 
-use crate::{API_VERSION, BETA_VERSION};
+use crate::emission::{DocumentError, text};
+use crate::{v1, v2};
 use percent_encoding::percent_decode_str;
+use serde_json::Value;
 
 /// A version of the API and its document.
 #[derive(Debug)]
@@ -17,29 +19,31 @@ pub struct Document {
     pub path: &'static str,
     /// The path under which a server has the reference that is made of it.
     pub reference: &'static str,
-    /// `x-stability` of every operation: `stable` ones change only by additions, `beta` ones may
-    /// change (specification, Versioning 4).
-    pub stability: &'static str,
+    /// Whether the version may still change (specification, Versioning 4).
+    pub is_beta: bool,
+    emit: fn() -> Result<Value, DocumentError>,
 }
 
 /// The stable version.
 pub static V1: Document = Document {
-    version: API_VERSION,
-    base_path: "/v1",
+    version: v1::VERSION,
+    base_path: v1::BASE_PATH,
     file: "spec/openapi.json",
     path: "/openapi.json",
     reference: "/docs",
-    stability: "stable",
+    is_beta: false,
+    emit: v1::document,
 };
 
 /// The next version, in beta: the list in pages, with filters and the status of each order.
 pub static V2: Document = Document {
-    version: BETA_VERSION,
-    base_path: "/v2",
+    version: v2::VERSION,
+    base_path: v2::BASE_PATH,
     file: "spec/openapi-v2.json",
     path: "/openapi-v2.json",
     reference: "/docs/v2",
-    stability: "beta",
+    is_beta: true,
+    emit: v2::document,
 };
 
 /// The document of each version.
@@ -59,15 +63,14 @@ impl Document {
         self.base_path == V1.base_path
     }
 
-    /// Whether the version may still change.
-    pub fn is_beta(&self) -> bool {
-        self.stability == "beta"
+    /// The document, as the server emits it.
+    pub fn emitted(&self) -> Result<Value, DocumentError> {
+        (self.emit)()
     }
 
-    /// The version's number without what says that it is a beta: dropshot tells the versions of
-    /// operations apart by it.
-    pub fn release(&self) -> &'static str {
-        self.version.split_once('-').map_or(self.version, |(release, _)| release)
+    /// The emitted document as text.
+    pub fn emitted_text(&self) -> Result<String, DocumentError> {
+        text(&self.emitted()?)
     }
 
     /// What follows the base path in this path; none if it is not below the base path. An encoded

@@ -1,5 +1,4 @@
-//! The form of API keys: the one source for the document's `bearerFormat` and
-//! for the server, which issues and checks keys.
+//! The form of API keys, as the document's `bearerFormat` states it.
 
 /// What every key of the production environment begins with.
 pub const PRODUCTION_PREFIX: &str = "sto_live_";
@@ -13,8 +12,16 @@ pub const RANDOM_CHARS: usize = 30;
 /// Base-62 characters of the checksum, at the end.
 pub const CHECKSUM_CHARS: usize = 6;
 
-/// The form of a key as a regular expression.
-pub fn pattern() -> String {
-    let chars = RANDOM_CHARS + CHECKSUM_CHARS;
-    format!("^({PRODUCTION_PREFIX}|{STAGING_PREFIX})[0-9A-Za-z]{{{chars}}}$")
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{v1, v2};
+
+    #[test]
+    fn keys_have_the_form_that_the_documents_state() {
+        let chars = RANDOM_CHARS + CHECKSUM_CHARS;
+        let form = format!("^({PRODUCTION_PREFIX}|{STAGING_PREFIX})[0-9A-Za-z]{{{chars}}}$");
+        assert_eq!(form, v1::API_KEY_BEARER_FORMAT);
+        assert_eq!(form, v2::API_KEY_BEARER_FORMAT);
+    }
 }

@@ -18,3 +18,35 @@ pub const BAN_FORGIVEN_AFTER_HOURS: u32 = 24;
 
 /// Requests a minute from one address without a valid key, unless configured.
 pub const KEYLESS_PER_MINUTE: u32 = 1_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::documents::DOCUMENTS;
+    use crate::key_form::{PRODUCTION_PREFIX, STAGING_PREFIX};
+    use crate::types::LARGEST_IN_JAVASCRIPT;
+
+    #[test]
+    fn the_introductions_have_the_figures_of_the_server() {
+        for document in DOCUMENTS {
+            let emitted = document.emitted().unwrap();
+            let text = emitted["info"]["description"].as_str().unwrap();
+            assert_eq!((MAX_BAN_SECONDS, KEYLESS_PER_MINUTE), (3_600, 1_000));
+            for said in [
+                format!("within {MINUTE_SECONDS} seconds of its first 429"),
+                format!("banned for {FIRST_BAN_SECONDS} seconds"),
+                "up to 3,600 seconds".to_string(),
+                format!("after {BAN_FORGIVEN_AFTER_HOURS} hours without a ban"),
+                format!("the length starts at {FIRST_BAN_SECONDS} seconds again"),
+                "1,000 per minute unless the operator".to_string(),
+                format!("begin with `{PRODUCTION_PREFIX}`"),
+                format!("for staging with `{STAGING_PREFIX}`"),
+                format!("2^53-1 ({LARGEST_IN_JAVASCRIPT})"),
+                format!("https://<host>{}/store/orders", document.base_path),
+                format!("The version is part of the base address: `{}`.", document.base_path),
+            ] {
+                assert!(text.contains(&said), "{}: {said}", document.file);
+            }
+        }
+    }
+}

@@ -1,7 +1,7 @@
-//! The plans of the specification's Limits section: the one table for the
-//! document and for the server.
+//! The plans of the specification's Limits section: the rows of the document's `x-plans`.
 
-use serde::{Deserialize, Serialize};
+pub use crate::v1::Plans as Plan;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::str::FromStr;
 
 /// How many requests an account may send in each of its two windows.
@@ -13,34 +13,7 @@ pub struct PlanLimits {
     pub per_day: u32,
 }
 
-/// A customer's plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Plan {
-    /// 60 a minute, 1,000 a day.
-    Free,
-    /// 300 a minute, 10,000 a day.
-    Pro,
-    /// 1,000 a minute, 100,000 a day.
-    Business,
-    /// Limits agreed per account.
-    Enterprise,
-}
-
 impl Plan {
-    /// Every plan, from the smallest to the one without fixed limits.
-    pub const ALL: [Plan; 4] = [Plan::Free, Plan::Pro, Plan::Business, Plan::Enterprise];
-
-    /// The plan as the specification writes it.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Plan::Free => "Free",
-            Plan::Pro => "Pro",
-            Plan::Business => "Business",
-            Plan::Enterprise => "Enterprise",
-        }
-    }
-
     /// The plan as the command line and the store write it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -54,13 +27,22 @@ impl Plan {
     /// The limits of the plan; `None` for Enterprise, whose limits are agreed per
     /// account.
     pub const fn limits(self) -> Option<PlanLimits> {
-        let (per_minute, per_day) = match self {
-            Plan::Free => (60, 1_000),
-            Plan::Pro => (300, 10_000),
-            Plan::Business => (1_000, 100_000),
-            Plan::Enterprise => return None,
-        };
-        Some(PlanLimits { per_minute, per_day })
+        match (self.requests_per_minute(), self.requests_per_day()) {
+            (Some(per_minute), Some(per_day)) => Some(PlanLimits { per_minute, per_day }),
+            _ => None,
+        }
+    }
+}
+
+impl Serialize for Plan {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Plan {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

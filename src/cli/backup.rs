@@ -38,9 +38,9 @@ impl BackupArgs {
         };
         let interrupts = Interrupts::watch()?;
         let copy = |progress: sqlite::CopyProgress<'_>| {
-            sqlite::back_up(&directory, &self.file, progress, &|| interrupts.error().is_some())
+            sqlite::back_up(&directory, &self.file, progress, &|| interrupts.status().is_some())
         };
-        let bytes = match (with_bar(copy), interrupts.error()) {
+        let bytes = match (with_bar(copy), interrupts.error(|| "nothing was written".to_string())) {
             (Err(_), Some(error)) => return Err(error.into()),
             (copied, _) => copied?,
         };

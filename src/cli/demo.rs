@@ -76,8 +76,8 @@ fn fill(store: &dyn OperatorStore) -> Result<IssuedKey, StoreError> {
     let orders: Vec<NewOrder> = (0..ORDERS).map(|number| order(number, now)).collect();
     let pets: Vec<Pet> =
         (1..).zip(PETS).map(|(id, name)| Pet { id, name: name.to_string() }).collect();
-    store.import(Records::Orders(&orders), false, &|| ())?;
-    store.import(Records::Pets(&pets), false, &|| ())?;
+    store.import(Records::Orders(&orders), false)?;
+    store.import(Records::Pets(&pets), false)?;
     store.create_account("demo", Plan::Pro, None, now)?;
     let new = NewKey {
         account: "demo",

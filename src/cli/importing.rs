@@ -1,12 +1,15 @@
-//! An import, from the file to the store. The file is read, parsed and checked
-//! before the store is locked, so a running server waits for the inserts only.
+//! An import, from the file to the store. The file is read, parsed and checked whole before its
+//! first record is stored.
 
+use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::{Printer, warn};
 use super::waiting::with_notice;
 use crate::import::{BadRow, BadRows, ParseError, ParsedRow, Problem, Record, Unknown, parse};
 use crate::log::ErrorChain;
-use crate::store::{ImportOutcome, OperatorStore, StoreError};
+use crate::store::{
+    ImportOutcome, OperatorStore, StoreError, UnfinishedImport, existing_in_steps, import_in_steps,
+};
 use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -14,6 +17,7 @@ use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::Read;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use store_orders_api::types::LARGEST_IN_JAVASCRIPT;
@@ -38,7 +42,7 @@ pub struct ImportArgs {
     dry_run: bool,
 }
 
-/// Imports the records of a file: all of them, or none.
+/// Imports the records of a file, if all of them are valid.
 pub(super) fn import<R: Record>(
     args: &ImportArgs,
     options: &Options,
@@ -77,11 +81,7 @@ pub(super) fn import<R: Record>(
     }
     let records: Vec<R> = parsed.rows.into_iter().map(|row| row.record).collect();
     let mut outcome = match store.filter(|_| !args.dry_run) {
-        Some(store) => {
-            let outcome = store_all(&*store, &records, args.skip_existing)?;
-            store.await_servers();
-            outcome
-        }
+        Some(store) => store_all(&*store, &records, args.skip_existing, printer)?,
         None => ImportOutcome { imported: records.len(), skipped: 0 },
     };
     outcome.skipped += skipped;
@@ -131,7 +131,7 @@ fn remove_existing<R: Record>(
     bad: &mut BadRows,
 ) -> Result<usize, StoreError> {
     let ids: Vec<i64> = rows.iter().map(|row| row.record.id()).collect();
-    let existing = store.existing(R::KIND, &ids)?;
+    let existing = existing_in_steps(store, R::KIND, &ids)?;
     let mut next = existing.iter().peekable();
     rows.retain(|row| {
         let id = row.record.id();
@@ -144,29 +144,43 @@ fn remove_existing<R: Record>(
     Ok(existing.len())
 }
 
-/// The store is locked meanwhile, so another thread draws the progress bar: a
-/// stalled terminal must not block it.
+/// Another thread draws the progress bar: a stalled terminal must not hold up the import. A signal
+/// ends it after the step under way.
 fn store_all<R: Record>(
     store: &dyn OperatorStore,
     records: &[R],
     skip_existing: bool,
-) -> Result<ImportOutcome, StoreError> {
+    printer: &mut Printer<'_>,
+) -> anyhow::Result<ImportOutcome> {
     if records.is_empty() {
         return Ok(ImportOutcome::default());
     }
+    let interrupts = Interrupts::watch()?;
     let bar = ProgressBar::new(records.len() as u64).with_style(
         ProgressStyle::with_template("{bar:40} {human_pos} of {human_len}")
             .unwrap_or_else(|_| ProgressStyle::default_bar()),
     );
     bar.enable_steady_tick(Duration::from_millis(100));
-    let outcome = with_notice(|progress| {
-        store.import(R::records(records), skip_existing, &|| {
-            bar.inc(1);
-            progress();
+    let imported = with_notice(|is_at_work| {
+        import_in_steps(store, R::records(records), skip_existing, &mut |done| {
+            bar.set_position((done.imported + done.skipped) as u64);
+            is_at_work();
+            interrupts.status().map_or(ControlFlow::Continue(()), |_| ControlFlow::Break(()))
         })
     });
     bar.finish_and_clear();
-    outcome
+    store.await_servers();
+    imported.map_err(|unfinished| {
+        if printer.is_json()
+            && let Err(error) = printer.show(&NotImported::of_rest(&unfinished), "")
+        {
+            return error.into();
+        }
+        match interrupts.error(|| unfinished.to_string()) {
+            Some(signal) if unfinished.why.is_none() => signal.into(),
+            _ => unfinished.into(),
+        }
+    })
 }
 
 /// What an import did, or would do.
@@ -209,10 +223,11 @@ fn report<R: Record>(imported: &Imported, printer: &mut Printer<'_>) -> anyhow::
     Ok(printer.show(imported, text)?)
 }
 
-/// What an import did that was refused: nothing, and why.
+/// What an import did that did not end well, and why.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct NotImported {
+    /// Those of the steps before.
     imported: usize,
     bad_rows: usize,
     /// The first of them.
@@ -238,8 +253,17 @@ impl NotImported {
 
     /// Of a file that cannot be read at all.
     fn of_file(error: &ParseError) -> NotImported {
-        let problem = ErrorChain(error).to_string();
-        let errors = vec![RowError { line: error.line(), problem }];
+        NotImported::because(error, error.line())
+    }
+
+    /// Of an import that ended before its last step.
+    fn of_rest(unfinished: &UnfinishedImport) -> NotImported {
+        let imported = unfinished.done.imported;
+        NotImported { imported, ..NotImported::because(unfinished, None) }
+    }
+
+    fn because(error: &dyn std::error::Error, line: Option<u64>) -> NotImported {
+        let errors = vec![RowError { line, problem: ErrorChain(error).to_string() }];
         NotImported { imported: 0, bad_rows: 0, errors }
     }
 }

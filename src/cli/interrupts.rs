@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP for a command that has something to remove before it ends.
+//! SIGINT, SIGTERM and SIGHUP for a command that has something to finish before it ends.
 
 use super::serve::{EndedBySignal, HangUp, Signals};
 use anyhow::Context;
@@ -31,9 +31,14 @@ impl Interrupts {
         Ok(interrupts)
     }
 
-    /// The error of a command that a signal is to end, if one came.
-    pub fn error(&self) -> Option<EndedBySignal> {
-        let status = Some(self.0.load(Ordering::Acquire)).filter(|status| *status > 0)?;
-        Some(EndedBySignal { status, what: "interrupted; nothing was written".to_string() })
+    /// The status to exit with, if a signal is to end the command.
+    pub fn status(&self) -> Option<u8> {
+        Some(self.0.load(Ordering::Acquire)).filter(|status| *status > 0)
+    }
+
+    /// The error of a command that a signal is to end, if one came, and what it did by then.
+    pub fn error(&self, did: impl FnOnce() -> String) -> Option<EndedBySignal> {
+        let status = self.status()?;
+        Some(EndedBySignal { status, what: format!("interrupted; {}", did()) })
     }
 }

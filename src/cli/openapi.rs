@@ -6,8 +6,8 @@ use crate::keys::Environment;
 use anyhow::Context;
 use clap::Args;
 use std::io::Write;
-use store_orders_api::document::{emitted_text, text};
 use store_orders_api::documents::{V1, V2};
+use store_orders_api::emission::text;
 
 /// Arguments of `openapi`.
 #[derive(Args, Debug)]
@@ -33,7 +33,7 @@ impl OpenapiArgs {
             served_document(document, &self.document, self.environment)
                 .and_then(|served| text(&served))
         } else {
-            emitted_text(document)
+            document.emitted_text()
         };
         let document = document.context("the OpenAPI document cannot be made")?;
         Ok(out.write_all(document.as_bytes())?)

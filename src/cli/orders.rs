@@ -19,14 +19,21 @@ Examples:
   store-orders orders import orders.csv
   store-orders orders list --status pending")]
 pub enum OrdersCommand {
-    /// Import orders from a file: all of them, or none
+    /// Import orders from a file
+    ///
+    /// The file is checked whole first: one bad record, or an id that is in the store,
+    /// and nothing is imported. Then it is stored in steps of 10,000 orders; next to
+    /// servers, which list each at once, of 500, with rests, so that requests come first.
+    /// An import that ends early says how many it stored; the same command with
+    /// --skip-existing imports the rest.
     ///
     /// The file is a JSON array, JSON lines, or CSV with a header row; its content
     /// tells which. A record has the fields id, petId and quantity (1 to
-    /// 2147483647), and may have shipDate (RFC 3339, any offset), complete (true,
-    /// or false, the default) and status (pending, the default, or shipped). Field names
-    /// may be in any letter case. An id is never used again, not even that of a cancelled
-    /// order. Ids beyond 2^53-1 are imported with a warning: JavaScript rounds them.
+    /// 2147483647), and may have shipDate (RFC 3339, any offset; a leap second becomes the
+    /// second after it), complete (true, or false, the default) and status (pending, the
+    /// default, or shipped). Field names may be in any letter case. An id is never used
+    /// again, not even that of a cancelled order. Ids beyond 2^53-1 are imported with a
+    /// warning: JavaScript rounds them.
     #[command(after_help = "\
 Examples:
   store-orders orders import orders.csv

@@ -13,6 +13,7 @@ pub use signals::{EndedBySignal, HangUp, Signals};
 
 use crate::config::{ServerConfig, StoreLocation, unknown_variables};
 use crate::server::Server;
+use crate::store::SILENT_FOR;
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::{ServerLock, SqliteStore};
 use slog::{Logger, warn};
@@ -38,7 +39,8 @@ pub fn serve(location: &StoreLocation, config: &ServerConfig) -> anyhow::Result<
                 Ok(ServedStore::Sqlite(Arc::new(SqliteStore::open(directory)?)))
             }
             StoreLocation::Postgres(url) => {
-                let store = PostgresStore::open(runtime, (**url).clone(), confirms, log.clone())?;
+                let (url, log) = ((**url).clone(), log.clone());
+                let store = PostgresStore::open(runtime, url, confirms, SILENT_FOR, log)?;
                 Ok(ServedStore::Postgres(Arc::new(store)))
             }
         }

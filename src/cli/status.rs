@@ -49,8 +49,11 @@ impl RunningServer<'_> {
 
 fn shared(url: &PostgresUrl, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let store = PostgresCommands::connect(url)?;
+    let silent = store.silent_replicas()?;
     // Before the version, so that no list seems to be ahead of the store.
-    let replicas = store.replicas()?;
+    let replicas = store.replicas()?.into_iter();
+    let replicas = replicas.map(|row| Replica { is_silent: silent.contains(&row.id), row });
+    let replicas = replicas.collect();
     let (id, orders_version) = (store.id()?, store.orders_version()?);
     let status = SharedStatus { store: url.to_string(), id, orders_version, replicas };
     Ok(printer.show(&status, status.text()?)?)
@@ -64,7 +67,16 @@ struct SharedStatus {
     id: String,
     orders_version: i64,
     /// The one that was heard last comes first.
-    replicas: Vec<ReplicaRow>,
+    replicas: Vec<Replica>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Replica {
+    #[serde(flatten)]
+    row: ReplicaRow,
+    /// It was killed or suspended, or cannot reach the database.
+    is_silent: bool,
 }
 
 impl SharedStatus {
@@ -76,13 +88,14 @@ impl SharedStatus {
         if self.replicas.is_empty() {
             text.push_str("\nreplicas  none");
         }
-        for ReplicaRow { id, program, address, started_at, heard_seconds_ago, list_version } in
-            &self.replicas
-        {
+        for Replica { row, is_silent } in &self.replicas {
+            let ReplicaRow { id, program, address, started_at, heard_seconds_ago, list_version } =
+                row;
+            let heard = if *is_silent { "silent, last heard" } else { "heard" };
             let address = if address.is_empty() { "not listening yet" } else { address };
             write!(
                 text,
-                "\nreplica   {id}: {address}, program {program}, since {started_at}, heard \
+                "\nreplica   {id}: {address}, program {program}, since {started_at}, {heard} \
                  {heard_seconds_ago} s ago, list at version {list_version}"
             )?;
         }

@@ -24,7 +24,8 @@ pub struct StoreSettings {
     /// Database for the request counts, in the cluster of the store in PostgreSQL
     ///
     /// By default they are in the store's database, where a long snapshot, such as that of
-    /// pg_dump, slows them down. `migrate` creates this database.
+    /// pg_dump, slows them down. `migrate` creates this database and records it in the store, which
+    /// refuses servers with another value.
     #[arg(long, global = true, value_name = "NAME", env)]
     pub limits_database: Option<String>,
     /// Directory of the store; created if missing

@@ -10,7 +10,7 @@ use dropshot::Body;
 use http::{HeaderMap, HeaderValue, Response, header};
 use std::sync::Arc;
 use std::time::Instant;
-use store_orders_api::answer::error_response;
+use store_orders_api::documents::Document;
 use store_orders_api::errors;
 use store_orders_api::plans::{Plan, PlanLimits};
 
@@ -71,19 +71,23 @@ pub async fn authenticate(
 /// The 401. Its challenge says whether a key was sent (RFC 6750, 3). Its body says of a key that
 /// it is for the other environment, which its prefix shows, and of no other what was
 /// wrong with it.
-pub fn unauthorized(refusal: KeyRefusal, key_sent: bool, here: Environment) -> Response<Body> {
+pub fn unauthorized(
+    refusal: KeyRefusal,
+    key_sent: bool,
+    here: Environment,
+    document: &Document,
+) -> Response<Body> {
     let challenge = if key_sent {
         "Bearer realm=\"store-orders\", error=\"invalid_token\""
     } else {
         "Bearer realm=\"store-orders\""
     };
-    let error = match refusal {
+    let mut response = match refusal {
         KeyRefusal::OtherEnvironment(its) => {
-            errors::key_of_other_environment(its.as_str(), here.as_str())
+            errors::key_of_other_environment(its.as_str(), here.as_str(), document)
         }
-        _ => errors::unauthorized(),
+        _ => errors::unauthorized(document),
     };
-    let mut response = error_response(&error);
     response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
     response
 }

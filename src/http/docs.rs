@@ -15,8 +15,8 @@ use http::{Method, Response};
 use page::Page;
 use policy::Policy;
 use serde_json::Value;
-use store_orders_api::document::{DocumentError, text};
 use store_orders_api::documents::{DOCUMENTS, Document, V1};
+use store_orders_api::emission::{DocumentError, text};
 
 const HTML: &str = "text/html; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
@@ -66,7 +66,7 @@ impl Docs {
             path => Some(&self.0.iter().find(|(own, _)| *own == path)?.1),
         };
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
-            return Some(method_not_allowed("GET, HEAD"));
+            return Some(method_not_allowed("GET, HEAD", &V1));
         }
         Some(match page {
             Some(page) => page.respond(request.headers()),

@@ -1,5 +1,4 @@
-//! The operations, each in a few lines: unpack, call, wrap. Every request here has
-//! passed the middleware.
+//! The handlers: they unpack a request, call the orders or the store, and wrap the outcome.
 
 use super::accept::accepts_gzip;
 use super::order_page::{first_id, page_response};
@@ -9,135 +8,185 @@ use crate::log::ErrorChain;
 use crate::orders::{CancelError, ListError, Snapshot};
 use crate::store::CancelOutcome;
 use chrono::DateTime;
-use dropshot::RequestContext;
+use http::{HeaderMap, StatusCode};
 use slog::error;
+use std::error::Error;
 use std::sync::Arc;
-use store_orders_api::StoreOrdersApi;
-use store_orders_api::answer::Answer;
-use store_orders_api::caller::Caller;
-use store_orders_api::errors::{Error, internal_error};
-use store_orders_api::operations::{
-    CancelOrderError, Cancelled, Found, GetPetError, ListOrderPageError, ListOrdersError, Listed,
-    ListedPage, OperationError,
-};
-use store_orders_api::order_query::OrderQueryOf;
-use store_orders_api::types::{OrderPath, PathOf, PetPath};
+use store_orders_api::answer::Json;
+use store_orders_api::caller::CallerKey;
+use store_orders_api::documents::{V1, V2};
+use store_orders_api::errors::message;
+use store_orders_api::headers::link_error;
+use store_orders_api::{v1, v2};
 
 /// Implements the contract.
 pub enum Handlers {}
 
-impl StoreOrdersApi for Handlers {
-    type Context = Arc<ServerContext>;
+type Context = Arc<ServerContext>;
+type Request<'a> = store_orders_api::answer::Request<'a, Context, CallerKey>;
 
-    async fn list_orders(
-        context: RequestContext<Arc<ServerContext>>,
-        caller: Caller,
-    ) -> Result<Answer<Listed, ListOrdersError>, Error> {
-        let Some(key) = caller.key else { return Err(failed(&context, &NotAuthenticated)) };
-        let Some(list) = current_list(&context).await? else {
-            return Ok(Answer::Error(ListOrdersError::Unavailable));
-        };
-        let gzip = accepts_gzip(context.request.headers());
-        let orders = &context.context().orders;
-        Ok(Answer::Success(Listed(orders.respond(list, key.account, gzip))))
+impl v1::Api for Handlers {
+    type Context = Context;
+    type Caller = CallerKey;
+
+    fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {
+        link_error(status, code, &V1, headers);
     }
 
-    async fn list_order_page(
-        context: RequestContext<Arc<ServerContext>>,
-        query: OrderQueryOf,
-        caller: Caller,
-    ) -> Result<Answer<ListedPage, ListOrderPageError>, Error> {
-        let query = query.0.and_then(|query| Ok((first_id(&query)?, query)));
-        let (from, query) = match query {
-            Ok(query) => query,
-            Err(invalid) => return Ok(Answer::Error(ListOrderPageError::Invalid(invalid))),
-        };
-        if caller.key.is_none() {
-            return Err(failed(&context, &NotAuthenticated));
-        }
-        let Some(list) = current_list(&context).await? else {
-            return Ok(Answer::Error(ListOrderPageError::Unavailable));
-        };
-        Ok(Answer::Success(ListedPage(page_response(&list, &query, from).await)))
+    async fn list_orders(
+        request: Request<'_>,
+    ) -> Result<v1::ListOrdersSuccess, v1::ListOrdersError> {
+        let list = current_list(&request).await.map_err(v1::ServerError::from)?;
+        let gzip = accepts_gzip(request.headers);
+        let list = request.context.orders.respond(list, request.caller.account, gzip);
+        Ok(v1::ListOrdersSuccess::Ok(Json::encoded(list)))
     }
 
     async fn cancel_order(
-        context: RequestContext<Arc<ServerContext>>,
-        path: PathOf<OrderPath>,
-        caller: Caller,
-    ) -> Result<Answer<Cancelled, CancelOrderError>, Error> {
-        let Ok(path) = path.0 else { return Ok(Answer::Error(CancelOrderError::InvalidId)) };
-        let Some(key) = caller.key else { return Err(failed(&context, &NotAuthenticated)) };
-        let server = context.context();
-        let order_id = path.order_id.0;
-        let at = DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
-        let error = match server.orders.cancel(order_id, key.id, at, key.deadline).await {
-            Ok(CancelOutcome::Cancelled) => return Ok(Answer::Success(Cancelled)),
-            Ok(CancelOutcome::NotFound) => CancelOrderError::NotFound(order_id),
-            Ok(CancelOutcome::AlreadyShipped) => CancelOrderError::AlreadyShipped(order_id),
-            Ok(CancelOutcome::Expired) => CancelOrderError::Unavailable,
-            Err(error @ CancelError::NoAnswer) => return Err(failed(&context, &error)),
-            Err(error) => return unavailable(&context, &error, CancelOrderError::Unavailable),
-        };
-        Ok(Answer::Error(error))
+        request: Request<'_>,
+        path: v1::CancelOrderPath,
+    ) -> Result<v1::CancelOrderSuccess, v1::CancelOrderError> {
+        use v1::CancelOrderError::{OrderAlreadyShipped, OrderNotFound};
+        use v1::ErrorCode;
+        let id = path.order_id;
+        match cancel(&request, id).await.map_err(v1::ServerError::from)? {
+            Cancelled::Yes => Ok(v1::CancelOrderSuccess::NoContent),
+            Cancelled::NotFound => {
+                Err(OrderNotFound(message(ErrorCode::OrderNotFound.example(), &[&id])))
+            }
+            Cancelled::AlreadyShipped => {
+                Err(OrderAlreadyShipped(message(ErrorCode::OrderAlreadyShipped.example(), &[&id])))
+            }
+        }
     }
 
     async fn get_pet(
-        context: RequestContext<Arc<ServerContext>>,
-        path: PathOf<PetPath>,
-    ) -> Result<Answer<Found, GetPetError>, Error> {
-        let Ok(path) = path.0 else { return Ok(Answer::Error(GetPetError::InvalidId)) };
-        let id = path.pet_id.0;
-        let server = context.context();
+        request: Request<'_>,
+        path: v1::GetPetPath,
+    ) -> Result<v1::GetPetSuccess, v1::GetPetError> {
+        let (server, id) = (request.context, path.pet_id);
         // It waits until the request's deadline at most, and is never closed.
         let permit = Arc::clone(&server.pet_look_ups).acquire_owned().await;
         let store = Arc::clone(&server.store);
-        match run_with(permit, move || store.pet(id)).await {
-            Ok(Ok(Some(pet))) => Ok(Answer::Success(Found(pet))),
-            Ok(Ok(None)) => Ok(Answer::Error(GetPetError::NotFound(id))),
-            Ok(Err(error)) => unavailable(&context, &error, GetPetError::Unavailable),
-            Err(error) => Err(failed(&context, &error)),
+        let pet = match run_with(permit, move || store.pet(id)).await {
+            Ok(Ok(pet)) => Ok(pet),
+            Ok(Err(error)) => Err(unavailable(&request, &error)),
+            Err(error) => Err(failed(&request, &error)),
+        };
+        match pet.map_err(v1::ServerError::from)? {
+            Some(pet) => Ok(v1::GetPetSuccess::Ok(pet.into())),
+            None => {
+                let example = v1::ErrorCode::PetNotFound.example();
+                Err(v1::GetPetError::PetNotFound(message(example, &[&id])))
+            }
         }
     }
 }
 
-/// The list as it stands now; `None` if it cannot be read.
-async fn current_list(
-    context: &RequestContext<Arc<ServerContext>>,
-) -> Result<Option<Arc<Snapshot>>, Error> {
-    match context.context().orders.list().await {
-        Ok(list) => Ok(Some(list)),
-        Err(error @ (ListError::Store(_) | ListError::Unchecked(_))) => {
-            log_unavailable(context, &error);
-            Ok(None)
+impl v2::Api for Handlers {
+    type Context = Context;
+    type Caller = CallerKey;
+
+    fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {
+        link_error(status, code, &V2, headers);
+    }
+
+    async fn list_orders(
+        request: Request<'_>,
+        query: v2::ListOrdersQuery,
+    ) -> Result<v2::ListOrdersSuccess, v2::ListOrdersError> {
+        let from = first_id(&query)?;
+        let list = current_list(&request).await.map_err(v2::ServerError::from)?;
+        Ok(v2::ListOrdersSuccess::Ok(Json::encoded(page_response(&list, &query, from).await)))
+    }
+
+    async fn cancel_order(
+        request: Request<'_>,
+        path: v2::CancelOrderPath,
+    ) -> Result<v2::CancelOrderSuccess, v2::CancelOrderError> {
+        use v2::CancelOrderError::{OrderAlreadyShipped, OrderNotFound};
+        use v2::ErrorCode;
+        let id = path.order_id;
+        match cancel(&request, id).await.map_err(v2::ServerError::from)? {
+            Cancelled::Yes => Ok(v2::CancelOrderSuccess::NoContent),
+            Cancelled::NotFound => {
+                Err(OrderNotFound(message(ErrorCode::OrderNotFound.example(), &[&id])))
+            }
+            Cancelled::AlreadyShipped => {
+                Err(OrderAlreadyShipped(message(ErrorCode::OrderAlreadyShipped.example(), &[&id])))
+            }
         }
-        Err(error @ ListError::CutShort) => Err(failed(context, &error)),
     }
 }
 
-/// A handler was called without the middleware.
-#[derive(Debug, thiserror::Error)]
-#[error("the request was not authenticated")]
-struct NotAuthenticated;
-
-/// 503: the cause goes to the log, the client learns when to retry.
-fn unavailable<T, E: OperationError>(
-    context: &RequestContext<Arc<ServerContext>>,
-    cause: &dyn std::error::Error,
-    error: E,
-) -> Result<Answer<T, E>, Error> {
-    log_unavailable(context, cause);
-    Ok(Answer::Error(error))
+/// What became of an order that was to be cancelled.
+enum Cancelled {
+    Yes,
+    NotFound,
+    AlreadyShipped,
 }
 
-fn log_unavailable(context: &RequestContext<Arc<ServerContext>>, cause: &dyn std::error::Error) {
-    error!(context.context().log, "the store cannot be reached";
-        "request_id" => &context.request_id, "error" => %ErrorChain(cause));
+async fn cancel(request: &Request<'_>, id: i64) -> Result<Cancelled, Failure> {
+    let (server, caller) = (request.context, request.caller);
+    let at = DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
+    match server.orders.cancel(id, Arc::clone(&caller.id), at, caller.deadline).await {
+        Ok(CancelOutcome::Cancelled) => Ok(Cancelled::Yes),
+        Ok(CancelOutcome::NotFound) => Ok(Cancelled::NotFound),
+        Ok(CancelOutcome::AlreadyShipped) => Ok(Cancelled::AlreadyShipped),
+        Ok(CancelOutcome::Expired) => Err(Failure::Unavailable),
+        Err(error @ CancelError::NoAnswer) => Err(failed(request, &error)),
+        Err(error) => Err(unavailable(request, &error)),
+    }
 }
 
-/// 500: the cause goes to the log, not to the client.
-fn failed(context: &RequestContext<Arc<ServerContext>>, cause: &dyn std::error::Error) -> Error {
-    error!(context.context().log, "an operation failed";
-        "request_id" => &context.request_id, "error" => %ErrorChain(cause));
-    internal_error()
+/// The list as it stands now.
+async fn current_list(request: &Request<'_>) -> Result<Arc<Snapshot>, Failure> {
+    request.context.orders.list().await.map_err(|error| match error {
+        ListError::Store(_) | ListError::Unchecked(_) => unavailable(request, &error),
+        ListError::CutShort => failed(request, &error),
+    })
+}
+
+/// Why an operation has no outcome; the cause is in the log.
+enum Failure {
+    /// 503: the client learns when to try again.
+    Unavailable,
+    /// 500: the client learns nothing.
+    Internal,
+}
+
+impl From<Failure> for v1::ServerError {
+    fn from(failure: Failure) -> v1::ServerError {
+        let text = |code: v1::ErrorCode| message(code.example(), &[]);
+        match failure {
+            Failure::Unavailable => {
+                v1::ServerError::ServiceUnavailable(text(v1::ErrorCode::ServiceUnavailable))
+            }
+            Failure::Internal => v1::ServerError::InternalError(text(v1::ErrorCode::InternalError)),
+        }
+    }
+}
+
+impl From<Failure> for v2::ServerError {
+    fn from(failure: Failure) -> v2::ServerError {
+        let text = |code: v2::ErrorCode| message(code.example(), &[]);
+        match failure {
+            Failure::Unavailable => {
+                v2::ServerError::ServiceUnavailable(text(v2::ErrorCode::ServiceUnavailable))
+            }
+            Failure::Internal => v2::ServerError::InternalError(text(v2::ErrorCode::InternalError)),
+        }
+    }
+}
+
+fn unavailable(request: &Request<'_>, cause: &dyn Error) -> Failure {
+    error!(request.context.log, "the store cannot be reached";
+        "request_id" => request.id, "error" => %ErrorChain(cause));
+    Failure::Unavailable
+}
+
+fn failed(request: &Request<'_>, cause: &dyn Error) -> Failure {
+    error!(request.context.log, "an operation failed";
+        "request_id" => request.id, "error" => %ErrorChain(cause));
+    Failure::Internal
 }

@@ -19,13 +19,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::{Method, Request, Response, StatusCode, header};
 use schemars::JsonSchema;
-use semver::Version;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use store_orders_api::answer::error_response;
-use store_orders_api::documents::{DOCUMENTS, Document};
-use store_orders_api::errors;
+use store_orders_api::documents::{Document, V1, V2};
+use store_orders_api::emission::DocumentError;
+use store_orders_api::{errors, v1, v2};
 
 /// The methods of RFC 9110 and PATCH (RFC 5789): dropshot routes no others.
 const METHODS: [Method; 9] = [
@@ -43,20 +42,16 @@ const METHODS: [Method; 9] = [
 /// What dropshot passes to a handler.
 pub type Context = RequestContext<Arc<ServerContext>>;
 
-type Lookup = Box<
-    dyn Fn(&Method, &str, &Version) -> Result<RequestEndpointMetadata, HttpError> + Send + Sync,
->;
+type Lookup =
+    Box<dyn Fn(&Method, &str) -> Result<RequestEndpointMetadata, HttpError> + Send + Sync>;
 type Call = Box<dyn Fn(Context, Request<Body>) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
 
 /// Why the routers could not be built: the trait and dropshot disagree.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// Dropshot refuses the trait.
-    #[error("dropshot refuses the API trait: {0}")]
-    Trait(String),
-    /// A document has a version that is none.
-    #[error("the version of an API document is not one of SemVer")]
-    Version(#[from] semver::Error),
+    #[error("dropshot refuses the API trait")]
+    Trait(#[from] DocumentError),
     /// Dropshot refuses a catch-all.
     #[error("dropshot refuses the catch-all route: {0}")]
     CatchAll(#[from] ApiDescriptionRegisterError),
@@ -64,16 +59,14 @@ pub enum BuildError {
 
 /// Finds and calls the operations of the trait.
 pub struct InnerRouter {
-    versions: Vec<ApiVersion>,
-    lookup: Lookup,
+    versions: [ApiVersion; 2],
 }
 
 /// The operations of a version of the API, below its base path.
 struct ApiVersion {
     document: &'static Document,
-    /// As dropshot knows it.
-    version: Version,
     operations: Vec<Operation>,
+    lookup: Lookup,
 }
 
 /// An operation of the trait, in a version of the API.
@@ -114,24 +107,11 @@ pub enum Route<'a> {
 }
 
 impl InnerRouter {
-    /// The router of the trait that `Handlers` implement.
+    /// The router of the traits that `Handlers` implement.
     pub fn new() -> Result<InnerRouter, BuildError> {
-        let router = store_orders_api::store_orders_api_mod::api_description::<Handlers>()
-            .map_err(|error| BuildError::Trait(error.to_string()))?
-            .into_router();
-        let version = |document: &'static Document| {
-            let version = document.release().parse()?;
-            let operations = router
-                .endpoints(Some(&version))
-                .map(|(path, _, endpoint)| Operation::of(document, path, endpoint))
-                .collect();
-            Ok(ApiVersion { document, version, operations })
-        };
-        let versions = DOCUMENTS.into_iter().map(version).collect::<Result<_, BuildError>>()?;
-        let lookup = move |method: &Method, path: &str, version: &Version| {
-            router.lookup_route(method, path.into(), Some(version)).map(|found| found.endpoint)
-        };
-        Ok(InnerRouter { versions, lookup: Box::new(lookup) })
+        let stable = ApiVersion::new(&V1, v1::api_description::<Handlers>()?);
+        let beta = ApiVersion::new(&V2, v2::api_description::<Handlers>()?);
+        Ok(InnerRouter { versions: [stable, beta] })
     }
 
     /// What metrics call the operations.
@@ -156,39 +136,49 @@ impl InnerRouter {
         // Dropshot ignores the letter case of methods, RFC 9110, 9.1 does not. No
         // operation takes TRACE.
         let known = if METHODS.contains(method) { method } else { &Method::TRACE };
-        match self.look_up(version, known, path) {
+        match version.look_up(known, path) {
             Ok((operation, endpoint)) => Route::Found(operation, endpoint),
             Err(error) if error.status_code.as_status() == StatusCode::METHOD_NOT_ALLOWED => {
                 Route::OtherMethod {
                     allow: allowed(&error),
-                    is_deprecated: self.deprecates(version, path),
+                    is_deprecated: version.deprecates(path),
                 }
             }
             Err(_) => Route::NotFound,
         }
     }
+}
 
-    fn look_up<'a>(
+impl ApiVersion {
+    fn new(document: &'static Document, api: ApiDescription<Arc<ServerContext>>) -> ApiVersion {
+        let router = api.into_router();
+        let endpoints = router.endpoints(None);
+        let operations =
+            endpoints.map(|(path, _, endpoint)| Operation::of(document, path, endpoint));
+        let operations = operations.collect();
+        let lookup = move |method: &Method, path: &str| {
+            router.lookup_route(method, path.into(), None).map(|found| found.endpoint)
+        };
+        ApiVersion { document, operations, lookup: Box::new(lookup) }
+    }
+
+    fn look_up(
         &self,
-        version: &'a ApiVersion,
         method: &Method,
         path: &str,
-    ) -> Result<(&'a Operation, RequestEndpointMetadata), HttpError> {
-        let endpoint = (self.lookup)(method, path, &version.version)?;
-        let operation = version.operations.iter().find(|known| known.id == endpoint.operation_id);
+    ) -> Result<(&Operation, RequestEndpointMetadata), HttpError> {
+        let endpoint = (self.lookup)(method, path)?;
+        let operation = self.operations.iter().find(|known| known.id == endpoint.operation_id);
         let unknown = || HttpError::for_internal_error("an operation of no known id".to_string());
         Ok((operation.ok_or_else(unknown)?, endpoint))
     }
 
     /// Whether any method of this path is deprecated.
-    fn deprecates(&self, version: &ApiVersion, path: &str) -> bool {
-        let mut found =
-            METHODS.iter().filter_map(|method| self.look_up(version, method, path).ok());
+    fn deprecates(&self, path: &str) -> bool {
+        let mut found = METHODS.iter().filter_map(|method| self.look_up(method, path).ok());
         found.any(|(operation, _)| operation.is_deprecated)
     }
-}
 
-impl ApiVersion {
     fn static_route(&self, method: &Method, path: &str) -> Option<Route<'_>> {
         self.operations.iter().find_map(|operation| {
             let route = operation.static_route.as_ref()?;
@@ -200,7 +190,7 @@ impl ApiVersion {
 
 impl Operation {
     fn of(
-        document: &Document,
+        document: &'static Document,
         path: String,
         endpoint: &ApiEndpoint<Arc<ServerContext>>,
     ) -> Operation {
@@ -216,7 +206,7 @@ impl Operation {
                 let handled = handler.handle_request(context, request).await;
                 // Its type is private to dropshot, and handlers answer errors as successes,
                 // so this is a fault of ours.
-                handled.unwrap_or_else(|_| error_response(&errors::internal_error()))
+                handled.unwrap_or_else(|_| errors::internal_error(document))
             }
             .boxed()
         };

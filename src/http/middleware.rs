@@ -16,9 +16,8 @@ use http::{HeaderMap, Request, Response};
 use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use store_orders_api::answer::error_response;
 use store_orders_api::caller::CallerKey;
-use store_orders_api::{documents, errors};
+use store_orders_api::errors;
 use tokio::time::sleep_until;
 
 /// What the steps need in addition to the server's context.
@@ -63,7 +62,7 @@ impl Middleware {
                 (ControlFlow::Break(refusal), _) => refusal,
                 (_, Route::Found(..)) if scope.server().store_check.refuses().is_some() => {
                     scope.refusal = Some("store_damaged");
-                    error_response(&errors::service_unavailable())
+                    errors::service_unavailable(scope.document())
                 }
                 (ControlFlow::Continue(identity), Route::Found(operation, endpoint)) => {
                     let (id, account) = (identity.key_id, identity.account);
@@ -79,11 +78,10 @@ impl Middleware {
                         }
                     }
                 }
-                (_, Route::NotFound) => {
-                    let document = documents::of_path(context.request.uri().path());
-                    error_response(&errors::not_found(document))
+                (_, Route::NotFound) => errors::not_found(scope.document()),
+                (_, Route::OtherMethod { allow, .. }) => {
+                    method_not_allowed(&allow, scope.document())
                 }
-                (_, Route::OtherMethod { allow, .. }) => method_not_allowed(&allow),
             }
         };
         let response = match AssertUnwindSafe(steps).catch_unwind().await {
@@ -116,11 +114,12 @@ async fn admit(
         Err(Unauthenticated::Refused { refusal, key_sent }) => {
             scope.refusal = Some(refusal.as_str());
             rate_limit::by_address(scope).await?;
-            ControlFlow::Break(unauthorized(refusal, key_sent, scope.server().environment))
+            let here = scope.server().environment;
+            ControlFlow::Break(unauthorized(refusal, key_sent, here, scope.document()))
         }
         Err(Unauthenticated::CannotCheck) => {
             rate_limit::status_by_address(scope).await;
-            ControlFlow::Break(error_response(&errors::service_unavailable()))
+            ControlFlow::Break(errors::service_unavailable(scope.document()))
         }
     }
 }

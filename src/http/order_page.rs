@@ -1,32 +1,38 @@
 //! A page of v2's list as a response, and the cursor that leads to the next one.
 
-use crate::orders::{Snapshot, find_orders};
+use crate::orders::{OrderFilter, Snapshot, find_orders};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use dropshot::Body;
 use http::{HeaderValue, Response, header};
-use store_orders_api::order_query::{InvalidQuery, OrderFilter, OrderQuery};
+use store_orders_api::parameters::{Invalid, Place};
+use store_orders_api::v2::ListOrdersQuery;
 
 /// The form of cursors; another form has another number.
 const CURSOR_FORM: u8 = 1;
+
+/// How many orders a page has unless the request says otherwise.
+const DEFAULT_LIMIT: usize = 100;
 
 /// An order of v2 has about this many bytes.
 const ORDER_BYTES: usize = 120;
 
 /// The id from which a page begins.
-pub fn first_id(query: &OrderQuery) -> Result<i64, InvalidQuery> {
-    match &query.cursor {
-        Some(cursor) => decode(cursor, &query.filter).ok_or(InvalidQuery::CURSOR),
-        None => Ok(i64::MIN),
-    }
+pub fn first_id(query: &ListOrdersQuery) -> Result<i64, Invalid> {
+    let Some(cursor) = &query.cursor else { return Ok(i64::MIN) };
+    decode(cursor, &query.into()).ok_or_else(|| {
+        let expected = "the nextCursor of a page, unchanged and with the filters of that page";
+        Invalid::Malformed(Place::Query, "cursor", expected.to_string())
+    })
 }
 
 /// 200 with the page of this list that begins at this id.
-pub async fn page_response(list: &Snapshot, query: &OrderQuery, from: i64) -> Response<Body> {
-    let OrderQuery { limit, filter, .. } = query;
+pub async fn page_response(list: &Snapshot, query: &ListOrdersQuery, from: i64) -> Response<Body> {
+    let filter = &OrderFilter::from(query);
+    let limit = query.limit.and_then(|limit| limit.try_into().ok()).unwrap_or(DEFAULT_LIMIT);
     let mut body = Vec::with_capacity(limit.saturating_mul(ORDER_BYTES));
     body.extend_from_slice(b"{\"orders\":[");
-    let next = find_orders(list, filter, from, *limit, &mut body).await;
+    let next = find_orders(list, filter, from, limit, &mut body).await;
     body.push(b']');
     let cursor = next.map(|next| encode(next, filter));
     if let Some(cursor) = &cursor {
@@ -67,14 +73,23 @@ fn decode(cursor: &str, filter: &OrderFilter) -> Option<i64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use store_orders_api::headers;
+    use store_orders_api::v2;
 
     #[test]
-    fn the_example_of_the_document_is_a_cursor() {
+    fn the_examples_and_texts_of_the_document_are_true() {
+        let document = v2::document().unwrap();
+        let list = &document["paths"]["/store/orders"]["get"];
+        let page = &list["responses"]["200"];
+        let cursor = &page["content"]["application/json"]["example"]["nextCursor"];
+        let cursor = cursor.as_str().unwrap();
         let filter = OrderFilter::default();
-        assert_eq!(encode(1043, &filter), headers::EXAMPLE_CURSOR);
-        assert_eq!(decode(headers::EXAMPLE_CURSOR, &filter), Some(1043));
-        assert!(headers::NEXT_PAGE.example.contains(headers::EXAMPLE_CURSOR));
+        assert_eq!(encode(1043, &filter), cursor);
+        assert_eq!(decode(cursor, &filter), Some(1043));
+        assert!(page["headers"]["Link"]["example"].as_str().unwrap().contains(cursor));
+        let limit = list["parameters"].as_array().unwrap().iter().find(|of| of["name"] == "limit");
+        let description = limit.unwrap()["description"].as_str().unwrap();
+        assert!(description.ends_with(&format!("; {DEFAULT_LIMIT} unless sent.")), "{description}");
+        assert!(cursor.len() <= 200);
     }
 
     proptest! {

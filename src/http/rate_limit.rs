@@ -7,7 +7,7 @@ use crate::limits::{Decision, KeyedRequest};
 use dropshot::Body;
 use http::{HeaderValue, Response, header};
 use std::ops::ControlFlow;
-use store_orders_api::answer::error_response;
+use store_orders_api::documents::Document;
 use store_orders_api::errors;
 
 /// Counts a request with a valid key against its account, or breaks with a 429 or 503.
@@ -27,14 +27,14 @@ pub async fn by_account(
     };
     scope.server().metrics.rate_limited.count(Some(plan), &decision);
     scope.limit_status = Some(decision.status());
-    refusal(decision)
+    refusal(decision, scope.document())
 }
 
 /// Counts a request without a valid key against its address, or breaks with a 429.
 pub async fn by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body>> {
     let decision = status_by_address(scope).await;
     scope.server().metrics.rate_limited.count(None, &decision);
-    refusal(decision)
+    refusal(decision, scope.document())
 }
 
 /// Counts a request against its address, for the headers alone.
@@ -44,17 +44,16 @@ pub async fn status_by_address(scope: &mut RequestScope) -> Decision {
     decision
 }
 
-fn refusal(decision: Decision) -> ControlFlow<Response<Body>> {
+fn refusal(decision: Decision, document: &Document) -> ControlFlow<Response<Body>> {
     let seconds = decision.status().retry_after();
-    let error = match decision {
+    let mut response = match decision {
         Decision::Admitted(_) => return ControlFlow::Continue(()),
         Decision::Limited(status, window) => {
-            errors::rate_limit_exceeded(status.limit, window.unit(), seconds)
+            errors::rate_limit_exceeded(status.limit, window.unit(), seconds, document)
         }
-        Decision::Banned { .. } => errors::key_banned(seconds),
-        Decision::Unavailable(_) => errors::service_unavailable(),
+        Decision::Banned { .. } => errors::key_banned(seconds, document),
+        Decision::Unavailable(_) => errors::service_unavailable(document),
     };
-    let mut response = error_response(&error);
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     ControlFlow::Break(response)
 }

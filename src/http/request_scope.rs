@@ -17,8 +17,8 @@ use slog::error;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
-use store_orders_api::answer::{LinkedCode, error_response};
-use store_orders_api::{documents, errors, headers};
+use store_orders_api::documents::{self, Document};
+use store_orders_api::{errors, headers};
 
 /// `Retry-After` of a 503, in seconds, unless what refused the request named another.
 const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
@@ -93,6 +93,11 @@ impl RequestScope {
         }
     }
 
+    /// The document of the version that it asks for.
+    pub fn document(&self) -> &'static Document {
+        documents::of_path(self.uri.path())
+    }
+
     /// When the store must have answered.
     pub fn deadline(&self) -> Instant {
         self.started + PATIENCE
@@ -107,13 +112,13 @@ impl RequestScope {
     pub fn timed_out(&self) -> Response<Body> {
         error!(self.server.log, "the store cannot be reached"; "request_id" => &self.request_id,
             "error" => format_args!("no answer within {} s", PATIENCE.as_secs()));
-        error_response(&errors::service_unavailable())
+        errors::service_unavailable(self.document())
     }
 
     /// The response to a request whose handling panicked.
     pub fn panicked(&self) -> Response<Body> {
         error!(self.server.log, "a request panicked"; "request_id" => &self.request_id);
-        error_response(&errors::internal_error())
+        errors::internal_error(self.document())
     }
 
     /// Sets the headers of the contract, then finishes as
@@ -124,27 +129,20 @@ impl RequestScope {
         // These, the request's id and the date: one allocation for all.
         set.reserve(8);
         if let Some(status) = self.limit_status {
-            set.insert(&headers::LIMIT.wire, HeaderValue::from(status.limit));
-            set.insert(&headers::REMAINING.wire, HeaderValue::from(status.remaining));
-            set.insert(&headers::RESET.wire, HeaderValue::from(status.reset_at(self.now)));
+            set.insert(&headers::LIMIT, HeaderValue::from(status.limit));
+            set.insert(&headers::REMAINING, HeaderValue::from(status.remaining));
+            set.insert(&headers::RESET, HeaderValue::from(status.reset_at(self.now)));
         }
-        if let Some(LinkedCode(code)) = response.extensions_mut().remove() {
-            let link = headers::error_link(&code, documents::of_path(self.uri.path()));
-            if let Ok(link) = HeaderValue::try_from(link) {
-                response.headers_mut().insert(&headers::LINK.wire, link);
-            }
-        }
-        let set = response.headers_mut();
         if self.is_deprecated {
-            for header in headers::ON_DEPRECATED {
-                set.insert(&header.wire, HeaderValue::from_static(header.example));
+            for (header, date) in &headers::ON_DEPRECATED {
+                set.insert(header, HeaderValue::from_static(date));
             }
             // One field: not every client reads several.
-            let links = set.get(&headers::LINK.wire).and_then(|link| link.to_str().ok());
-            let links = links.map(|others| format!("{}, {others}", headers::PET_LINK));
+            let links = set.get(header::LINK).and_then(|link| link.to_str().ok());
+            let links = links.map(|others| format!("{}, {others}", headers::DEPRECATION_LINK));
             let link = links.and_then(|links| HeaderValue::try_from(links).ok());
-            let link = link.unwrap_or(HeaderValue::from_static(headers::PET_LINK));
-            set.insert(&headers::LINK.wire, link);
+            let link = link.unwrap_or(HeaderValue::from_static(headers::DEPRECATION_LINK));
+            set.insert(header::LINK, link);
         }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             let after = set.entry(header::RETRY_AFTER);

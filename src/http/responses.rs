@@ -3,12 +3,12 @@
 use dropshot::Body;
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body::Body as _;
-use store_orders_api::answer::error_response;
+use store_orders_api::documents::Document;
 use store_orders_api::errors;
 
 /// 405 with its one `Allow` header (RFC 9110, 15.5.6).
-pub fn method_not_allowed(allow: &str) -> Response<Body> {
-    let mut response = error_response(&errors::method_not_allowed(allow));
+pub fn method_not_allowed(allow: &str, document: &Document) -> Response<Body> {
+    let mut response = errors::method_not_allowed(allow, document);
     if let Ok(allow) = HeaderValue::try_from(allow) {
         response.headers_mut().insert(header::ALLOW, allow);
     }

@@ -2,8 +2,8 @@
 
 use super::{FieldValue, Fields, Record};
 use crate::store::{NewOrder, RecordKind, Records};
-use chrono::{DateTime, Datelike, Utc};
-use store_orders_api::types::{Pet, plain_int64};
+use chrono::{DateTime, Utc};
+use store_orders_api::types::{Pet, parse_date_time, plain_int64};
 
 impl Record for NewOrder {
     const KIND: RecordKind = RecordKind::Order;
@@ -87,12 +87,9 @@ fn shipped(value: FieldValue<'_>) -> Result<bool, &'static str> {
     }
 }
 
-/// A year with more or fewer than four digits in UTC is not RFC 3339.
 fn date_time(value: FieldValue<'_>) -> Result<DateTime<Utc>, &'static str> {
-    let time = value.text().and_then(|text| DateTime::parse_from_rfc3339(&text).ok());
-    time.map(|time| time.to_utc())
-        .filter(|time| (0..=9999).contains(&time.year()))
-        .ok_or("an RFC 3339 date-time like 2026-12-01T09:30:00Z, in the years 0000 to 9999 in UTC")
+    let time = value.text().and_then(|text| parse_date_time(&text));
+    time.ok_or("an RFC 3339 date-time like 2026-12-01T09:30:00Z, in the years 0000 to 9999 in UTC")
 }
 
 /// Without control characters: an unclosed quote in a CSV file would otherwise

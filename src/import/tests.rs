@@ -80,6 +80,11 @@ fn every_bad_field_has_its_reason() {
             r#""shipDate":"9999-12-31T23:30:00-01:00""#,
             format!(r#"{date} "9999-12-31T23:30:00-01:00""#),
         ),
+        (r#""shipDate":"2026-12-24T10:30:60Z""#, format!(r#"{date} "2026-12-24T10:30:60Z""#)),
+        (
+            "\"shipDate\":\"2026-12-24T10:30:00\u{2212}01:00\"",
+            format!("{date} \"2026-12-24T10:30:00\u{2212}01:00\""),
+        ),
         (r#""shipDate":1796083200"#, format!("{date} 1796083200")),
         (r#""complete":"true""#, r#"complete must be true or false, not "true""#.to_string()),
         (r#""complete":1"#, "complete must be true or false, not 1".to_string()),

@@ -7,7 +7,7 @@ use crate::keys::ApiKey;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
     AccountCommands, Cancellation, CancelledBatch, HalfVersion, KeyChange, KeyCommands, NewKey,
-    OrderChange, OrderCounts, PolledVersions, ReadAhead, Rotation, Structure, VersionCheck,
+    OrderChange, OrderCounts, PolledVersions, Rotation, Structure, VersionCheck,
 };
 use chrono::DateTime;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -99,7 +99,6 @@ impl Store for Watched {
     fn for_each_order_since(
         &self,
         _: HalfVersion,
-        _: Option<ReadAhead>,
         _: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<HalfVersion, StoreError> {
         unreachable!()

@@ -48,9 +48,11 @@ impl InMemoryLimits {
         self.accounts.take_changed() | self.keys.take_changed()
     }
 
-    /// All windows, strikes and bans.
-    pub fn snapshot(&self) -> LimitsSnapshot {
-        LimitsSnapshot { accounts: self.accounts.all(), keys: self.keys.all() }
+    /// The windows that are open, and the strikes and bans that matter.
+    pub fn snapshot(&self, now: Timestamp) -> LimitsSnapshot {
+        let accounts = self.accounts.filter_map(|windows| windows.saved(now));
+        let keys = self.keys.filter_map(|strikes| strikes.is_relevant(now).then_some(strikes));
+        LimitsSnapshot { accounts, keys }
     }
 
     /// Restores what an earlier run counted, and adds it to what this one has

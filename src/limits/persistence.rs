@@ -1,6 +1,7 @@
 //! Carries windows, strikes and bans over a restart, in `limits.snapshot` in the data
 //! directory: a file of its own, so that damage to it affects no order and no key.
-//! It is written whole by a thread of its own, so no request waits for it.
+//! It is written whole by a thread of its own, so no request waits for it, and only if
+//! something has changed.
 
 mod persister;
 mod report;
@@ -111,7 +112,8 @@ impl LimitsFile {
         // If this write fails, the next is not skipped.
         self.wall_offset_nanos = None;
         let boot = self.clock.boot();
-        SavedLimits::new(&self.store_id, self.limits.snapshot(), now, boot).write(&self.path)?;
+        let snapshot = self.limits.snapshot(Timestamp::from(now.monotonic));
+        SavedLimits::new(&self.store_id, snapshot, now, boot).write(&self.path)?;
         self.wall_offset_nanos = Some(wall_offset);
         Ok(())
     }
@@ -179,46 +181,110 @@ impl LimitsFile {
 
 #[cfg(test)]
 mod tests {
+    use super::persister::WRITE_INTERVAL;
     use super::*;
     use crate::clock::ManualClock;
-    use crate::limits::{KeyedRequest, Limits};
+    use crate::limits::{KeyedRequest, Limits, Window};
     use futures::FutureExt;
     use slog::{Discard, o};
+    use std::os::unix::fs::MetadataExt;
     use std::time::Instant;
     use store_orders_api::plans::PlanLimits;
 
+    struct Setup {
+        directory: tempfile::TempDir,
+        clock: Arc<ManualClock>,
+        limits: Arc<InMemoryLimits>,
+        file: LimitsFile,
+    }
+
+    impl Setup {
+        fn new() -> Setup {
+            let directory = tempfile::tempdir().unwrap();
+            let clock = Arc::new(ManualClock::at(Duration::from_secs(1_000_000)));
+            let log = Logger::root(Discard, o!());
+            let limits = Arc::new(InMemoryLimits::new(10, log.clone()));
+            let (path, id) = (directory.path(), "a store".to_string());
+            let file = LimitsFile::open(path, id, Arc::clone(&limits), clock.clone(), log);
+            Setup { directory, clock, limits, file }
+        }
+
+        fn path(&self) -> PathBuf {
+            self.directory.path().join(FILE_NAME)
+        }
+
+        fn admit(&self, account: i64, per_minute: u32) {
+            let limits = PlanLimits { per_minute, per_day: 10 };
+            let request = KeyedRequest { account, key: account, limits, unbanned_at_ms: 0 };
+            let (key_id, now) = (Arc::from("key_1"), self.clock.now());
+            self.limits.admit(request, &key_id, now, Instant::now()).now_or_never().unwrap();
+        }
+
+        /// Each write is a new file.
+        fn inode(&self) -> u64 {
+            std::fs::metadata(self.path()).unwrap().ino()
+        }
+    }
+
     #[test]
     fn it_is_written_only_if_something_has_changed() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join(FILE_NAME);
-        let clock = Arc::new(ManualClock::at(Duration::from_secs(1_000_000)));
-        let (id, log) = ("a store".to_string(), Logger::root(Discard, o!()));
-        let limits = Arc::new(InMemoryLimits::new(10, log.clone()));
-        let mut file =
-            LimitsFile::open(directory.path(), id, Arc::clone(&limits), clock.clone(), log);
-        let writes = |file: &mut LimitsFile| {
-            file.write();
-            std::fs::remove_file(&path).is_ok()
+        let mut setup = Setup::new();
+        let writes = |setup: &mut Setup| {
+            setup.file.write();
+            std::fs::remove_file(setup.path()).is_ok()
         };
-        assert!(writes(&mut file), "the first");
-        assert!(!writes(&mut file), "nothing has changed");
-        let plan = PlanLimits { per_minute: 1, per_day: 10 };
-        let request = KeyedRequest { account: 1, key: 1, limits: plan, unbanned_at_ms: 0 };
-        let key_id = Arc::from("key_1");
+        assert!(writes(&mut setup), "the first");
+        assert!(!writes(&mut setup), "nothing has changed");
         // The first is counted; the second changes the strikes of the key alone.
         for _ in 0..2 {
-            let now = clock.now();
-            limits.admit(request, &key_id, now, Instant::now()).now_or_never().unwrap();
-            assert!(writes(&mut file));
-            assert!(!writes(&mut file));
+            setup.admit(1, 1);
+            assert!(writes(&mut setup));
+            assert!(!writes(&mut setup));
         }
-        let drifted = |nanos: u64| clock.now().wall + Duration::from_nanos(nanos);
-        clock.set_wall(drifted(MAX_WALL_DRIFT_NANOS));
-        assert!(!writes(&mut file), "a clock that is adjusted a little");
-        clock.set_wall(drifted(1));
-        assert!(writes(&mut file), "a clock that was set");
-        assert!(!writes(&mut file));
-        file.finish();
-        assert!(path.exists(), "the last");
+        let drifted = |setup: &Setup, nanos| setup.clock.now().wall + Duration::from_nanos(nanos);
+        setup.clock.set_wall(drifted(&setup, MAX_WALL_DRIFT_NANOS));
+        assert!(!writes(&mut setup), "a clock that is adjusted a little");
+        setup.clock.set_wall(drifted(&setup, 1));
+        assert!(writes(&mut setup), "a clock that was set");
+        assert!(!writes(&mut setup));
+        setup.file.finish();
+        assert!(setup.path().exists(), "the last");
+    }
+
+    #[test]
+    fn an_idle_server_does_not_write_it() {
+        let mut setup = Setup::new();
+        setup.admit(1, 5);
+        setup.file.write();
+        let written = setup.inode();
+        // Windows close meanwhile, and are removed from memory.
+        for step in [WRITE_INTERVAL, CLEANUP_INTERVAL, Window::Day.length()] {
+            for _ in 0..10 {
+                setup.clock.advance(step);
+                setup.file.write();
+                assert_eq!(setup.inode(), written, "{step:?}");
+            }
+        }
+        setup.admit(1, 5);
+        setup.file.write();
+        assert_ne!(setup.inode(), written);
+    }
+
+    #[test]
+    fn a_minute_that_has_closed_takes_little_of_it() {
+        const ACCOUNTS: i64 = 1_000;
+        let mut setup = Setup::new();
+        let bytes_an_account = |setup: &mut Setup| {
+            setup.admit(ACCOUNTS, 5);
+            setup.file.write();
+            std::fs::metadata(setup.path()).unwrap().len() / ACCOUNTS as u64
+        };
+        for account in 0..ACCOUNTS {
+            setup.admit(account, 5);
+        }
+        let both = bytes_an_account(&mut setup);
+        setup.clock.advance(Window::Minute.length() * 2);
+        let day_alone = bytes_an_account(&mut setup);
+        assert!(day_alone + 4 < both, "{day_alone} {both}");
     }
 }

@@ -7,13 +7,15 @@ use super::timestamp::Timestamp;
 use super::window::{AccountWindows, FixedWindow};
 use super::{AccountUsage, Ban, Decision, KeyedRequest, RateLimitStatus, WindowUsage};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement, ToStatement};
 
 /// The tables, version 1.
 pub const SCHEMA_1: &str = include_str!("postgres/schema_1.sql");
+
+/// Version 2 of them, from version 1.
+pub const SCHEMA_2: &str = include_str!("postgres/schema_2.sql");
 
 /// The most keys of one batch. Two answers fit into the buffers of a socket, so that a server that
 /// is suspended and takes neither keeps none from its commit: 84 bytes a key.
@@ -38,31 +40,11 @@ pub const SELECT_BANS: &str = "
                        OFFSET 0) n
     WHERE key = ANY($1) AND ban_seconds > 0 AND banned_until > now";
 
-/// What admits batches on one connection.
+/// The statements that admit batches, prepared on one connection.
 pub struct Admission {
     count: Statement,
-    count_newest: Statement,
     bans: Statement,
     strike: Statement,
-    /// The last batch saw a transaction that has been writing for long.
-    keeps_old_rows: AtomicBool,
-}
-
-/// The time, and whether a transaction has been writing for so long that many have begun since: a
-/// hot row has up to as many versions then.
-const CLOCK: &str = "clock AS MATERIALIZED (
-    SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now,
-           pg_snapshot_xmax(seen)::text::bigint - pg_snapshot_xmin(seen)::text::bigint > 1000
-           AS keeps_old_rows
-    FROM pg_current_snapshot() AS seen)";
-
-const COUNT: &str = include_str!("postgres/count.sql");
-const COUNT_NEWEST: &str = include_str!("postgres/count_newest.sql");
-
-/// A statement with the clock, and with what becomes of the windows of a row.
-fn counting(statement: &str, asked: &str) -> String {
-    let windows = include_str!("postgres/windows.sql").replace("{asked}", asked);
-    statement.replace("{clock}", CLOCK).replace("{windows}", &windows)
 }
 
 /// Requests of a batch, with their positions in it.
@@ -73,11 +55,9 @@ impl Admission {
     pub async fn prepare(client: &Client) -> Result<Admission, Error> {
         client.batch_execute(SETTINGS).await?;
         Ok(Admission {
-            count: client.prepare(&counting(COUNT, "excluded")).await?,
-            count_newest: client.prepare(&counting(COUNT_NEWEST, "asked")).await?,
+            count: client.prepare(include_str!("postgres/count.sql")).await?,
             bans: client.prepare(SELECT_BANS).await?,
             strike: client.prepare(include_str!("postgres/strike.sql")).await?,
-            keeps_old_rows: AtomicBool::default(),
         })
     }
 
@@ -90,12 +70,8 @@ impl Admission {
         requests: &[KeyedRequest],
     ) -> Result<Vec<Decision>, Error> {
         let mut decisions: Vec<Decision> = requests.iter().map(unavailable).collect();
-        let mut left_out = requests.iter().enumerate().collect();
-        if self.keeps_old_rows.load(Ordering::Relaxed) {
-            left_out =
-                self.count(client, &self.count_newest, left_out, false, &mut decisions).await?;
-        }
-        left_out = self.count(client, &self.count, left_out, false, &mut decisions).await?;
+        let all = requests.iter().enumerate().collect();
+        let mut left_out = self.count(client, all, false, &mut decisions).await?;
         if !left_out.is_empty() {
             let keys: Vec<i64> = left_out.iter().map(|(_, request)| request.key).collect();
             let bans = bans(client, &self.bans, &keys).await?;
@@ -109,18 +85,17 @@ impl Admission {
                 }
                 ban.is_none()
             });
-            self.count(client, &self.count, left_out, true, &mut decisions).await?;
+            self.count(client, left_out, true, &mut decisions).await?;
         }
         self.strike(client, requests, &mut decisions).await?;
         Ok(decisions)
     }
 
-    /// Counts these with this statement. Returns those that it left out. An account has the limits of
-    /// its last request.
+    /// Counts these. Returns those of accounts that it left out, because a key of them may be banned.
+    /// An account has the limits of its last request.
     async fn count<'a>(
         &self,
         client: &Client,
-        statement: &Statement,
         requests: Requests<'a>,
         with_banned: bool,
         decisions: &mut [Decision],
@@ -139,10 +114,9 @@ impl Admission {
         }
         let parameters: [&(dyn ToSql + Sync); 5] =
             [&accounts, &numbers, &per_minute, &per_day, &with_banned];
-        for row in client.query(statement, &parameters).await? {
+        for row in client.query(&self.count, &parameters).await? {
             let Some((last, of_account)) = by_account.remove(&row.try_get(0)?) else { continue };
             let now = timestamp(row.try_get(1)?);
-            self.keeps_old_rows.store(row.try_get(6)?, Ordering::Relaxed);
             let window = |column| {
                 let closes_at = timestamp(row.try_get(column)?);
                 Ok::<_, Error>(FixedWindow {

@@ -48,22 +48,24 @@ impl<T: Copy + Default + PartialEq> ShardedMap<T> {
         self.shards.iter().fold(false, |any, shard| take(shard) | any)
     }
 
-    /// Every value.
-    pub fn all(&self) -> Vec<(i64, T)> {
-        let mut all = Vec::new();
+    /// What this makes of each value, by row.
+    pub fn filter_map<U>(&self, map: impl Fn(T) -> Option<U>) -> Vec<(i64, U)> {
+        let mut mapped = Vec::new();
         for shard in &self.shards {
-            all.extend(shard.lock().values.iter().map(|(row, value)| (*row, *value)));
+            let shard = shard.lock();
+            mapped.extend(shard.values.iter().filter_map(|(row, value)| {
+                let value = map(*value)?;
+                Some((*row, value))
+            }));
         }
-        all
+        mapped
     }
 
-    /// Removes the values for which this does not hold.
+    /// Removes the values for which this does not hold. That is no change: they must be those that
+    /// are never looked at again.
     pub fn retain(&self, holds: impl Fn(T) -> bool) {
         for shard in &self.shards {
-            let mut shard = shard.lock();
-            let before = shard.values.len();
-            shard.values.retain(|_, value| holds(*value));
-            shard.has_changed |= shard.values.len() < before;
+            shard.lock().values.retain(|_, value| holds(*value));
         }
     }
 
@@ -92,11 +94,10 @@ mod tests {
         assert!(!map.take_changed(), "the same value is no change");
         map.update(2, |value| *value = 7);
         assert!(map.take_changed());
-        map.retain(|value| value != 5);
-        assert!(!map.take_changed(), "all stayed");
         map.retain(|value| value == 7);
-        assert!(map.take_changed());
+        assert!(!map.take_changed(), "nobody looks at what was removed");
         assert_eq!([1, 2, 65].map(|row| map.get(row)), [None, Some(7), None]);
-        assert_eq!(map.all(), [(2, 7)]);
+        assert_eq!(map.filter_map(Some), [(2, 7)]);
+        assert_eq!(map.filter_map(|value| (value != 7).then_some(value)), []);
     }
 }

@@ -36,6 +36,11 @@ impl FixedWindow {
         }
     }
 
+    /// What a snapshot holds of it: closed windows are alike, and take few bytes.
+    fn saved(self, now: Timestamp) -> FixedWindow {
+        if self.is_open(now) { self } else { FixedWindow { closes_at: now, requests: 0 } }
+    }
+
     /// Counts a request if there is room under `limit`.
     pub fn admit(&mut self, now: Timestamp, window: Window, limit: u32) -> Decision {
         let mut current = self.current(now, window);
@@ -112,6 +117,12 @@ impl AccountWindows {
     /// Whether either window is open at `now`.
     pub fn is_open(self, now: Timestamp) -> bool {
         self.minute.is_open(now) || self.day.is_open(now)
+    }
+
+    /// What a snapshot holds of them; `None` if both have closed.
+    pub fn saved(self, now: Timestamp) -> Option<AccountWindows> {
+        let saved = AccountWindows { minute: self.minute.saved(now), day: self.day.saved(now) };
+        self.is_open(now).then_some(saved)
     }
 
     /// These windows, and what was counted in them apart.

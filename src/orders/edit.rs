@@ -130,7 +130,14 @@ pub mod tests {
         edit.finish()
     }
 
-    fn order(id: i64, quantity: i32) -> ListedOrder<'static> {
+    /// How many bytes its buffers hold.
+    pub fn held(snapshot: &Snapshot) -> usize {
+        let deflated = snapshot.pages().iter().filter_map(|page| page.deflated());
+        snapshot.length() + deflated.map(|deflated| deflated.blocks.len()).sum::<usize>()
+    }
+
+    /// A pending order of this id.
+    pub fn order(id: i64, quantity: i32) -> ListedOrder<'static> {
         let ship_date = (quantity % 2 == 0).then_some("2026-12-24T09:30:00Z");
         let (complete, is_shipped) = (quantity % 3 == 0, quantity % 5 == 0);
         ListedOrder { id, pet_id: -id, quantity, ship_date, complete, is_shipped }
@@ -151,7 +158,7 @@ pub mod tests {
             let contract = Order {
                 id: listed.id,
                 pet_id: listed.pet_id,
-                quantity,
+                quantity: quantity.into(),
                 ship_date: listed.ship_date.map(|date| date.parse().unwrap()),
                 complete: listed.complete,
             };

@@ -1,9 +1,9 @@
 //! What a search reads of each order before its text: its status, whether it has been
 //! fulfilled, and a hash of its pet.
 
+use super::filter::OrderFilter;
 use crate::store::ListedOrder;
-use store_orders_api::order_query::OrderFilter;
-use store_orders_api::types::OrderStatus;
+use store_orders_api::v2::{ListOrdersStatus, OrderStatus};
 
 const SHIPPED: u16 = 1 << 15;
 const COMPLETE: u16 = 1 << 14;
@@ -51,7 +51,7 @@ impl MarkFilter {
             marks.value |= value & mask;
         };
         if let Some(status) = filter.status {
-            require(SHIPPED, if status == OrderStatus::Shipped { SHIPPED } else { 0 });
+            require(SHIPPED, if status == ListOrdersStatus::Shipped { SHIPPED } else { 0 });
         }
         if let Some(complete) = filter.complete {
             require(COMPLETE, if complete { COMPLETE } else { 0 });

@@ -116,6 +116,28 @@ impl Page {
         Arc::new(Page { bytes, orders, deflated })
     }
 
+    /// It is part of this publication of a snapshot.
+    pub fn publish(&self, publication: u64) {
+        self.buffers().for_each(|buffer| buffer.publish(publication));
+    }
+
+    /// Clients read it that began before this publication, which may still have it.
+    pub fn retire(&self, publication: u64) {
+        self.buffers().for_each(|buffer| buffer.retire(publication));
+    }
+
+    /// How many bytes of it the current snapshot lacks.
+    pub fn outdated_bytes(&self) -> usize {
+        self.buffers().filter(|buffer| buffer.is_outdated()).map(|buffer| buffer.len()).sum()
+    }
+
+    /// Those that it holds by now. The compressed one is looked for after the other was changed,
+    /// and [`Page::deflate`] looks at the other after it has made that one.
+    fn buffers(&self) -> impl Iterator<Item = &Buffer> {
+        let deflated = std::iter::once_with(|| self.deflated()).flatten();
+        std::iter::once(&self.bytes).chain(deflated.map(|deflated| &deflated.blocks))
+    }
+
     /// The bytes as a gzip list sends them, if they have been compressed.
     pub fn deflated(&self) -> Option<&Deflated> {
         self.deflated.get()
@@ -135,7 +157,11 @@ impl Page {
             let permit = permits.acquire_owned().await;
             run_with(permit, move || Deflated::of(&bytes, &memory)).await
         };
-        self.deflated.get_or_try_init(compress).await.cloned()
+        let deflated = self.deflated.get_or_try_init(compress).await?;
+        if self.bytes.is_outdated() {
+            deflated.blocks.retire(u64::MAX);
+        }
+        Ok(deflated.clone())
     }
 }
 

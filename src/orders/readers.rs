@@ -73,9 +73,9 @@ impl Readers {
         reader
     }
 
-    /// How many bytes all snapshots but this one, the current one, hold.
-    pub fn outdated_bytes(&self, current: &Snapshot) -> usize {
-        self.memory.held_by_snapshots().saturating_sub(current.held())
+    /// How many bytes clients still read that the current snapshot lacks.
+    pub fn outdated_bytes(&self) -> usize {
+        self.memory.outdated()
     }
 
     /// How many bytes only connections hold: cutting lists off does not free them.
@@ -96,23 +96,23 @@ impl Readers {
     /// Whether outdated snapshots and connections hold more than they may. What connections hold
     /// counts up to half of the bound: cutting lists off does not free it, and would only cut
     /// all of them.
-    fn is_exceeded(&self, current: &Snapshot) -> bool {
+    fn is_exceeded(&self) -> bool {
         let in_connections = self.bytes_in_connections().min(self.bound / 2);
-        self.outdated_bytes(current) + in_connections > self.bound
+        self.outdated_bytes() + in_connections > self.bound
     }
 
     /// Cuts lists off until outdated snapshots hold no more than they may: first the
-    /// oldest list of the account whose outdated lists are the longest.
-    pub fn enforce(&self, current: &Arc<Snapshot>) {
-        let held = self.outdated_bytes(current) + self.bytes_in_connections();
+    /// oldest list of the account whose lists hold most.
+    pub fn enforce(&self) {
+        let held = self.outdated_bytes() + self.bytes_in_connections();
         let is_scarce = held >= self.bound / 2;
         self.is_scarce.store(is_scarce, Ordering::Relaxed);
-        if !self.is_exceeded(current) {
+        if !self.is_exceeded() {
             return;
         }
-        let mut readers = self.outdated_readers(current);
+        let mut readers = self.outdated_readers();
         let mut cut = 0;
-        while self.is_exceeded(current)
+        while self.is_exceeded()
             && let Some(account) = account_that_holds_most(&readers)
             && let Some(oldest) = readers.iter().position(|(reader, _)| reader.account == account)
         {
@@ -128,27 +128,27 @@ impl Readers {
             "fix" => "raise outdated_lists_mib if there is memory to spare");
     }
 
-    /// Readers of other snapshots than this one, the oldest first, and how long these
-    /// are.
-    fn outdated_readers(&self, current: &Arc<Snapshot>) -> Vec<(Arc<Reader>, usize)> {
+    /// Readers of something that the current snapshot lacks, the oldest first, and how many bytes
+    /// that is.
+    fn outdated_readers(&self) -> Vec<(Arc<Reader>, usize)> {
         // Apart from what follows: a reader that is dropped takes the lock.
         let readers: Vec<_> =
             self.under_way.lock().readers.values().filter_map(Weak::upgrade).collect();
         let outdated = readers.into_iter().filter_map(|reader| {
-            let snapshot = reader.snapshot().ok().filter(|own| !Arc::ptr_eq(own, current))?;
-            Some((reader, snapshot.length()))
+            let bytes = reader.snapshot().ok()?.outdated_bytes();
+            (bytes > 0).then_some((reader, bytes))
         });
         outdated.collect()
     }
 }
 
-/// The account whose lists are the longest together.
+/// The account whose lists hold most together.
 fn account_that_holds_most(readers: &[(Arc<Reader>, usize)]) -> Option<i64> {
     let mut by_account: HashMap<i64, usize> = HashMap::new();
-    for (reader, length) in readers {
-        *by_account.entry(reader.account).or_default() += length;
+    for (reader, bytes) in readers {
+        *by_account.entry(reader.account).or_default() += bytes;
     }
-    by_account.into_iter().max_by_key(|(_, length)| *length).map(|(account, _)| account)
+    by_account.into_iter().max_by_key(|(_, bytes)| *bytes).map(|(account, _)| account)
 }
 
 impl Reader {
@@ -198,7 +198,7 @@ impl Drop for Reader {
 
 #[cfg(test)]
 mod tests {
-    use super::super::edit::tests::{edited, snapshot};
+    use super::super::edit::tests::{edited, held, snapshot};
     use super::*;
     use crate::store::OrderChange;
     use slog::Drain;
@@ -218,20 +218,20 @@ mod tests {
         let readers = Arc::new(Readers::new(memory.clone(), bound, &log));
         let slow = readers.begin(Arc::clone(&outdated), 1);
         let current = Arc::new(edited(&outdated, (0..200).step_by(2).map(OrderChange::Removed)));
-        drop(outdated);
-        readers.enforce(&current);
+        current.replace(outdated);
+        readers.enforce();
         assert!(readers.is_scarce());
         let first_turn = |_| {
             let reader = readers.begin(Arc::clone(&current), 2);
             reader.next_turn(&mut Position::default()).unwrap().unwrap()
         };
         let in_connections: Vec<Bytes> = (0..100).map(first_turn).collect();
-        assert!(memory.held() - current.held() > bound);
-        readers.enforce(&current);
+        assert!(memory.held() - held(&current) > bound);
+        readers.enforce();
         assert!(slow.snapshot().is_ok());
         assert_eq!((readers.cut_off().get(), lines.load(Ordering::Relaxed)), (0, 0));
         drop((in_connections, slow));
-        assert_eq!(memory.held(), current.held());
+        assert_eq!((memory.outdated(), memory.held()), (0, held(&current)));
     }
 
     #[test]
@@ -248,9 +248,10 @@ mod tests {
             !page.contains(&turn.as_ptr())
         };
         for (outdated, scarce) in [(499, false), (500, true)] {
-            let _held = memory.hold(vec![0; outdated]);
-            readers.enforce(&list);
-            assert_eq!(readers.outdated_bytes(&list), outdated);
+            let held = memory.hold(vec![0; outdated]);
+            held.retire(1);
+            readers.enforce();
+            assert_eq!(readers.outdated_bytes(), outdated);
             assert_eq!((readers.is_scarce(), is_copy()), (scarce, scarce), "{outdated} bytes");
         }
         assert_eq!(readers.cut_off().get(), 0);

@@ -17,7 +17,7 @@ pub fn list_response(
     account: i64,
     accepts_gzip: bool,
 ) -> Response<Body> {
-    readers.enforce(&list);
+    readers.enforce();
     let zipped = accepts_gzip && list.length() > SEGMENT_BYTES;
     let begin = || readers.begin(Arc::clone(&list), account);
     let in_one_turn = || list.length() <= list.sizes().turn_bytes || !readers.is_scarce();

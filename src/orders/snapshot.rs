@@ -93,10 +93,23 @@ impl Snapshot {
         &self.memory
     }
 
-    /// How many bytes its buffers hold, as its memory counts them.
-    pub fn held(&self) -> usize {
-        let deflated = self.pages.iter().filter_map(|page| page.deflated());
-        self.length + deflated.map(|deflated| deflated.blocks.len()).sum::<usize>()
+    /// Becomes the current snapshot instead of the old one: what that alone has is outdated for as
+    /// long as clients read it.
+    pub fn replace(&self, old: Arc<Snapshot>) {
+        let publication = self.memory.next_publication();
+        self.pages.iter().for_each(|page| page.publish(publication));
+        let is_read = Arc::strong_count(&old) > 1;
+        for page in old.pages() {
+            // Pages that nobody else has are dropped with the old snapshot.
+            if is_read || Arc::strong_count(page) > 1 {
+                page.retire(publication);
+            }
+        }
+    }
+
+    /// How many bytes of it the current snapshot lacks.
+    pub fn outdated_bytes(&self) -> usize {
+        self.pages.iter().map(|page| page.outdated_bytes()).sum()
     }
 
     /// The array in one buffer, if it is joined.

@@ -4,10 +4,8 @@ use super::edit::Edit;
 use super::memory::ListMemory;
 use super::sizes::Sizes;
 use super::snapshot::Snapshot;
-use crate::log::ErrorChain;
-use crate::store::{CancelledBatch, HalfVersion, OrderChange, ReadAhead, Store, StoreError};
+use crate::store::{CancelledBatch, HalfVersion, OrderChange, Store, StoreError};
 use parking_lot::Mutex;
-use slog::{Logger, warn};
 use std::sync::Arc;
 
 /// A snapshot is joined when it is listed for this time: before, it is not known
@@ -24,17 +22,6 @@ pub struct State {
     version: HalfVersion,
     /// Cancelled orders that are still in the snapshot.
     removed: Vec<i64>,
-    /// What the snapshot is replaced by when an import that was read ahead is a change.
-    ahead: Option<Ahead>,
-}
-
-/// The snapshot with an import.
-#[derive(Debug)]
-struct Ahead {
-    snapshot: Arc<Snapshot>,
-    /// What it reflects of all other changes.
-    version: HalfVersion,
-    import: ReadAhead,
 }
 
 impl State {
@@ -42,8 +29,9 @@ impl State {
     pub fn open(store: &dyn Store, sizes: Sizes, memory: ListMemory) -> Result<State, StoreError> {
         let none = HalfVersion::beginning(store.poll_versions()?.versions.generation);
         let empty = Snapshot::empty(sizes, memory);
-        let (snapshot, version) = read_changes(store, &empty, none, None)?;
-        Ok(State { snapshot, lists: 0, version, removed: Vec::new(), ahead: None })
+        let (snapshot, version) = read_changes(store, &empty, none)?;
+        snapshot.replace(Arc::new(empty));
+        Ok(State { snapshot, lists: 0, version, removed: Vec::new() })
     }
 
     /// Adds the cancellations of one transaction, which brought the store from one
@@ -55,21 +43,12 @@ impl State {
             return;
         }
         self.removed.extend(orders);
-        if let Some((before, after)) = done.versions
-            && self.version.number == before
-        {
-            self.version.number = after;
-        }
+        self.version = self.version.after(done);
     }
 
     /// The version of the store that lists are made of.
     pub fn version(&self) -> HalfVersion {
         self.version
-    }
-
-    /// Frees what was read ahead.
-    pub fn forget_ahead(&mut self) {
-        self.ahead = None;
     }
 
     /// The snapshot, current or not.
@@ -87,9 +66,14 @@ impl State {
         if self.lists == JOINED_AT_LIST
             && let Some(joined) = self.snapshot.joined()
         {
-            self.snapshot = Arc::new(joined);
+            self.publish(Arc::new(joined));
         }
         Some(Arc::clone(&self.snapshot))
+    }
+
+    fn publish(&mut self, snapshot: Arc<Snapshot>) {
+        let old = std::mem::replace(&mut self.snapshot, snapshot);
+        self.snapshot.replace(old);
     }
 }
 
@@ -101,35 +85,25 @@ pub struct Refresh {
     /// In ascending order.
     removed: Vec<i64>,
     is_behind: bool,
-    /// The base has this import beyond its version if it is shown; a later refresh shows it if not.
-    ahead: Option<ReadAhead>,
 }
 
 impl Refresh {
     /// What brings the snapshot to this version of the store, and takes the removed
     /// orders out of it.
     pub fn of(state: &Mutex<State>, stored: HalfVersion) -> Refresh {
-        let mut state = state.lock();
+        let state = state.lock();
         let (base, version) = (Arc::clone(&state.snapshot), state.version);
         if stored.generation != version.generation {
-            state.ahead = None;
             drop(state);
             let (base, version) =
                 (Arc::new(base.emptied()), HalfVersion::beginning(stored.generation));
-            return Refresh { base, version, removed: Vec::new(), is_behind: true, ahead: None };
+            return Refresh { base, version, removed: Vec::new(), is_behind: true };
         }
         let mut removed = state.removed.clone();
-        // Taken: if the refresh fails, the next one reads the import.
-        let ahead = state.ahead.take_if(|ahead| !ahead.import.version.has_more_than(stored));
-        let later = state.ahead.as_ref().map(|ahead| ahead.import);
         drop(state);
         removed.sort_unstable();
-        if let Some(Ahead { snapshot, version, import }) = ahead {
-            let (base, ahead) = (snapshot, Some(ReadAhead { is_shown: true, ..import }));
-            return Refresh { base, version, removed, is_behind: true, ahead };
-        }
         let is_behind = stored.has_more_than(version);
-        Refresh { base, version, removed, is_behind, ahead: later }
+        Refresh { base, version, removed, is_behind }
     }
 
     /// Whether the store has to be read, or more pages than this are changed.
@@ -144,11 +118,11 @@ impl Refresh {
         store: &dyn Store,
     ) -> Result<Arc<Snapshot>, StoreError> {
         if self.is_behind {
-            (self.base, self.version) = read_changes(store, &self.base, self.version, self.ahead)?;
+            (self.base, self.version) = read_changes(store, &self.base, self.version)?;
         }
         self.remove();
         let mut state = state.lock();
-        state.snapshot = Arc::clone(&self.base);
+        state.publish(Arc::clone(&self.base));
         state.lists = 1;
         if state.version.generation != self.version.generation {
             // What was removed from the list of another generation is none of this one's.
@@ -172,47 +146,15 @@ impl Refresh {
     }
 }
 
-/// Reads an import ahead that is stored and not a change yet, so that no list has to wait for
-/// that. Returns whether one that was read should be a change by now. Blocks.
-pub fn read_ahead(
-    state: &Mutex<State>,
-    store: &dyn Store,
-    log: &Logger,
-) -> Result<bool, StoreError> {
-    let has_ahead = state.lock().ahead.is_some();
-    let is_awaited = store.has_import_ahead()?;
-    if has_ahead || !is_awaited {
-        return Ok(has_ahead && !is_awaited);
-    }
-    let now = state.lock().version;
-    let mut refresh = Refresh::of(state, now);
-    refresh.remove();
-    let Refresh { base, version, .. } = refresh;
-    let mut edit = Edit::of(&base);
-    let read =
-        store.for_each_order_ahead(&mut |change| edit.apply(change)).inspect_err(|error| {
-            warn!(log, "an import was not read ahead: lists wait until it is read";
-            "error" => %ErrorChain(error));
-        })?;
-    if let Some((import, _import_waits)) = read
-        && import.version.generation == version.generation
-    {
-        let snapshot = Arc::new(edit.finish());
-        state.lock().ahead = Some(Ahead { snapshot, version, import });
-    }
-    Ok(false)
-}
-
 /// The snapshot with what the store holds after this version, and the version that
 /// it then reflects.
 fn read_changes(
     store: &dyn Store,
     base: &Snapshot,
     after: HalfVersion,
-    ahead: Option<ReadAhead>,
 ) -> Result<(Arc<Snapshot>, HalfVersion), StoreError> {
     let mut edit = Edit::of(base);
-    let version = store.for_each_order_since(after, ahead, &mut |change| edit.apply(change))?;
+    let version = store.for_each_order_since(after, &mut |change| edit.apply(change))?;
     Ok((Arc::new(edit.finish()), version))
 }
 
@@ -231,7 +173,7 @@ mod tests {
     /// A list of several pages at version 5.
     fn state() -> Mutex<State> {
         let snapshot = Arc::new(snapshot(200));
-        Mutex::new(State { snapshot, lists: 0, version: at(5), removed: Vec::new(), ahead: None })
+        Mutex::new(State { snapshot, lists: 0, version: at(5), removed: Vec::new() })
     }
 
     fn batch(generation: u64, before: i64, after: i64) -> CancelledBatch {
@@ -286,7 +228,7 @@ mod tests {
     fn of_another_generation_the_list_is_read_anew() {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
-        store.import(Records::Orders(&[NewOrder::pending(901)]), false, &|| ()).unwrap();
+        store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();
         let state = state();
         state.lock().version.generation = 1;
         state.lock().remove([3].into_iter(), &batch(1, 5, 6));

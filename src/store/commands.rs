@@ -3,12 +3,16 @@
 mod accounts;
 mod check;
 mod engine;
+mod importing;
 mod keys;
 mod orders;
 
 pub use accounts::AccountCommands;
 pub use check::check_rows;
 pub use engine::{Engine, Parameters, Row, Statements};
+pub use importing::{
+    STEP_RECORDS, STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, existing_in_steps, import_in_steps,
+};
 pub use keys::KeyCommands;
 pub use orders::OrderCommands;
 #[cfg(test)]
@@ -27,14 +31,17 @@ pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
     /// Which of these ids are in the store already, in their order, cancelled orders included.
     fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
 
-    /// Stores all of these records or none. An id that is in the store already is
-    /// refused, or skipped with `skip_existing`. `progress` is called once per record.
+    /// Stores all of these records or none, in one transaction: [`import_in_steps`] is for
+    /// more than [`STEP_RECORDS`]. An id that is in the store already is refused, or skipped with
+    /// `skip_existing`.
     fn import(
         &self,
         records: Records<'_>,
         skip_existing: bool,
-        progress: &dyn Fn(),
     ) -> Result<ImportOutcome, StoreError>;
+
+    /// Whether a server uses the store, so that its requests come before a long command.
+    fn is_served(&self) -> Result<bool, StoreError>;
 
     /// What the store holds, and what is wrong with it, as of one moment.
     fn check(&self) -> Result<CheckReport, StoreError>;

@@ -184,6 +184,21 @@ impl Records<'_> {
         }
     }
 
+    /// The first `count` of them, and the rest.
+    pub fn split_at(self, count: usize) -> (Self, Self) {
+        let count = count.min(self.count());
+        match self {
+            Records::Orders(orders) => {
+                let (first, rest) = orders.split_at(count);
+                (Records::Orders(first), Records::Orders(rest))
+            }
+            Records::Pets(pets) => {
+                let (first, rest) = pets.split_at(count);
+                (Records::Pets(first), Records::Pets(rest))
+            }
+        }
+    }
+
     /// How many there are.
     pub const fn count(&self) -> usize {
         match self {

@@ -8,6 +8,8 @@
 //! | `commands` | the [`OperatorStore`](super::OperatorStore) trait, and the commands of PostgreSQL alone |
 //! | `schema` | the tables, their migrations and rights |
 //! | `journal` | the changes, by number: what a server lacks, and whether the store goes on |
+//! | `heartbeats` | which servers run, as the others and the commands see it |
+//! | `limits_location` | where requests are counted, as the store records it |
 //! | `columns` | columns that hold words |
 //! | `error` | what PostgreSQL answers instead of a result |
 
@@ -15,14 +17,16 @@ mod columns;
 mod commands;
 mod connecting;
 mod error;
+mod heartbeats;
 mod journal;
+mod limits_location;
 pub mod schema;
 mod serving;
 mod session;
 
 pub use commands::{
-    PostgresCommands, PostgresLimitsReport, ReplicaRow, begin_new_store, migrate, print_grants,
-    restore,
+    PostgresCommands, PostgresLimitsReport, ReplicaRow, begin_new_store, migrate, move_counts,
+    print_grants, restore,
 };
 pub use connecting::{
     COMMAND, ConnectError, Connection, InvalidUrl, PostgresUrl, check_tls, connect, read_password,

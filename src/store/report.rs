@@ -86,7 +86,25 @@ impl CheckReport {
 }
 
 /// Whether this is a date as the store writes it. The schema checks the outline of a date,
-/// this the calendar.
+/// this the calendar. Programs before version 1.2 imported second 60 of any minute: a store that
+/// has one can still be backed up and restored.
 pub fn is_date_in_utc(text: &str) -> bool {
     text.ends_with('Z') && DateTime::parse_from_rfc3339(text).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_is_stored_in_utc() {
+        for (text, is_date) in [
+            ("2026-12-24T09:30:00.5Z", true),
+            ("2026-12-24T09:30:00+00:00", false),
+            ("2026-02-30T09:30:00Z", false),
+            ("2026-12-24T10:30:60Z", true),
+        ] {
+            assert_eq!(is_date_in_utc(text), is_date, "{text}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 
 use super::account_rows::{KeyRecord, Rotation};
 use super::error::StoreError;
-use super::order_rows::{CancelOutcome, ImportOutcome, RecordKind, Status};
+use super::order_rows::{CancelOutcome, ImportOutcome, Records, Status};
 use crate::keys::without_keys;
 use std::time::Duration;
 use store_orders_api::plans::{Plan, PlanLimits};
@@ -46,22 +46,22 @@ pub fn can_ship(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     }
 }
 
-/// The outcome of an import of `given` records, of which the engine stored `stored`.
-/// `first_taken` finds the first id that was in the store already.
+/// The outcome of an import of these records, of which the engine stored `stored`. `taken` is the
+/// first id that was in the store already; none if two of the records have one id.
 pub fn imported(
-    kind: RecordKind,
-    given: usize,
+    records: Records<'_>,
     stored: usize,
     skip_existing: bool,
-    first_taken: impl FnOnce() -> Result<Option<i64>, StoreError>,
+    taken: Option<i64>,
 ) -> Result<ImportOutcome, StoreError> {
-    if stored == given || skip_existing {
-        return Ok(ImportOutcome { imported: stored, skipped: given.saturating_sub(stored) });
+    let skipped = records.count().saturating_sub(stored);
+    if skipped == 0 || skip_existing {
+        return Ok(ImportOutcome { imported: stored, skipped });
     }
-    let noun = kind.noun();
-    Err(refused(match first_taken()? {
-        Some(id) => format!("{noun} {id} is already in the store; nothing was imported"),
-        None => format!("two {noun}s have the same id; nothing was imported"),
+    let noun = records.kind().noun();
+    Err(refused(match taken {
+        Some(id) => format!("{noun} {id} is already in the store"),
+        None => format!("two {noun}s have the same id"),
     }))
 }
 

@@ -4,7 +4,7 @@ use super::account_rows::KeyChange;
 use super::error::StoreError;
 use super::order_rows::{Cancellation, CancelledBatch, OrderChange, OrderCounts};
 use super::report::Structure;
-use super::versions::{HalfVersion, ImportWaits, PolledVersions, ReadAhead, VersionCheck};
+use super::versions::{HalfVersion, PolledVersions, VersionCheck};
 use store_orders_api::types::Pet;
 
 /// Where a running server keeps orders, pets, accounts and keys.
@@ -21,34 +21,13 @@ pub trait Store: Send + Sync {
 
     /// Visits, in ascending order of id, every order whose row changed after this
     /// version, and returns the version that the visit reflects. After number 0
-    /// that is every listed order, and no removed one. An error if the store is no longer
-    /// at this generation. The orders of an import that was read ahead are left out, and so is
-    /// what came after it unless it is shown.
+    /// that is every listed order, and no removed one; what changes meanwhile may be in it, and
+    /// is after the returned version. An error if the store is no longer at this generation.
     fn for_each_order_since(
         &self,
         version: HalfVersion,
-        ahead: Option<ReadAhead>,
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<HalfVersion, StoreError>;
-
-    /// Whether several servers use this engine, so that imports are read ahead.
-    fn has_imports_ahead(&self) -> bool {
-        false
-    }
-
-    /// Whether there is an import to be read ahead: it waits for that. Often asked.
-    fn has_import_ahead(&self) -> Result<bool, StoreError> {
-        Ok(false)
-    }
-
-    /// Visits its orders, in ascending order of id. It waits until the guard is dropped; none if
-    /// it waits no longer.
-    fn for_each_order_ahead(
-        &self,
-        _visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<Option<(ReadAhead, ImportWaits)>, StoreError> {
-        Ok(None)
-    }
 
     /// [`Store::for_each_order_since`] for accounts and keys, in no order. After number 0 that is
     /// every account, and every key that was ever issued.

@@ -120,9 +120,12 @@ impl SqliteStore {
 
     fn with(directory: &Path, writer: Connection) -> Result<SqliteStore, StoreError> {
         let path = directory.join(FILE_NAME);
+        let scanner = connect(&path)?;
+        // It sorts changed orders; the file system of temporary files may be full.
+        scanner.pragma_update(None, "temp_store", "MEMORY")?;
         Ok(SqliteStore {
             writer: WriteAccess::new(writer, directory)?,
-            scanner: Mutex::new(connect(&path)?),
+            scanner: Mutex::new(scanner),
             keys: Mutex::new(connect(&path)?),
             reader: Mutex::new(connect(&path)?),
             versions: Mutex::new(VersionChecker::open(&path)?),

@@ -1,9 +1,9 @@
 //! How often a store has changed, and asking it for that.
 
 use super::error::StoreError;
+use super::order_rows::CancelledBatch;
 use crate::clock::BootInstant;
 use std::sync::Arc;
-use std::time::Instant;
 use tokio::sync::oneshot;
 
 /// How far each half of the store is. Every change has a higher number than the ones before,
@@ -60,23 +60,21 @@ impl HalfVersion {
     pub fn has_more_than(self, other: HalfVersion) -> bool {
         self.generation != other.generation || self.number > other.number
     }
-}
 
-/// A long import that was read before it is a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadAhead {
-    /// What it will be.
-    pub version: HalfVersion,
-    /// When the session was opened that it was read in. Another one may be to a server that
-    /// lacks it.
-    pub session: Instant,
-    /// The list shows its orders. Before, nothing from its version on is read, even if it has
-    /// become a change since the store was asked: a list would have to wait for millions of rows.
-    pub is_shown: bool,
+    /// The version of a list that now also lacks what this batch cancelled. It stays if the batch
+    /// began at another version: changes of another process are missing then.
+    #[must_use]
+    pub fn after(self, batch: &CancelledBatch) -> HalfVersion {
+        match batch.versions {
+            Some((before, number))
+                if batch.generation == self.generation && before == self.number =>
+            {
+                HalfVersion { number, ..self }
+            }
+            _ => self,
+        }
+    }
 }
-
-/// Its command waits until this is dropped.
-pub type ImportWaits = Box<dyn Send>;
 
 /// The versions, and how old that news may be.
 #[derive(Clone, Copy, Debug)]

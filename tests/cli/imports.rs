@@ -1,10 +1,14 @@
-//! `orders import` and `pets import`: all or nothing, and why not.
+//! `orders import` and `pets import`: all of a file or nothing, and why not; long ones in steps.
 
 use chrono::Utc;
 use serde_json::json;
+use std::fs::File;
 use std::time::{Duration, Instant};
-use store_orders::store::{Cancellation, NewOrder, OperatorStore, OrderCommands, Records, Store};
-use testbed::CliSandbox;
+use store_orders::store::{
+    Cancellation, NewOrder, OperatorStore, OrderCommands, Records, STEP_RECORDS,
+    STEP_RECORDS_BESIDE_SERVERS, Store,
+};
+use testbed::{ChildProcess, CliSandbox, Signal};
 
 const CSV: &str = "id,petId,quantity,shipDate,complete,status\n\
                    1001,3,2,2026-12-01T01:00:00+02:00,true,shipped\n\
@@ -166,11 +170,11 @@ fn an_id_taken_since_the_file_was_checked_is_refused_too() {
     let orders = [order(1), order(2), order(3)];
     let version = store.poll_versions().unwrap().versions;
     assert_eq!(
-        store.import(Records::Orders(&orders), false, &|| ()).unwrap_err().to_string(),
-        "order 2 is already in the store; nothing was imported"
+        store.import(Records::Orders(&orders), false).unwrap_err().to_string(),
+        "order 2 is already in the store"
     );
     assert_eq!((sandbox.order_ids(), store.poll_versions().unwrap().versions), (vec![2], version));
-    let outcome = store.import(Records::Orders(&orders), true, &|| ()).unwrap();
+    let outcome = store.import(Records::Orders(&orders), true).unwrap();
     assert_eq!((outcome.imported, outcome.skipped), (2, 1));
     assert_eq!(store.order(2).unwrap().unwrap().pet_id, 1);
     assert_eq!(sandbox.order_ids(), [1, 2, 3]);
@@ -295,4 +299,71 @@ fn a_file_that_cannot_be_read_is_one_line() {
         assert_eq!(sandbox.run(&["orders", "import", file]).error(), error);
     }
     assert!(!sandbox.path("store-orders-data").exists());
+}
+
+/// As many orders as two steps have, many next to a server.
+const LONG: usize = 2 * STEP_RECORDS;
+
+fn long_csv() -> String {
+    let rows: String = (1..=LONG).map(|id| format!("{id},1,1\n")).collect();
+    format!("id,petId,quantity\n{rows}")
+}
+
+/// Next to a server the steps rest, so that the signal comes between two of them.
+#[test]
+fn an_interrupted_import_says_how_many_it_stored_and_is_finished_by_skipping() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending([-1]);
+    let server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
+    sandbox.write("orders.csv", long_csv());
+    let mut import = sandbox.command(&["orders", "import", "orders.csv"]);
+    import.stderr(File::create(sandbox.path("said")).unwrap());
+    let mut import = ChildProcess::new(import.spawn().unwrap(), "orders import");
+    let store = sandbox.store();
+    let stored = || usize::try_from(store.count_orders().unwrap().pending).unwrap() - 1;
+    while stored() == 0 {
+        assert!(import.is_running(), "it ended before it was interrupted");
+    }
+    import.signal(Signal::INT).unwrap();
+    let (status, stored) = (import.wait().unwrap(), stored());
+    assert!(stored < LONG && stored.is_multiple_of(STEP_RECORDS_BESIDE_SERVERS), "{stored}");
+    assert_eq!(status.code(), Some(130));
+    assert_eq!(
+        std::fs::read_to_string(sandbox.path("said")).unwrap(),
+        format!(
+            "error: interrupted; {stored} of {LONG} orders were imported; the same command with \
+             --skip-existing imports the rest\n"
+        )
+    );
+    let finished = sandbox.run(&["orders", "import", "orders.csv", "--skip-existing", "--json"]);
+    let rest = LONG - stored;
+    let expected = json!({"imported": rest, "skipped": stored, "inexactInJavascript": 0});
+    assert_eq!(finished.json(), expected);
+    drop(server);
+}
+
+/// The second step meets an order that came between the check of the file and it.
+#[test]
+fn an_import_that_fails_in_between_says_what_it_stored_and_why() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending([-1]);
+    let store = sandbox.store();
+    let taken = LONG as i64 - 1;
+    let trigger = format!(
+        "CREATE TRIGGER other AFTER INSERT ON orders WHEN new.id = 1 BEGIN
+             INSERT INTO orders VALUES ({taken}, 7, 1, NULL, 0, 'pending', 1, NULL, NULL);
+         END"
+    );
+    rusqlite::Connection::open(store.path()).unwrap().execute_batch(&trigger).unwrap();
+    sandbox.write("orders.csv", long_csv());
+    let failed = sandbox.run(&["orders", "import", "orders.csv", "--json"]);
+    let stored = LONG - STEP_RECORDS;
+    let problem = format!(
+        "{stored} of {LONG} orders were imported; the same command with --skip-existing imports \
+         the rest: order {taken} is already in the store"
+    );
+    assert_eq!((failed.status, failed.stderr), (1, format!("error: {problem}\n")));
+    let said: serde_json::Value = serde_json::from_str(&failed.stdout).unwrap();
+    let errors = json!([{ "problem": problem }]);
+    assert_eq!(said, json!({ "imported": stored, "badRows": 0, "errors": errors }));
 }

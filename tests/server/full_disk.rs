@@ -113,3 +113,20 @@ async fn a_log_that_fills_the_disk_makes_room_for_itself() {
     assert!(refused > 0, "the log never reached the limit");
     assert_eq!(caller.listed().await, Vec::<i64>::new());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_need_no_temporary_file() {
+    let data = DataDir::temporary().unwrap();
+    data.import_pending(1..=1).unwrap();
+    let key = data.issue_key("acme", "business").unwrap();
+    let server = serve(&data);
+    let caller = Caller::of(&server, &key);
+    assert_eq!(caller.listed().await, [1]);
+    // Each far more than SQLite sorts in memory of its own accord; the second reads the whole table.
+    for ids in [2..=90_000, 90_001..=200_000] {
+        data.import_pending(ids.clone()).unwrap();
+        limit_files(&server, Some(0));
+        assert_eq!(caller.listed().await, (1..=*ids.end()).collect::<Vec<_>>());
+        limit_files(&server, None);
+    }
+}

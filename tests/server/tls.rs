@@ -12,6 +12,7 @@ use testbed::in_process::{
     CapturedLog, TestCertificate, TestServer, TestSetup, client_trusting, observed,
 };
 use testbed::{CliSandbox, DataDir, Key, ServerProcess, Signal, wait_until};
+use tokio::io::AsyncWriteExt;
 
 /// The certificate that a new connection is answered with.
 async fn shown(port: u16, certificates: &[&TestCertificate]) -> Vec<u8> {
@@ -226,4 +227,19 @@ async fn a_server_that_strangers_reach_in_the_clear_warns() {
         let found = warnings.iter().any(|line| line["msg"].to_string().contains("unencrypted"));
         assert_eq!(found, warned, "{listen}, TLS: {tls}, proxy: {proxy:?}");
     }
+}
+
+#[tokio::test]
+async fn an_unfinished_handshake_delays_no_other() {
+    let certificate = TestCertificate::new();
+    let (server, ..) = serve(&certificate, None).await;
+    let port = server.untapped_address().port();
+    let mut unfinished = Vec::new();
+    for sent in [&b""[..], b"\x16\x03\x01\x02\x00\x01"].repeat(50) {
+        let mut socket = tokio::net::TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        socket.write_all(sent).await.unwrap();
+        unfinished.push(socket);
+    }
+    assert_eq!(shown(port, &[&certificate]).await, certificate.der);
+    drop(unfinished);
 }

@@ -12,6 +12,7 @@ mod major_version;
 mod problem;
 mod promises;
 mod published;
+mod texts;
 
 pub use canonical::check_canonical;
 pub use document::check_document;
@@ -19,6 +20,7 @@ pub use inputs::Inputs;
 pub use major_version::check_major_version;
 pub use problem::Problem;
 pub use promises::{check_promises, no_version};
+pub use texts::check_texts;
 
 use crate::Outcome;
 use crate::report::Report;
@@ -30,9 +32,10 @@ struct Check {
     run: fn(&Inputs) -> anyhow::Result<Vec<Problem>>,
 }
 
-const CHECKS: [Check; 7] = [
+const CHECKS: [Check; 8] = [
     Check { claim: canonical::claim, run: canonical::run },
     Check { claim: document::claim, run: document::run },
+    Check { claim: texts::claim, run: texts::run },
     Check { claim: generated::claim, run: generated::run },
     Check { claim: major_version::claim, run: major_version::run },
     Check { claim: promises::claim, run: promises::run },

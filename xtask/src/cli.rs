@@ -4,6 +4,7 @@ use crate::repository::Repository;
 use crate::{Outcome, browser, check, generate, judge, publish};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
+use contract::ContractArgs;
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -27,15 +28,16 @@ enum Command {
     /// Prove that the documents, the contract in Rust and the clients agree.
     ///
     /// Compares the document of each version with its canonical form, and with what the
-    /// trait in api/src emits; the generated clients with what the documents generate,
+    /// contract in api/src emits; the tables in its texts with the plans and codes that
+    /// programs read; the generated contract and clients with what the documents generate,
     /// and api/client/README.md with the crate's documentation; the major version of
     /// each document with its base URLs; each document with the one of its base URL that
     /// was published last, as of today: a breaking change requires a new major version,
     /// an addition a new minor version, a change of a beta the next beta, all an entry in
     /// CHANGELOG.md; and the files of spec/published with their checksums and with the
     /// history of the main branch, where git has it. Finds modules of the server that import
-    /// others against the order of src/lib.rs. Runs every check and prints every difference with its place and the file
-    /// or command that fixes it. Changes nothing.
+    /// others against the order of src/lib.rs. Runs every check and prints every difference
+    /// with its place and the file or command that fixes it. Changes nothing.
     #[command(after_help = concat!(
         "Examples:\n",
         "  cargo xtask check               before each commit\n",
@@ -45,15 +47,31 @@ enum Command {
     ))]
     Check,
 
-    /// Generate the clients from the documents in spec.
+    /// Generate the contract and the clients from the documents in spec.
     ///
-    /// Rewrites the generated files of api/client/src, api/client/README.md from the
-    /// crate's documentation, and the server's pages of changelog and summary.
+    /// Rewrites api/src/v1.rs and v2.rs, the generated files of api/client/src,
+    /// api/client/README.md from the crate's documentation, and the server's pages of
+    /// changelog and summary. A document with what no code can be made of is refused, with
+    /// each place, and no file is written.
     #[command(after_help = concat!(
         "Example:\n",
-        "  cargo xtask generate && git diff api/client",
+        "  cargo xtask generate && git diff api",
     ))]
     Generate,
+
+    /// Write the contract of any OpenAPI 3.0 document as a package.
+    ///
+    /// The package has types, strict parameters, successes, errors, a trait for handlers and
+    /// what dropshot serves, all from the document, and a test that holds what dropshot emits
+    /// against it. A document with what no code can be made of is refused, with each place,
+    /// what stands there and what to write instead, and nothing is written.
+    #[command(after_help = concat!(
+        "Examples:\n",
+        "  cargo xtask contract shop.json --out shop-contract && (cd shop-contract && cargo test)\n",
+        "  cargo run --package contract -- spec/openapi.json --code api/src/v1.rs\n",
+        "                              while api does not compile",
+    ))]
+    Contract(ContractArgs),
 
     /// Keep the documents as they are released: spec/published/VERSION.json.
     ///
@@ -127,6 +145,10 @@ impl Cli {
         match self.command {
             Command::Check => Ok(check::check(&check::Inputs::read(&repository), out)?),
             Command::Generate => generate::generate(&repository, out),
+            Command::Contract(arguments) => {
+                let is_written = arguments.run(out)?;
+                Ok(if is_written { Outcome::Clean } else { Outcome::Drift })
+            }
             Command::Browser(arguments) => browser::browse(&arguments, &repository, out),
             Command::Bench { arguments } => {
                 become_package(&repository, &["--release", "--package", "bench"], &arguments)

@@ -1,4 +1,4 @@
-//! `cargo xtask generate`: writes the clients from the documents, their README from its
+//! `cargo xtask generate`: writes the contract and the clients from the documents, their README from its
 //! documentation, and the server's pages from the changelog and the documents.
 
 use crate::Outcome;
@@ -7,8 +7,9 @@ use crate::check::check_canonical;
 use crate::client_code::client_code;
 use crate::client_readme::client_readme;
 use crate::pages::pages;
-use crate::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
-use anyhow::ensure;
+use crate::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, CONTRACTS, Repository};
+use anyhow::{Context, ensure};
+use contract::contract;
 use std::io::Write;
 
 /// A file as it is generated.
@@ -21,10 +22,16 @@ pub struct GeneratedFile {
     pub text: String,
 }
 
-/// All generated files: the clients, their README, and the pages where there is a server.
+/// All generated files: the contract, the clients, their README, and the pages where there is a server.
 pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> {
     let file = |name: &str, source, text| GeneratedFile { name: name.to_string(), source, text };
     let (mut files, mut documents) = (Vec::new(), Vec::new());
+    for (source, name) in CONTRACTS {
+        let document = canonical_json::parse(source, &repository.read(source)?)?;
+        let code = contract(&document, source, "cargo xtask generate");
+        let code = code.with_context(|| format!("no contract can be made of {source}"))?;
+        files.push(file(name, source, code));
+    }
     for client in &CLIENTS {
         let source = client.document;
         let document = canonical_json::parse(source, &repository.read(source)?)?;
@@ -42,7 +49,10 @@ pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> 
 /// Rewrites the generated files, and no other file. An unchanged one is not written, and so not
 /// compiled again.
 pub fn generate(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let files = generated(repository)?;
+    let files = match generated(repository) {
+        Ok(files) => files,
+        Err(error) => return refused(error, out),
+    };
     for client in &CLIENTS {
         let document = client.document;
         ensure!(
@@ -60,4 +70,11 @@ pub fn generate(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<
         }
     }
     Ok(Outcome::Clean)
+}
+
+/// What is wrong with a document: a line for each place of one that is refused.
+fn refused(error: anyhow::Error, out: &mut dyn Write) -> anyhow::Result<Outcome> {
+    let Some(contract::Error::Refused(refusals)) = error.downcast_ref() else { return Err(error) };
+    writeln!(out, "{error}; no file is written:\n{refusals}")?;
+    Ok(Outcome::Drift)
 }

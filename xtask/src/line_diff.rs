@@ -6,6 +6,9 @@ use similar::{ChangeTag, TextDiff};
 /// More lines are counted instead of shown; `git diff` shows them all.
 const MAX_LINES: usize = 40;
 
+/// A longer line is cut, to fit a terminal.
+const MAX_CHARS: usize = 100;
+
 const REMOVED: Style = AnsiColor::Red.on_default();
 const ADDED: Style = AnsiColor::Green.on_default();
 
@@ -22,7 +25,7 @@ pub fn line_diff(old: &str, new: &str) -> Vec<String> {
                 ChangeTag::Insert => ('+', ADDED),
                 ChangeTag::Equal => (' ', Style::new()),
             };
-            let text = change.value().trim_end_matches('\n');
+            let text = cut(change.value().trim_end_matches('\n'));
             lines.push(format!("{style}{sign}{text}{style:#}"));
         }
     }
@@ -32,6 +35,15 @@ pub fn line_diff(old: &str, new: &str) -> Vec<String> {
         lines.push(format!("… and {more} more lines"));
     }
     lines
+}
+
+fn cut(line: &str) -> String {
+    let chars = line.chars().count();
+    if chars <= MAX_CHARS {
+        return line.to_string();
+    }
+    let shown: String = line.chars().take(MAX_CHARS).collect();
+    format!("{shown}… ({chars} characters)")
 }
 
 #[cfg(test)]

@@ -39,6 +39,9 @@ pub struct ClientFiles {
     pub shared_types: &'static [&'static str],
 }
 
+/// The generated contract of each document: the document, and the file.
+pub const CONTRACTS: [(&str, &str); 2] = [(V1.file, "api/src/v1.rs"), (V2.file, "api/src/v2.rs")];
+
 /// The file with the documentation of the client's crate, as messages name it.
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
 /// The README of the client's crate, as messages name it.
@@ -92,9 +95,10 @@ impl Repository {
         }
     }
 
-    /// Writes one of its files.
+    /// Writes one of its files, whole or not at all.
     pub fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        std::fs::write(self.root.join(name), text).with_context(|| format!("cannot write {name}"))
+        contract::write_whole(&self.root.join(name), text)
+            .with_context(|| format!("cannot write {name}"))
     }
 
     /// The files of a directory by name. A missing directory has none; a

@@ -5,18 +5,22 @@ use store_orders_api::documents::DOCUMENTS;
 use tempfile::TempDir;
 use xtask::Outcome;
 use xtask::check::{Inputs, check};
-use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
+use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, CONTRACTS, Repository};
 
 pub struct Checkout {
     root: TempDir,
     pub repository: Repository,
 }
 
-/// The documents, the files of the clients, and the changelog.
+/// The documents, the contract, the files of the clients, and the changelog.
 pub fn files() -> Vec<&'static str> {
     let of_clients = CLIENTS.iter().flat_map(|client| [client.code, client.operations]);
     let documents = DOCUMENTS.into_iter().map(|of| of.file);
-    documents.chain(of_clients).chain([CLIENT_DOCS, CLIENT_README, CHANGELOG]).collect()
+    documents
+        .chain(CONTRACTS.map(|(_, code)| code))
+        .chain(of_clients)
+        .chain([CLIENT_DOCS, CLIENT_README, CHANGELOG])
+        .collect()
 }
 
 impl Checkout {

@@ -2,7 +2,6 @@
 //! change and nowhere else. Covers the whole real document.
 
 use serde_json::{Map, Value, json};
-use store_orders_api::document;
 use store_orders_api::documents::{DOCUMENTS, Document};
 use xtask::check::check_document;
 use xtask::compare::{pointer_to, pointers};
@@ -13,7 +12,7 @@ fn document(of: &Document) -> Value {
 }
 
 fn emitted(of: &Document) -> Value {
-    document::emitted(of).unwrap()
+    of.emitted().unwrap()
 }
 
 /// The places in which the check finds a difference to what is emitted.

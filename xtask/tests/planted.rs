@@ -8,8 +8,8 @@ use store_orders_api::documents::{Document, V1, V2};
 use xtask::Outcome;
 use xtask::check::{Inputs, check_major_version};
 use xtask::client_code::client_code;
-use xtask::published::PUBLISHED;
-use xtask::repository::{CHANGELOG, CLIENTS, Repository};
+use xtask::published::{PUBLISHED, SUMS};
+use xtask::repository::{CHANGELOG, CLIENTS, CONTRACTS, Repository};
 
 /// What `check` says of the real files with one change of the document, made in
 /// the contract in Rust too, so that only the promise to callers is at stake.
@@ -27,6 +27,8 @@ fn changed(change: impl Fn(&mut Value)) -> (Checkout, Value) {
     let mut document: Value =
         serde_json::from_str(&checkout.repository.read(V1.file).unwrap()).unwrap();
     change(&mut document);
+    let contract = contract::contract(&document, V1.file, "cargo xtask generate").unwrap();
+    checkout.put(CONTRACTS[0].1, &contract);
     checkout.put(CLIENTS[0].code, &client_code(&CLIENTS[0], &document).unwrap());
     checkout.put(V1.file, &(serde_json::to_string_pretty(&document).unwrap() + "\n"));
     (checkout, document)
@@ -167,4 +169,19 @@ fn the_pet_endpoint_may_go_after_its_sunset_and_not_before() {
     for line in ["`getPet` is removed (/paths/", "`Pet` is removed, and with it a type"] {
         assert!(text.contains(line), "{text}");
     }
+}
+
+#[test]
+fn a_version_is_passed_over() {
+    let (checkout, document) = changed(|_| ());
+    let name = "1.1.1.json";
+    let root = checkout.repository.root().join(PUBLISHED);
+    std::fs::remove_file(root.join(name)).unwrap();
+    let sums = std::fs::read_to_string(root.join(SUMS)).unwrap();
+    let left: Vec<_> = sums.split_inclusive('\n').filter(|line| !line.contains(name)).collect();
+    checkout.put(&format!("{PUBLISHED}/{SUMS}"), &left.concat());
+    let (outcome, text) = check((checkout, document), None);
+    assert_eq!(outcome, Outcome::Drift, "{text}");
+    let found = "spec/published/1.1.1.json\n    is missing, and CHANGELOG.md has its version\n";
+    assert!(text.contains(found), "{text}");
 }

@@ -29,7 +29,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     match client.cancel_order(order_id).await {
         Ok(_) => writeln!(out, "order {order_id} is cancelled")?,
         Err(error) if error.code() == Some(ErrorCode::OrderNotFound) => {
-            writeln!(out, "there is no order {order_id}, or it is already cancelled")?;
+            // An attempt whose response was lost may have cancelled it.
+            writeln!(out, "order {order_id} is gone, or was never there: {error}")?;
         }
         Err(error) => return Err(error.into()),
     }

@@ -152,7 +152,10 @@ impl<C: Versioned> ClientBuilder<C> {
     }
 
     /// The HTTP client to start from, for example with a proxy or a private
-    /// certificate authority. Key, time-outs and redirects are overridden.
+    /// certificate authority. Key, time-outs and redirects are overridden. `User-Agent` is
+    /// not, because reqwest does not tell whether it is set: without
+    /// [`user_agent`](reqwest::ClientBuilder::user_agent) none is sent. Otherwise it is
+    /// `store-orders-client/VERSION`.
     pub fn http(mut self, http: reqwest::ClientBuilder) -> Self {
         self.http = Some(http);
         self

@@ -10,7 +10,8 @@
 //! }
 //! match client.cancel_order(1042).await {
 //!     Ok(_) => println!("cancelled"),
-//!     Err(error) if error.code() == Some(ErrorCode::OrderNotFound) => println!("no such order"),
+//!     // Gone also if an earlier attempt of this call cancelled it, and its response was lost.
+//!     Err(error) if error.code() == Some(ErrorCode::OrderNotFound) => println!("gone, or never there"),
 //!     Err(error) => return Err(error.into()),
 //! }
 //! # Ok(())

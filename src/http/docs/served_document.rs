@@ -5,8 +5,8 @@ use crate::config::DocumentSettings;
 use crate::keys::Environment;
 use serde_json::{Map, Value, json};
 use store_orders_api::BASE_PATH;
-use store_orders_api::document::{DocumentError, emitted};
 use store_orders_api::documents::{DOCUMENTS, Document};
+use store_orders_api::emission::DocumentError;
 
 /// The document of every version, in their order, with these settings.
 pub fn served_documents(
@@ -25,7 +25,7 @@ pub fn served_document(
     settings: &DocumentSettings,
     environment: Environment,
 ) -> Result<Value, DocumentError> {
-    let mut served = emitted(document)?;
+    let mut served = document.emitted()?;
     if let Some(servers) = served.get_mut("servers") {
         *servers = addresses(document, settings, environment);
     }
@@ -109,7 +109,7 @@ mod tests {
             let beta = served_document(&V2, &settings, environment).unwrap();
             assert_eq!(beta["servers"][0]["url"], first.replace("/v1", "/v2"));
             assert_eq!(document["info"]["contact"], json!({ "email": "help@orders.test" }));
-            let checked_in = emitted(&V1).unwrap();
+            let checked_in = V1.emitted().unwrap();
             document["servers"] = checked_in["servers"].clone();
             document["info"]["contact"] = checked_in["info"]["contact"].clone();
             assert_eq!(document, checked_in);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// With the duration of a write, this is what a crash may lose; it must stay below
 /// a second of counting.
-const WRITE_INTERVAL: Duration = Duration::from_millis(500);
+pub const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// A thread that writes a limits file until it is told to finish.
 #[derive(Debug)]

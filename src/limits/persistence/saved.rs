@@ -100,6 +100,7 @@ impl SavedLimits {
         // Also after a crash of the machine at most a second of counting is lost.
         file.sync_all()?;
         std::fs::rename(&new, path)?;
+        // The name too: a rename alone may be on the disk seconds later.
         path.parent().map_or(Ok(()), |directory| File::open(directory)?.sync_all())
     }
 }

@@ -1,12 +1,12 @@
--- Counts the refusals of each key as strikes, and begins its ban if they are too many; the
--- numbers are microseconds. The account's row tells then that a key of it is banned.
+-- Counts the refusals of each key as strikes, and begins its ban if they are too many. Numbers are
+-- microseconds. The account's row gets the end of the ban.
 --
 -- $1 keys, $2 their accounts, $3 refusals, $4 the account's limit a minute, $5 the key's
 -- unbanned_at.
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 ),
--- In one order in every batch, so that no two wait for each other.
+-- Every batch locks rows in one order, so that no two wait for each other.
 struck AS (
     INSERT INTO limits_keys AS k (key, account, closes, strikes, ban_seconds, banned_until,
                                   unbanned_at, struck_at, per_minute, refused, limited)
@@ -33,9 +33,10 @@ struck AS (
         CASE WHEN is_banned THEN -1
              WHEN begins THEN first + greatest(excluded.per_minute - before, 1) - 1
              ELSE excluded.refused END
-        -- The first refusal opens a minute and is no strike; a ban that was lifted does not
-        -- lengthen the next.
-        FROM (SELECT excluded.struck_at AS now,
+        -- The time as in count.sql. The first refusal opens a minute and is no strike; a ban that
+        -- was lifted does not lengthen the next.
+        FROM (SELECT CASE WHEN k.struck_at - excluded.struck_at BETWEEN 0 AND 1000000
+                          THEN k.struck_at ELSE excluded.struck_at END AS now,
                      CASE WHEN k.unbanned_at < excluded.unbanned_at THEN 0
                           ELSE k.ban_seconds END AS last_seconds) n,
         LATERAL (SELECT last_seconds > 0 AND k.banned_until > now AS is_banned,
@@ -46,14 +47,14 @@ struck AS (
         LATERAL (SELECT NOT is_banned AND excluded.refused > first
                         AND before + excluded.refused - first >= excluded.per_minute
                         AS begins) s)
-    RETURNING key, account, refused, limited, banned_until
+    RETURNING key, account, struck_at, refused, limited, banned_until
 ),
 -- Accounts after keys, and in one order.
 told AS (
     INSERT INTO limits_accounts AS c
-    SELECT account, 0, 0, 0, 0, 0, 0, 0, max(banned_until)
+    SELECT account, 0, 0, 0, 0, 0, 0, 0, max(banned_until), 0
     FROM struck WHERE limited >= 0 AND limited < refused GROUP BY account ORDER BY account
     ON CONFLICT (account) DO UPDATE
     SET bans_until = greatest(c.bans_until, excluded.bans_until)
 )
-SELECT key, now, limited, banned_until FROM struck, clock
+SELECT key, struck_at, limited, banned_until FROM struck

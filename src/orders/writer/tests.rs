@@ -15,7 +15,7 @@ fn writer() -> (Writer, Histogram, Arc<Mutex<State>>, TempDir) {
     let directory = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(directory.path()).unwrap();
     let orders: Vec<_> = (1..=20).map(NewOrder::pending).collect();
-    store.import(Records::Orders(&orders), false, &|| ()).unwrap();
+    store.import(Records::Orders(&orders), false).unwrap();
     let batches = Histogram::new(&[1, 19, 20]);
     let log = Logger::root(slog::Discard, o!());
     let state = State::open(&store, Sizes::default(), ListMemory::default()).unwrap();

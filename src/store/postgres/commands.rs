@@ -10,14 +10,13 @@ mod check;
 mod identity;
 mod import;
 mod limits_report;
-pub(super) mod long_import;
 mod migrate;
 mod restore;
 mod servers;
 
 pub use identity::begin_new_store;
 pub use limits_report::PostgresLimitsReport;
-pub use migrate::{migrate, print_grants};
+pub use migrate::{migrate, move_counts, print_grants};
 pub use restore::restore;
 pub use servers::ReplicaRow;
 
@@ -63,6 +62,14 @@ impl PostgresCommands {
         let connected = runtime.block_on(connect(url, &COMMAND, COMMAND_CONNECT_LIMIT));
         let connection = connected.map_err(|error| failed(error.into()))?;
         Ok(PostgresCommands { runtime, connection: Mutex::new(connection) })
+    }
+
+    /// Connects to the database of the request counts, unless they are in the store's own.
+    fn open_separate_limits(
+        &self,
+        url: &PostgresUrl,
+    ) -> Result<Option<PostgresCommands>, StoreError> {
+        url.limits_database().map(|_| PostgresCommands::open(&url.limits())).transpose()
     }
 
     /// Does `work`, which reads.
@@ -187,9 +194,14 @@ impl OperatorStore for PostgresCommands {
         &self,
         records: Records<'_>,
         skip_existing: bool,
-        progress: &dyn Fn(),
     ) -> Result<ImportOutcome, StoreError> {
-        self.import_alone(records, skip_existing, progress)
+        self.import_at_once(records, skip_existing)
+    }
+
+    fn is_served(&self) -> Result<bool, StoreError> {
+        let query = "SELECT EXISTS (SELECT FROM replicas)";
+        let row = self.ask(async |client| client.query_one(query, &[]).await.map_err(read))?;
+        value(&row, 0)
     }
 
     fn check(&self) -> Result<CheckReport, StoreError> {

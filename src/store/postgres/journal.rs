@@ -84,13 +84,6 @@ pub async fn last_and_known<S: ToStatement + Sync + ?Sized>(
     Ok((Last::of(&rows)?, rows.first().map_or(Ok(false), |row| value(row, 4))?))
 }
 
-/// The number of the last change before this one; the one below it if the journal has none.
-pub async fn last_before(client: &Client, version: i64) -> Result<i64, StoreError> {
-    let query = "SELECT coalesce(max(version), $1 - 1) FROM changes WHERE version < $1";
-    let rows = client.query_typed(query, &[(&version, Type::INT8)]).await.map_err(read)?;
-    rows.first().map_or(Ok(version - 1), |row| value(row, 0))
-}
-
 /// Writes the change of this number, of the transaction that made it and holds the lock.
 pub async fn note(
     transaction: &impl GenericClient,

@@ -36,11 +36,18 @@ pub struct Schema<'a> {
 pub const LIMITS: Schema<'static> = Schema {
     name: "limits schema",
     version_table: "limits_schema",
-    migrations: &[Migration {
-        what: "the tables of the request counts",
-        sql: crate::limits::postgres::SCHEMA_1,
-        oldest_program: "1.0.0",
-    }],
+    migrations: &[
+        Migration {
+            what: "the tables of the request counts",
+            sql: crate::limits::postgres::SCHEMA_1,
+            oldest_program: "1.0.0",
+        },
+        Migration {
+            what: "accounts are counted in the order of time",
+            sql: crate::limits::postgres::SCHEMA_2,
+            oldest_program: "1.0.0",
+        },
+    ],
 };
 
 /// The store.
@@ -74,13 +81,24 @@ pub const MIGRATIONS: &[Migration] = &[
         sql: include_str!("schema/version_5.sql"),
         oldest_program: "1.2.0",
     },
+    Migration {
+        what: "the store records where requests are counted",
+        sql: include_str!("schema/version_6.sql"),
+        oldest_program: "1.2.0",
+    },
+    Migration {
+        what: "imports are stored in steps",
+        sql: include_str!("schema/version_7.sql"),
+        oldest_program: "1.2.0",
+    },
 ];
 
 /// Held by `migrate` and `restore`, of which one at a time runs on a database: "stor", 1.
 pub const SCHEMA_LOCK: i64 = 0x7374_6f72_0000_0001;
 
-/// Held by imports, of which one at a time runs on a database: "stor", 2.
-pub const IMPORT_LOCK: i64 = 0x7374_6f72_0000_0002;
+/// Held by commands that no server may use the store beside, and shared by a server while it adds
+/// itself to `replicas`: "stor", 3.
+pub const SERVERS_LOCK: i64 = 0x7374_6f72_0000_0003;
 
 /// What a database says of its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -94,10 +112,15 @@ fn this_program() -> Version {
     parse_program(env!("CARGO_PKG_VERSION")).unwrap_or_else(|_| Version::new(0, 0, 0))
 }
 
+/// Waits for another `migrate` or `restore`, and keeps others waiting until the connection ends.
+pub async fn lock(client: &Client) -> Result<(), StoreError> {
+    let lock = "SELECT pg_advisory_lock($1)";
+    client.execute(lock, &[&SCHEMA_LOCK]).await.map_err(waited).map(drop)
+}
+
 /// Applies the missing migrations, and returns a line for each thing that was done.
 pub async fn migrate(client: &mut Client, schema: Schema<'_>) -> Result<Vec<String>, StoreError> {
-    let lock = "SELECT pg_advisory_lock($1)";
-    client.execute(lock, &[&SCHEMA_LOCK]).await.map_err(waited)?;
+    lock(client).await?;
     let migrated = apply_missing(client, schema).await;
     let unlock = client.execute("SELECT pg_advisory_unlock($1)", &[&SCHEMA_LOCK]).await;
     let done = migrated?;
@@ -194,9 +217,7 @@ async fn found(
     client: &impl GenericClient,
     version_table: &str,
 ) -> Result<Option<Found>, StoreError> {
-    let exists = "SELECT to_regclass(quote_ident(current_schema()) || '.' || $1) IS NOT NULL";
-    let exists = client.query_one(exists, &[&version_table]).await;
-    if !exists.and_then(|row| row.try_get(0)).map_err(read)? {
+    if !table_exists(client, version_table).await? {
         return Ok(None);
     }
     let query = format!("SELECT version, oldest_program FROM {version_table}");
@@ -206,6 +227,13 @@ async fn found(
         Ok(Found { version, oldest_program: row.try_get(1)? })
     };
     row.map(found).transpose().map_err(read)
+}
+
+/// Whether the first schema of the search_path has this table.
+pub async fn table_exists(client: &impl GenericClient, table: &str) -> Result<bool, StoreError> {
+    let exists = "SELECT to_regclass(quote_ident(current_schema()) || '.' || $1) IS NOT NULL";
+    let exists = client.query_one(exists, &[&table]).await;
+    exists.and_then(|row| row.try_get(0)).map_err(read)
 }
 
 /// Refuses a database whose tables are another program's, or whose texts are not UTF-8.

@@ -6,10 +6,9 @@ mod limiter;
 pub use limiter::PostgresLimits;
 
 use super::columns::{date_ms, order_counts, plan_and_limits, value};
-use super::commands::long_import::{Importing, Pace, complete_stored, stored_and_awaited};
-use super::connecting::roles::{AHEAD, COUNTER, KEYS};
+use super::connecting::roles::SCANNER;
 use super::error::{read, unreachable_because, written};
-use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known, last_before};
+use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
@@ -21,15 +20,14 @@ use crate::store::order_rows::COUNT_ORDERS;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::timeouts::{LONG_READ_LIMIT, PATIENCE, READ_LIMIT};
 use crate::store::{
-    AccountRow, Cancellation, CancelledBatch, HalfVersion, ImportWaits, KeyChange, KeyRow,
-    ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, ReadAhead, Store,
-    StoreError, Structure, VersionCheck, Versions,
+    AccountRow, Cancellation, CancelledBatch, HalfVersion, KeyChange, KeyRow, ListedOrder,
+    MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, Store, StoreError, Structure,
+    VersionCheck, Versions,
 };
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
 use slog::Logger;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use store_orders_api::types::Pet;
 use tokio::runtime::Handle;
@@ -47,28 +45,27 @@ pub struct PostgresStore {
     runtime: Handle,
     sessions: watch::Receiver<Current>,
     replica: Arc<Replica>,
-    /// There may be an import whose command was killed after it was stored.
-    may_be_left: AtomicBool,
 }
 
 impl PostgresStore {
     /// Opens the store; its tasks run on this runtime, which needs several threads. With
-    /// `commits_checks`, every check of lists is a commit. Blocks.
+    /// `commits_checks`, every check of lists is a commit. Servers that are `silent_for` as long,
+    /// normally [`SILENT_FOR`](crate::store::SILENT_FOR), are removed from those that the store shows. Blocks.
     pub fn open(
         runtime: &Handle,
         url: PostgresUrl,
         commits_checks: bool,
+        silent_for: Duration,
         log: Logger,
     ) -> Result<PostgresStore, StoreError> {
         let replica = Arc::new(Replica::default());
-        let opener = Opener { url, replica: Arc::clone(&replica), commits_checks, log };
+        let opener = Opener { url, replica: Arc::clone(&replica), commits_checks, silent_for, log };
         let start = || runtime.block_on(opener.start());
         let sessions = tokio::task::block_in_place(start).map_err(|error| match error {
             OpenError::Schema(error) | OpenError::Store(error) => error,
             other => unreachable_because(other.to_string()),
         })?;
-        let may_be_left = AtomicBool::new(true);
-        Ok(PostgresStore { runtime: runtime.clone(), sessions, replica, may_be_left })
+        Ok(PostgresStore { runtime: runtime.clone(), sessions, replica })
     }
 
     /// What counts requests; an address may send this many a minute without a valid key.
@@ -132,62 +129,24 @@ impl Store for PostgresStore {
     fn for_each_order_since(
         &self,
         version: HalfVersion,
-        ahead: Option<ReadAhead>,
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<HalfVersion, StoreError> {
         let session = self.session_at(version)?;
-        if ahead.is_some_and(|ahead| ahead.is_shown && ahead.session != session.opened) {
-            return Err(unreachable_because("an import was read ahead in an earlier session"));
-        }
-        let after = After { number: version.number, ahead };
         let visit_row = &mut |row: &Row| visit_order(row, visit);
         let reached = self.wait(async {
+            if version.number == 0 {
+                return read_all(&session, &self.replica, visit_row).await;
+            }
             let _reading = session.reading.lock().await;
-            // At version 0 no list shows a cancelled order yet.
-            let changes = if version.number == 0 { ALL_ORDERS } else { CHANGED_ORDERS };
             let client = &session.reader.client;
-            let caught_up = catch_up(&session, &self.replica, client, changes, after, visit_row);
-            roll_back_unless_done(&session, caught_up.await).await
+            let (changes, number) = (CHANGED_ORDERS, version.number);
+            let caught_up =
+                catch_up(&session, &self.replica, client, changes, number, visit_row).await;
+            roll_back_unless_done(&session, caught_up).await
         })?;
         session.require_open()?;
-        self.replica.lists(reached.orders);
+        self.replica.lists(reached.of_orders());
         Ok(reached.of_orders())
-    }
-
-    fn has_imports_ahead(&self) -> bool {
-        true
-    }
-
-    fn has_import_ahead(&self) -> Result<bool, StoreError> {
-        let session = current(&self.sessions)?;
-        let asked = Importing::ask(&session.checker.client);
-        let importing = self.wait(session.answer(READ_LIMIT, asked))?;
-        // After an import, or at first, there may be one whose command was killed.
-        let may_be_left = self.may_be_left.swap(importing.is_under_way, Ordering::Relaxed);
-        if may_be_left && !importing.is_under_way {
-            let completed = self
-                .wait(async { complete_stored(&session.open_another(&AHEAD).await?.client).await });
-            self.may_be_left.fetch_or(completed.is_err(), Ordering::Relaxed);
-            completed?;
-        }
-        Ok(importing.waits)
-    }
-
-    fn for_each_order_ahead(
-        &self,
-        visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<Option<(ReadAhead, ImportWaits)>, StoreError> {
-        let session = current(&self.sessions)?;
-        let visit_row = &mut |row: &Row| visit_order(row, visit);
-        self.wait(async {
-            let own = session.open_another(&AHEAD).await?;
-            let Some(number) = stored_and_awaited(&own.client).await? else { return Ok(None) };
-            let after = After { number, ahead: None };
-            catch_up(&session, &self.replica, &own.client, IMPORTED, after, visit_row).await?;
-            let version = HalfVersion { generation: session.generation, number };
-            let waits: ImportWaits = Box::new(own);
-            Ok(Some((ReadAhead { version, session: session.opened, is_shown: false }, waits)))
-        })
     }
 
     fn for_each_key_since(
@@ -200,11 +159,10 @@ impl Store for PostgresStore {
             visit(key_change(row)?);
             Ok(())
         };
-        let after = After { number: version.number, ahead: None };
         // To open a connection takes time that a revocation has to wait, so only where a list is
         // being read.
         let mut read = async |client: &Client| {
-            catch_up(&session, &self.replica, client, CHANGED_KEYS, after, visit_row).await
+            catch_up(&session, &self.replica, client, CHANGED_KEYS, version.number, visit_row).await
         };
         let reached = self.wait(async {
             match session.reading.try_lock() {
@@ -213,7 +171,7 @@ impl Store for PostgresStore {
                     roll_back_unless_done(&session, caught_up).await
                 }
                 Err(_) => {
-                    let own = session.open_another(&KEYS).await?;
+                    let own = session.open_another(&SCANNER).await?;
                     read(&own.client).await
                 }
             }
@@ -230,7 +188,9 @@ impl Store for PostgresStore {
         };
         let done = self.wait(carry_out(&self.sessions, &self.replica, &batch, deadline))?;
         let (Done { outcomes, versions }, generation) = done;
-        Ok(CancelledBatch { outcomes, generation, versions })
+        let cancelled = CancelledBatch { outcomes, generation, versions };
+        self.replica.cancelled(&cancelled);
+        Ok(cancelled)
     }
 
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
@@ -249,7 +209,7 @@ impl Store for PostgresStore {
     fn count_orders(&self) -> Result<OrderCounts, StoreError> {
         let session = current(&self.sessions)?;
         let row = self.wait(async {
-            let own = session.open_another(&COUNTER).await?;
+            let own = session.open_another(&SCANNER).await?;
             let asked = async { own.client.query_one(COUNT_ORDERS, &[]).await.map_err(read) };
             within(LONG_READ_LIMIT, asked).await
         })?;
@@ -308,47 +268,27 @@ impl Store for PostgresStore {
     }
 }
 
+/// How many orders one statement of a whole list reads. Each has a snapshot of its own: one that
+/// lasts for seconds would keep old rows of the request counts from being removed.
+const PAGE_ORDERS: i64 = 50_000;
+
+/// The next orders of a whole list.
+const LISTED_FROM: &str = "
+    SELECT id, pet_id, quantity, ship_date, complete, false, status = 'shipped' FROM orders
+    WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2";
+
 /// How changes are read.
 struct Changes {
     query: &'static str,
     /// The time to the next row: a long list takes longer.
     limit: Duration,
-    /// Whether requests come first.
-    pace: Pace,
 }
 
-const ALL_ORDERS: Changes = Changes {
-    query: "
-    SELECT id, pet_id, quantity, ship_date, complete, false, status = 'shipped' FROM orders
-    WHERE status <> 'cancelled' AND changed_in > $1 AND changed_in <= $2 ORDER BY id",
-    limit: READ_LIMIT,
-    pace: Pace::unlimited(),
-};
-
-/// `$3` is the import that was read ahead, or `$1`, and `$4` the change before it. Between these
-/// two are the rows of imports that were rolled back: millions maybe, which take seconds to pass
-/// over. So do those at the end of the index, which the planner looks for where a bound is a
-/// constant, but not where it is a subquery.
 const CHANGED_ORDERS: Changes = Changes {
     query: "
     SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
-    FROM orders
-    WHERE changed_in > (SELECT $1) AND changed_in <= (SELECT $4)
-    UNION ALL
-    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
-    FROM orders
-    WHERE changed_in > (SELECT $3) AND changed_in <= (SELECT $2) ORDER BY id",
+    FROM orders WHERE changed_in > $1 AND changed_in <= $2 ORDER BY id",
     limit: READ_LIMIT,
-    pace: Pace::unlimited(),
-};
-
-const IMPORTED: Changes = Changes {
-    query: "
-    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
-    FROM orders
-    WHERE changed_in = $1 ORDER BY id",
-    limit: LONG_READ_LIMIT,
-    pace: Pace::of_server(),
 };
 
 /// One statement, so that a change costs no more round trips. Rows of accounts have no digest.
@@ -362,25 +302,55 @@ const CHANGED_KEYS: Changes = Changes {
            least(expires_at, revoked_at), revoked_at IS NOT NULL, used_at, unbanned_at
     FROM keys WHERE changed_in > $1 AND changed_in <= $2",
     limit: LONG_READ_LIMIT,
-    pace: Pace::unlimited(),
 };
 
-/// What is known already: all changes up to a number, and an import that was read ahead.
-#[derive(Clone, Copy)]
-struct After {
-    number: i64,
-    ahead: Option<ReadAhead>,
+/// Visits every listed order; returns the versions before the first was read. What changed since
+/// then may be among them, and is read again with what changed after those versions.
+async fn read_all(
+    session: &Session,
+    replica: &Replica,
+    visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
+) -> Result<Versions, StoreError> {
+    // Of its own: pets and keys do not wait for millions of orders.
+    let own = session.open_another(&SCANNER).await?;
+    let journal = async || {
+        let seen = replica.seen();
+        let found = last_and_known(&own.client, SELECT_LAST_AND_KNOWN, &seen);
+        session.follow(replica, within(READ_LIMIT, found).await?)
+    };
+    let read_pages = async {
+        let before = journal().await?;
+        let mut from = Some(i64::MIN);
+        while let Some(first) = from {
+            let parameters = [(first, Type::INT8), (PAGE_ORDERS, Type::INT8)];
+            let rows = own.client.query_typed_raw(LISTED_FROM, parameters);
+            let rows = within(LONG_READ_LIMIT, async { rows.await.map_err(read) }).await?;
+            pin_mut!(rows);
+            let mut last = None;
+            while let Some(row) = within(READ_LIMIT, async { Ok(rows.next().await) }).await? {
+                let row = row.map_err(read)?;
+                last = Some(value(&row, 0)?);
+                visit(&row)?;
+            }
+            from = last.and_then(|last: i64| last.checked_add(1));
+        }
+        // Still of the history that it began in.
+        journal().await?;
+        Ok(before)
+    };
+    tokio::select! {
+        read = read_pages => read,
+        () = session.ended() => Err(unreachable_because("its session ended")),
+    }
 }
 
-/// Visits the rows that changed after this version; returns the versions that they lead to. Rows
-/// beyond the journal's last change are of an import that is not committed, or is read ahead: they
-/// are not even looked at.
+/// Visits the rows that changed after this number; returns the versions that they lead to.
 async fn catch_up(
     session: &Session,
     replica: &Replica,
     client: &Client,
-    Changes { query, limit, mut pace }: Changes,
-    after: After,
+    Changes { query, limit }: Changes,
+    number: i64,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<Versions, StoreError> {
     let read_rows = async {
@@ -392,35 +362,21 @@ async fn catch_up(
         let seen = replica.seen();
         let last = last_and_known(client, SELECT_LAST_AND_KNOWN, &seen);
         let (last, is_known) = within(READ_LIMIT, last).await?;
-        let newest = last.change.version;
-        let (ahead, before_ahead, up_to) = match after.ahead {
-            None => (after.number, after.number, newest),
-            Some(ReadAhead { version: HalfVersion { number, .. }, is_shown, .. }) => {
-                let before = match newest < number {
-                    true => newest,
-                    false => within(READ_LIMIT, last_before(client, number)).await?,
-                };
-                (number, before, if is_shown { newest } else { before })
-            }
-        };
-        let bounds = [after.number, up_to, ahead, before_ahead];
-        let bounds = bounds.map(|bound| (bound, Type::INT8));
+        let bounds = [number, last.change.version].map(|bound| (bound, Type::INT8));
         let rows = client.query_typed_raw(query, bounds);
         let rows = within(limit, async { rows.await.map_err(read) }).await?;
         pin_mut!(rows);
         while let Some(row) = within(limit, async { Ok(rows.next().await) }).await? {
-            pace.after(1).await;
             visit(&row.map_err(read)?)?;
         }
         within(READ_LIMIT, async { client.batch_execute("COMMIT").await.map_err(read) }).await?;
-        Ok::<_, StoreError>((last, is_known, up_to))
+        Ok::<_, StoreError>((last, is_known))
     };
-    let (last, is_known, up_to) = tokio::select! {
+    let found = tokio::select! {
         found = read_rows => found?,
         () = session.ended() => return Err(unreachable_because("its session ended")),
     };
-    let versions = session.follow(replica, (last, is_known))?;
-    Ok(Versions { orders: versions.orders.min(up_to), ..versions })
+    session.follow(replica, found)
 }
 
 /// Has the reader leave the transaction of a statement that failed. If that is not possible, or

@@ -45,8 +45,6 @@ pub struct Session {
     pub store_id: String,
     /// Which server it is.
     pub server: ServerIdentity,
-    /// When its first connection was open. Not two sessions of a server have one such instant.
-    pub opened: Instant,
     /// No cancellation is acknowledged before, and no list answered: an older session, to a
     /// primary that was replaced, may still count until then.
     pub acknowledges_from: Instant,

@@ -6,7 +6,7 @@ use super::connection::doing;
 use super::directory::{FILE_NAME, existing_store, private_file};
 use super::identity::begin_new_store;
 use super::schema;
-use super::server_lock::ServerLock;
+use super::server_lock::keep_servers_away;
 use crate::store::{CheckReport, StoreError};
 use rusqlite::backup::{Backup, StepResult};
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -91,8 +91,8 @@ pub fn back_up(
     copy.publish(connection)
 }
 
-/// Restores a backup as the store of this directory, which must have none, under the
-/// server's lock. It has an id of its own, and goes on with ids of accounts and keys that
+/// Restores a backup as the store of this directory, which must have none; no server starts
+/// meanwhile. It has an id of its own, and goes on with ids of accounts and keys that
 /// the old store has not used.
 pub fn restore(
     file: &Path,
@@ -102,7 +102,7 @@ pub fn restore(
     let path = directory.join(FILE_NAME);
     let failed = |error| not_copied(file, &path, error);
     let backup = open_existing(file, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(failed)?;
-    let _lock = ServerLock::take(directory)?;
+    let _no_server = keep_servers_away(directory)?;
     // SQLite would apply what an old store left behind to the new one.
     for ending in ["-wal", "-journal"] {
         refuse_existing(&directory.join(format!("{FILE_NAME}{ending}")))?;

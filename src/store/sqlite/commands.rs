@@ -3,12 +3,14 @@
 use super::SqliteStore;
 use super::check::examine;
 use super::connection::{connect, in_transaction};
+use super::server_lock::running_server;
 use super::versions::raise_version;
 use crate::store::commands::{Engine, Parameters, Row, Statements};
 use crate::store::{
     CheckReport, Half, ImportOutcome, OperatorStore, RecordKind, Records, StoreError,
 };
 use rusqlite::{CachedStatement, Connection};
+use std::path::Path;
 
 impl Engine for SqliteStore {
     const VERSION: &'static str = "version";
@@ -96,12 +98,13 @@ impl OperatorStore for SqliteStore {
         &self,
         records: Records<'_>,
         skip_existing: bool,
-        progress: &dyn Fn(),
     ) -> Result<ImportOutcome, StoreError> {
-        match records {
-            Records::Orders(orders) => self.import_staged(orders, skip_existing, progress),
-            Records::Pets(pets) => self.import_staged(pets, skip_existing, progress),
-        }
+        self.import_at_once(records, skip_existing)
+    }
+
+    fn is_served(&self) -> Result<bool, StoreError> {
+        let directory = self.path().parent().unwrap_or(Path::new("."));
+        Ok(running_server(directory)?.is_some())
     }
 
     fn check(&self) -> Result<CheckReport, StoreError> {
@@ -128,7 +131,7 @@ mod tests {
             .chain([i64::MAX - 1, i64::MAX])
             .collect();
         let orders: Vec<_> = ids.iter().copied().map(order).collect();
-        store.import(Records::Orders(&orders), false, &|| ()).unwrap();
+        store.import(Records::Orders(&orders), false).unwrap();
         let other = Connection::open(store.path()).unwrap();
         let visited = |status| {
             let mut visited = Vec::new();

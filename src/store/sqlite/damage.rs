@@ -67,7 +67,7 @@ mod tests {
     fn store(directory: &Path, orders: i64) -> SqliteStore {
         let store = SqliteStore::open(directory).unwrap();
         let orders: Vec<_> = (1..=orders).map(NewOrder::pending).collect();
-        store.import(Records::Orders(&orders), false, &|| ()).unwrap();
+        store.import(Records::Orders(&orders), false).unwrap();
         store
     }
 

@@ -31,10 +31,16 @@ impl ServerLock {
         let file = open(directory)?;
         let started = Instant::now();
         while let Err(error) = file.try_lock() {
-            if started.elapsed() >= COMMAND_TIMEOUT || matches!(error, TryLockError::Error(_)) {
-                return Err(refused(error, file, directory));
+            match error {
+                TryLockError::WouldBlock if started.elapsed() < COMMAND_TIMEOUT => {
+                    std::thread::sleep(RETRY_INTERVAL);
+                }
+                // Commands share the lock, a server does not.
+                TryLockError::WouldBlock if file.try_lock_shared().is_ok() => {
+                    return Err(used_by_command(directory));
+                }
+                error => return Err(refused(error, file, directory)),
             }
-            std::thread::sleep(RETRY_INTERVAL);
         }
         let mut lock = ServerLock { file };
         lock.write(&format!("pid {}", std::process::id()))
@@ -89,6 +95,13 @@ fn not_locked(directory: &Path, error: io::Error) -> StoreError {
     StoreError::File { doing, source: error.into() }
 }
 
+fn used_by_command(directory: &Path) -> StoreError {
+    StoreError::Refused(format!(
+        "a command, such as restore, uses the store in {}; start the server when that has ended",
+        directory.display()
+    ))
+}
+
 fn refused(error: TryLockError, mut file: File, directory: &Path) -> StoreError {
     match error {
         TryLockError::Error(error) => not_locked(directory, error),
@@ -126,6 +139,10 @@ mod tests {
         let refusal = keep_servers_away(directory.path()).unwrap_err().to_string();
         assert!(refusal.contains(&named), "{refusal}");
         drop(first);
+        let command = keep_servers_away(directory.path()).unwrap();
+        let refusal = ServerLock::take(directory.path()).unwrap_err().to_string();
+        assert!(refusal.starts_with("a command, such as restore, uses the store"), "{refusal}");
+        drop(command);
         let commands = [(); 2].map(|()| keep_servers_away(directory.path()).unwrap());
         let starting = std::thread::spawn({
             let directory = directory.path().to_path_buf();

@@ -38,8 +38,7 @@ pub fn changes_since(
     version: HalfVersion,
 ) -> anyhow::Result<(Vec<(i64, String)>, HalfVersion)> {
     let mut changes = Vec::new();
-    let reached =
-        store.for_each_order_since(version, None, &mut |change| changes.push(text(change)))?;
+    let reached = store.for_each_order_since(version, &mut |change| changes.push(text(change)))?;
     let changes = changes.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
     anyhow::ensure!(changes.is_sorted_by(|a, b| a.0 < b.0), "ids do not rise: {changes:?}");
     Ok((changes, reached))

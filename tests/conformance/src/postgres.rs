@@ -4,9 +4,10 @@
 //! | Module | Its job |
 //! |---|---|
 //! | `database` | a new database, and what uses it |
-//! | `migrating`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `serving` | the cases |
+//! | `migrating`, `counting`, `granting`, `checking`, `restoring`, `importing`, `journal`, `replicas`, `serving` | the cases |
 
 mod checking;
+mod counting;
 mod database;
 mod granting;
 mod importing;
@@ -39,6 +40,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
     cases![
         migrating::migrate_creates_the_store_once,
         migrating::a_store_of_an_older_schema_goes_on,
+        migrating::an_import_that_an_older_program_left_becomes_a_change,
         migrating::migrations_at_once_apply_each_step_once,
         migrating::a_migration_that_fails_changes_nothing,
         migrating::a_database_of_another_program_is_refused,
@@ -49,26 +51,32 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         migrating::an_older_schema_is_refused_and_migrate_named,
         migrating::a_migration_that_this_program_survives_disturbs_no_server,
         migrating::a_migration_that_asks_for_a_newer_program_makes_a_server_unready,
+        counting::servers_that_count_in_two_databases_are_refused,
+        counting::migrations_at_once_record_one_database,
+        counting::a_store_without_a_record_is_not_served,
+        counting::counts_are_moved_while_no_server_runs,
+        counting::a_server_is_not_ready_after_its_counts_were_moved,
+        counting::counts_of_another_store_are_refused,
         granting::the_printed_grants_let_a_role_serve_and_no_more,
         granting::a_role_without_grants_is_told_what_to_do,
         granting::a_role_that_does_not_exist_is_told_what_to_do,
         granting::a_database_that_does_not_exist_is_named,
         checking::check_finds_what_is_wrong,
         checking::without_its_row_a_lock_is_refused,
-        importing::a_short_import_holds_up_no_cancellation,
-        importing::a_long_import_holds_up_no_cancellation,
-        importing::an_import_that_was_read_ahead_is_shown_at_once,
-        importing::an_import_whose_command_was_killed_is_completed,
-        importing::lists_pass_over_no_rows_of_an_import_that_was_rolled_back,
-        importing::an_import_whose_connection_is_lost_stores_nothing,
+        importing::an_import_whose_connection_is_lost_leaves_whole_steps,
         importing::a_command_waits_for_other_changes,
         importing::a_name_with_a_nul_character_is_refused,
         restoring::a_backup_of_the_embedded_store_is_restored_whole,
         restoring::a_store_that_is_not_empty_is_not_overwritten,
         restoring::what_is_no_backup_changes_nothing,
         restoring::a_database_that_a_server_uses_is_not_restored,
+        restoring::a_server_that_starts_during_a_restore_is_told_of_it,
+        restoring::a_server_that_starts_before_a_backup_is_written_stops_the_restore,
         restoring::a_recovered_store_becomes_a_store_of_its_own,
         replicas::a_server_is_named_with_its_program_and_address,
+        replicas::a_server_that_was_killed_is_silent_and_then_removed,
+        replicas::a_server_whose_row_was_removed_adds_it_again,
+        replicas::the_list_of_a_server_reflects_its_own_cancellations,
         journal::rows_that_are_restored_under_a_server_are_read_again,
         journal::what_servers_of_a_quiet_store_have_seen_stays,
         journal::a_list_after_a_restore_is_refused,
@@ -80,7 +88,8 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         serving::counts_that_are_locked_refuse_requests_and_end_no_session,
         serving::to_count_orders_and_to_read_keys_may_take_long,
         serving::keys_are_not_waited_for_after_the_session,
-        serving::keys_are_read_beside_a_list,
+        serving::a_pet_is_found_while_all_orders_are_read,
+        serving::keys_are_read_beside_changed_orders,
         serving::the_settings_of_a_role_change_no_session,
         serving::a_command_waits_for_a_server_whatever_the_clock_says,
         serving::either_side_of_a_connection_notices_that_the_other_is_gone,

@@ -33,7 +33,7 @@ pub fn import(
     ids: impl IntoIterator<Item = i64>,
 ) -> anyhow::Result<()> {
     let orders: Vec<_> = ids.into_iter().map(pending).collect();
-    commands.import(Records::Orders(&orders), false, &|| ())?;
+    commands.import(Records::Orders(&orders), false)?;
     Ok(())
 }
 

@@ -2,20 +2,22 @@
 
 use conformance::{Engine, cases};
 use std::sync::Arc;
-use store_orders::store::sqlite::SqliteStore;
+use store_orders::store::sqlite::{ServerLock, SqliteStore};
 use store_orders::store::{OperatorStore, Store};
 use tempfile::TempDir;
 
-/// A new store in a directory of its own.
+/// A new store in a directory of its own, which a server has.
 struct Embedded {
     store: Arc<SqliteStore>,
+    _lock: ServerLock,
     directory: TempDir,
 }
 
 impl Embedded {
     fn new() -> anyhow::Result<Embedded> {
         let directory = tempfile::tempdir()?;
-        Ok(Embedded { store: Arc::new(SqliteStore::open(directory.path())?), directory })
+        let _lock = ServerLock::take(directory.path())?;
+        Ok(Embedded { store: Arc::new(SqliteStore::open(directory.path())?), _lock, directory })
     }
 }
 

@@ -14,6 +14,7 @@ use store_orders::clock::Now;
 use store_orders::config::PostgresUrl;
 use store_orders::limits::postgres::Admission;
 use store_orders::limits::{Decision, KeyedRequest, Limits};
+use store_orders::store::SILENT_FOR;
 use store_orders::store::postgres::{PostgresStore, migrate};
 use store_orders_api::plans::PlanLimits;
 use testbed::postgres::{Cluster, DATABASE, Installed};
@@ -44,7 +45,7 @@ pub fn measure(setup: &BenchSetup) -> anyhow::Result<Vec<Row>> {
     let server = Side::Served.run(|| runtime.block_on(cluster.primary("primary", &[])))?;
     let (url, log) = (server.url().parse::<PostgresUrl>()?, Logger::root(slog::Discard, o!()));
     migrate(&url)?;
-    let store = PostgresStore::open(runtime.handle(), url, false, log.clone())?;
+    let store = PostgresStore::open(runtime.handle(), url, false, SILENT_FOR, log.clone())?;
     let limits = store.limits(1, log);
     let client = runtime.block_on(server.admin(DATABASE))?;
     let admission = runtime.block_on(Admission::prepare(&client))?;

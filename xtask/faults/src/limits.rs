@@ -4,6 +4,7 @@ mod agreement;
 mod servers;
 mod snapshot;
 mod suspended;
+mod waits;
 
 use crate::scenario::{Scenario, scenario};
 
@@ -11,6 +12,7 @@ use crate::scenario::{Scenario, scenario};
 pub fn scenarios() -> Vec<Scenario> {
     vec![
         scenario!("limits::agreement", agreement::run).untimed(),
+        scenario!("limits::waits", waits::run).untimed(),
         scenario!("limits::servers", servers::run),
         scenario!("limits::suspended", suspended::run),
         scenario!("limits::snapshot", snapshot::run),

@@ -13,7 +13,9 @@ use serde_json::Value;
 use syn::{ImplItem, Item, Visibility};
 
 pub(super) fn claim(_: &Inputs) -> String {
-    format!("the clients, {CLIENT_README} and {PAGES} are what is generated")
+    format!(
+        "api/src/v1.rs and v2.rs, the clients, {CLIENT_README} and {PAGES} are what is generated"
+    )
 }
 
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {

@@ -7,7 +7,6 @@ use crate::published::Published;
 use crate::repository::Repository;
 use chrono::{NaiveDate, Utc};
 use serde_json::Value;
-use store_orders_api::document;
 use store_orders_api::documents::{DOCUMENTS, Document};
 
 /// What the checks compare. What could not be read holds the reason: the checks that need it
@@ -31,7 +30,7 @@ impl Inputs {
     pub fn read(repository: &Repository) -> Self {
         Self {
             repository: repository.clone(),
-            emitted: DOCUMENTS.map(|of| document::emitted(of).map_err(anyhow::Error::from)),
+            emitted: DOCUMENTS.map(|of| of.emitted().map_err(anyhow::Error::from)),
             published: Published::read(repository),
             history: History::read(repository),
             today: Utc::now().date_naive(),

@@ -15,8 +15,6 @@ use store_orders_api::documents::{DOCUMENTS, Document};
 
 /// More changes of one kind are counted instead of listed.
 const MAX_LISTED: usize = 12;
-/// Where the versions are set.
-const VERSIONS: &str = "api/src/lib.rs";
 /// Where the server's path is set.
 pub(super) const BASE_PATH: &str = "base_path in api/src/documents.rs";
 
@@ -70,7 +68,7 @@ pub fn no_version(file: &str) -> Problem {
              beta, such as 2.0.0-beta.1"
                 .to_string(),
         ],
-        fix: format!("edit {file}, and its version in {VERSIONS}"),
+        fix: format!("edit {file}, then cargo xtask generate"),
     }
 }
 
@@ -105,7 +103,7 @@ fn low_version(
     }
     let (place, set) = (
         "/info/version".to_string(),
-        format!("set info.version to {least} in {} and in {VERSIONS}", of.file),
+        format!("set info.version to {least} in {}, then cargo xtask generate", of.file),
     );
     let Some(worst) = worst else {
         let details = vec![format!("is {version}, but {published} is already published")];
@@ -121,7 +119,7 @@ fn low_version(
             );
             ("a breaking change", serve)
         }
-        Verdict::Addition if of.is_beta() => ("a change of a beta", set),
+        Verdict::Addition if of.is_beta => ("a change of a beta", set),
         Verdict::Addition => ("an addition", set),
         Verdict::Neutral => ("any change", set),
     };

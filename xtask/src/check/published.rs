@@ -1,10 +1,14 @@
-//! The check that the published documents are unchanged: by their checksums, and by
-//! the history of the main branch.
+//! The check that the published documents are unchanged, by their checksums and by the history of
+//! the main branch, and that none was left out.
 
 use super::inputs::{Inputs, available};
 use super::problem::Problem;
 use crate::history::History;
-use crate::published::{PUBLISHED, SUMS, checksum, version_of};
+use crate::published::{PUBLISHED, Published, SUMS, checksum, file_name, version_of};
+use crate::repository::CHANGELOG;
+use crate::{changelog, version};
+use semver::Version;
+use store_orders_api::documents::DOCUMENTS;
 
 pub(super) fn claim(inputs: &Inputs) -> String {
     match &inputs.history {
@@ -37,6 +41,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
         let fix = format!("git rm {PUBLISHED}/{name}; only `cargo xtask publish` writes there");
         problems.push(problem(name, &what, fix));
     }
+    problems.extend(left_out(published, &inputs.repository.read(CHANGELOG)?));
     if let History::Known(files) = available(&inputs.history)? {
         problems.extend(files.iter().filter_map(|(name, first)| {
             let what = match published.files.get(name) {
@@ -52,6 +57,25 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
         }));
     }
     Ok(problems)
+}
+
+/// The versions that the changelog has and that were passed over: a later one was published.
+fn left_out(published: &Published, changelog: &str) -> Vec<Problem> {
+    let newest = DOCUMENTS.map(|of| published.newest(of).map(|(version, _)| version));
+    let is_passed = |version: &Version| {
+        let mut newest = newest.iter().flatten();
+        newest.any(|newest| newest.major == version.major && version < newest)
+    };
+    changelog::sections(changelog)
+        .filter_map(|(title, _)| version::parse(title.split_whitespace().next()?))
+        .filter(|version| is_passed(version))
+        .map(|version| file_name(&version))
+        .filter(|name| !published.files.contains_key(name))
+        .map(|name| {
+            let fix = format!("add the document of that version, and its line in {SUMS}");
+            problem(&name, &format!("is missing, and {CHANGELOG} has its version"), fix)
+        })
+        .collect()
 }
 
 fn problem(name: &str, what: &str, fix: String) -> Problem {

@@ -82,7 +82,7 @@ fn opinion_of(of: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
         let ours = worst(&parsed, &changed);
         let [major, ..] = impacts(setup, &old, &new)?;
         // What breaks a beta is a change, but not a breaking one by our rules.
-        let is_ours = if of.is_beta() { ours.is_some() } else { ours == Some(Verdict::Breaking) };
+        let is_ours = if of.is_beta { ours.is_some() } else { ours == Some(Verdict::Breaking) };
         if !is_ours || major == 0 {
             findings.push(format!(
                 "{what} ({} {pointer}): we say {ours:?}, it finds {major} major",
@@ -90,7 +90,7 @@ fn opinion_of(of: &Document, setup: &Setup) -> anyhow::Result<Vec<String>> {
             ));
         }
     }
-    if !of.is_beta() {
+    if !of.is_beta {
         findings.extend(since_published(of, setup, &parsed, &old, &new)?);
     }
     Ok(findings)

@@ -39,7 +39,7 @@ pub(super) fn served(setup: &Setup) -> anyhow::Result<Vec<String>> {
         let (mut found, mut files) = (Vec::new(), Vec::new());
         for of in DOCUMENTS {
             let (_, served) = page(server.address(), of.path)?;
-            let version: &[&str] = if of.is_beta() { &["--beta"] } else { &[] };
+            let version: &[&str] = if of.is_beta { &["--beta"] } else { &[] };
             let command = [&["openapi", "--served"], version, flags].concat();
             if served != setup.program.run(&command)?.success()? {
                 found.push(format!("`openapi --served` prints another {}", of.path));

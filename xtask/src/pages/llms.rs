@@ -4,7 +4,10 @@
 use serde_json::Value;
 use std::fmt::Write;
 use store_orders_api::documents::DOCUMENTS;
-use store_orders_api::errors::Code;
+use store_orders_api::errors::{ErrorCode, status};
+
+/// Where a document says what each code means.
+const MEANINGS: &str = "/components/schemas/Error/properties/code/x-enumDescriptions";
 
 /// The text of the documents of all versions, the stable one first, in which `{base_urls}` stands
 /// for a line for each address of the operator's servers.
@@ -32,7 +35,7 @@ pub fn page(documents: &[Value]) -> String {
          [feed](/changelog.atom)\n",
     );
     for (of, document) in DOCUMENTS.iter().zip(documents) {
-        let heading = match of.is_beta() {
+        let heading = match of.is_beta {
             true => format!("Operations below `{}`, in beta", of.base_path),
             false => "Operations".to_string(),
         };
@@ -42,9 +45,10 @@ pub fn page(documents: &[Value]) -> String {
         }
     }
     page.push_str("\n## Errors\n\n");
-    for code in Code::ALL {
-        let (name, status) = (code.as_str(), code.status().as_u16());
-        let _ = writeln!(page, "- [{name}](/docs#error-{name}): {status}. {}", code.meaning());
+    let meanings = document.pointer(MEANINGS).unwrap_or(&Value::Null);
+    for (name, code) in ErrorCode::VALUES {
+        let (status, meaning) = (status(*code).as_u16(), text(&meanings[*name]));
+        let _ = writeln!(page, "- [{name}](/docs#error-{name}): {status}. {meaning}");
     }
     page
 }
@@ -84,14 +88,14 @@ mod tests {
 
     #[test]
     fn every_operation_and_every_code_has_a_line() {
-        let documents = DOCUMENTS.map(|of| store_orders_api::document::emitted(of).unwrap());
+        let documents = DOCUMENTS.map(|of| of.emitted().unwrap());
         let page = page(&documents);
         assert!(page.starts_with("# Store Orders API\n\n> Lists and cancels the orders"), "{page}");
         let lines: Vec<_> = page.lines().filter(|line| line.starts_with("- [")).collect();
         let links = 5;
         let operations: usize =
             documents.iter().map(|document| operations("", document).len()).sum();
-        assert_eq!(lines.len(), links + operations + Code::ALL.len(), "{page}");
+        assert_eq!(lines.len(), links + operations + ErrorCode::VALUES.len(), "{page}");
         let begins = |start: &str| lines.iter().any(|line| line.starts_with(start));
         assert!(begins("- [listOrders](/docs#tag/orders/GET/store/orders): `GET /store/orders`."));
         assert!(begins(

@@ -2,6 +2,7 @@
 
 use crate::scripted::{Reply, ScriptedServer};
 use std::time::{Duration, Instant};
+use store_orders_client::reqwest;
 use store_orders_client::{Client, ClientBuilder, ErrorCode, ErrorKind, RetryPolicy};
 
 const KEY: &str = "sto_test_0123456789abcdefghijklmnopqrstuvwxyz";
@@ -40,6 +41,28 @@ async fn a_list_and_the_key_arrive() {
     assert!(request.starts_with("get /v1/store/orders http/1.1\r\n"), "{request}");
     assert!(request.contains(&format!("authorization: bearer {KEY}\r\n").to_lowercase()));
     assert!(request.contains("accept-encoding: gzip\r\n"), "{request}");
+}
+
+#[tokio::test]
+async fn the_user_agent_is_the_crate_unless_a_program_brings_its_http_client() {
+    let own = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
+    let http = reqwest::Client::builder;
+    for (http, sent) in [
+        (None, Some(own)),
+        (Some(http().user_agent("shop/2.1")), Some("shop/2.1")),
+        (Some(http()), None),
+    ] {
+        let server = ScriptedServer::start([Reply::json(200, ORDERS)]).await;
+        let builder = builder(&server);
+        let builder = match http {
+            None => builder,
+            Some(http) => builder.http(http),
+        };
+        builder.build().unwrap().list_orders().await.unwrap();
+        let request = server.requests().concat().to_lowercase();
+        let found = request.lines().find_map(|line| line.strip_prefix("user-agent: "));
+        assert_eq!(found, sent);
+    }
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use super::lock_versions;
 use crate::store::StoreError;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::written;
+use crate::store::postgres::heartbeats::keep_servers_away;
 use crate::store::postgres::schema::SCHEMA_LOCK;
 use crate::store::rules::{ID_GAP, IDS};
 use tokio_postgres::Transaction;
@@ -14,11 +15,11 @@ use tokio_postgres::Transaction;
 /// Gives the store another id, and accounts and keys ids that it has not used. No server may
 /// serve it meanwhile. Returns the new id.
 pub fn begin_new_store(commands: &PostgresCommands) -> Result<String, StoreError> {
-    commands.require_unserved()?;
     let id = format!("{:032x}", rand::random::<u128>());
     commands.write(async |transaction| {
         let lock = "SELECT pg_advisory_xact_lock($1)";
         transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(written)?;
+        keep_servers_away(transaction).await?;
         lock_versions(transaction).await?;
         set_store_id(transaction, &id).await?;
         for (table, column) in IDS {

@@ -7,6 +7,7 @@ use crate::limits::{AccountUsage, Ban, LimitsReport, ReportError};
 use crate::store::StoreError;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::error::read;
+use crate::store::postgres::limits_location::require_recorded;
 use crate::store::postgres::schema::{LIMITS, require_current};
 
 /// The counts of the servers on one store.
@@ -15,7 +16,9 @@ pub struct PostgresLimitsReport(PostgresCommands);
 impl PostgresLimitsReport {
     /// Connects to where this store's requests are counted. Blocks.
     pub fn open(url: &PostgresUrl) -> Result<PostgresLimitsReport, StoreError> {
-        let commands = PostgresCommands::open(&url.limits())?;
+        let store = PostgresCommands::open(url)?;
+        store.ask(async |client| require_recorded(client, url).await)?;
+        let commands = store.open_separate_limits(url)?.unwrap_or(store);
         commands.ask(async |client| require_current(client, LIMITS).await)?;
         Ok(PostgresLimitsReport(commands))
     }

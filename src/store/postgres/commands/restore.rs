@@ -3,20 +3,23 @@
 use super::PostgresCommands;
 use super::blocking::Parameter;
 use super::identity::{set_last_id, set_store_id};
-use super::import::{Copying, refuse_nul};
+use super::import::refuse_nul;
 use super::lock_versions;
 use crate::store::Half;
 use crate::store::postgres::columns::value;
-use crate::store::postgres::error::{read, waited};
+use crate::store::postgres::error::{read, waited, written};
+use crate::store::postgres::heartbeats::{keep_servers_away, require_unserved};
 use crate::store::postgres::journal::note;
-use crate::store::postgres::schema::{IMPORT_LOCK, SCHEMA_LOCK};
+use crate::store::postgres::schema::SCHEMA_LOCK;
 use crate::store::rules::IDS;
 use crate::store::sqlite::{self, CopyProgress, SqliteStore};
 use crate::store::{CheckReport, StoreError};
 use rusqlite::Connection;
 use std::path::Path;
+use std::pin::Pin;
 use tokio_postgres::Transaction;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::binary_copy::BinaryCopyInWriter;
+use tokio_postgres::types::{ToSql, Type};
 
 /// Restores a backup of the embedded store into this one, which must be empty and not
 /// served. It has an id of its own, and goes on with ids of accounts and keys that the old
@@ -26,8 +29,10 @@ pub fn restore(
     commands: &PostgresCommands,
     progress: CopyProgress<'_>,
 ) -> Result<CheckReport, StoreError> {
-    commands.require_unserved()?;
-    commands.ask(async |client| require_empty(client).await)?;
+    commands.ask(async |client| {
+        require_unserved(client).await?;
+        require_empty(client).await
+    })?;
     // The embedded engine's own restore checks it, brings it to the newest schema, and makes
     // it a store of its own.
     let directory = tempfile::tempdir()
@@ -36,10 +41,10 @@ pub fn restore(
     let path = SqliteStore::open(directory.path())?.path().to_path_buf();
     let backup = Connection::open(path)?;
     commands.write(async |transaction| {
-        for lock in [SCHEMA_LOCK, IMPORT_LOCK] {
-            let query = "SELECT pg_advisory_xact_lock($1)";
-            transaction.execute(query, &[&lock]).await.map_err(waited)?;
-        }
+        let lock = "SELECT pg_advisory_xact_lock($1)";
+        transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(waited)?;
+        // One may have started since the backup was read.
+        keep_servers_away(transaction).await?;
         let version = lock_versions(transaction).await?;
         require_empty(transaction).await?;
         refuse_names_with_nul(&backup)?;
@@ -127,4 +132,35 @@ async fn copy_numbers(
         set_last_id(transaction, table, column, last).await?;
     }
     Ok(())
+}
+
+/// Rows on their way into a table. Dropped before it is finished, none is written.
+struct Copying {
+    writer: Pin<Box<BinaryCopyInWriter>>,
+}
+
+impl Copying {
+    /// Begins to copy into this table; `columns` are names and types.
+    async fn begin(
+        transaction: &Transaction<'_>,
+        table: &str,
+        columns: &[(&str, Type)],
+    ) -> Result<Copying, StoreError> {
+        let names: Vec<_> = columns.iter().map(|(name, _)| *name).collect();
+        let types: Vec<_> = columns.iter().map(|(_, kind)| kind.clone()).collect();
+        let names = names.join(", ");
+        let statement = format!("COPY {table} ({names}) FROM STDIN (FORMAT binary)");
+        let sink = transaction.copy_in(&statement).await.map_err(written)?;
+        Ok(Copying { writer: Box::pin(BinaryCopyInWriter::new(sink, &types)) })
+    }
+
+    /// Adds a row, with its values in the order of the columns.
+    async fn write(&mut self, row: &[&(dyn ToSql + Sync)]) -> Result<(), StoreError> {
+        self.writer.as_mut().write(row).await.map_err(written)
+    }
+
+    /// Ends the copy, and returns the number of rows that were written.
+    async fn finish(mut self) -> Result<u64, StoreError> {
+        self.writer.as_mut().finish().await.map_err(written)
+    }
 }

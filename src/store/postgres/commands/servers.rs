@@ -4,15 +4,12 @@ use super::PostgresCommands;
 use crate::store::StoreError;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::read;
+use crate::store::postgres::heartbeats::{LOOKS_EVERY, heartbeats, silent, silent_since};
 use crate::store::postgres::journal;
-use crate::store::timeouts::{CONFIRMED_FOR, HEARD_WITHIN};
+use crate::store::timeouts::CONFIRMED_FOR;
 use serde::Serialize;
-use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_postgres::{Client, Row};
-
-/// How often a command looks for heartbeats: there are four a second.
-const LOOKS_EVERY: Duration = Duration::from_millis(20);
 
 /// A server that uses the store, or did until a while ago.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -26,7 +23,7 @@ pub struct ReplicaRow {
     pub address: String,
     /// The version of the orders that its list reflects.
     pub list_version: i64,
-    /// When it started, RFC 3339 in UTC.
+    /// When it added its row, RFC 3339 in UTC: at its start, or after it was silent for minutes.
     pub started_at: String,
     /// How long ago it last wrote its row, by the database's clock. A server writes it every
     /// few seconds.
@@ -59,27 +56,9 @@ impl PostgresCommands {
         });
     }
 
-    /// Refuses a store that a server uses. A server that was killed left its row: whether it
-    /// still runs shows in its heartbeats alone, not in the database's clock, which a failover
-    /// may move.
-    pub(super) fn require_unserved(&self) -> Result<(), StoreError> {
-        let heard = self.ask(async |client| {
-            let before = heartbeats(client).await?;
-            let until = Instant::now() + HEARD_WITHIN;
-            while !before.is_empty() && Instant::now() < until {
-                sleep(LOOKS_EVERY).await;
-                let query = "SELECT id, address FROM replicas
-                             WHERE id || ' ' || xmax::text <> ALL($1) LIMIT 1";
-                if let Some(row) = client.query_opt(query, &[&before]).await.map_err(read)? {
-                    return Ok(Some((value::<String>(&row, 0)?, value::<String>(&row, 1)?)));
-                }
-            }
-            Ok(None)
-        })?;
-        let Some((id, address)) = heard else { return Ok(()) };
-        Err(StoreError::Refused(format!(
-            "the server {id} ({address}) uses the database; stop all servers, and try again"
-        )))
+    /// The ids of the servers that have a row and send no heartbeat. Takes seconds if there are any.
+    pub fn silent_replicas(&self) -> Result<Vec<String>, StoreError> {
+        self.ask(async |client| silent(client).await)
     }
 
     /// The version that the last change gave to its orders.
@@ -88,18 +67,10 @@ impl PostgresCommands {
     }
 }
 
-/// The last heartbeat of each server: it locks the server's row, which shows in `xmax`.
-async fn heartbeats(client: &Client) -> Result<Vec<String>, StoreError> {
-    let query = "SELECT id || ' ' || xmax::text FROM replicas";
-    let rows = client.query(query, &[]).await.map_err(read)?;
-    rows.iter().map(|row| value(row, 0)).collect()
-}
-
 /// Waits for a heartbeat of each server that has a row.
 async fn all_have_beaten(client: &Client) -> Result<(), StoreError> {
     let awaited = heartbeats(client).await?;
-    let silent = "SELECT EXISTS (SELECT FROM replicas WHERE id || ' ' || xmax::text = ANY($1))";
-    while value(&client.query_one(silent, &[&awaited]).await.map_err(read)?, 0)? {
+    while !silent_since(client, &awaited).await?.is_empty() {
         sleep(LOOKS_EVERY).await;
     }
     Ok(())

@@ -84,14 +84,9 @@ pub const HEARTBEAT: Role = Role::new("store-orders heartbeat", timeouts::HEARTB
 /// Counts requests.
 pub const LIMITER: Role = Role::new("store-orders limits", timeouts::LIMITER, false);
 
-/// Counts orders.
-pub const COUNTER: Role = Role::new("store-orders counter", timeouts::LONG_READER, true);
-
-/// Reads keys while the reader reads a list.
-pub const KEYS: Role = Role::new("store-orders keys", timeouts::LONG_READER, true);
-
-/// Reads a long import ahead.
-pub const AHEAD: Role = Role::new("store-orders ahead", timeouts::LONG_READER, true);
+/// Reads whole tables, on a connection that is closed afterwards: all orders, or keys while the
+/// reader reads changed orders.
+pub const SCANNER: Role = Role::new("store-orders scanner", timeouts::LONG_READER, true);
 
 /// Does one command of the operator.
 pub const COMMAND: Role = Role::new("store-orders command", timeouts::COMMAND, true);

@@ -81,10 +81,12 @@ impl PostgresUrl {
         &self.tls
     }
 
-    /// This address, with the request counts in this database of its cluster.
+    /// This address, with the request counts in this database of its cluster. The store's own is
+    /// the same as none.
     #[must_use]
     pub fn with_limits_database(mut self, database: Option<String>) -> PostgresUrl {
-        self.limits_database = database;
+        let own = self.config.get_dbname().or(self.config.get_user());
+        self.limits_database = database.filter(|name| own != Some(name));
         self
     }
 

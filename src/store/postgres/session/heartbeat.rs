@@ -7,14 +7,17 @@ use super::replica::Replica;
 use super::statements::HeartbeatStatements;
 use crate::clock::BootInstant;
 use crate::store::StoreError;
-use crate::store::postgres::connecting::Connection;
+use crate::store::postgres::connecting::{Connection, PostgresUrl};
 use crate::store::postgres::error::{unreachable_because, written};
+use crate::store::postgres::heartbeats::remove_silent;
 use crate::store::postgres::journal::remove_old;
-use crate::store::postgres::schema::{STORE, require_current};
+use crate::store::postgres::limits_location::require_recorded;
+use crate::store::postgres::schema::{SERVERS_LOCK, STORE, require_current};
 use crate::store::timeouts::{HEARTBEAT_INTERVAL, READ_LIMIT};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
 /// How often the schema is looked at and the journal tidied, and how long that waits for the reader.
@@ -47,6 +50,7 @@ pub async fn beat(
     let written_row = written_row.map_err(written)?;
     committed.map_err(written)?;
     if written_row.is_empty() {
+        // It ends the session; the next one adds the row again.
         return Err(unreachable_because("this replica's row was removed"));
     }
     link.require_confirmed_since(unconfirmed)?;
@@ -54,23 +58,24 @@ pub async fn beat(
     Ok(())
 }
 
-/// Adds the replica's row, and removes those of replicas that ended long ago.
+/// Adds the replica's row, unless a command keeps servers away.
 /// Nothing else uses the heartbeat's connection yet.
 pub async fn register(session: &Session, replica: &Replica) -> Result<(), StoreError> {
     let client = &session.heartbeat.client;
     let (address, list_version) = replica.shown();
-    let insert = "INSERT INTO replicas (id, program, address, list_version) VALUES ($1, $2, $3, $4)
+    let insert = "INSERT INTO replicas (id, program, address, list_version)
+                  SELECT $1, $2, $3, $4 WHERE pg_try_advisory_xact_lock_shared($5)
                   ON CONFLICT (id) DO UPDATE SET heard_at = now()";
     let program = env!("CARGO_PKG_VERSION");
-    client
-        .execute(insert, &[&replica.id(), &program, &address, &list_version])
-        .await
-        .map_err(written)?;
-    let remove = "DELETE FROM replicas WHERE id IN
-                    (SELECT id FROM replicas WHERE heard_at < now() - interval '1 day'
-                     FOR UPDATE SKIP LOCKED)";
-    client.execute(remove, &[]).await.map_err(written)?;
-    Ok(())
+    let row: [&(dyn ToSql + Sync); 5] =
+        [&replica.id(), &program, &address, &list_version, &SERVERS_LOCK];
+    match client.execute(insert, &row).await.map_err(written)? {
+        0 => Err(unreachable_because(
+            "`store-orders restore`, or `migrate --new-store-id`, uses it; start the server when that \
+             has ended",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Removes the replica's row, which a heartbeat may hold at the moment.
@@ -98,11 +103,19 @@ pub async fn keep_beating(session: Arc<Session>, replica: Arc<Replica>) {
     }
 }
 
-/// Looks at the schema, and removes old rows of the journal, until the session ends.
-pub async fn tidy(session: Arc<Session>) {
-    let mut floor = 0;
+/// Refuses a store whose schema does not fit this program, or that is counted elsewhere than this
+/// URL says.
+pub async fn require_usable(client: &Client, url: &PostgresUrl) -> Result<(), StoreError> {
+    require_current(client, STORE).await?;
+    require_recorded(client, url).await
+}
+
+/// Looks at the schema, and removes old rows of the journal and those of servers that were silent
+/// for this long, until the session ends.
+pub async fn tidy(session: Arc<Session>, silent_for: Duration) {
+    let (mut floor, mut seen, mut seen_at) = (0, Vec::new(), None::<Instant>);
     loop {
-        let looked = require_current(&session.checker.client, STORE);
+        let looked = require_usable(&session.checker.client, &session.url);
         let looked = session.answer(READ_LIMIT, looked).await;
         if session.require_open().is_err() {
             return;
@@ -117,6 +130,12 @@ pub async fn tidy(session: Arc<Session>) {
             && let Ok(removed) = session.answer(READ_LIMIT, removing).await
         {
             floor = removed;
+            if seen_at.is_none_or(|at| at.elapsed() >= silent_for)
+                && let removing = remove_silent(&session.reader.client, &seen)
+                && let Ok(last) = session.answer(READ_LIMIT, removing).await
+            {
+                (seen, seen_at) = (last, Some(Instant::now()));
+            }
         }
         tokio::select! {
             () = sleep(TIDY_INTERVAL) => {}

@@ -2,7 +2,7 @@
 //! last change that this server has seen, a new generation begins.
 
 use super::durability::{require_standby, warn_if_commits_can_be_lost};
-use super::heartbeat::{beat, keep_beating, register, tidy};
+use super::heartbeat::{beat, keep_beating, register, require_usable, tidy};
 use super::replica::Replica;
 use super::statements::{BatchStatements, HeartbeatStatements};
 use super::version_check::answer_checks;
@@ -17,19 +17,18 @@ use crate::store::postgres::connecting::roles::{
 use crate::store::postgres::connecting::{
     ConnectError, Connection, PostgresUrl, ServerIdentity, Target, connect_to, targets,
 };
-use crate::store::postgres::error::{read, unreachable_because, written};
+use crate::store::postgres::error::{read, unreachable_because};
 use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
-use crate::store::postgres::schema::{LIMITS, STORE, require_current};
+use crate::store::postgres::limits_location::require_own;
 use crate::store::timeouts::{
     CONFIRM_LIMIT, CONFIRMED_FOR, CONNECT_LIMIT, READ_LIMIT, RETRY_AFTER,
 };
 use parking_lot::Mutex;
 use slog::{Logger, info, warn};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
-use tokio_postgres::Client;
 
 /// What opens sessions.
 pub struct Opener {
@@ -39,6 +38,8 @@ pub struct Opener {
     pub replica: Arc<Replica>,
     /// Whether every check of lists is a commit.
     pub commits_checks: bool,
+    /// How long a server is silent before its row is removed.
+    pub silent_for: Duration,
     /// Events.
     pub log: Logger,
 }
@@ -100,17 +101,17 @@ impl Opener {
         let (url, replica) = (&self.url, &self.replica);
         let writer = connect_to(url, target, &WRITER, CONNECT_LIMIT).await?;
         let opened = Instant::now();
+        let unfit = |error| match error {
+            StoreError::Refused(_) => OpenError::Schema(error),
+            other => OpenError::Store(other),
+        };
+        within(READ_LIMIT, require_usable(&writer.client, url)).await.map_err(unfit)?;
         let [checker, reader, heartbeat, limits] = others(url, target).await?;
         let server = writer.server.clone();
         if [&checker, &reader, &heartbeat, &limits].iter().any(|other| other.server != server) {
             return Err(OpenError::Different);
         }
-        let unfit = |error| match error {
-            StoreError::Refused(_) => OpenError::Schema(error),
-            other => OpenError::Store(other),
-        };
         let client = &writer.client;
-        within(READ_LIMIT, require_current(client, STORE)).await.map_err(unfit)?;
         within(READ_LIMIT, require_standby(client)).await?;
         let (store_id, generation, last): (String, _, _) = within(READ_LIMIT, async {
             let id = client.query_one("SELECT store_id FROM identity", &[]).await;
@@ -131,7 +132,6 @@ impl Opener {
                 store_id,
                 acknowledges_from: acknowledges_from(opened, &server, before),
                 server,
-                opened,
                 admission: Admission::prepare(&limits.client).await.map_err(read)?,
                 batch: BatchStatements::prepare(&writer.client).await.map_err(read)?,
                 beat: HeartbeatStatements::prepare(&heartbeat.client).await.map_err(read)?,
@@ -165,7 +165,7 @@ impl Opener {
             answer_checks(Arc::clone(&session), asked, Arc::clone(&replica), self.commits_checks);
         tokio::spawn(checks);
         tokio::spawn(keep_beating(Arc::clone(&session), replica));
-        tokio::spawn(tidy(Arc::clone(&session)));
+        tokio::spawn(tidy(Arc::clone(&session), self.silent_for));
         Ok(session)
     }
 }
@@ -177,28 +177,6 @@ async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 4], C
     let (checker, reader, heartbeat, limits) =
         tokio::join!(again(&CHECKER), again(&READER), again(&HEARTBEAT), counting);
     Ok([checker?, reader?, heartbeat?, limits?])
-}
-
-/// Refuses tables of the request counts that do not fit, or are another store's: its ids of
-/// accounts and keys mean others.
-async fn require_own(client: &Client, url: &PostgresUrl, store_id: &str) -> Result<(), StoreError> {
-    require_current(client, LIMITS).await?;
-    let Some(database) = url.limits_database() else { return Ok(()) };
-    let claim = "UPDATE limits_schema SET store_id = $1 WHERE store_id IS NULL";
-    let found = "SELECT store_id FROM limits_schema";
-    let owner = async || client.query_one(found, &[]).await.and_then(|row| row.try_get(0));
-    let mut owner_id: Option<String> = owner().await.map_err(read)?;
-    if owner_id.is_none() {
-        client.execute(claim, &[&store_id]).await.map_err(written)?;
-        owner_id = owner().await.map_err(read)?;
-    }
-    if owner_id.as_deref() == Some(store_id) {
-        return Ok(());
-    }
-    Err(StoreError::Refused(format!(
-        "the database {database:?} has the request counts of another store; fix: name another \
-         --limits-database, or drop this one if that store is gone, and run `store-orders migrate`"
-    )))
 }
 
 /// When a session that was opened then may acknowledge. Another replica may hold a lease on a
@@ -235,7 +213,6 @@ pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, Stor
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     #[test]
     fn a_session_waits_for_a_second_after_the_first_one_to_its_server() {

@@ -1,6 +1,7 @@
 //! What a replica knows of itself: its row in the store, and the last change that it has seen.
 
 use crate::store::postgres::journal::Change;
+use crate::store::{CancelledBatch, HalfVersion};
 use parking_lot::Mutex;
 
 /// One server's process.
@@ -13,7 +14,7 @@ pub struct Replica {
 #[derive(Debug, Default)]
 struct State {
     address: String,
-    list_version: i64,
+    list_version: HalfVersion,
     /// Of which generation, and which change.
     seen: Option<(u64, Change)>,
     has_left: bool,
@@ -48,8 +49,18 @@ impl Replica {
     }
 
     /// Its list reflects this version of the orders.
-    pub fn lists(&self, version: i64) {
-        self.state.lock().list_version = version;
+    pub fn lists(&self, version: HalfVersion) {
+        let listed = &mut self.state.lock().list_version;
+        // A batch that was cancelled meanwhile may have brought the list further.
+        if version.has_more_than(*listed) {
+            *listed = version;
+        }
+    }
+
+    /// Its list lacks what this batch cancelled.
+    pub fn cancelled(&self, batch: &CancelledBatch) {
+        let listed = &mut self.state.lock().list_version;
+        *listed = listed.after(batch);
     }
 
     /// The store told this change. To be called before the answer counts: an answer that was
@@ -70,6 +81,6 @@ impl Replica {
     /// Its address and the version of its list.
     pub fn shown(&self) -> (String, i64) {
         let state = self.state.lock();
-        (state.address.clone(), state.list_version)
+        (state.address.clone(), state.list_version.number)
     }
 }

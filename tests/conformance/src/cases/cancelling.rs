@@ -14,7 +14,7 @@ const AT_ONCE: usize = 64;
 pub fn a_cancellation_has_the_outcome_of_its_order(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1, 3, i64::MIN])?;
-    commands.import(Records::Orders(&[shipped(2)]), false, &|| ())?;
+    commands.import(Records::Orders(&[shipped(2)]), false)?;
     let outcomes = cancel(&*store, &[i64::MIN, 2, 4, 1])?;
     ensure!(outcomes == [Cancelled, AlreadyShipped, NotFound, Cancelled], "{outcomes:?}");
     let again = cancel(&*store, &[2, 1, i64::MIN])?;
@@ -62,7 +62,7 @@ pub fn a_cancellation_past_its_deadline_is_not_carried_out(
 pub fn an_id_64_times_in_a_batch_is_cancelled_once(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1])?;
-    commands.import(Records::Orders(&[shipped(2)]), false, &|| ())?;
+    commands.import(Records::Orders(&[shipped(2)]), false)?;
     let batch: Vec<_> = (0..AT_ONCE).flat_map(|_| [1, 2, 3]).map(cancellation).collect();
     let outcomes = store.cancel(&batch)?.outcomes;
     let mut of_one = outcomes.iter().step_by(3);

@@ -23,7 +23,7 @@ pub fn each_change_of_orders_is_seen_by_the_next_check(engine: &dyn Engine) -> a
     rises("a shipment")?;
     cancel(&*store, &[1])?;
     rises("a cancellation")?;
-    commands.import(Records::Orders(&[pending(1), pending(3)]), true, &|| ())?;
+    commands.import(Records::Orders(&[pending(1), pending(3)]), true)?;
     rises("an import that skips")
 }
 

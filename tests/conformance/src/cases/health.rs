@@ -45,7 +45,7 @@ pub fn check_counts_what_the_store_holds(engine: &dyn Engine) -> anyhow::Result<
     import(&*commands, 1..=5)?;
     commands.ship_orders(&[1, 2])?;
     cancel(&*store, &[3])?;
-    commands.import(Records::Pets(&[Pet { id: 1, name: "Rex".to_string() }]), false, &|| ())?;
+    commands.import(Records::Pets(&[Pet { id: 1, name: "Rex".to_string() }]), false)?;
     commands.create_account("acme", Plan::Free, None, now())?;
     let environment = Environment::Production;
     for _ in 0..2 {

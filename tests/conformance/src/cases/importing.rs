@@ -1,53 +1,133 @@
-//! Imports: all or nothing, no id twice, and no cancellation that waits for one.
+//! Imports: all or nothing up to a step, in steps beyond that, no id twice, and no cancellation that
+//! waits for one.
 
 use crate::engine::Engine;
-use crate::listing::{list, stored, versions};
+use crate::listing::{Follower, list, stored, versions};
 use crate::records::{cancel, cancellation, import, pending, refusal, shipped};
-use anyhow::ensure;
-use std::cell::{Cell, RefCell};
+use anyhow::{Context, ensure};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use store_orders::store::{
-    CancelOutcome, Cancellation, ImportOutcome, NewOrder, RecordKind, Records, Status, Store,
-    StoreError,
+    CancelOutcome, Cancellation, ImportOutcome, NewOrder, RecordKind, Records,
+    STEP_RECORDS_BESIDE_SERVERS as STEP_RECORDS, Status, UnfinishedImport, import_in_steps,
 };
 use store_orders_api::types::Pet;
 
-/// More than any engine writes while others wait.
-const LONG: i64 = 20_000;
+/// Two steps and a half.
+const LONG: i64 = STEP_RECORDS as i64 * 5 / 2;
 
-/// How long a cancellation waits for an import to end: far longer than it takes by itself.
-const CANCEL_TIMEOUT: Duration = Duration::from_secs(20);
+/// So many steps that orders are cancelled meanwhile.
+const LONGER: i64 = STEP_RECORDS as i64 * 30;
+
+/// What a client waits for a cancellation.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn orders(ids: impl IntoIterator<Item = i64>) -> Vec<NewOrder> {
+    ids.into_iter().map(pending).collect()
+}
+
+/// For an import that nothing watches.
+fn goes_on(_: ImportOutcome) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
+/// Why an import ended early.
+fn unfinished(result: Result<ImportOutcome, UnfinishedImport>) -> anyhow::Result<UnfinishedImport> {
+    result.err().context("the import was finished")
+}
 
 pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Result<()> {
-    all_or_none(engine, 100)
-}
-
-pub fn a_long_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Result<()> {
-    all_or_none(engine, LONG)
-}
-
-fn all_or_none(engine: &dyn Engine, count: i64) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
-    let orders = |ids: std::ops::RangeInclusive<i64>| ids.map(pending).collect::<Vec<_>>();
-    let progress = Cell::new(0);
-    let first = orders(1..=count);
-    let outcome =
-        commands.import(Records::Orders(&first), false, &|| progress.set(progress.get() + 1))?;
-    ensure!(outcome == ImportOutcome { imported: first.len(), skipped: 0 }, "{outcome:?}");
-    ensure!(progress.get() == first.len(), "{} calls", progress.get());
+    let outcome = commands.import(Records::Orders(&orders(1..=100)), false)?;
+    ensure!(outcome == ImportOutcome { imported: 100, skipped: 0 }, "{outcome:?}");
     let (before, all) = (versions(&*store)?, list(&*store)?);
-    ensure!(all.len() == first.len());
+    ensure!(all.len() == 100);
 
-    let refused = commands.import(Records::Orders(&orders(count..=2 * count)), false, &|| ());
-    let expected = format!("order {count} is already in the store; nothing was imported");
-    ensure!(refusal(refused)? == expected);
+    let refused = commands.import(Records::Orders(&orders(100..=200)), false);
+    ensure!(refusal(refused)? == "order 100 is already in the store");
     ensure!(versions(&*store)? == before && list(&*store)? == all);
 
-    let outcome = commands.import(Records::Orders(&orders(count..=2 * count)), true, &|| ())?;
-    ensure!(outcome == ImportOutcome { imported: first.len(), skipped: 1 }, "{outcome:?}");
-    ensure!(list(&*store)?.len() == 2 * first.len());
+    let outcome = commands.import(Records::Orders(&orders(100..=200)), true)?;
+    ensure!(outcome == ImportOutcome { imported: 100, skipped: 1 }, "{outcome:?}");
+    ensure!(list(&*store)?.len() == 200);
     ensure!(versions(&*store)?.of_orders().has_more_than(before.of_orders()));
     ensure!(commands.check()?.problems.is_empty());
+    Ok(())
+}
+
+/// Each step is an ordinary change: listed at once, and a 204 is the end of an order of it.
+pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    // Numbers are those of all changes on one engine, and of orders alone on the other.
+    import(&*commands, [-1])?;
+    let mut follower = Follower::of(&*store)?;
+    let (mut steps, first) = (0, versions(&*store)?.orders);
+    let mut after_step = |done: ImportOutcome| -> anyhow::Result<()> {
+        steps += 1;
+        let number = versions(&*store)?.orders;
+        ensure!(number == first + 2 * steps - 1, "{steps} steps, and the store is at {number}");
+        follower.catch_up(&*store)?;
+        let gone = usize::try_from(steps)? - 1;
+        ensure!(follower.lines().len() == 1 + done.imported - gone, "after step {steps}");
+        ensure!(commands.check()?.problems.is_empty(), "{:?}", commands.check()?);
+        ensure!(cancel(&*store, &[steps])? == [CancelOutcome::Cancelled]);
+        ensure!(cancel(&*store, &[steps])? == [CancelOutcome::NotFound]);
+        Ok(())
+    };
+    let mut checked = Ok(());
+    let all = orders(1..=LONG);
+    let outcome = import_in_steps(&*commands, Records::Orders(&all), false, &mut |done| {
+        if checked.is_ok() {
+            checked = after_step(done);
+        }
+        ControlFlow::Continue(())
+    })?;
+    checked?;
+    ensure!(steps == 3 && outcome == ImportOutcome { imported: all.len(), skipped: 0 });
+    follower.catch_up(&*store)?;
+    let listed = list(&*store)?;
+    ensure!(follower.lines() == listed && listed.len() == all.len() - 2, "{}", listed.len());
+    Ok(())
+}
+
+pub fn a_step_that_fails_leaves_those_before_it(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let taken = LONG - 1;
+    import(&*commands, [taken])?;
+    let all = orders(1..=LONG);
+    let failed = import_in_steps(&*commands, Records::Orders(&all), false, &mut goes_on);
+    let failed = unfinished(failed)?;
+    let (done, why) = (failed.done, failed.why.as_ref().map(ToString::to_string));
+    ensure!(done == ImportOutcome { imported: 2 * STEP_RECORDS, skipped: 0 }, "{done:?}");
+    ensure!(why == Some(format!("order {taken} is already in the store")), "{why:?}");
+    let said = failed.to_string();
+    let expected = format!("{} of {LONG} orders were imported; ", 2 * STEP_RECORDS);
+    ensure!(said.starts_with(&expected), "{said}");
+    ensure!(list(&*store)?.len() == 2 * STEP_RECORDS + 1 && commands.check()?.problems.is_empty());
+
+    let first = orders([taken, LONG + 1]);
+    let failed = import_in_steps(&*commands, Records::Orders(&first), false, &mut goes_on);
+    ensure!(unfinished(failed)?.to_string() == "nothing was imported");
+
+    let rest = import_in_steps(&*commands, Records::Orders(&all), true, &mut goes_on)?;
+    let skipped = 2 * STEP_RECORDS + 1;
+    ensure!(rest == ImportOutcome { imported: all.len() - skipped, skipped }, "{rest:?}");
+    ensure!(list(&*store)?.len() == all.len());
+    Ok(())
+}
+
+pub fn an_import_that_is_stopped_leaves_whole_steps(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    let all = orders(1..=LONG);
+    let stop = &mut |_| ControlFlow::Break(());
+    let stopped = unfinished(import_in_steps(&*commands, Records::Orders(&all), false, stop))?;
+    ensure!(stopped.why.is_none() && stopped.done.imported == STEP_RECORDS, "{stopped:?}");
+    ensure!(list(&*store)?.len() == STEP_RECORDS && commands.check()?.problems.is_empty());
+    // There is nothing to stop after the last step.
+    let last = Records::Orders(all.get(..STEP_RECORDS).context("there are more")?);
+    let skipped = import_in_steps(&*commands, last, true, stop)?.skipped;
+    ensure!(skipped == STEP_RECORDS);
     Ok(())
 }
 
@@ -55,14 +135,11 @@ pub fn an_id_that_is_taken_is_refused_or_skipped(engine: &dyn Engine) -> anyhow:
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [5, 7])?;
     let orders: Vec<_> = [9, 7, 8, 5].into_iter().map(shipped).collect();
-    let refused = refusal(commands.import(Records::Orders(&orders), false, &|| ()))?;
-    ensure!(refused == "order 7 is already in the store; nothing was imported", "{refused}");
+    let refused = refusal(commands.import(Records::Orders(&orders), false))?;
+    ensure!(refused == "order 7 is already in the store", "{refused}");
     ensure!(list(&*store)?.len() == 2);
-    let progress = Cell::new(0);
-    let outcome =
-        commands.import(Records::Orders(&orders), true, &|| progress.set(progress.get() + 1))?;
+    let outcome = commands.import(Records::Orders(&orders), true)?;
     ensure!(outcome == ImportOutcome { imported: 2, skipped: 2 }, "{outcome:?}");
-    ensure!(progress.get() == 4, "progress was told {} times", progress.get());
     let ids = |status| -> anyhow::Result<Vec<i64>> {
         Ok(stored(&*commands, Some(status))?.iter().map(|order| order.id).collect())
     };
@@ -73,10 +150,10 @@ pub fn an_id_that_is_taken_is_refused_or_skipped(engine: &dyn Engine) -> anyhow:
 pub fn an_id_given_twice_is_refused_or_skipped(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let orders = [pending(3), NewOrder { quantity: 9, ..pending(3) }];
-    let refused = refusal(commands.import(Records::Orders(&orders), false, &|| ()))?;
-    ensure!(refused == "two orders have the same id; nothing was imported", "{refused}");
+    let refused = refusal(commands.import(Records::Orders(&orders), false))?;
+    ensure!(refused == "two orders have the same id", "{refused}");
     ensure!(list(&*store)?.is_empty());
-    let outcome = commands.import(Records::Orders(&orders), true, &|| ())?;
+    let outcome = commands.import(Records::Orders(&orders), true)?;
     ensure!(outcome == ImportOutcome { imported: 1, skipped: 1 }, "{outcome:?}");
     let kept = stored(&*commands, None)?;
     ensure!(kept.iter().all(|order| order.quantity == 1) && kept.len() == 1, "{kept:?}");
@@ -89,8 +166,8 @@ pub fn an_id_of_a_cancelled_order_is_never_used_again(engine: &dyn Engine) -> an
     cancel(&*store, &[1])?;
     ensure!(commands.existing(RecordKind::Order, &[1, 2])? == [1]);
     let refused = refusal(import(&*commands, [1]))?;
-    ensure!(refused == "order 1 is already in the store; nothing was imported", "{refused}");
-    let outcome = commands.import(Records::Orders(&[pending(1)]), true, &|| ())?;
+    ensure!(refused == "order 1 is already in the store", "{refused}");
+    let outcome = commands.import(Records::Orders(&[pending(1)]), true)?;
     ensure!(outcome == ImportOutcome { imported: 0, skipped: 1 }, "{outcome:?}");
     ensure!(list(&*store)?.is_empty());
     Ok(())
@@ -107,15 +184,12 @@ pub fn existing_ids_are_told_in_the_order_asked(engine: &dyn Engine) -> anyhow::
 }
 
 pub fn imports_at_once_store_each_id_once(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, ids) = (engine.serving()?, 1..=2 * LONG);
-    // Short and long ones, in both directions, that overlap.
-    let ranges = [(1, LONG, false), (LONG / 2, 2 * LONG, true), (1, 100, true), (50, 3_000, false)];
-    let import = |(first, last, reversed): (i64, i64, bool)| -> anyhow::Result<usize> {
-        let mut orders: Vec<_> = (first..=last).map(pending).collect();
-        if reversed {
-            orders.reverse();
-        }
-        Ok(engine.commands()?.import(Records::Orders(&orders), true, &|| ())?.imported)
+    let store = engine.serving()?;
+    // Short and long ones that overlap.
+    let ranges = [(1, LONG), (LONG / 2, 2 * LONG), (1, 100), (50, LONG)];
+    let import = |(first, last): (i64, i64)| -> anyhow::Result<usize> {
+        let (commands, orders) = (engine.commands()?, orders(first..=last));
+        Ok(import_in_steps(&*commands, Records::Orders(&orders), true, &mut goes_on)?.imported)
     };
     let imported = std::thread::scope(|scope| {
         let imports = ranges.map(|range| scope.spawn(move || import(range)));
@@ -123,46 +197,44 @@ pub fn imports_at_once_store_each_id_once(engine: &dyn Engine) -> anyhow::Result
             imports.map(|import| import.join().map_err(|_| anyhow::anyhow!("panicked"))?);
         joined.into_iter().sum::<anyhow::Result<usize>>()
     })?;
-    ensure!(imported == ids.clone().count(), "{imported} were imported");
-    ensure!(list(&*store)?.len() == ids.count());
+    ensure!(imported == usize::try_from(2 * LONG)?, "{imported} were imported");
+    ensure!(list(&*store)?.len() == imported);
     Ok(())
 }
 
-pub fn an_order_is_cancelled_while_orders_are_imported(engine: &dyn Engine) -> anyhow::Result<()> {
+pub fn orders_are_cancelled_while_orders_are_imported(engine: &dyn Engine) -> anyhow::Result<()> {
+    let all = orders(1..=LONGER);
+    cancelled_during(engine, Records::Orders(&all))
+}
+
+pub fn orders_are_cancelled_while_pets_are_imported(engine: &dyn Engine) -> anyhow::Result<()> {
+    let pets: Vec<_> = (1..=LONGER).map(|id| Pet { id, name: "Rex".to_string() }).collect();
+    cancelled_during(engine, Records::Pets(&pets))
+}
+
+/// Cancels one order after the other while these are imported.
+fn cancelled_during(engine: &dyn Engine, records: Records<'_>) -> anyhow::Result<()> {
+    const CANCELLED: i64 = 100_000;
     let (store, commands) = (engine.serving()?, engine.commands()?);
-    import(&*commands, [-1])?;
-    let orders: Vec<_> = (1..=LONG).map(pending).collect();
-    cancelled_during(&*store, -1, |progress| {
-        commands.import(Records::Orders(&orders), false, progress)
+    import(&*commands, -CANCELLED..0)?;
+    let is_over = AtomicBool::new(false);
+    let cancelling = || -> anyhow::Result<i64> {
+        for id in -CANCELLED..0 {
+            let deadline = Instant::now() + PATIENCE;
+            let outcomes = store.cancel(&[Cancellation { deadline, ..cancellation(id) }])?.outcomes;
+            ensure!(outcomes == [CancelOutcome::Cancelled], "{outcomes:?}");
+            if is_over.load(Ordering::Acquire) {
+                return Ok(id);
+            }
+        }
+        anyhow::bail!("the import takes longer than {CANCELLED} cancellations")
+    };
+    std::thread::scope(|scope| {
+        let canceller = scope.spawn(cancelling);
+        let imported = import_in_steps(&*commands, records, false, &mut goes_on);
+        is_over.store(true, Ordering::Release);
+        let cancelled = canceller.join().map_err(|_| anyhow::anyhow!("it panicked"))??;
+        ensure!(imported?.imported == records.count() && cancelled > -CANCELLED);
+        Ok(())
     })
-}
-
-pub fn an_order_is_cancelled_while_pets_are_imported(engine: &dyn Engine) -> anyhow::Result<()> {
-    let (store, commands) = (engine.serving()?, engine.commands()?);
-    import(&*commands, [-1])?;
-    let pets: Vec<_> = (1..=LONG).map(|id| Pet { id, name: "Rex".to_string() }).collect();
-    cancelled_during(&*store, -1, |progress| commands.import(Records::Pets(&pets), false, progress))
-}
-
-/// Cancels the order at the first call of the import's `progress`.
-fn cancelled_during(
-    store: &dyn Store,
-    order: i64,
-    import: impl FnOnce(&dyn Fn()) -> Result<ImportOutcome, StoreError>,
-) -> anyhow::Result<()> {
-    let deadline = Instant::now() + CANCEL_TIMEOUT;
-    let batch = [Cancellation { deadline, ..cancellation(order) }];
-    // An import may run in a runtime of its own, in which a store must not block.
-    let cancel = || std::thread::scope(|scope| scope.spawn(|| store.cancel(&batch)).join());
-    let cancelled = RefCell::new(None);
-    import(&|| {
-        cancelled.borrow_mut().get_or_insert_with(cancel);
-    })?;
-    let cancelled =
-        cancelled.into_inner().map(|joined| joined.map(|batch| batch.map(|b| b.outcomes)));
-    ensure!(
-        matches!(&cancelled, Some(Ok(Ok(outcomes))) if *outcomes == [CancelOutcome::Cancelled]),
-        "{cancelled:?}"
-    );
-    Ok(())
 }

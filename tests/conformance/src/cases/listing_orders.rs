@@ -26,7 +26,7 @@ fn import_limits(commands: &dyn OperatorStore) -> anyhow::Result<()> {
         NewOrder { ship_date: date("2026-02-28T00:00:00.000120Z")?, ..pending(3) },
         NewOrder { pet_id: i64::MAX, ..pending(i64::MIN) },
     ];
-    commands.import(Records::Orders(&orders), false, &|| ())?;
+    commands.import(Records::Orders(&orders), false)?;
     Ok(())
 }
 

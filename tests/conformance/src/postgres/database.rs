@@ -5,8 +5,9 @@ use anyhow::Context;
 use slog::Logger;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use store_orders::store::postgres::{PostgresCommands, PostgresStore, migrate};
-use store_orders::store::{OperatorStore, Store};
+use std::time::Duration;
+use store_orders::store::postgres::{PostgresCommands, PostgresStore, PostgresUrl, migrate};
+use store_orders::store::{OperatorStore, SILENT_FOR, Store};
 use tokio::runtime::{self, Runtime};
 use tokio_postgres::{Client, NoTls};
 
@@ -65,6 +66,22 @@ impl Database<'_> {
     /// The URL of the database for the role that owns it.
     pub fn url(&self) -> String {
         self.url_for(&self.server.role)
+    }
+
+    /// The owner's URL, with the request counts in this database.
+    pub fn url_counting_in(&self, limits_database: Option<&str>) -> anyhow::Result<PostgresUrl> {
+        let url: PostgresUrl = self.url().parse()?;
+        Ok(url.with_limits_database(limits_database.map(str::to_string)))
+    }
+
+    /// The name of a database of the same server that does not exist yet.
+    pub fn name_of_another(&self) -> String {
+        format!("{}_{}", self.name, DATABASES.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// The role that owns the database.
+    pub fn owner(&self) -> &str {
+        &self.server.role
     }
 
     /// Does `work` on a connection of this role.
@@ -126,15 +143,23 @@ impl Database<'_> {
 
     /// The store for a server of the owner.
     pub fn server_of_owner(&self) -> anyhow::Result<PostgresStore> {
-        self.server_of(&self.server.role)
+        self.server_of(self.owner())
     }
 
     /// The store for a server of this role.
     pub fn server_of(&self, role: &str) -> anyhow::Result<PostgresStore> {
-        let url = self.url_for(role).parse()?;
+        self.server_at(self.url_for(role).parse()?, SILENT_FOR)
+    }
+
+    /// The store for a server with this URL. It removes servers that are silent for this long.
+    pub fn server_at(
+        &self,
+        url: PostgresUrl,
+        silent_for: Duration,
+    ) -> anyhow::Result<PostgresStore> {
         let log = Logger::root(slog::Discard, slog::o!());
         let runtime = self.runtime.as_ref().context("the database was dropped")?;
-        Ok(PostgresStore::open(runtime.handle(), url, false, log)?)
+        Ok(PostgresStore::open(runtime.handle(), url, false, silent_for, log)?)
     }
 }
 

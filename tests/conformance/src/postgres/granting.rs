@@ -32,7 +32,7 @@ pub fn the_printed_grants_let_a_role_serve_and_no_more(
         database.execute(&grants)?;
     }
     import(&*commands, [1, 2])?;
-    commands.import(Records::Pets(&[Pet { id: 7, name: "Rex".to_string() }]), false, &|| ())?;
+    commands.import(Records::Pets(&[Pet { id: 7, name: "Rex".to_string() }]), false)?;
     commands.create_account("acme", Plan::Free, None, now())?;
     let environment = Environment::Production;
     let new = NewKey { account: "acme", environment, expires_after: None, label: None };

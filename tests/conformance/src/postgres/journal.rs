@@ -67,17 +67,17 @@ pub fn what_servers_of_a_quiet_store_have_seen_stays(
         import(&*commands, [id])?;
     }
     let before = versions(&*store)?.orders;
+    let lowest = async |client: &mut Client| {
+        let row = client.query_one("SELECT min(version) FROM changes", &[]).await?;
+        Ok(row.try_get::<_, i64>(0)?)
+    };
+    let first = database.with(lowest)?;
     // The last of them was made long ago, and is followed by one that few have seen yet.
     database.execute(
         "BEGIN; UPDATE changes SET made_at = now() - interval '11 minutes';
          INSERT INTO changes (version, orders, keys)
          SELECT version + 1, orders, keys FROM changes ORDER BY version DESC LIMIT 1; COMMIT",
     )?;
-    let lowest = async |client: &mut Client| {
-        let row = client.query_one("SELECT min(version) FROM changes", &[]).await?;
-        Ok(row.try_get::<_, i64>(0)?)
-    };
-    let first = database.with(lowest)?;
     let kept = wait::until(|| database.with(lowest).ok().filter(|lowest| *lowest > first))?;
     ensure!(kept == before, "{kept} instead of {before}");
     Ok(())

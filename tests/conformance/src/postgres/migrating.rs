@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::listing::{accounts, changed_ids, keys, keys_since, list, versions};
 use crate::records::{NOW_MS, cancel, import, refusal};
 use crate::wait;
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use store_orders::config::PostgresUrl;
 use store_orders::store::postgres::schema::{
     MIGRATIONS, Migration, STORE, Schema, migrate, require_current,
@@ -26,6 +26,9 @@ const NEEDS_NEWER: Migration = Migration {
     sql: "ALTER TABLE orders ADD COLUMN other text",
     oldest_program: "99.0.0",
 };
+
+/// What completes the imports of older programs.
+const STEPS: &str = "imports are stored in steps";
 
 fn with(more: &[Migration]) -> Vec<Migration> {
     [MIGRATIONS, more].concat()
@@ -97,6 +100,27 @@ pub fn a_store_of_an_older_schema_goes_on(server: &PostgresUnderTest) -> anyhow:
     Ok(())
 }
 
+/// Its orders were stored, and in no list.
+pub fn an_import_that_an_older_program_left_becomes_a_change(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.empty_database("")?;
+    let before = MIGRATIONS.iter().position(|one| one.what == STEPS).context("it is there")?;
+    let older = Schema { migrations: MIGRATIONS.get(..before).unwrap_or_default(), ..STORE };
+    database.with(async |client| Ok(migrate(client, older).await?))?;
+    database.execute(
+        "INSERT INTO orders (id, pet_id, quantity, complete, status, changed_in)
+             SELECT n, 7, 1, false, 'pending', 1000000001 FROM generate_series(11, 13) n",
+    )?;
+    database.migrate()?;
+    let (store, commands) = (database.serving()?, database.commands()?);
+    ensure!(commands.check()?.problems.is_empty() && list(&*store)?.len() == 3);
+    ensure!(versions(&*store)?.orders == 1_000_000_001);
+    import(&*commands, [1])?;
+    ensure!(versions(&*store)?.orders == 1_000_000_002);
+    Ok(())
+}
+
 pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.empty_database("")?;
     for refused in [refusal(database.commands())?, refusal(database.serving())?] {
@@ -109,14 +133,20 @@ pub fn migrate_creates_the_store_once(server: &PostgresUnderTest) -> anyhow::Res
         "schema 3: changes have a journal",
         "schema 4: keys can have labels",
         "schema 5: accounts change apart from their keys",
+        "schema 6: the store records where requests are counted",
+        "schema 7: imports are stored in steps",
         "limits schema 1: the tables of the request counts",
+        "limits schema 2: accounts are counted in the order of time",
     ];
     ensure!(done == expected, "{done:?}");
     let id = database.commands()?.id()?;
     let done = database.migrate()?;
     let nothing = "is the newest; nothing to do";
     ensure!(
-        done == [format!("schema 5 {nothing}"), format!("limits schema 1 {nothing}")],
+        done == [
+            format!("schema {} {nothing}", MIGRATIONS.len()),
+            format!("limits schema 2 {nothing}")
+        ],
         "{done:?}"
     );
     ensure!(database.commands()?.id()? == id);
@@ -230,8 +260,10 @@ pub fn an_older_schema_is_refused_and_migrate_named(
         database.with(async |client| Ok(require_current(client, known).await?))
     };
     let refused = refusal(required(&database))?;
-    let expected = "the database has schema 5, and this program needs 6; fix: `store-orders \
-                    migrate`";
+    let (has, needs) = (MIGRATIONS.len(), MIGRATIONS.len() + 1);
+    let expected = format!(
+        "the database has schema {has}, and this program needs {needs}; fix: `store-orders migrate`"
+    );
     ensure!(refused == expected, "{refused}");
     migrate_to(&database, &[SURVIVED])?;
     required(&database)
@@ -245,7 +277,8 @@ pub fn a_migration_that_this_program_survives_disturbs_no_server(
     import(&*commands, [1, 2, 3])?;
     ensure!(list(&*store)?.len() == 3);
     let done = migrate_to(&database, &[SURVIVED])?;
-    ensure!(done == ["schema 6: a column that this program does not know"], "{done:?}");
+    let expected = format!("schema {}: {}", MIGRATIONS.len() + 1, SURVIVED.what);
+    ensure!(done == [expected], "{done:?}");
     // What was prepared before, and what opens after.
     for store in [store, database.serving()?] {
         store.check_ready()?;

@@ -2,8 +2,12 @@
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
+use crate::listing::list;
+use crate::records::{cancel, import};
 use crate::wait;
 use anyhow::ensure;
+use std::time::Duration;
+use store_orders::store::Store;
 
 pub fn a_server_is_named_with_its_program_and_address(
     server: &PostgresUnderTest,
@@ -23,4 +27,71 @@ pub fn a_server_is_named_with_its_program_and_address(
     let _second = database.serving()?;
     ensure!(commands.replicas()?.len() == 2);
     Ok(())
+}
+
+pub fn a_server_that_was_killed_is_silent_and_then_removed(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let commands = database.commands_of_owner()?;
+    // By a clock that is ahead, as after a failover.
+    database.execute(
+        "INSERT INTO replicas (id, program, address, list_version, heard_at)
+         VALUES ('f00', '1.0.0', '10.0.0.1:80', 0, now() + interval '1 day')",
+    )?;
+    let store = database.server_at(database.url().parse()?, Duration::from_secs(5))?;
+    ensure!(commands.replicas()?.len() == 2);
+    ensure!(commands.silent_replicas()? == ["f00"]);
+    let backends = database.session_backends()?;
+    wait::until(|| (commands.replicas().ok()?.len() == 1).then_some(()))?;
+    ensure!(commands.silent_replicas()?.is_empty());
+    // The next look finds the server that removed it.
+    std::thread::sleep(Duration::from_secs(6));
+    ensure!(commands.replicas()?.len() == 1 && database.session_backends()? == backends);
+    Ok(store.check_ready()?)
+}
+
+pub fn a_server_whose_row_was_removed_adds_it_again(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let commands = database.commands_of_owner()?;
+    // By a clock that is behind, as after a failover.
+    database.execute(
+        "INSERT INTO replicas (id, program, address, list_version, heard_at)
+         VALUES ('f00', '1.0.0', '10.0.0.1:80', 0, now() - interval '2 days')",
+    )?;
+    let store = database.server_of_owner()?;
+    ensure!(commands.replicas()?.len() == 2, "a server was removed that may hold a lease");
+    let before = database.session_backends()?;
+    database.execute("DELETE FROM replicas")?;
+    wait::until(|| (database.session_backends().ok()? != before).then_some(()))?;
+    wait::until(|| (commands.replicas().ok()?.len() == 1).then_some(()))?;
+    wait::until(|| store.check_ready().ok())?;
+    import(&commands, [1])?;
+    ensure!(!list(&store)?.is_empty());
+    cancel(&store, &[1])?;
+    // A server that leaves removes its row itself, and does not come back.
+    store.leave(Duration::from_secs(5))?;
+    std::thread::sleep(Duration::from_secs(1));
+    ensure!(commands.replicas()?.is_empty());
+    Ok(())
+}
+
+/// Its row tells after seconds.
+pub fn the_list_of_a_server_reflects_its_own_cancellations(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let commands = database.commands_of_owner()?;
+    let store = database.server_of_owner()?;
+    import(&commands, [1, 2])?;
+    list(&store)?;
+    cancel(&store, &[1])?;
+    cancel(&store, &[2])?;
+    let newest = commands.orders_version()?;
+    wait::until(|| {
+        let replicas = commands.replicas().ok()?;
+        replicas.iter().all(|replica| replica.list_version == newest).then_some(())
+    })
 }

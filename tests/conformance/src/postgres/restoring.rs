@@ -4,9 +4,12 @@ use super::database::PostgresUnderTest;
 use crate::engine::Engine;
 use crate::listing::{accounts, keys, list, stored_lines};
 use crate::records::{NOW_MS, cancel, import, now, pending, refusal};
-use anyhow::ensure;
+use crate::wait;
+use anyhow::{anyhow, ensure};
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 use store_orders::keys::Environment;
 use store_orders::store::postgres::{begin_new_store, restore};
@@ -26,9 +29,9 @@ fn embedded(directory: &Path) -> anyhow::Result<SqliteStore> {
     let commands: &dyn OperatorStore = &store;
     import(commands, [i64::MIN, 1, 2, 3, i64::MAX])?;
     let dated = NewOrder { ship_date: Some(now()), complete: true, shipped: true, ..pending(9) };
-    commands.import(Records::Orders(&[dated]), false, &|| ())?;
+    commands.import(Records::Orders(&[dated]), false)?;
     cancel(&store, &[2, i64::MAX])?;
-    commands.import(Records::Pets(&[Pet { id: -1, name: "Zoë".to_string() }]), false, &|| ())?;
+    commands.import(Records::Pets(&[Pet { id: -1, name: "Zoë".to_string() }]), false)?;
     commands.create_account("acme", Plan::Free, None, now())?;
     let own = PlanLimits { per_minute: u32::MAX, per_day: 7 };
     commands.create_account("globex", Plan::Enterprise, Some(own), now())?;
@@ -143,6 +146,69 @@ pub fn a_database_that_a_server_uses_is_not_restored(
          VALUES ('f00', '1.0.0', '10.0.0.1:80', 0, now() + interval '120 s')",
     )?;
     restore(&file, &commands, &|_, _| ())?;
+    Ok(())
+}
+
+pub fn a_server_that_starts_during_a_restore_is_told_of_it(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let (data, directory) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let file = backup(&embedded(data.path())?, directory.path())?;
+    let database = server.new_store()?;
+    let commands = database.commands_of_owner()?;
+    let (locked, is_locked) = channel();
+    let (release, released) = channel::<()>();
+    // Another change keeps the restore waiting.
+    let of = &database;
+    let hold = move || {
+        of.with(async |client| {
+            let transaction = client.transaction().await?;
+            transaction.execute("SELECT FROM versions FOR NO KEY UPDATE", &[]).await?;
+            locked.send(())?;
+            Ok(released.recv()?)
+        })
+    };
+    let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity
+                               WHERE datname = current_database() AND wait_event_type = 'Lock')";
+    let refused = std::thread::scope(|scope| {
+        // Dropped on an error too, which ends the other change.
+        let release = release;
+        let holding = scope.spawn(hold);
+        is_locked.recv()?;
+        let restoring = scope.spawn(|| restore(&file, &commands, &|_, _| ()));
+        wait::until(|| {
+            let found =
+                database.with(async |client| Ok(client.query_one(waits, &[]).await?.try_get(0)?));
+            found.ok().filter(|waits: &bool| *waits)
+        })?;
+        let started = database.server_of_owner();
+        release.send(())?;
+        holding.join().map_err(|_| anyhow!("it panicked"))??;
+        restoring.join().map_err(|_| anyhow!("it panicked"))??;
+        anyhow::Ok(started.err())
+    })?;
+    let refused = refused.map(|error| format!("{error:#}")).unwrap_or_default();
+    ensure!(refused.contains("`store-orders restore`"), "{refused:?}");
+    ensure!(commands.replicas()?.is_empty());
+    let _store = database.server_of_owner()?;
+    Ok(())
+}
+
+pub fn a_server_that_starts_before_a_backup_is_written_stops_the_restore(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let (data, directory) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let file = backup(&embedded(data.path())?, directory.path())?;
+    let database = server.new_store()?;
+    let (commands, id) = (database.commands_of_owner()?, database.commands()?.id()?);
+    let store = OnceCell::new();
+    // While the backup is read.
+    let restored = restore(&file, &commands, &|_, _| {
+        store.get_or_init(|| database.server_of_owner());
+    });
+    let refused = refusal(restored)?;
+    ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
+    ensure!(commands.id()? == id && store.get().is_some_and(Result::is_ok));
     Ok(())
 }
 

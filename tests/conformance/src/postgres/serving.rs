@@ -3,7 +3,7 @@
 use super::database::PostgresUnderTest;
 use super::importing::on_another_thread;
 use crate::engine::Engine;
-use crate::listing::{beginning, keys, list};
+use crate::listing::{beginning, keys, list, versions};
 use crate::records::{NOW_MS, cancel, cancellation, import, now};
 use crate::wait;
 use anyhow::{Context, ensure};
@@ -14,8 +14,9 @@ use store_orders::clock::Now;
 use store_orders::keys::Environment;
 use store_orders::limits::{Decision, KeyedRequest, Limits};
 use store_orders::store::postgres::{COMMAND, connect, print_grants};
-use store_orders::store::{Cancellation, NewKey, Status, Store};
+use store_orders::store::{Cancellation, NewKey, Records, Status, Store};
 use store_orders_api::plans::{Plan, PlanLimits};
+use store_orders_api::types::Pet;
 use tokio_postgres::Client;
 
 /// How much longer than a request's deadline the lock is held that it needs.
@@ -201,6 +202,8 @@ pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> 
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     import(&*commands, [1])?;
+    let before = versions(&store)?.of_orders();
+    import(&*commands, [2])?;
     // What is immutable is called while the query is planned.
     database.execute(
         "CREATE FUNCTION is_slow() RETURNS boolean IMMUTABLE LANGUAGE plpgsql
@@ -214,7 +217,7 @@ pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> 
         Ok(client.query_one(query, &[]).await?.try_get::<_, i64>(0)? > 0)
     };
     let mut meanwhile = None;
-    let list = store.for_each_order_since(beginning(&store)?, None, &mut |_| {
+    let list = store.for_each_order_since(before, &mut |_| {
         meanwhile = Some(on_another_thread(|| {
             std::thread::scope(|scope| {
                 let read = scope.spawn(|| keys(&store).is_err());
@@ -236,12 +239,28 @@ pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> 
     Ok(())
 }
 
-pub fn keys_are_read_beside_a_list(server: &PostgresUnderTest) -> anyhow::Result<()> {
+/// Millions of orders take seconds.
+pub fn a_pet_is_found_while_all_orders_are_read(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     import(&*commands, [1])?;
+    commands.import(Records::Pets(&[Pet { id: 1, name: "Rex".to_string() }]), false)?;
     let mut meanwhile = None;
-    store.for_each_order_since(beginning(&store)?, None, &mut |_| {
+    store.for_each_order_since(beginning(&store)?, &mut |_| {
+        meanwhile = Some(on_another_thread(|| Ok(store.pet(1)?)));
+    })?;
+    ensure!(meanwhile.context("no order was listed")??.is_some());
+    Ok(())
+}
+
+pub fn keys_are_read_beside_changed_orders(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.server_of_owner()?, database.commands()?);
+    import(&*commands, [1])?;
+    let before = versions(&store)?.of_orders();
+    import(&*commands, [2])?;
+    let mut meanwhile = None;
+    store.for_each_order_since(before, &mut |_| {
         meanwhile = Some(on_another_thread(|| Ok(keys(&store)?.len())));
     })?;
     ensure!(meanwhile.context("no order was listed")?? == 0);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
     Cancellation, CancelledBatch, HalfVersion, KeyChange, OrderChange, OrderCounts, PolledVersions,
-    ReadAhead, Store, StoreError, Structure, VersionCheck, Versions,
+    Store, StoreError, Structure, VersionCheck, Versions,
 };
 use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, oneshot};
@@ -108,10 +108,9 @@ impl Store for FaultyStore {
     fn for_each_order_since(
         &self,
         after: HalfVersion,
-        _: Option<ReadAhead>,
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<HalfVersion, StoreError> {
-        self.store()?.for_each_order_since(after, None, visit)
+        self.store()?.for_each_order_since(after, visit)
     }
 
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {

@@ -161,22 +161,20 @@ impl TestSetup {
     /// Adds pending orders of these ids.
     pub fn pending(&self, ids: impl IntoIterator<Item = i64>) -> &TestSetup {
         let orders: Vec<_> = ids.into_iter().map(pending_order).collect();
-        self.store.import(Records::Orders(&orders), false, &|| ()).unwrap();
+        self.store.import(Records::Orders(&orders), false).unwrap();
         self
     }
 
     /// Adds an order of this id that has shipped.
     pub fn shipped(&self, id: i64) -> &TestSetup {
         let order = NewOrder { shipped: true, ..pending_order(id) };
-        self.store.import(Records::Orders(&[order]), false, &|| ()).unwrap();
+        self.store.import(Records::Orders(&[order]), false).unwrap();
         self
     }
 
     /// Adds a pet.
     pub fn pet(&self, id: i64, name: &str) -> &TestSetup {
-        self.store
-            .import(Records::Pets(&[Pet { id, name: name.to_string() }]), false, &|| ())
-            .unwrap();
+        self.store.import(Records::Pets(&[Pet { id, name: name.to_string() }]), false).unwrap();
         self
     }
 

@@ -1,5 +1,5 @@
 //! The operator of a drill: imports and ships orders, issues and revokes keys, with the
-//! program's own commands; and imports that are held open and then killed.
+//! program's own commands; and an import that is killed.
 
 use crate::replicas::blocking;
 use anyhow::Context;
@@ -9,9 +9,9 @@ use std::ops::{Range, RangeInclusive};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use store_orders::store::STEP_RECORDS_BESIDE_SERVERS as STEP_RECORDS;
 use testbed::{DataDir, Key};
 use tokio::io::AsyncWriteExt;
-use tokio_postgres::NoTls;
 
 /// How many orders are imported when fewer are left.
 const IMPORTED: usize = 500;
@@ -28,22 +28,13 @@ const AHEAD: usize = 15;
 /// How long the operator rests between two commands.
 const RESTS: Duration = Duration::from_millis(250);
 
-/// The ids of an import that is too long to hold off other changes, and never ends: far above
-/// those of other orders.
-const HELD: RangeInclusive<usize> = 400_001..=406_000;
+/// The ids of an import that is killed: far above those of other orders, and two steps.
+const KILLED: [RangeInclusive<usize>; 2] =
+    [400_001..=400_000 + STEP_RECORDS, 400_001 + STEP_RECORDS..=400_000 + 2 * STEP_RECORDS];
 
-/// For how long it is open, and how long it is until the next: other imports wait for it.
-const HELD_MS: Range<u64> = 1_000..5_000;
-const HELD_AFTER_MS: Range<u64> = 6_000..18_000;
-
-/// How long the connection that holds it may take to begin.
-const HOLD_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// Keeps an import of the same id waiting until the connection ends.
-const HOLD: &str = "
-    BEGIN;
-    INSERT INTO orders (id, pet_id, quantity, complete, status, changed_in)
-    VALUES (406000, 7, 1, false, 'pending', 1)";
+/// When it begins, and how long after that it is killed.
+const KILLED_FROM: Duration = Duration::from_secs(5);
+const KILLED_AFTER_MS: Range<u64> = 200..3_000;
 
 /// The operator's commands.
 pub struct Operator {
@@ -75,25 +66,31 @@ impl Operator {
         Ok(())
     }
 
-    /// Holds a long import open again and again, until everything is over. It is rolled back: no
-    /// list may ever show one of its orders.
-    pub async fn hold_imports(self, hosts: tokio_postgres::Config) {
-        let Operator { workload, data, mut random, .. } = self;
-        let mut pause = |ms| Instant::now() + Duration::from_millis(random.u64(ms));
-        while !workload.pool.is_over() {
-            workload.pool.sleep_until(pause(HELD_AFTER_MS)).await;
-            let op = workload.journal.asks(
-                "long-import",
-                None,
-                None,
-                Request::Import(*HELD.start(), *HELD.end()),
-            );
-            let why = match held(&hosts, &data, workload.pool.sleep_until(pause(HELD_MS))).await {
-                Ok(()) => "killed".to_string(),
-                Err(error) => format!("{error:#}"),
-            };
-            workload.journal.gets(op, Answer::Failed(why));
+    /// Kills a long import. Of each of its steps all orders are listed from some moment on, or
+    /// none ever is.
+    pub async fn kill_import(mut self) -> anyhow::Result<()> {
+        let kill_after = Duration::from_millis(self.random.u64(KILLED_AFTER_MS));
+        let Operator { workload, data, .. } = &self;
+        let after = |wait| Instant::now() + wait;
+        workload.pool.sleep_until(after(KILLED_FROM)).await;
+        let asks = |step: &RangeInclusive<usize>| {
+            let request = Request::Import(*step.start(), *step.end());
+            workload.journal.asks("long-import", None, None, request)
+        };
+        let ops = KILLED.each_ref().map(asks);
+        let killed = begin_import(data, KILLED.into_iter().flatten()).await;
+        let why = match killed {
+            Ok(mut import) => {
+                workload.pool.sleep_until(after(kill_after)).await;
+                import.kill().await?;
+                "killed".to_string()
+            }
+            Err(error) => format!("{error:#}"),
+        };
+        for op in ops {
+            workload.journal.gets(op, Answer::Failed(why.clone()));
         }
+        Ok(())
     }
 
     async fn import(&mut self) -> anyhow::Result<()> {
@@ -167,25 +164,17 @@ impl Operator {
     }
 }
 
-/// Begins the import, which waits at its last order, and kills the command after a while.
-async fn held(
-    hosts: &tokio_postgres::Config,
+/// The command of an import of these orders.
+async fn begin_import(
     data: &DataDir,
-    until: impl Future<Output = ()>,
-) -> anyhow::Result<()> {
-    let (client, connection) = tokio::time::timeout(HOLD_TIMEOUT, hosts.connect(NoTls)).await??;
-    let holding = tokio::spawn(connection);
-    tokio::time::timeout(HOLD_TIMEOUT, client.batch_execute(HOLD)).await??;
+    ids: impl Iterator<Item = usize>,
+) -> anyhow::Result<tokio::process::Child> {
     let mut command = data.command();
     command.args(["orders", "import", "-"]).stdin(Stdio::piped());
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut import = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
-    let rows: String = HELD.map(|id| format!("{id},7,1\n")).collect();
+    let rows: String = ids.map(|id| format!("{id},7,1\n")).collect();
     let mut input = import.stdin.take().context("its input is piped")?;
     input.write_all(format!("id,petId,quantity\n{rows}").as_bytes()).await?;
-    drop(input);
-    until.await;
-    import.kill().await?;
-    holding.abort();
-    Ok(())
+    Ok(import)
 }

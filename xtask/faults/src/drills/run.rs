@@ -105,10 +105,10 @@ pub async fn run(
 /// The store is sound, and each server has its connections to the primary and none of sessions
 /// that ended.
 async fn expect_order(site: &Site, report: &mut Report) -> anyhow::Result<()> {
+    // Exits with an error if it finds anything.
+    let checked = block_in_place(|| site.operator.run(&["check"]));
+    checked.map_or_else(|error| report.contradiction(format!("{error:#}")), drop);
     if site.topology == Topology::Embedded {
-        // Exits with an error if it finds anything.
-        let checked = block_in_place(|| site.operator.run(&["check"]));
-        checked.map_or_else(|error| report.contradiction(format!("{error:#}")), drop);
         return Ok(());
     }
     let (primary, servers) = (site.databases()?.primary()?, site.servers.len());
@@ -158,16 +158,16 @@ async fn record(
     let mut clients = workload.start(LOAD);
     let operator =
         || Operator::new(Arc::clone(&workload), Arc::clone(&site.operator), ORDERS, plan.seed);
-    if site.topology == Topology::Postgres {
-        clients.spawn(operator().hold_imports(site.hosts()));
-    }
+    let killed = tokio::spawn(operator().kill_import());
     let operator = tokio::spawn(operator().work());
     let failed = fail(site, plan, &workload, report).await;
     workload.pool.end();
     while let Some(ended) = clients.join_next().await {
         ended.context("a client panicked")?;
     }
-    operator.await.context("the operator panicked")??;
+    for commands in [operator, killed] {
+        commands.await.context("the operator panicked")??;
+    }
     failed?;
     journal.note(What::Ends(block_in_place(|| journal.orders.table(&site.operator))?));
     Ok(())

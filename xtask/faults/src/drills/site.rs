@@ -13,11 +13,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use testbed::postgres::{DATABASE, USER};
 use testbed::relay::{self, Relay, Tampering};
 use testbed::{DataDir, Full, Preload, SmallDisk};
 use tokio::task::block_in_place;
-use tokio_postgres::config::TargetSessionAttrs;
 
 /// The names of the servers.
 const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -192,16 +190,6 @@ impl Site {
             tokio::time::sleep(START_AGAIN_AFTER).await;
         }
         self.server_mut(number)?.start()
-    }
-
-    /// How the operator's hosts are reached without a command.
-    pub fn hosts(&self) -> tokio_postgres::Config {
-        let mut config = tokio_postgres::Config::new();
-        config.user(USER).dbname(DATABASE).target_session_attrs(TargetSessionAttrs::ReadWrite);
-        for relay in &self.to_commands {
-            config.host("127.0.0.1").port(relay.port);
-        }
-        config
     }
 
     /// The server of this number.

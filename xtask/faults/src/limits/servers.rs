@@ -38,6 +38,9 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     for name in ["one", "two", "three"] {
         replicas.push(store.replica(name, &store.url, &LIMITS).await?);
     }
+    let elsewhere = store.replica("four", &store.url, &[]).await.err();
+    let refused = format!("{:#}", elsewhere.context("a server that counts elsewhere started")?);
+    report.expect(refused.contains("--limits-database is not set"), || refused.clone());
     for key in &keys {
         let answers = send(&replicas, key, REQUESTS).await?;
         let with = |status: u16| answers.iter().filter(|one| one.status() == status).count();

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::limits::{Decision, KeyedRequest, Limits};
+use store_orders::store::SILENT_FOR;
 use store_orders::store::postgres::{PostgresLimits, PostgresStore, migrate};
 use store_orders_api::plans::PlanLimits;
 use testbed::Report;
@@ -42,7 +43,7 @@ impl Limiter {
         let url = url.with_limits_database(limits_database.map(ToString::to_string));
         let (log, migrated) = (Logger::root(slog::Discard, o!()), url.clone());
         crate::replicas::blocking(move || Ok(migrate(&migrated)?)).await?;
-        let store = PostgresStore::open(&Handle::current(), url, false, log.clone())?;
+        let store = PostgresStore::open(&Handle::current(), url, false, SILENT_FOR, log.clone())?;
         Ok(Limiter { limits: store.limits(1_000, log), _store: store })
     }
 

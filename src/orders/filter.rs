@@ -1,0 +1,85 @@
+//! Which orders a page lists.
+
+use chrono::{DateTime, Utc};
+use std::fmt::Write;
+use store_orders_api::types::utc_text;
+use store_orders_api::v2::{ListOrdersQuery, ListOrdersStatus};
+
+/// Which orders are listed. All that is given holds together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OrderFilter {
+    /// Those of this pet.
+    pub pet_id: Option<i64>,
+    /// Those of this status.
+    pub status: Option<ListOrdersStatus>,
+    /// Those that have been fulfilled, or have not.
+    pub complete: Option<bool>,
+    /// Those with a ship date at this time or later.
+    pub ship_date_from: Option<DateTime<Utc>>,
+    /// Those with a ship date before this time.
+    pub ship_date_before: Option<DateTime<Utc>>,
+}
+
+impl From<&ListOrdersQuery> for OrderFilter {
+    fn from(query: &ListOrdersQuery) -> OrderFilter {
+        OrderFilter {
+            pet_id: query.pet_id,
+            status: query.status,
+            complete: query.complete,
+            ship_date_from: query.ship_date_from,
+            ship_date_before: query.ship_date_before,
+        }
+    }
+}
+
+impl OrderFilter {
+    /// The filters as a query, each preceded by `&`: one text for one meaning.
+    pub fn query(&self) -> String {
+        let OrderFilter { pet_id, status, complete, ship_date_from, ship_date_before } = self;
+        let parameters = [
+            ("petId", pet_id.map(|id| id.to_string())),
+            ("status", status.map(|status| status.as_str().to_string())),
+            ("complete", complete.map(|complete| complete.to_string())),
+            ("shipDateFrom", ship_date_from.as_ref().map(utc_text)),
+            ("shipDateBefore", ship_date_before.as_ref().map(utc_text)),
+        ];
+        let mut query = String::new();
+        for (name, value) in parameters {
+            if let Some(value) = value {
+                let _ = write!(query, "&{name}={value}");
+            }
+        }
+        query
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use store_orders_api::parameters::{Parameters, SentParameters};
+
+    fn read(query: &str) -> ListOrdersQuery {
+        let sent = SentParameters::of_query(query, ListOrdersQuery::NAMES).unwrap();
+        ListOrdersQuery::read(&sent).unwrap()
+    }
+
+    #[test]
+    fn the_filters_of_a_query_have_one_text() {
+        let query = read(
+            "limit=1000&petId=-7&status=shipped&complete=false&cursor=a-_\
+             &shipDateFrom=2026-12-24T09:30:00%2B02:00&shipDateBefore=2027-01-01t00:00:00.5z",
+        );
+        assert_eq!((query.limit, query.cursor.as_deref()), (Some(1_000), Some("a-_")));
+        let filter = OrderFilter::from(&query);
+        let text = filter.query();
+        assert_eq!(
+            text,
+            "&petId=-7&status=shipped&complete=false&shipDateFrom=2026-12-24T07:30:00Z\
+             &shipDateBefore=2027-01-01T00:00:00.500Z"
+        );
+        assert_eq!(OrderFilter::from(&read(&text)), filter);
+        for empty in ["", "&", "&&"] {
+            assert_eq!(OrderFilter::from(&read(empty)), OrderFilter::default());
+        }
+    }
+}

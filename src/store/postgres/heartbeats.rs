@@ -1,0 +1,87 @@
+//! The heartbeats of servers, as others see them. Each locks the server's row, which shows in
+//! `xmax`; every few seconds it writes the row, which shows in `xmin`. The database's clock, which
+//! a failover may move, has no part in it.
+
+use super::columns::value;
+use super::error::{read, waited, written};
+use super::schema::SERVERS_LOCK;
+use crate::store::StoreError;
+use crate::store::timeouts::HEARD_WITHIN;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+use tokio_postgres::{Client, GenericClient, Transaction};
+
+/// How often a command looks for heartbeats: there are four a second.
+pub const LOOKS_EVERY: Duration = Duration::from_millis(20);
+
+/// Tells the last heartbeat of a server from all others.
+const HEARTBEAT: &str = "id || ' ' || xmin::text || ' ' || xmax::text";
+
+/// The last heartbeat of each server that has a row.
+pub async fn heartbeats(client: &impl GenericClient) -> Result<Vec<String>, StoreError> {
+    let query = format!("SELECT {HEARTBEAT} FROM replicas");
+    let rows = client.query(&query, &[]).await.map_err(read)?;
+    rows.iter().map(|row| value(row, 0)).collect()
+}
+
+/// The ids of the servers of which these are still the last heartbeats.
+pub async fn silent_since(
+    client: &impl GenericClient,
+    seen: &[String],
+) -> Result<Vec<String>, StoreError> {
+    let query = format!("SELECT id FROM replicas WHERE {HEARTBEAT} = ANY($1)");
+    let rows = client.query(&query, &[&seen]).await.map_err(read)?;
+    rows.iter().map(|row| value(row, 0)).collect()
+}
+
+/// Removes the rows of the servers of which these are still the last heartbeats, and returns the
+/// last ones of the others. The next heartbeat of one that runs finds no row: its session ends,
+/// and the next one adds it again.
+pub async fn remove_silent(
+    client: &impl GenericClient,
+    seen: &[String],
+) -> Result<Vec<String>, StoreError> {
+    let remove = format!(
+        "DELETE FROM replicas WHERE id IN
+            (SELECT id FROM replicas WHERE {HEARTBEAT} = ANY($1) FOR UPDATE SKIP LOCKED)"
+    );
+    client.execute(&remove, &[&seen]).await.map_err(written)?;
+    heartbeats(client).await
+}
+
+/// The ids of the servers of which no heartbeat comes: they were killed or suspended, or cannot
+/// reach the database. Waits for no longer than it takes to know.
+pub async fn silent(client: &impl GenericClient) -> Result<Vec<String>, StoreError> {
+    let (seen, until) = (heartbeats(client).await?, Instant::now() + HEARD_WITHIN);
+    loop {
+        let silent = silent_since(client, &seen).await?;
+        if silent.is_empty() || Instant::now() >= until {
+            return Ok(silent);
+        }
+        sleep(LOOKS_EVERY).await;
+    }
+}
+
+/// Refuses a store that a server uses. One that was killed left its row.
+pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreError> {
+    let silent = silent(client).await?;
+    let query = "SELECT id, address FROM replicas WHERE id <> ALL($1) LIMIT 1";
+    let Some(row) = client.query_opt(query, &[&silent]).await.map_err(read)? else { return Ok(()) };
+    let (id, address): (String, String) = (value(&row, 0)?, value(&row, 1)?);
+    Err(StoreError::Refused(format!(
+        "the server {id} ({address}) uses the database; stop all servers, and try again"
+    )))
+}
+
+/// Refuses a store that a server uses, and has servers refuse it until the transaction ends.
+pub async fn keep_servers_away(transaction: &Transaction<'_>) -> Result<(), StoreError> {
+    let lock = "SELECT pg_advisory_xact_lock($1)";
+    transaction.execute(lock, &[&SERVERS_LOCK]).await.map_err(waited)?;
+    require_unserved(transaction).await
+}
+
+/// [`keep_servers_away`] until the connection ends.
+pub async fn keep_servers_away_from_now_on(client: &Client) -> Result<(), StoreError> {
+    client.execute("SELECT pg_advisory_lock($1)", &[&SERVERS_LOCK]).await.map_err(waited)?;
+    require_unserved(client).await
+}

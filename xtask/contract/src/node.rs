@@ -1,0 +1,63 @@
+//! A value of a document, with the pointer that leads to it.
+
+use serde_json::Value;
+
+/// A value and its place.
+#[derive(Clone, Debug)]
+pub struct Node<'a> {
+    /// The JSON pointer to it.
+    pub pointer: String,
+    /// The value.
+    pub value: &'a Value,
+}
+
+impl<'a> Node<'a> {
+    /// The whole document.
+    pub fn root(value: &'a Value) -> Node<'a> {
+        Node { pointer: String::new(), value }
+    }
+
+    /// A member of an object.
+    pub fn get(&self, key: &str) -> Option<Node<'a>> {
+        let pointer = format!("{}/{}", self.pointer, escape(key));
+        Some(Node { pointer, value: self.value.get(key)? })
+    }
+
+    /// What follows this path of keys.
+    pub fn at(&self, path: &[&str]) -> Option<Node<'a>> {
+        path.iter().try_fold(self.clone(), |node, key| node.get(key))
+    }
+
+    /// The members of an object.
+    pub fn members(&self) -> impl Iterator<Item = (&'a str, Node<'a>)> + use<'a> {
+        let pointer = self.pointer.clone();
+        self.value.as_object().into_iter().flatten().map(move |(key, value)| {
+            (key.as_str(), Node { pointer: format!("{pointer}/{}", escape(key)), value })
+        })
+    }
+
+    /// The elements of an array.
+    pub fn elements(&self) -> impl Iterator<Item = Node<'a>> + use<'a> {
+        let pointer = self.pointer.clone();
+        self.value
+            .as_array()
+            .into_iter()
+            .flatten()
+            .enumerate()
+            .map(move |(index, value)| Node { pointer: format!("{pointer}/{index}"), value })
+    }
+
+    /// The text of a member.
+    pub fn text(&self, key: &str) -> Option<&'a str> {
+        self.value.get(key)?.as_str()
+    }
+
+    /// Whether a member is `true`.
+    pub fn is(&self, key: &str) -> bool {
+        self.value.get(key).is_some_and(|value| *value == true)
+    }
+}
+
+fn escape(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}

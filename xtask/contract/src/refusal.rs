@@ -1,0 +1,33 @@
+//! What a document has and no contract can be made of.
+
+use std::fmt;
+
+/// A place of a document from which no code can be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The JSON pointer to the place.
+    pub pointer: String,
+    /// What stands there, and what to write instead.
+    pub reason: String,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pointer = if self.pointer.is_empty() { "(the whole document)" } else { &self.pointer };
+        write!(f, "{pointer}: {}", self.reason)
+    }
+}
+
+/// All places of a document from which no code can be made, in its order.
+#[derive(Debug, thiserror::Error)]
+pub struct Refusals(pub Vec<Refusal>);
+
+impl fmt::Display for Refusals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, refusal) in self.0.iter().enumerate() {
+            let line = if index == 0 { "" } else { "\n" };
+            write!(f, "{line}{refusal}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,121 @@
+//! The check that the texts of the documents for people say what their fields for programs say:
+//! the table of plans is `x-plans`, and the sections and the list of error codes are those of
+//! `x-extensible-enum`.
+
+use super::inputs::{Inputs, document_files, in_each_document};
+use super::problem::Problem;
+use serde_json::{Map, Value};
+
+const CODE: &str = "/components/schemas/Error/properties/code";
+
+pub(super) fn claim(_: &Inputs) -> String {
+    format!("the texts of {} have the plans and codes that programs read", document_files())
+}
+
+pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
+    in_each_document(|of| Ok(check_texts(of.file, &inputs.document(of.file)?)))
+}
+
+/// Where a text says something else than the field for programs.
+pub fn check_texts(file: &str, document: &Value) -> Vec<Problem> {
+    let introduction = text(document, "/info/description");
+    let plans = document.pointer("/info/x-plans").and_then(Value::as_object).map(plan_table);
+    let code = document.pointer(CODE).unwrap_or(&Value::Null);
+    let codes: Vec<_> = code["x-extensible-enum"].as_array().into_iter().flatten().collect();
+    let codes: Vec<_> = codes.into_iter().filter_map(Value::as_str).collect();
+    let sections = introduction.split("\n### ").skip(1);
+    let sections: Vec<_> = sections.map(first_paragraphs).collect();
+    let expected_sections = codes.iter().map(|code| section(document, code, &sections));
+    let expected_sections: Vec<_> = expected_sections.collect();
+    let listed = codes.iter().map(|code| format!("`{code}`")).collect::<Vec<_>>().join(", ");
+    let list = format!("Today's codes: {listed}.");
+    let description = code["description"].as_str().unwrap_or_default();
+    let mut problems = Vec::new();
+    let mut problem = |pointer: &str, details: Vec<String>, programs: &str| {
+        problems.push(Problem {
+            place: pointer.to_string(),
+            details,
+            fix: format!("edit {file}: the text, or {programs}"),
+        });
+    };
+    if let Some(plans) = plans.filter(|plans| !introduction.contains(plans.as_str())) {
+        let lines = plans.lines().map(str::to_string);
+        let details = std::iter::once("lacks the table of x-plans:".to_string()).chain(lines);
+        problem("/info/description", details.collect(), "x-plans");
+    }
+    if !codes.is_empty() && sections != expected_sections {
+        let missing = expected_sections.iter().filter(|expected| !sections.contains(expected));
+        let odd = sections.iter().filter(|section| !expected_sections.contains(section));
+        let missing = missing.map(|section| format!("lacks: ### {section}"));
+        let odd = odd.map(|section| format!("has: ### {section}"));
+        let details: Vec<_> = missing.chain(odd).map(|text| text.replace("\n\n", " ")).collect();
+        let order = vec!["has its sections of codes in another order".to_string()];
+        let details = if details.is_empty() { order } else { details };
+        problem("/info/description", details, "x-extensible-enum and x-enumDescriptions");
+    }
+    if !codes.is_empty() && !description.ends_with(&list) {
+        let details = vec![format!("does not end in: {list}")];
+        problem(&format!("{CODE}/description"), details, "x-extensible-enum");
+    }
+    problems
+}
+
+fn text<'d>(document: &'d Value, pointer: &str) -> &'d str {
+    document.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A heading, and what stands below it.
+fn first_paragraphs(text: &str) -> String {
+    text.trim_end().split("\n\n").take(2).collect::<Vec<_>>().join("\n\n")
+}
+
+/// The section of a code. The code is emphasised: the reference page leaves what is marked as
+/// code out of addresses. A status that no example shows is what the section says.
+fn section(document: &Value, code: &str, sections: &[String]) -> String {
+    let heading = format!(" *{code}*");
+    let said = || sections.iter().find_map(|text| text.split_once(&heading).map(|(said, _)| said));
+    let status = status(document, code).map(|status| status.to_string());
+    let status = status.or_else(|| said().map(str::to_string)).unwrap_or_default();
+    let meanings = document.pointer(CODE).map(|code| &code["x-enumDescriptions"]);
+    let meaning = meanings.and_then(|meanings| meanings[code].as_str()).unwrap_or_default();
+    format!("{status}{heading}\n\n{meaning}")
+}
+
+/// The status of a code in its examples.
+fn status(document: &Value, code: &str) -> Option<u64> {
+    fn example<'d>(value: &'d Value, code: &str) -> Option<&'d Value> {
+        match value {
+            Value::Object(members) => match members.get("examples").and_then(|all| all.get(code)) {
+                Some(example) => example.pointer("/value/status"),
+                None => members.values().find_map(|member| example(member, code)),
+            },
+            Value::Array(elements) => elements.iter().find_map(|element| example(element, code)),
+            _ => None,
+        }
+    }
+    example(document, code)?.as_u64()
+}
+
+fn plan_table(plans: &Map<String, Value>) -> String {
+    let figure = |figure: &Value| figure.as_u64().map_or("custom".to_string(), thousands);
+    let row = |(plan, limits): (&String, &Value)| {
+        let (minute, day) =
+            (figure(&limits["requestsPerMinute"]), figure(&limits["requestsPerDay"]));
+        format!("\n| {plan} | {minute} | {day} |")
+    };
+    let rows: String = plans.iter().map(row).collect();
+    format!("| Plan | Requests per minute | Requests per day |\n|---|---|---|{rows}\n\n")
+}
+
+/// `100000` as `100,000`, as the specification writes it.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
