@@ -5,8 +5,8 @@ use crate::clock::{ManualClock, SystemClock};
 use crate::keys::ApiKey;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
-    AccountCommands, Cancellation, CancelledBatch, HalfVersion, KeyCommands, NewKey, OrderChange,
-    OrderCounts, PolledVersions, ReadAhead, Rotation, Structure, VersionCheck,
+    AccountCommands, Cancellation, CancelledBatch, CancelledOrder, HalfVersion, KeyCommands,
+    NewKey, OrderChange, OrderCounts, PolledVersions, ReadAhead, Rotation, Structure, VersionCheck,
 };
 use chrono::DateTime;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -105,6 +105,10 @@ impl Store for Watched {
     }
 
     fn cancel(&self, _: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
+        unreachable!()
+    }
+
+    fn cancelled_order(&self, _: i64) -> Result<Option<CancelledOrder>, StoreError> {
         unreachable!()
     }
 

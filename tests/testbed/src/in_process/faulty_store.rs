@@ -7,8 +7,8 @@ use std::time::Duration;
 use store_orders::keys::Digest;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    Cancellation, CancelledBatch, HalfVersion, KeyRow, OrderChange, OrderCounts, PolledVersions,
-    ReadAhead, Store, StoreError, Structure, VersionCheck, Versions,
+    Cancellation, CancelledBatch, CancelledOrder, HalfVersion, KeyRow, OrderChange, OrderCounts,
+    PolledVersions, ReadAhead, Store, StoreError, Structure, VersionCheck, Versions,
 };
 use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, oneshot};
@@ -118,6 +118,11 @@ impl Store for FaultyStore {
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
         self.wait_while_silent();
         self.store()?.cancel(batch)
+    }
+
+    fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
+        self.wait_while_silent();
+        self.store()?.cancelled_order(id)
     }
 
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
