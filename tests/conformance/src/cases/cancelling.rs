@@ -28,7 +28,8 @@ pub fn a_cancellation_has_the_outcome_of_its_order(engine: &dyn Engine) -> anyho
 
 pub fn a_cancelled_order_keeps_who_and_when(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
-    import(&*commands, [1, 2])?;
+    import(&*commands, [1, 2, 3])?;
+    ensure!(store.cancelled_order(1)?.is_none());
     let at = chrono::DateTime::from_timestamp(1_800_000_000, 250_000_000).context("a date")?;
     let other = Cancellation { key_id: "key_other".into(), at, ..cancellation(2) };
     store.cancel(&[cancellation(1), other, cancellation(2)])?;
@@ -40,6 +41,14 @@ pub fn a_cancelled_order_keeps_who_and_when(engine: &dyn Engine) -> anyhow::Resu
         |at: &str, key: &str| (Status::Cancelled, Some(at.to_string()), Some(key.to_string()));
     ensure!(kept(1)? == expected("2026-12-24T09:30:00Z", "key_1"), "{:?}", kept(1)?);
     ensure!(kept(2)? == expected("2027-01-15T08:00:00.250Z", "key_other"), "{:?}", kept(2)?);
+    let found = store.cancelled_order(2)?.context("the cancelled order")?;
+    let row = commands.order(2)?.context("the order")?;
+    ensure!(found.cancelled_at == "2027-01-15T08:00:00.250Z", "{found:?}");
+    ensure!(
+        (found.pet_id, found.quantity, found.complete) == (row.pet_id, row.quantity, row.complete)
+    );
+    ensure!(found.ship_date == row.ship_date, "{found:?}");
+    ensure!(store.cancelled_order(3)?.is_none() && store.cancelled_order(9)?.is_none());
     Ok(())
 }
 
