@@ -19,8 +19,8 @@ pub struct ServerContext {
     pub orders: Arc<OrderList>,
     /// For single rows.
     pub store: Arc<dyn Store>,
-    /// Bounds the threads that look pets up.
-    pub pet_look_ups: Arc<Semaphore>,
+    /// Bounds the threads that look up single rows.
+    pub row_look_ups: Arc<Semaphore>,
     /// Whether the store is damaged.
     pub store_check: StoreCheck,
     /// The known keys.

@@ -24,7 +24,7 @@ mod writer;
 
 pub use filter::OrderFilter;
 pub use running_batch::RunningBatch;
-pub use search::find_orders;
+pub use search::{find_order, find_orders};
 pub use snapshot::Snapshot;
 pub use writer::CancelError;
 

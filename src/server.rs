@@ -32,9 +32,9 @@ use tokio::task::JoinHandle;
 /// How long dropshot's accept loop may take to exit.
 const ACCEPT_LOOP_EXIT_TIMEOUT: Duration = Duration::from_millis(10);
 
-/// Threads that look pets up at the same time. A store reads one pet after the other, so more
+/// Threads that look up rows at the same time. A store reads one row after the other, so more
 /// would only wait.
-const PET_LOOK_UPS: usize = 4;
+const ROW_LOOK_UPS: usize = 4;
 
 const NO_THREADS: &str = "the threads that check the keys and the store cannot be started";
 
@@ -208,7 +208,7 @@ fn open(
         keys,
         orders: Arc::new(orders),
         store,
-        pet_look_ups: Arc::new(Semaphore::new(PET_LOOK_UPS)),
+        row_look_ups: Arc::new(Semaphore::new(ROW_LOOK_UPS)),
         store_check,
         limits,
         clock,

@@ -35,8 +35,8 @@ pub use commands::{
 };
 pub use error::StoreError;
 pub use order_rows::{
-    CancelOutcome, Cancellation, CancelledBatch, ImportOutcome, ListedOrder, NewOrder, OrderChange,
-    OrderCounts, RecordKind, Records, Status, StoredOrder,
+    CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ImportOutcome, ListedOrder,
+    NewOrder, OrderChange, OrderCounts, RecordKind, Records, Status, StoredOrder,
 };
 pub use report::{CheckReport, Structure};
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, is_expired};

@@ -10,17 +10,18 @@ use testbed::contract::{Tap, contract};
 use testbed::in_process::{Fault, TestCertificate, TestSetup};
 
 /// Each operation as a request that its path and method lead to.
-const OPERATIONS: [(&str, &str); 5] = [
+const OPERATIONS: [(&str, &str); 6] = [
     ("GET", "/v1/store/orders"),
     ("DELETE", "/v1/store/orders/1"),
     ("GET", "/v1/pets/7"),
     ("GET", "/v2/store/orders?petId=7"),
+    ("GET", "/v2/store/orders/1"),
     ("DELETE", "/v2/store/orders/1"),
 ];
 
 /// What requests with a valid key are answered, in this order, where the orders 1 and 3 are
 /// pending, 2 has shipped, and the pet 7 is there.
-const ANSWERS: [(&str, &str, u16); 37] = [
+const ANSWERS: [(&str, &str, u16); 41] = [
     ("GET", "/v1/store/orders", 200),
     ("HEAD", "/v1/store/orders", 200),
     ("GET", "/v1/pets/7", 200),
@@ -57,7 +58,11 @@ const ANSWERS: [(&str, &str, u16); 37] = [
     ("PUT", "/v1/pets/7", 405),
     ("GET", "/v1/store/orders/1", 405),
     ("POST", "/v2/store/orders", 405),
-    ("GET", "/v2/store/orders/2", 405),
+    ("GET", "/v2/store/orders/1", 200),
+    ("HEAD", "/v2/store/orders/2", 200),
+    ("GET", "/v2/store/orders/9", 404),
+    ("GET", "/v2/store/orders/x", 400),
+    ("PUT", "/v2/store/orders/2", 405),
 ];
 
 /// How servers are to speak: HTTP/1.1 in the clear, or HTTP/2 over TLS.

@@ -24,6 +24,7 @@ mod contract_check;
 mod docs;
 mod durability;
 mod every_documented_answer;
+mod get_order;
 mod get_pet;
 mod last_used;
 mod limits;

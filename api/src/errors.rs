@@ -22,8 +22,8 @@ pub fn status(code: ErrorCode) -> StatusCode {
 }
 
 /// The message of an example, with these figures instead of its first ones.
-pub fn message(example: Option<&str>, figures: &[&dyn Display]) -> String {
-    let (mut message, mut rest) = (String::new(), example.unwrap_or_default());
+pub fn message(example: &str, figures: &[&dyn Display]) -> String {
+    let (mut message, mut rest) = (String::new(), example);
     for figure in figures {
         let Some(start) = rest.find(|letter: char| letter.is_ascii_digit()) else { break };
         let (before, from) = rest.split_at(start);
@@ -32,6 +32,11 @@ pub fn message(example: Option<&str>, figures: &[&dyn Display]) -> String {
         rest = from.trim_start_matches(|letter: char| letter.is_ascii_digit());
     }
     message + rest
+}
+
+/// The message of the code's example, with these figures.
+fn example(code: ErrorCode, figures: &[&dyn Display]) -> String {
+    message(code.example().unwrap_or_default(), figures)
 }
 
 /// The response of this error. On 401 and 404 it links to what the document says of the error.
@@ -49,7 +54,7 @@ pub fn response(code: ErrorCode, message: String, document: &Document) -> Respon
 
 /// The error whose message has no figures.
 fn plain(code: ErrorCode, document: &Document) -> Response<Body> {
-    response(code, message(code.example(), &[]), document)
+    response(code, example(code, &[]), document)
 }
 
 /// 401, the same whether the key is missing or invalid in any way but one.
@@ -87,14 +92,14 @@ pub fn rate_limit_exceeded(
     document: &Document,
 ) -> Response<Body> {
     let code = ErrorCode::RateLimitExceeded;
-    let message = message(code.example(), &[&limit, &seconds]).replace("minute", unit);
+    let message = example(code, &[&limit, &seconds]).replace("minute", unit);
     response(code, message, document)
 }
 
 /// 429: the key is banned for `seconds` more.
 pub fn key_banned(seconds: u64, document: &Document) -> Response<Body> {
     let code = ErrorCode::KeyBanned;
-    response(code, message(code.example(), &[&seconds]), document)
+    response(code, example(code, &[&seconds]), document)
 }
 
 /// 500: never says what failed; the log does.
@@ -113,19 +118,18 @@ mod tests {
 
     #[test]
     fn a_message_is_that_of_the_example_with_the_figures_of_the_request() {
-        let message = |code: ErrorCode, figures: &[&dyn Display]| message(code.example(), figures);
         assert_eq!(
-            message(ErrorCode::OrderNotFound, &[&-7]),
+            example(ErrorCode::OrderNotFound, &[&-7]),
             "There is no order -7, or it is already cancelled."
         );
         assert_eq!(
-            message(ErrorCode::RateLimitExceeded, &[&60, &1]),
+            example(ErrorCode::RateLimitExceeded, &[&60, &1]),
             "The limit of 60 requests a minute is exhausted. Wait 1 s before the next request."
         );
-        let banned = message(ErrorCode::KeyBanned, &[&42]);
+        let banned = example(ErrorCode::KeyBanned, &[&42]);
         assert!(banned.starts_with("This key is banned for 42 s more"), "{banned}");
         assert!(banned.ends_with("after a 429."), "{banned}");
-        assert_eq!(message(ErrorCode::NotFound, &[&1]), "");
+        assert_eq!(example(ErrorCode::NotFound, &[&1]), "");
     }
 
     #[test]

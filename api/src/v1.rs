@@ -369,6 +369,14 @@ impl DocumentedError for GetPetError {
     }
 }
 
+impl GetPetError {
+    /// The `message` of the example of `invalid_parameter`.
+    pub const INVALID_PARAMETER_EXAMPLE: &'static str =
+        "The path parameter petId must be a 64-bit integer in plain decimal, such as 42.";
+    /// The `message` of the example of `pet_not_found`.
+    pub const PET_NOT_FOUND_EXAMPLE: &'static str = "There is no pet 7.";
+}
+
 impl From<Invalid> for GetPetError {
     fn from(invalid: Invalid) -> GetPetError {
         GetPetError::InvalidParameter(invalid.to_string())
@@ -548,6 +556,18 @@ impl DocumentedError for CancelOrderError {
             ),
         }
     }
+}
+
+impl CancelOrderError {
+    /// The `message` of the example of `invalid_parameter`.
+    pub const INVALID_PARAMETER_EXAMPLE: &'static str =
+        "The path parameter orderId must be a 64-bit integer in plain decimal, such as 42.";
+    /// The `message` of the example of `order_not_found`.
+    pub const ORDER_NOT_FOUND_EXAMPLE: &'static str =
+        "There is no order 1042, or it is already cancelled.";
+    /// The `message` of the example of `order_already_shipped`.
+    pub const ORDER_ALREADY_SHIPPED_EXAMPLE: &'static str =
+        "Order 1042 has already shipped and cannot be cancelled. It is unchanged.";
 }
 
 impl From<Invalid> for CancelOrderError {

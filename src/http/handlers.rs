@@ -2,11 +2,12 @@
 
 use super::accept::accepts_gzip;
 use super::order_page::{first_id, page_response};
+use super::responses::json_body;
 use crate::blocking::run_with;
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
-use crate::orders::{CancelError, ListError, Snapshot};
-use crate::store::CancelOutcome;
+use crate::orders::{CancelError, ListError, Snapshot, find_order};
+use crate::store::{CancelOutcome, CancelledOrder, Store, StoreError};
 use chrono::DateTime;
 use http::{HeaderMap, StatusCode};
 use slog::error;
@@ -46,16 +47,16 @@ impl v1::Api for Handlers {
         request: Request<'_>,
         path: v1::CancelOrderPath,
     ) -> Result<v1::CancelOrderSuccess, v1::CancelOrderError> {
-        use v1::CancelOrderError::{OrderAlreadyShipped, OrderNotFound};
-        use v1::ErrorCode;
+        use v1::CancelOrderError as Error;
         let id = path.order_id;
         match cancel(&request, id).await.map_err(v1::ServerError::from)? {
             Cancelled::Yes => Ok(v1::CancelOrderSuccess::NoContent),
             Cancelled::NotFound => {
-                Err(OrderNotFound(message(ErrorCode::OrderNotFound.example(), &[&id])))
+                Err(Error::OrderNotFound(message(Error::ORDER_NOT_FOUND_EXAMPLE, &[&id])))
             }
             Cancelled::AlreadyShipped => {
-                Err(OrderAlreadyShipped(message(ErrorCode::OrderAlreadyShipped.example(), &[&id])))
+                let example = Error::ORDER_ALREADY_SHIPPED_EXAMPLE;
+                Err(Error::OrderAlreadyShipped(message(example, &[&id])))
             }
         }
     }
@@ -64,19 +65,12 @@ impl v1::Api for Handlers {
         request: Request<'_>,
         path: v1::GetPetPath,
     ) -> Result<v1::GetPetSuccess, v1::GetPetError> {
-        let (server, id) = (request.context, path.pet_id);
-        // It waits until the request's deadline at most, and is never closed.
-        let permit = Arc::clone(&server.pet_look_ups).acquire_owned().await;
-        let store = Arc::clone(&server.store);
-        let pet = match run_with(permit, move || store.pet(id)).await {
-            Ok(Ok(pet)) => Ok(pet),
-            Ok(Err(error)) => Err(unavailable(&request, &error)),
-            Err(error) => Err(failed(&request, &error)),
-        };
+        let id = path.pet_id;
+        let pet = look_up(&request, move |store| store.pet(id)).await;
         match pet.map_err(v1::ServerError::from)? {
             Some(pet) => Ok(v1::GetPetSuccess::Ok(pet.into())),
             None => {
-                let example = v1::ErrorCode::PetNotFound.example();
+                let example = v1::GetPetError::PET_NOT_FOUND_EXAMPLE;
                 Err(v1::GetPetError::PetNotFound(message(example, &[&id])))
             }
         }
@@ -100,20 +94,38 @@ impl v2::Api for Handlers {
         Ok(v2::ListOrdersSuccess::Ok(Json::encoded(page_response(&list, &query, from).await)))
     }
 
+    async fn get_order(
+        request: Request<'_>,
+        path: v2::GetOrderPath,
+    ) -> Result<v2::GetOrderSuccess, v2::GetOrderError> {
+        let id = path.order_id;
+        let list = current_list(&request).await.map_err(v2::ServerError::from)?;
+        if let Some(listed) = find_order(&list, id) {
+            return Ok(v2::GetOrderSuccess::Ok(Json::encoded(json_body(listed))));
+        }
+        match cancelled_order(&request, id).await.map_err(v2::ServerError::from)? {
+            Some(order) => Ok(v2::GetOrderSuccess::Ok(order.into())),
+            None => {
+                let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
+                Err(v2::GetOrderError::OrderNotFound(message(example, &[&id])))
+            }
+        }
+    }
+
     async fn cancel_order(
         request: Request<'_>,
         path: v2::CancelOrderPath,
     ) -> Result<v2::CancelOrderSuccess, v2::CancelOrderError> {
-        use v2::CancelOrderError::{OrderAlreadyShipped, OrderNotFound};
-        use v2::ErrorCode;
+        use v2::CancelOrderError as Error;
         let id = path.order_id;
         match cancel(&request, id).await.map_err(v2::ServerError::from)? {
             Cancelled::Yes => Ok(v2::CancelOrderSuccess::NoContent),
             Cancelled::NotFound => {
-                Err(OrderNotFound(message(ErrorCode::OrderNotFound.example(), &[&id])))
+                Err(Error::OrderNotFound(message(Error::ORDER_NOT_FOUND_EXAMPLE, &[&id])))
             }
             Cancelled::AlreadyShipped => {
-                Err(OrderAlreadyShipped(message(ErrorCode::OrderAlreadyShipped.example(), &[&id])))
+                let example = Error::ORDER_ALREADY_SHIPPED_EXAMPLE;
+                Err(Error::OrderAlreadyShipped(message(example, &[&id])))
             }
         }
     }
@@ -147,6 +159,40 @@ async fn current_list(request: &Request<'_>) -> Result<Arc<Snapshot>, Failure> {
     })
 }
 
+/// The order of this id, if it is cancelled. No list shows it.
+async fn cancelled_order(request: &Request<'_>, id: i64) -> Result<Option<v2::Order>, Failure> {
+    let found = look_up(request, move |store| store.cancelled_order(id)).await?;
+    let order = |found: CancelledOrder| {
+        Ok(v2::Order {
+            id,
+            pet_id: found.pet_id,
+            quantity: found.quantity.into(),
+            ship_date: found.ship_date.map(|date| date.parse()).transpose()?,
+            complete: found.complete,
+            status: v2::OrderStatus::Cancelled,
+            cancelled_at: Some(found.cancelled_at.parse()?),
+        })
+    };
+    let order = found.map(order).transpose();
+    order.map_err(|error: chrono::ParseError| failed(request, &error))
+}
+
+/// Asks the store for a row, on a thread of its own.
+async fn look_up<T: Send + 'static>(
+    request: &Request<'_>,
+    ask: impl FnOnce(&dyn Store) -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, Failure> {
+    let server = request.context;
+    // It waits until the request's deadline at most, and is never closed.
+    let permit = Arc::clone(&server.row_look_ups).acquire_owned().await;
+    let store = Arc::clone(&server.store);
+    match run_with(permit, move || ask(&*store)).await {
+        Ok(Ok(found)) => Ok(found),
+        Ok(Err(error)) => Err(unavailable(request, &error)),
+        Err(error) => Err(failed(request, &error)),
+    }
+}
+
 /// Why an operation has no outcome; the cause is in the log.
 enum Failure {
     /// 503: the client learns when to try again.
@@ -157,7 +203,7 @@ enum Failure {
 
 impl From<Failure> for v1::ServerError {
     fn from(failure: Failure) -> v1::ServerError {
-        let text = |code: v1::ErrorCode| message(code.example(), &[]);
+        let text = |code: v1::ErrorCode| message(code.example().unwrap_or_default(), &[]);
         match failure {
             Failure::Unavailable => {
                 v1::ServerError::ServiceUnavailable(text(v1::ErrorCode::ServiceUnavailable))
@@ -169,7 +215,7 @@ impl From<Failure> for v1::ServerError {
 
 impl From<Failure> for v2::ServerError {
     fn from(failure: Failure) -> v2::ServerError {
-        let text = |code: v2::ErrorCode| message(code.example(), &[]);
+        let text = |code: v2::ErrorCode| message(code.example().unwrap_or_default(), &[]);
         match failure {
             Failure::Unavailable => {
                 v2::ServerError::ServiceUnavailable(text(v2::ErrorCode::ServiceUnavailable))

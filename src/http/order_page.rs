@@ -11,9 +11,6 @@ use store_orders_api::v2::ListOrdersQuery;
 /// The form of cursors; another form has another number.
 const CURSOR_FORM: u8 = 1;
 
-/// How many orders a page has unless the request says otherwise.
-const DEFAULT_LIMIT: usize = 100;
-
 /// An order of v2 has about this many bytes.
 const ORDER_BYTES: usize = 120;
 
@@ -29,7 +26,8 @@ pub fn first_id(query: &ListOrdersQuery) -> Result<i64, Invalid> {
 /// 200 with the page of this list that begins at this id.
 pub async fn page_response(list: &Snapshot, query: &ListOrdersQuery, from: i64) -> Response<Body> {
     let filter = &OrderFilter::from(query);
-    let limit = query.limit.and_then(|limit| limit.try_into().ok()).unwrap_or(DEFAULT_LIMIT);
+    // Its schema has it from 1 to 1,000.
+    let limit = query.limit.try_into().unwrap_or(usize::MAX);
     let mut body = Vec::with_capacity(limit.saturating_mul(ORDER_BYTES));
     body.extend_from_slice(b"{\"orders\":[");
     let next = find_orders(list, filter, from, limit, &mut body).await;
@@ -87,9 +85,9 @@ mod tests {
         assert_eq!(decode(cursor, &filter), Some(1043));
         assert!(page["headers"]["Link"]["example"].as_str().unwrap().contains(cursor));
         let limit = list["parameters"].as_array().unwrap().iter().find(|of| of["name"] == "limit");
-        let description = limit.unwrap()["description"].as_str().unwrap();
-        assert!(description.ends_with(&format!("; {DEFAULT_LIMIT} unless sent.")), "{description}");
-        assert!(cursor.len() <= 200);
+        let limit = limit.unwrap();
+        let said = format!("; {} unless sent.", limit["schema"]["default"]);
+        assert!(limit["description"].as_str().unwrap().ends_with(&said), "{limit}");
     }
 
     proptest! {

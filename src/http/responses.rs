@@ -15,6 +15,14 @@ pub fn method_not_allowed(allow: &str, document: &Document) -> Response<Body> {
     response
 }
 
+/// A response with this body, which is JSON.
+pub fn json_body(body: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
+
 /// 308: the page is at this other path.
 pub fn moved_permanently(path: &'static str) -> Response<Body> {
     let mut response = Response::new(Body::empty());

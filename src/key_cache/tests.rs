@@ -6,8 +6,9 @@ use crate::clock::{ManualClock, SystemClock};
 use crate::keys::ApiKey;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
-    AccountCommands, Cancellation, CancelledBatch, HalfVersion, KeyChange, KeyCommands, NewKey,
-    OrderChange, OrderCounts, PolledVersions, Rotation, Structure, VersionCheck,
+    AccountCommands, Cancellation, CancelledBatch, CancelledOrder, HalfVersion, KeyChange,
+    KeyCommands, NewKey, OrderChange, OrderCounts, PolledVersions, Rotation, Structure,
+    VersionCheck,
 };
 use chrono::DateTime;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -105,6 +106,10 @@ impl Store for Watched {
     }
 
     fn cancel(&self, _: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
+        unreachable!()
+    }
+
+    fn cancelled_order(&self, _: i64) -> Result<Option<CancelledOrder>, StoreError> {
         unreachable!()
     }
 

@@ -69,7 +69,7 @@ mod tests {
             "limit=1000&petId=-7&status=shipped&complete=false&cursor=a-_\
              &shipDateFrom=2026-12-24T09:30:00%2B02:00&shipDateBefore=2027-01-01t00:00:00.5z",
         );
-        assert_eq!((query.limit, query.cursor.as_deref()), (Some(1_000), Some("a-_")));
+        assert_eq!((query.limit, query.cursor.as_deref()), (1_000, Some("a-_")));
         let filter = OrderFilter::from(&query);
         let text = filter.query();
         assert_eq!(

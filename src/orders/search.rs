@@ -2,7 +2,7 @@
 //! one search is bounded, whatever the filter.
 
 use super::filter::OrderFilter;
-use super::mark::{MarkFilter, pet_hash};
+use super::mark::{Mark, MarkFilter, pet_hash};
 use super::page::Page;
 use super::snapshot::Snapshot;
 use chrono::{DateTime, Utc};
@@ -55,6 +55,23 @@ struct Search<'a> {
 struct ShipDates {
     from: Option<Vec<u8>>,
     before: Option<Vec<u8>>,
+}
+
+/// The order of this id as v2 shows it, if it is listed.
+pub fn find_order(list: &Snapshot, id: i64) -> Option<Vec<u8>> {
+    let page = list.pages_from(id).first()?;
+    let number = page.ids().binary_search(&id).ok()?;
+    let mut order = Vec::new();
+    push_order(&mut order, page.order(number)?, *page.marks().get(number)?);
+    Some(order)
+}
+
+/// Adds an order of this text in a page, with its status.
+fn push_order(orders: &mut Vec<u8>, text: &[u8], mark: Mark) {
+    orders.extend_from_slice(text.strip_suffix(b"}").unwrap_or(text));
+    orders.extend_from_slice(b",\"status\":\"");
+    orders.extend_from_slice(mark.status().as_str().as_bytes());
+    orders.extend_from_slice(b"\"}");
 }
 
 /// Adds the orders of this list that match, in ascending order from the id `from` on, up to
@@ -123,10 +140,7 @@ impl Search<'_> {
             self.orders.push(b',');
         }
         self.found += 1;
-        self.orders.extend_from_slice(text.strip_suffix(b"}").unwrap_or(text));
-        self.orders.extend_from_slice(b",\"status\":\"");
-        self.orders.extend_from_slice(mark.status().as_str().as_bytes());
-        self.orders.extend_from_slice(b"\"}");
+        push_order(self.orders, text, *mark);
         ControlFlow::Continue(())
     }
 

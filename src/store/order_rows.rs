@@ -48,6 +48,25 @@ pub struct ListedOrder<'a> {
     pub is_shipped: bool,
 }
 
+/// A cancelled order, which no list shows. Times are as sent over the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CancelledOrder {
+    /// Identifier of the animal in the order.
+    pub pet_id: i64,
+    /// Number of units ordered.
+    pub quantity: i32,
+    /// Ship date.
+    pub ship_date: Option<String>,
+    /// Whether the order has been fulfilled.
+    pub complete: bool,
+    /// When it was cancelled.
+    pub cancelled_at: String,
+}
+
+/// Reads a [`CancelledOrder`], on every engine.
+pub const CANCELLED_ORDER: &str = "SELECT pet_id, quantity, ship_date, complete, cancelled_at \
+                                   FROM orders WHERE id = $1 AND status = 'cancelled'";
+
 /// A change of the list since some version.
 #[derive(Clone, Copy, Debug)]
 pub enum OrderChange<'a> {

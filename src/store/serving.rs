@@ -2,7 +2,7 @@
 
 use super::account_rows::KeyChange;
 use super::error::StoreError;
-use super::order_rows::{Cancellation, CancelledBatch, OrderChange, OrderCounts};
+use super::order_rows::{Cancellation, CancelledBatch, CancelledOrder, OrderChange, OrderCounts};
 use super::report::Structure;
 use super::versions::{HalfVersion, PolledVersions, VersionCheck};
 use store_orders_api::types::Pet;
@@ -41,6 +41,9 @@ pub trait Store: Send + Sync {
     /// error nothing is changed. Deadlines are looked at once nothing else can write:
     /// a cancellation past its own is not carried out.
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError>;
+
+    /// The order of this id, if it is cancelled.
+    fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError>;
 
     /// The pet of this id.
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;

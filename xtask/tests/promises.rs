@@ -172,7 +172,7 @@ fn stable_v2(version: &str) -> Value {
 
 #[test]
 fn what_becomes_stable_may_not_break_and_is_no_beta() {
-    let entry = "## 2.0.0\n\n- `listOrders` and `cancelOrder` are stable.\n";
+    let entry = "## 2.0.0\n\n- `listOrders`, `getOrder` and `cancelOrder` are stable.\n";
     let beta = document_of(&V2, "2.0.0-beta.1");
     assert_eq!(since(&V2, &beta, &stable_v2("2.0.0"), entry), []);
     let found = problem(&since(&V2, &beta, &stable_v2("2.0.0-beta.2"), ""), VERSION);

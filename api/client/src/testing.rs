@@ -27,6 +27,10 @@
 
 use crate::error_code::ErrorCode;
 use crate::generated::types::{self, Order, OrderId, Pet, PetId};
+#[cfg(feature = "v2-beta")]
+use chrono::{DateTime, Utc};
+#[cfg(feature = "v2-beta")]
+use hyper::Method;
 use hyper::body::Incoming;
 use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, LINK, RETRY_AFTER, WWW_AUTHENTICATE};
 use hyper::server::conn::http1;
@@ -174,6 +178,9 @@ enum Fault {
 struct State {
     orders: BTreeMap<OrderId, Order>,
     shipped: BTreeSet<OrderId>,
+    /// Cancelled orders, and when.
+    #[cfg(feature = "v2-beta")]
+    cancelled: BTreeMap<OrderId, (Order, DateTime<Utc>)>,
     pets: BTreeMap<PetId, Pet>,
     faults: VecDeque<Fault>,
     requests: u64,
@@ -252,6 +259,10 @@ impl State {
         }
         match versioned(path).1.rsplit_once('/') {
             Some((PETS, id)) => self.pet(integer(id, "petId")?),
+            #[cfg(feature = "v2-beta")]
+            Some((ORDERS, id)) if request.method() != Method::DELETE => {
+                self.order(integer(id, "orderId")?.into())
+            }
             Some((ORDERS, id)) => self.cancel(integer(id, "orderId")?.into()),
             #[cfg(feature = "v2-beta")]
             _ if versioned(path).0 => {
@@ -289,8 +300,23 @@ impl State {
             return Err((ErrorCode::OrderAlreadyShipped, message));
         }
         let missing = || format!("There is no order {id}, or it is already cancelled.");
-        let cancelled = self.orders.remove(&id).map(|_| Success::default());
-        cancelled.ok_or_else(|| (ErrorCode::OrderNotFound, missing()))
+        let cancelled = self.orders.remove(&id);
+        #[cfg(feature = "v2-beta")]
+        if let Some(order) = &cancelled {
+            let now = SystemTime::now().into();
+            self.cancelled.insert(id, (order.clone(), now));
+        }
+        let success = cancelled.map(|_| Success::default());
+        success.ok_or_else(|| (ErrorCode::OrderNotFound, missing()))
+    }
+
+    #[cfg(feature = "v2-beta")]
+    fn order(&self, id: OrderId) -> Answer {
+        use crate::v2::test_pages::as_v2;
+        let listed = self.orders.get(&id).map(|of| as_v2(of, self.shipped.contains(&id), None));
+        let cancelled = || self.cancelled.get(&id).map(|(of, at)| as_v2(of, false, Some(*at)));
+        let found = listed.or_else(cancelled).map(|order| Success::json(&order));
+        found.ok_or_else(|| (ErrorCode::OrderNotFound, format!("There is no order {id}.")))
     }
 
     /// An answer with all headers that the API documents for it.
@@ -365,6 +391,7 @@ fn allowed_methods(path: &str) -> Option<&'static str> {
     match path.rsplit_once('/')? {
         _ if path == ORDERS => Some("GET, HEAD"),
         (PETS, id) if !is_v2 && !id.is_empty() => Some("GET, HEAD"),
+        (ORDERS, id) if !id.is_empty() && is_v2 => Some("GET, DELETE, HEAD"),
         (ORDERS, id) if !id.is_empty() => Some("DELETE"),
         _ => None,
     }

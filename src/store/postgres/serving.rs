@@ -16,13 +16,13 @@ use super::session::{OpenError, Session, is_of_connection, within};
 use crate::clock::BootInstant;
 use crate::keys::Digest;
 use crate::log::ErrorChain;
-use crate::store::order_rows::COUNT_ORDERS;
+use crate::store::order_rows::{CANCELLED_ORDER, COUNT_ORDERS};
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::timeouts::{LONG_READ_LIMIT, PATIENCE, READ_LIMIT};
 use crate::store::{
-    AccountRow, Cancellation, CancelledBatch, HalfVersion, KeyChange, KeyRow, ListedOrder,
-    MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, Store, StoreError, Structure,
-    VersionCheck, Versions,
+    AccountRow, Cancellation, CancelledBatch, CancelledOrder, HalfVersion, KeyChange, KeyRow,
+    ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, Store, StoreError,
+    Structure, VersionCheck, Versions,
 };
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
@@ -99,6 +99,18 @@ impl PostgresStore {
             true => Ok(session),
             false => Err(unreachable_because("the store is at another generation by now")),
         }
+    }
+
+    /// The row of this id that a query asks for.
+    fn row_of(&self, query: &str, id: i64) -> Result<Option<Row>, StoreError> {
+        let session = current(&self.sessions)?;
+        self.wait(async {
+            let _reading = within(PATIENCE, async { Ok(session.reading.lock().await) }).await?;
+            let rows = async {
+                session.reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read)
+            };
+            Ok(session.answer(READ_LIMIT, rows).await?.into_iter().next())
+        })
     }
 
     fn wait<T>(&self, asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
@@ -193,17 +205,23 @@ impl Store for PostgresStore {
         Ok(cancelled)
     }
 
+    fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
+        let row = self.row_of(CANCELLED_ORDER, id)?;
+        let order = |row: &Row| {
+            Ok(CancelledOrder {
+                pet_id: value(row, 0)?,
+                quantity: value(row, 1)?,
+                ship_date: value(row, 2)?,
+                complete: value(row, 3)?,
+                cancelled_at: value(row, 4)?,
+            })
+        };
+        row.as_ref().map(order).transpose()
+    }
+
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
-        let session = current(&self.sessions)?;
-        self.wait(async {
-            let _reading = within(PATIENCE, async { Ok(session.reading.lock().await) }).await?;
-            let query = "SELECT name FROM pets WHERE id = $1";
-            let rows = async {
-                session.reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read)
-            };
-            let rows = session.answer(READ_LIMIT, rows).await?;
-            rows.first().map(|row| Ok(Pet { id, name: value(row, 0)? })).transpose()
-        })
+        let row = self.row_of("SELECT name FROM pets WHERE id = $1", id)?;
+        row.map(|row| Ok(Pet { id, name: value(&row, 0)? })).transpose()
     }
 
     fn count_orders(&self) -> Result<OrderCounts, StoreError> {

@@ -7,13 +7,13 @@ use super::damage::quick_check_until;
 use super::versions::{raise_version, read_versions};
 use crate::clock::BootInstant;
 use crate::keys::Digest;
-use crate::store::order_rows::COUNT_ORDERS;
+use crate::store::order_rows::{CANCELLED_ORDER, COUNT_ORDERS};
 use crate::store::rules::not_cancelled;
 use crate::store::timeouts::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::store::{
-    AccountRow, CancelOutcome, Cancellation, CancelledBatch, Half, HalfVersion, KeyChange, KeyRow,
-    ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, Store, StoreError,
-    Structure, VersionCheck, Versions,
+    AccountRow, CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, Half, HalfVersion,
+    KeyChange, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions,
+    Store, StoreError, Structure, VersionCheck, Versions,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -91,6 +91,21 @@ impl Store for SqliteStore {
             let versions = Some((before, raise_version(transaction, Half::Orders)?));
             Ok(CancelledBatch { outcomes, generation, versions })
         })
+    }
+
+    fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
+        let reader = self.reader.lock();
+        let mut statement = reader.prepare_cached(CANCELLED_ORDER)?;
+        let order = |row: &Row<'_>| {
+            Ok(CancelledOrder {
+                pet_id: row.get(0)?,
+                quantity: row.get(1)?,
+                ship_date: row.get(2)?,
+                complete: row.get(3)?,
+                cancelled_at: row.get(4)?,
+            })
+        };
+        Ok(statement.query_row([id], order).optional()?)
     }
 
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {

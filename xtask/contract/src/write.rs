@@ -14,7 +14,11 @@ pub fn file(contract: &Contract<'_>, source: &str, command: &str) -> String {
         values::constants(&contract.constants),
         contract.tables.iter().map(values::table).collect(),
         types::items(contract),
-        contract.operations.iter().map(operations::types).collect(),
+        contract
+            .operations
+            .iter()
+            .map(|of| operations::types(of, &contract.shared_errors))
+            .collect(),
         contract
             .shared_errors
             .iter()

@@ -44,7 +44,7 @@ pub(super) fn for_rust(document: &Value) -> ForRust {
                     *schema = reference(&of.name, &Value::Null);
                 }
                 // The server says which bound is not kept.
-                for bound in ["minimum", "maximum"] {
+                for bound in ["minimum", "maximum", "pattern"] {
                     schema.as_object_mut().and_then(|schema| schema.remove(bound));
                 }
             }

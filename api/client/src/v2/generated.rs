@@ -12,6 +12,14 @@ pub mod types {
     #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Order {
+        ///When the order was cancelled, in UTC (RFC 3339). Present exactly if `status` is `cancelled`, never null.
+        #[serde(
+            rename = "cancelledAt",
+            skip_serializing_if = "::std::option::Option::is_none"
+        )]
+        pub cancelled_at: ::std::option::Option<
+            ::chrono::DateTime<::chrono::offset::Utc>,
+        >,
         ///Whether the order has been fulfilled. Whether it can be cancelled is told by `status`.
         pub complete: bool,
         ///Unique order identifier.
@@ -27,7 +35,7 @@ pub mod types {
             skip_serializing_if = "::std::option::Option::is_none"
         )]
         pub ship_date: ::std::option::Option<::chrono::DateTime<::chrono::offset::Utc>>,
-        ///Whether the order can be cancelled: `pending`, or no more: `shipped`. It is independent of `complete` and `shipDate`. Statuses may be added: do not cancel an order of an unknown one.
+        ///`pending` orders can be cancelled; `shipped` and `cancelled` orders cannot. It is independent of `complete` and `shipDate`. The list contains no `cancelled` orders. Statuses may be added: do not cancel an order of an unknown one.
         pub status: crate::v2::generated::order_status::OrderStatus,
     }
     ///A page of the list of orders.
@@ -79,7 +87,7 @@ pub mod types {
 #[derive(Clone, Debug)]
 /**Client for Store Orders API
 
-Version: 2.0.0-beta.1*/
+Version: 2.0.0-beta.2*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
@@ -121,7 +129,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "2.0.0-beta.1"
+        "2.0.0-beta.2"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()
@@ -217,6 +225,65 @@ Arguments:
             _ => Err(Error::UnexpectedResponse(response)),
         }
     }
+    /**Look up an order
+
+Returns one order as it is when it is asked for: one that is requested after a cancellation was answered is `cancelled`. A cancelled order is found as well, for good, with `cancelledAt`. An identifier that no order ever had is answered with 404.
+
+Sends a `GET` request to `/store/orders/{orderId}`
+
+Arguments:
+- `order_id`: Identifier of the order: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent.
+*/
+    pub async fn get_order<'a>(
+        &'a self,
+        order_id: &'a crate::generated::types::OrderId,
+    ) -> Result<ResponseValue<types::Order>, Error<crate::generated::types::Error>> {
+        let url = format!(
+            "{}/store/orders/{}", self.baseurl, encode_path(& order_id.to_string()),
+        );
+        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+        header_map
+            .append(
+                ::reqwest::header::HeaderName::from_static("api-version"),
+                ::reqwest::header::HeaderValue::from_static(Self::api_version()),
+            );
+        #[allow(unused_mut)]
+        let mut request = self
+            .client
+            .get(url)
+            .header(
+                ::reqwest::header::ACCEPT,
+                ::reqwest::header::HeaderValue::from_static("application/json"),
+            )
+            .headers(header_map)
+            .build()?;
+        let info = OperationInfo {
+            operation_id: "get_order",
+        };
+        self.pre(&mut request, &info).await?;
+        let result = self.exec(request, &info).await;
+        self.post(&result, &info).await?;
+        let response = result?;
+        match response.status().as_u16() {
+            200u16 => ResponseValue::from_response(response).await,
+            400u16 => {
+                Err(Error::ErrorResponse(ResponseValue::from_response(response).await?))
+            }
+            401u16 => {
+                Err(Error::ErrorResponse(ResponseValue::from_response(response).await?))
+            }
+            404u16 => {
+                Err(Error::ErrorResponse(ResponseValue::from_response(response).await?))
+            }
+            429u16 => {
+                Err(Error::ErrorResponse(ResponseValue::from_response(response).await?))
+            }
+            500u16..=599u16 => {
+                Err(Error::ErrorResponse(ResponseValue::from_response(response).await?))
+            }
+            _ => Err(Error::UnexpectedResponse(response)),
+        }
+    }
     /**Cancel an order
 
 Cancels a pending order: it is removed from the list at once, and its identifier is never used again. An order that has already shipped cannot be cancelled and is unchanged. Cancelling the same order a second time is answered with 404; of several concurrent requests exactly one is answered with 204. After a 502, 503 or 504, or if no response arrives, the order may have been cancelled nevertheless: repeat the request. A 404 then means that the order is not there, possibly cancelled by an earlier attempt: take it as success.
@@ -287,7 +354,7 @@ pub mod prelude {
 }
 /// The values of `status` that the document lists.
 pub mod order_status {
-    /// Whether the order can be cancelled: `pending`, or no more: `shipped`. It is independent of `complete` and `shipDate`. Statuses may be added: do not cancel an order of an unknown one.
+    /// `pending` orders can be cancelled; `shipped` and `cancelled` orders cannot. It is independent of `complete` and `shipDate`. The list contains no `cancelled` orders. Statuses may be added: do not cancel an order of an unknown one.
     #[derive(Clone, Debug, PartialEq, Eq, Hash)]
     #[non_exhaustive]
     pub enum OrderStatus {
@@ -295,12 +362,15 @@ pub mod order_status {
         Pending,
         /// `shipped`.
         Shipped,
+        /// `cancelled`.
+        Cancelled,
         /// A status that this version of the client does not know.
         Other(String),
     }
     /// Each known status with its spelling, for both directions.
-    pub(crate) const KNOWN: [(OrderStatus, &str); 2usize] = [
+    pub(crate) const KNOWN: [(OrderStatus, &str); 3usize] = [
         (OrderStatus::Pending, "pending"),
         (OrderStatus::Shipped, "shipped"),
+        (OrderStatus::Cancelled, "cancelled"),
     ];
 }

@@ -44,6 +44,14 @@ impl Client {
         ListOrders::new(self.clone())
     }
 
+    /// Looks up an order. A cancelled one is found as well, for good: after
+    /// [`cancel_order`](Self::cancel_order) without a response it tells what became of the order.
+    pub async fn get_order(&self, order_id: impl Into<OrderId>) -> Result<Response<Order>, Error> {
+        let (client, id) = (self.for_one_call(), order_id.into());
+        let call = async { converted(client.get_order(&id).await, &client.inner).await };
+        in_span("get_order", Some(id), None, call).await
+    }
+
     /// Cancels a pending order: see [`crate::Client::cancel_order`].
     pub async fn cancel_order(&self, order_id: impl Into<OrderId>) -> Result<Response<()>, Error> {
         let (client, id) = (self.for_one_call(), order_id.into());
@@ -83,6 +91,11 @@ impl super::blocking::Client {
     /// the orders of all pages in a `for` loop.
     pub fn list_orders(&self) -> ListOrders<Self> {
         ListOrders::new(self.clone())
+    }
+
+    /// Looks up an order, also a cancelled one: see [`Client::get_order`].
+    pub fn get_order(&self, order_id: impl Into<OrderId>) -> Result<Response<Order>, Error> {
+        self.runtime.block_on(self.client.get_order(order_id))
     }
 
     /// Cancels a pending order: see [`crate::Client::cancel_order`].

@@ -2,7 +2,7 @@
 
 use super::generated::types::{Order, OrderPage};
 use crate::generated::types::{self, OrderId};
-use chrono::DateTime;
+use chrono::{DateTime, Utc};
 use reqwest::Url;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,6 +10,24 @@ use std::ops::Bound;
 
 const PARAMETERS: [&str; 7] =
     ["complete", "cursor", "limit", "petId", "shipDateBefore", "shipDateFrom", "status"];
+
+/// The order as version 2 shows it.
+pub(crate) fn as_v2(
+    order: &types::Order,
+    is_shipped: bool,
+    cancelled_at: Option<DateTime<Utc>>,
+) -> Order {
+    let listed = if is_shipped { "shipped" } else { "pending" };
+    Order {
+        id: order.id,
+        pet_id: order.pet_id,
+        quantity: order.quantity,
+        ship_date: order.ship_date,
+        complete: order.complete,
+        status: if cancelled_at.is_some() { "cancelled".into() } else { listed.into() },
+        cancelled_at,
+    }
+}
 
 /// The page that the query asks for with its `Link`, or the message of a 400.
 pub(crate) fn page(
@@ -36,14 +54,8 @@ pub(crate) fn page(
     let after = parsed("cursor", get("cursor"), |cursor| last_id(cursor, filters))?;
 
     let start = after.map_or(Bound::Unbounded, Bound::Excluded);
-    let orders = orders.range((start, Bound::Unbounded)).map(|(id, order)| Order {
-        id: *id,
-        pet_id: order.pet_id,
-        quantity: order.quantity,
-        ship_date: order.ship_date,
-        complete: order.complete,
-        status: if shipped.contains(id) { "shipped".into() } else { "pending".into() },
-    });
+    let orders = orders.range((start, Bound::Unbounded));
+    let orders = orders.map(|(id, order)| as_v2(order, shipped.contains(id), None));
     let is_asked_for = |order: &Order| {
         pet_id.is_none_or(|id| *order.pet_id == id)
             && complete.is_none_or(|complete| order.complete == complete)

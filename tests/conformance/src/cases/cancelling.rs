@@ -7,7 +7,7 @@ use anyhow::{Context, ensure};
 use std::sync::Barrier;
 use std::time::Instant;
 use store_orders::store::CancelOutcome::{AlreadyShipped, Cancelled, Expired, NotFound};
-use store_orders::store::{CancelOutcome, Cancellation, Records, Status};
+use store_orders::store::{CancelOutcome, Cancellation, CancelledOrder, Records, Status};
 
 const AT_ONCE: usize = 64;
 
@@ -28,7 +28,7 @@ pub fn a_cancellation_has_the_outcome_of_its_order(engine: &dyn Engine) -> anyho
 
 pub fn a_cancelled_order_keeps_who_and_when(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
-    import(&*commands, [1, 2])?;
+    import(&*commands, [1, 2, 3])?;
     let at = chrono::DateTime::from_timestamp(1_800_000_000, 250_000_000).context("a date")?;
     let other = Cancellation { key_id: "key_other".into(), at, ..cancellation(2) };
     store.cancel(&[cancellation(1), other, cancellation(2)])?;
@@ -40,6 +40,15 @@ pub fn a_cancelled_order_keeps_who_and_when(engine: &dyn Engine) -> anyhow::Resu
         |at: &str, key: &str| (Status::Cancelled, Some(at.to_string()), Some(key.to_string()));
     ensure!(kept(1)? == expected("2026-12-24T09:30:00Z", "key_1"), "{:?}", kept(1)?);
     ensure!(kept(2)? == expected("2027-01-15T08:00:00.250Z", "key_other"), "{:?}", kept(2)?);
+    // As a server finds it for a caller.
+    let cancelled_at = "2027-01-15T08:00:00.250Z".to_string();
+    let (pet_id, quantity, ship_date, complete) = (7, 1, None, false);
+    let found = store.cancelled_order(2)?;
+    let expected = CancelledOrder { pet_id, quantity, ship_date, complete, cancelled_at };
+    ensure!(found == Some(expected), "{found:?}");
+    for id in [3, 4] {
+        ensure!(store.cancelled_order(id)?.is_none(), "order {id} is not cancelled");
+    }
     Ok(())
 }
 

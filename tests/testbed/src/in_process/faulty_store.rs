@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    Cancellation, CancelledBatch, HalfVersion, KeyChange, OrderChange, OrderCounts, PolledVersions,
-    Store, StoreError, Structure, VersionCheck, Versions,
+    Cancellation, CancelledBatch, CancelledOrder, HalfVersion, KeyChange, OrderChange, OrderCounts,
+    PolledVersions, Store, StoreError, Structure, VersionCheck, Versions,
 };
 use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, oneshot};
@@ -116,6 +116,11 @@ impl Store for FaultyStore {
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
         self.wait_while_silent();
         self.store()?.cancel(batch)
+    }
+
+    fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
+        self.wait_while_silent();
+        self.store()?.cancelled_order(id)
     }
 
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {

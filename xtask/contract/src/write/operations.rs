@@ -3,14 +3,15 @@
 use super::types::{container_rename, default_function, fields};
 use crate::Contract;
 use crate::errors::{ErrorBody, ErrorStatus, ErrorVariant, SharedErrors};
+use crate::names::shouty;
 use crate::operations::{Operation, ParameterSet, RequestBody, SuccessBody, SuccessVariant};
 use crate::schemas::Field;
 use crate::text::{comment, literal};
 
 /// The parameters, successes and errors of an operation.
-pub fn types(operation: &Operation) -> String {
+pub fn types(operation: &Operation, shared: &[SharedErrors]) -> String {
     let sets: String = operation.parameters.iter().map(|set| parameters(operation, set)).collect();
-    sets + &successes(operation) + &errors(operation)
+    sets + &successes(operation) + &errors(operation, shared)
 }
 
 fn parameters(operation: &Operation, set: &ParameterSet) -> String {
@@ -99,7 +100,28 @@ fn successes(operation: &Operation) -> String {
     )
 }
 
-fn errors(operation: &Operation) -> String {
+/// The texts of the examples of an operation's own errors.
+fn examples(name: &str, operation: &Operation, shared: &[SharedErrors]) -> String {
+    let is_shared = |error: &ErrorVariant| {
+        shared.iter().flat_map(|of| &of.variants).any(|other| is_same(other, error))
+    };
+    let own = operation.errors.iter().filter(|error| !is_shared(error));
+    let constant = |error: &ErrorVariant| {
+        let ErrorBody::Record(_, fields) = &error.body else { return None };
+        let field = lone(fields)?;
+        let text = literal(error.example.get(&field.key)?.as_str()?);
+        let (code, constant) = (&error.code, shouty(&error.code)?);
+        Some(format!(
+            "    /// The `{}` of the example of `{code}`.\n    \
+             pub const {constant}_EXAMPLE: &'static str = {text};\n",
+            field.key
+        ))
+    };
+    let constants: String = own.filter_map(constant).collect();
+    if constants.is_empty() { String::new() } else { format!("impl {name} {{\n{constants}}}\n\n") }
+}
+
+fn errors(operation: &Operation, shared: &[SharedErrors]) -> String {
     let name = format!("{}Error", operation.type_name);
     let variants: String = operation.errors.iter().map(variant).collect();
     let arms: String = operation.errors.iter().map(|error| arm(&name, error)).collect();
@@ -109,7 +131,7 @@ fn errors(operation: &Operation) -> String {
          fn into_response(self) -> Result<(&'static str, Response<Body>), Failure> {{\n        match self {{\n{arms}        }}\n    }}\n}}\n\n{}",
         operation.id,
         message_of(&operation.errors),
-        from_invalid(&name, operation),
+        examples(&name, operation, shared) + &from_invalid(&name, operation),
     )
 }
 

@@ -394,6 +394,12 @@ impl DocumentedError for ListThingsError {
     }
 }
 
+impl ListThingsError {
+    /// The `text` of the example of `bad_request`.
+    pub const BAD_REQUEST_EXAMPLE: &'static str =
+        "The query parameter limit must be an integer from 1 to 50.";
+}
+
 impl From<Invalid> for ListThingsError {
     fn from(invalid: Invalid) -> ListThingsError {
         ListThingsError::BadRequest(invalid.to_string())
@@ -467,6 +473,15 @@ impl DocumentedError for AddThingError {
             ),
         }
     }
+}
+
+impl AddThingError {
+    /// The `text` of the example of `bad_request`.
+    pub const BAD_REQUEST_EXAMPLE: &'static str = "The body of the request is invalid.";
+    /// The `text` of the example of `thing_exists`.
+    pub const THING_EXISTS_EXAMPLE: &'static str = "There is a thing of this name.";
+    /// The `text` of the example of `name_reserved`.
+    pub const NAME_RESERVED_EXAMPLE: &'static str = "The name is reserved.";
 }
 
 impl From<Invalid> for AddThingError {
