@@ -57,7 +57,11 @@ impl KeyCache {
         let generation = store.poll_versions()?.versions.generation;
         let keys = RwLock::new(KnownKeys::read(&*store, generation, clock.now().wall_ms())?);
         let (refreshed_at_ms, uses, left_uses, reading) = Default::default();
-        Ok(KeyCache { store, clock, keys, reading, opened, refreshed_at_ms, uses, left_uses })
+        let cache =
+            KeyCache { store, clock, keys, reading, opened, refreshed_at_ms, uses, left_uses };
+        // To read many keys takes longer than they are current.
+        cache.refresh()?;
+        Ok(cache)
     }
 
     /// The key that the caller presented, and its account, as `map` returns them, if the key is

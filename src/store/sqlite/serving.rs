@@ -62,15 +62,15 @@ impl Store for SqliteStore {
                            min(coalesce(expires_at, revoked_at), coalesce(revoked_at, expires_at)),
                            revoked_at IS NOT NULL, used_at, unbanned_at
                     FROM keys WHERE version > ?1";
-        let changes: [(&str, fn(&Row<'_>) -> rusqlite::Result<KeyChange>); 2] =
-            [(accounts, account_change), (keys, key_change)];
-        for (query, change) in changes {
+        let mut visit_rows = |query, change: fn(&Row<'_>) -> rusqlite::Result<KeyChange>| {
             let mut statement = transaction.prepare_cached(query)?;
-            let mut rows = statement.query([version.number])?;
-            while let Some(row) = rows.next()? {
-                visit(change(row)?);
+            for row in statement.query_map([version.number], change)? {
+                visit(row?);
             }
-        }
+            Ok::<_, StoreError>(())
+        };
+        visit_rows(accounts, account_change)?;
+        visit_rows(keys, key_change)?;
         Ok(reflected)
     }
 
