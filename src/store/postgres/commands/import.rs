@@ -1,25 +1,38 @@
 //! Imports of orders and pets, for the operator's commands.
 
-use super::{PostgresCommands, lock_versions};
+use super::{PostgresCommands, uncertain, unconfirmed};
 use crate::store::postgres::columns::value;
-use crate::store::postgres::error::{read, written};
-use crate::store::postgres::journal::note;
+use crate::store::postgres::connecting::Connection;
+use crate::store::postgres::error::{postgres_error, read, require_one_row, waited, written};
 use crate::store::rules::imported;
-use crate::store::{Half, ImportOutcome, NewOrder, RecordKind, Records, Status, StoreError};
+use crate::store::{ImportOutcome, NewOrder, RecordKind, Records, Status, StoreError};
 use std::collections::HashSet;
 use store_orders_api::types::{Pet, utc_text};
-use tokio_postgres::Transaction;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::ToSql;
 
-/// The statement reads a column of each array, so that it is sent and planned once.
+/// The lock of a change, which a server's cancellations wait for.
+const BEGIN: &str = "BEGIN; SELECT FROM versions FOR NO KEY UPDATE";
+
+/// Adds orders and their change. READ COMMITTED: its snapshot is taken after the lock.
 const INSERT_ORDERS: &str = "
-    INSERT INTO orders (id, pet_id, quantity, ship_date, complete, status, changed_in)
-    SELECT *, $7 FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::text[],
-                             $5::boolean[], $6::text[])
-    ON CONFLICT (id) DO NOTHING";
+    WITH last AS (SELECT changes.version, keys FROM changes, versions
+                  ORDER BY changes.version DESC LIMIT 1),
+    inserted AS (
+        INSERT INTO orders (id, pet_id, quantity, ship_date, complete, status, changed_in)
+        SELECT u.*, version + 1
+        FROM unnest($1::bigint[], $2::bigint[], $3::integer[], $4::text[], $5::boolean[],
+                    $6::text[]) u, last
+        {on_conflict} RETURNING id),
+    change AS (
+        INSERT INTO changes (version, orders, keys)
+        SELECT version + 1, version + 1, keys FROM last RETURNING version)
+    SELECT (SELECT count(*) FROM inserted) FROM change";
+
+const SKIP: &str = "ON CONFLICT (id) DO NOTHING";
 
 const INSERT_PETS: &str = "
-    INSERT INTO pets (id, name) SELECT * FROM unnest($1::bigint[], $2::text[])
-    ON CONFLICT (id) DO NOTHING";
+    INSERT INTO pets (id, name) SELECT * FROM unnest($1::bigint[], $2::text[])";
 
 impl PostgresCommands {
     /// Those of the ids that are in the store, in their order.
@@ -38,62 +51,75 @@ impl PostgresCommands {
         records: Records<'_>,
         skip_existing: bool,
     ) -> Result<ImportOutcome, StoreError> {
-        let mut stored = None;
-        let written = self.write(async |transaction| {
-            let inserted = match records {
-                Records::Orders(orders) => insert_orders(transaction, orders).await?,
-                Records::Pets(pets) => insert_pets(transaction, pets).await?,
-            };
-            let inserted = usize::try_from(inserted).unwrap_or(usize::MAX);
-            stored = Some(inserted);
-            // An error takes all of it back; which one it is follows from what is there then.
-            imported(records, inserted, skip_existing, None)
-        });
-        match stored {
-            Some(stored) if stored < records.count() && !skip_existing => {
+        let on_conflict = if skip_existing { SKIP } else { "" };
+        let inserted = match records {
+            Records::Orders(orders) => self.insert_orders(orders, on_conflict),
+            Records::Pets(pets) => self.insert_pets(pets, on_conflict),
+        };
+        match inserted {
+            Err(error) if is_taken(&error) => {
                 let taken = self.find_existing(records.kind(), &records.ids())?;
-                imported(records, stored, skip_existing, taken.first().copied())
+                imported(records, 0, false, taken.first().copied())
             }
-            _ => written,
+            inserted => imported(records, inserted?, skip_existing, None),
         }
+    }
+
+    /// Adds these as one change, and returns their number. All is sent at once, so that the lock is
+    /// not held while the command waits for answers: it has a lower priority than servers.
+    fn insert_orders(&self, orders: &[NewOrder], on_conflict: &str) -> Result<usize, StoreError> {
+        let column = |of: fn(&NewOrder) -> i64| orders.iter().map(of).collect::<Vec<_>>();
+        let (ids, pet_ids) = (column(|order| order.id), column(|order| order.pet_id));
+        let quantities: Vec<i32> = orders.iter().map(|order| order.quantity).collect();
+        let ship_dates: Vec<Option<String>> =
+            orders.iter().map(|order| order.ship_date.as_ref().map(utc_text)).collect();
+        let complete: Vec<bool> = orders.iter().map(|order| order.complete).collect();
+        let status = |order: &NewOrder| match order.shipped {
+            true => Status::Shipped.as_str(),
+            false => Status::Pending.as_str(),
+        };
+        let statuses: Vec<&str> = orders.iter().map(status).collect();
+        let columns: [&(dyn ToSql + Sync); 6] =
+            [&ids, &pet_ids, &quantities, &ship_dates, &complete, &statuses];
+        let insert = INSERT_ORDERS.replace("{on_conflict}", on_conflict);
+        let connection = self.connection.lock();
+        let Connection { client, link, .. } = &*connection;
+        self.runtime.block_on(async {
+            let insert = client.prepare(&insert).await.map_err(written)?;
+            let unconfirmed_before = link.unconfirmed();
+            let (locked, inserted, committed) = tokio::join!(
+                client.batch_execute(BEGIN),
+                client.query(&insert, &columns),
+                // After an error it takes all back.
+                client.batch_execute("COMMIT"),
+            );
+            locked.map_err(waited)?;
+            let inserted = inserted.map_err(written)?;
+            committed.map_err(uncertain)?;
+            require_one_row("versions", inserted.len())?;
+            if link.unconfirmed() != unconfirmed_before {
+                return Err(unconfirmed());
+            }
+            let inserted: i64 = inserted.first().map_or(Ok(0), |row| value(row, 0))?;
+            Ok(usize::try_from(inserted).unwrap_or(0))
+        })
+    }
+
+    fn insert_pets(&self, pets: &[Pet], on_conflict: &str) -> Result<usize, StoreError> {
+        pets.iter().try_for_each(|pet| refuse_nul(pet.id, &pet.name))?;
+        let ids: Vec<i64> = pets.iter().map(|pet| pet.id).collect();
+        let names: Vec<&str> = pets.iter().map(|pet| &*pet.name).collect();
+        let insert = format!("{INSERT_PETS} {on_conflict}");
+        let inserted = self.write(async |transaction| {
+            transaction.execute(&insert, &[&ids, &names]).await.map_err(written)
+        })?;
+        Ok(usize::try_from(inserted).unwrap_or(usize::MAX))
     }
 }
 
-/// Adds those whose ids are not in the table, as one change, and returns their number.
-async fn insert_orders(
-    transaction: &Transaction<'_>,
-    orders: &[NewOrder],
-) -> Result<u64, StoreError> {
-    let column = |of: fn(&NewOrder) -> i64| orders.iter().map(of).collect::<Vec<_>>();
-    let (ids, pet_ids) = (column(|order| order.id), column(|order| order.pet_id));
-    let quantities: Vec<i32> = orders.iter().map(|order| order.quantity).collect();
-    let ship_dates: Vec<Option<String>> =
-        orders.iter().map(|order| order.ship_date.as_ref().map(utc_text)).collect();
-    let complete: Vec<bool> = orders.iter().map(|order| order.complete).collect();
-    let status = |order: &NewOrder| match order.shipped {
-        true => Status::Shipped.as_str(),
-        false => Status::Pending.as_str(),
-    };
-    let statuses: Vec<&str> = orders.iter().map(status).collect();
-    let insert = transaction.prepare(INSERT_ORDERS).await.map_err(written)?;
-    // Other changes wait from here on, until the transaction ends.
-    let number = lock_versions(transaction).await?;
-    let inserted = transaction
-        .execute(
-            &insert,
-            &[&ids, &pet_ids, &quantities, &ship_dates, &complete, &statuses, &number],
-        )
-        .await
-        .map_err(written)?;
-    note(transaction, number, Half::Orders).await?;
-    Ok(inserted)
-}
-
-async fn insert_pets(transaction: &Transaction<'_>, pets: &[Pet]) -> Result<u64, StoreError> {
-    pets.iter().try_for_each(|pet| refuse_nul(pet.id, &pet.name))?;
-    let ids: Vec<i64> = pets.iter().map(|pet| pet.id).collect();
-    let names: Vec<&str> = pets.iter().map(|pet| &*pet.name).collect();
-    transaction.execute(INSERT_PETS, &[&ids, &names]).await.map_err(written)
+/// Whether an id was in the store already, or twice among those given.
+fn is_taken(error: &StoreError) -> bool {
+    postgres_error(error).is_some_and(|error| error.state == Some(SqlState::UNIQUE_VIOLATION))
 }
 
 /// Refuses the one character that PostgreSQL does not store.

@@ -71,7 +71,8 @@ pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     let took = during.end.duration_since(during.start);
     let mut rows = Vec::new();
     for (what, waits) in [("list", &lists), ("cancel", &cancels)] {
-        let [without, with] = [&usual[..], &[during.clone()]].map(|times| quantiles(waits, times));
+        let [without, with] =
+            [&usual[..], std::slice::from_ref(&during)].map(|times| quantiles(waits, times));
         for ((name, without), with) in ["p50", "p99"].into_iter().zip(without?).zip(with?) {
             rows.push(Row::single(
                 format!(
