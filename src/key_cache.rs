@@ -59,8 +59,9 @@ impl KeyCache {
         let (refreshed_at_ms, uses, left_uses, reading) = Default::default();
         let cache =
             KeyCache { store, clock, keys, reading, opened, refreshed_at_ms, uses, left_uses };
-        // To read many keys takes longer than they are current.
-        cache.refresh()?;
+        // To read many keys takes longer than they are current. Nobody else reads them yet, and a
+        // runtime's thread, such as that of a start, must not wait for a lock.
+        cache.refresh_holding(|_| None)?;
         Ok(cache)
     }
 
@@ -196,11 +197,19 @@ impl KeyCache {
 
     /// Reads what has changed, and forgets some of the keys that ended long ago.
     fn refresh(&self) -> Result<(), StoreError> {
+        self.refresh_holding(|reading| Some(reading.blocking_lock()))
+    }
+
+    /// [`KeyCache::refresh`], holding this while keys are read.
+    fn refresh_holding(
+        &self,
+        lock: impl FnOnce(&tokio::sync::Mutex<()>) -> Option<tokio::sync::MutexGuard<'_, ()>>,
+    ) -> Result<(), StoreError> {
         let polled = self.store.poll_versions()?;
         let now_ms = self.clock.now().wall_ms();
         let starts_over = self.keys.read().have_forgotten_too_much(now_ms);
         if starts_over || self.lacks(polled.versions) {
-            let _reading = self.reading.blocking_lock();
+            let _reading = lock(&self.reading);
             let read = if starts_over { KeyCache::read_all } else { KeyCache::read };
             read(self, polled.versions)?;
         }

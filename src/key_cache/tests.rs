@@ -27,6 +27,8 @@ struct Watched {
     rows: AtomicUsize,
     checks: AtomicUsize,
     fails: AtomicBool,
+    /// A key is issued once the keys were read.
+    issues_while_read: AtomicBool,
     /// Another process has locked the first key.
     is_locked: AtomicBool,
     /// When the versions were read last, and how long that takes.
@@ -42,9 +44,22 @@ impl Watched {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         store.create_account("acme", Plan::Free, None, DateTime::UNIX_EPOCH).unwrap();
-        let (reads, rows, checks, fails, is_locked, asked, gate) = Default::default();
+        let (reads, rows, checks, fails, issues_while_read, is_locked, asked, gate) =
+            Default::default();
         let _directory = directory;
-        Watched { store, reads, rows, checks, fails, is_locked, asked, takes, gate, _directory }
+        Watched {
+            store,
+            reads,
+            rows,
+            checks,
+            fails,
+            issues_while_read,
+            is_locked,
+            asked,
+            takes,
+            gate,
+            _directory,
+        }
     }
 
     fn issue(&self) -> ApiKey {
@@ -83,10 +98,14 @@ impl Store for Watched {
     ) -> Result<HalfVersion, StoreError> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         let _gate = self.gate.lock();
-        self.store.for_each_key_since(version, &mut |change| {
+        let read = self.store.for_each_key_since(version, &mut |change| {
             self.rows.fetch_add(1, Ordering::Relaxed);
             visit(change);
-        })
+        });
+        if self.issues_while_read.swap(false, Ordering::Relaxed) {
+            self.issue();
+        }
+        read
     }
 
     fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError> {
@@ -204,6 +223,15 @@ fn keys_are_current_when_they_were_read_however_long_that_took() {
     let cache = open(&Arc::new(Watched::new(takes)));
     let refreshed_at_ms = cache.refreshed_at_ms.load(Ordering::Relaxed);
     assert!(u128::from(refreshed_at_ms) >= takes.as_millis(), "{refreshed_at_ms}");
+}
+
+/// A server starts in its runtime.
+#[tokio::test]
+async fn a_key_that_is_issued_while_keys_are_first_read_is_read_too() {
+    let store = Arc::new(Watched::new(Duration::ZERO));
+    store.issues_while_read.store(true, Ordering::Relaxed);
+    let cache = open(&store);
+    assert_eq!(cache.keys.read().len(), 1);
 }
 
 #[test]

@@ -93,7 +93,9 @@ impl Refresh {
     pub fn of(state: &Mutex<State>, stored: HalfVersion) -> Refresh {
         let state = state.lock();
         let (base, version) = (Arc::clone(&state.snapshot), state.version);
-        if stored.generation != version.generation {
+        // At number 0 the store tells of no order that is gone, and a snapshot may hold one that came
+        // while it was read.
+        if stored.generation != version.generation || version.number == 0 {
             drop(state);
             let (base, version) =
                 (Arc::new(base.emptied()), HalfVersion::beginning(stored.generation));
@@ -222,6 +224,19 @@ mod tests {
         assert_eq!([2, 3, 5, 7].map(lists), [true, false, true, false]);
         let state = state.into_inner();
         assert_eq!((state.version, &state.removed[..]), (at(7), &[5][..]));
+    }
+
+    #[test]
+    fn before_the_first_change_the_list_is_read_anew() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path()).unwrap();
+        store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();
+        // Read while the first import was stored; all of these were cancelled since.
+        let state = state();
+        state.lock().version = at(0);
+        let listed = text(&Refresh::of(&state, at(1)).run(&state, &store).unwrap());
+        assert!(listed.contains(r#"{"id":901,"#) && !listed.contains(r#"{"id":5,"#), "{listed}");
+        assert_eq!(state.into_inner().version, at(1));
     }
 
     #[test]
