@@ -5,7 +5,7 @@ use super::server::LiveServer;
 use super::setup::Setup;
 use super::tools::{lines, output};
 use std::process::Command;
-use store_orders_api::documents::{DOCUMENTS, Document};
+use store_orders_api::documents::{DOCUMENTS, Document, V2};
 use store_orders_api::types::plain_int64;
 
 /// Paths that end in an id. Invalid ids there must be rejected with 400.
@@ -86,6 +86,11 @@ fn run_on(
     command.args(["--checks", "all", "--seed", "1", "--continue-on-failure", "--max-examples"]);
     command.args([&max_examples.to_string(), "--generation-database", ":memory:", "--no-color"]);
     command.args(["--report", "har", "--report-har-path"]).arg(&report).args(more);
+    if of.base_path == V2.base_path {
+        // getOrder finds a cancelled order as well, for good. All checks are named here, so that the
+        // configuration cannot leave one out.
+        command.args(["--exclude-checks", "use_after_free"]);
+    }
     let findings = findings(&mut command)?;
     if findings.is_empty() {
         return Ok(further_findings(of, &exchanges(&report)?));
