@@ -91,8 +91,8 @@ pub const LIMITER: ServerLimits = limits(500, 650, 10_000);
 /// Reads whole tables.
 pub const LONG_READER: ServerLimits = limits(1_000, LONG_READ_LIMIT.as_millis() as u64, 20_000);
 
-/// Does one command, which waits for locks as long as the operator is told; an import takes as
-/// long as it takes.
+/// Does one command, which waits for locks as long as the operator is told. Its statements have no
+/// limit: `check`, `restore` and `migrate` read whole tables.
 pub const COMMAND: ServerLimits = limits(COMMAND_TIMEOUT.as_millis() as u64, 0, 20_000);
 
 const fn limits(lock_ms: u64, statement_ms: u64, idle_ms: u64) -> ServerLimits {

@@ -7,7 +7,7 @@ use crate::store::{Half, StoreError, Versions};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, Row, ToStatement};
 
-/// The last change, in two pages of the index: what an import holds uncommitted is not read.
+/// The last change, in two pages of the index.
 pub const SELECT_LAST: &str =
     "SELECT version, id::text, orders, keys FROM changes ORDER BY version DESC LIMIT 1";
 

@@ -65,7 +65,7 @@ impl PostgresCommands {
         }
     }
 
-    /// Adds these as one change, and returns their number. All is sent at once, so that the lock is
+    /// Adds these as one change, and returns how many were inserted. All is sent at once, so that the lock is
     /// not held while the command waits for answers: it has a lower priority than servers.
     fn insert_orders(&self, orders: &[NewOrder], on_conflict: &str) -> Result<usize, StoreError> {
         let column = |of: fn(&NewOrder) -> i64| orders.iter().map(of).collect::<Vec<_>>();
