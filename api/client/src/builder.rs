@@ -1,9 +1,8 @@
 //! Makes a client from a base URL, a key and options. It sends nothing.
 
+use crate::Client;
 use crate::attempt::{Attempt, Observer};
 use crate::call::Call;
-use crate::generated;
-use crate::operations::Client;
 use crate::retry::RetryPolicy;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
@@ -20,20 +19,11 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 pub trait Versioned: Sized {
     /// The end of every base URL: the version of the API that the client speaks.
     const BASE_PATH: &'static str;
-    /// What a base URL without it must do.
-    const WRONG_BASE_PATH: &'static str;
+    /// What a base URL does that ends in another version.
+    const OTHER_VERSION: &'static str;
 
-    fn from_parts(base_url: &str, http: reqwest::Client, call: Call) -> Self;
-}
-
-impl Versioned for Client {
-    const BASE_PATH: &'static str = "/v1";
-    const WRONG_BASE_PATH: &'static str =
-        "must end in /v1, the version of the API that this client speaks: append /v1";
-
-    fn from_parts(base_url: &str, http: reqwest::Client, call: Call) -> Self {
-        Self { generated: generated::Client::new_with_client(base_url, http, call) }
-    }
+    /// `root` is the base URL without the version.
+    fn from_parts(root: &str, http: reqwest::Client, call: Call) -> Self;
 }
 
 /// Why a client could not be made. No message holds the key.
@@ -50,26 +40,6 @@ pub enum BuildError {
     /// blocking client.
     #[error("the HTTP client could not be set up")]
     Http(#[source] Box<dyn std::error::Error + Send + Sync>),
-}
-
-impl Client {
-    /// A client with the default time-outs and [`RetryPolicy`].
-    ///
-    /// `base_url` ends in `/v1`; the operator of the service tells you its
-    /// host, and issues `key`: keys that begin with `sto_live_` are for
-    /// production, those that begin with `sto_test_` for staging.
-    ///
-    /// An error says what is wrong with the base URL or the key. Neither is tried: the first
-    /// request opens the first connection.
-    pub fn new(base_url: impl Into<String>, key: impl Into<String>) -> Result<Self, BuildError> {
-        Self::builder(base_url, key).build()
-    }
-
-    /// Like [`new`](Self::new), with options to set before
-    /// [`build`](ClientBuilder::build).
-    pub fn builder(base_url: impl Into<String>, key: impl Into<String>) -> ClientBuilder {
-        ClientBuilder::new(base_url.into(), key.into())
-    }
 }
 
 /// Options of a client. From [`Client::builder`].
@@ -163,7 +133,7 @@ impl<C: Versioned> ClientBuilder<C> {
 
     /// Makes the client, if base URL and key are valid. It sends nothing.
     pub fn build(self) -> Result<C, BuildError> {
-        let base_url = checked_base_url::<C>(&self.base_url)?;
+        let root = checked_root::<C>(&self.base_url)?;
         let authorization = authorization(&self.key)?;
         let user_agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
         let mut http = self
@@ -179,7 +149,7 @@ impl<C: Versioned> ClientBuilder<C> {
             http = http.retry(reqwest::retry::never());
         }
         let http = http.build().map_err(|error| BuildError::Http(error.into()))?;
-        Ok(C::from_parts(&base_url, http, Call::new(self.retry, self.observer)))
+        Ok(C::from_parts(&root, http, Call::new(self.retry, self.observer)))
     }
 }
 
@@ -196,21 +166,32 @@ impl<C> std::fmt::Debug for ClientBuilder<C> {
     }
 }
 
-/// The URL without a slash at its end, because paths are appended to it.
-fn checked_base_url<C: Versioned>(text: &str) -> Result<String, BuildError> {
+/// The URL without the version and without a slash at its end, because paths are appended to it.
+fn checked_root<C: Versioned>(text: &str) -> Result<String, BuildError> {
     let url = Url::parse(text).map_err(|_| BuildError::BaseUrl("is not a URL"))?;
+    let path = url.path().trim_end_matches('/');
+    let before = path.strip_suffix(C::BASE_PATH).unwrap_or(path);
     let fault = if !matches!(url.scheme(), "http" | "https") {
         "must begin with https:// or http://"
     } else if !url.username().is_empty() || url.password().is_some() {
         "must not contain a user name or password: pass the key separately"
     } else if url.query().is_some() || url.fragment().is_some() {
         "must end with its path: no query and no fragment"
-    } else if !url.path().trim_end_matches('/').ends_with(C::BASE_PATH) {
-        C::WRONG_BASE_PATH
+    } else if before.split('/').any(|segment| format!("/{segment}") == C::BASE_PATH) {
+        "must end with the version: no path after it"
+    } else if before.rsplit('/').next().is_some_and(is_version) {
+        C::OTHER_VERSION
     } else {
-        return Ok(text.trim().trim_end_matches('/').to_string());
+        let text = text.trim().trim_end_matches('/');
+        return Ok(text.strip_suffix(&path[before.len()..]).unwrap_or(text).to_string());
     };
     Err(BuildError::BaseUrl(fault))
+}
+
+/// Whether a segment of a path is a version such as `v2`.
+fn is_version(segment: &str) -> bool {
+    let number = segment.strip_prefix('v');
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|of| of.is_ascii_digit()))
 }
 
 /// `Bearer <key>`, marked as sensitive so that no `Debug` output shows it.
@@ -230,10 +211,20 @@ mod tests {
 
     #[test]
     fn base_urls_are_checked() {
-        let base = |url: &str| checked_base_url::<Client>(url).map_err(|error| error.to_string());
-        assert_eq!(base("https://o.example/v1").unwrap(), "https://o.example/v1");
-        assert_eq!(base("http://[::1]:80/v1/").unwrap(), "http://[::1]:80/v1");
-        assert_eq!(base("https://h/pets/v1").unwrap(), "https://h/pets/v1");
+        let root = |url: &str| checked_root::<Client>(url).map_err(|error| error.to_string());
+        for (url, expected) in [
+            ("https://o.example/v1", "https://o.example"),
+            ("https://o.example/v1//", "https://o.example"),
+            ("https://o.example", "https://o.example"),
+            ("https://o.example/", "https://o.example"),
+            ("http://[::1]:80/v1/", "http://[::1]:80"),
+            ("https://h/pets/v1", "https://h/pets"),
+            ("https://h/pets", "https://h/pets"),
+            ("https://v1", "https://v1"),
+            ("https://h/xv1", "https://h/xv1"),
+        ] {
+            assert_eq!(root(url).unwrap(), expected, "{url}");
+        }
         for wrong in [
             "",
             "orders.example/v1",
@@ -241,27 +232,26 @@ mod tests {
             "https://me:secret@orders.example/v1",
             "https://orders.example/v1?key=secret",
             "https://orders.example/v1#x",
-            "https://orders.example",
-            "https://orders.example/",
             "https://orders.example/v2",
+            "https://orders.example/v1/v2/",
+            "https://orders.example/v1/v1",
             "https://orders.example/v1/store/orders",
-            "https://v1",
-            "https://orders.example/xv1",
         ] {
-            let message = base(wrong).unwrap_err();
+            let message = root(wrong).unwrap_err();
             assert!(!message.contains("secret"), "{message}");
         }
+        let message = root("https://orders.example/v2").unwrap_err();
+        assert!(message.contains("another version") && message.contains("Client::v2"), "{message}");
     }
 
     #[test]
     fn the_base_path_is_the_version_of_the_document() {
         fn check<C: Versioned, G: progenitor_client::ClientInfo<Call>>() {
             assert_eq!(format!("/v{}", G::api_version().split('.').next().unwrap()), C::BASE_PATH);
-            assert!(C::WRONG_BASE_PATH.ends_with(&format!(": append {}", C::BASE_PATH)));
         }
-        check::<Client, generated::Client>();
+        check::<Client, crate::v1::http::Client>();
         #[cfg(feature = "v2-beta")]
-        check::<crate::v2::Client, crate::v2::generated::Client>();
+        check::<crate::v2::Client, crate::v2::http::Client>();
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! Why a call failed.
 
 use crate::call::Sent;
-use crate::error_code::ErrorCode;
+use crate::document::{ErrorBody, ErrorCode};
 use crate::error_kind::ErrorKind;
-use crate::generated::types;
 use crate::rate_limit::RateLimit;
-use crate::response::Head;
+use crate::response::{Head, Response};
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use std::fmt;
@@ -27,7 +26,7 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     sent: Sent,
-    body: Option<types::Error>,
+    body: Option<ErrorBody>,
     source: Option<Source>,
     /// That of the page which was asked for.
     cursor: Option<String>,
@@ -35,7 +34,7 @@ struct Inner {
 
 impl Error {
     /// An error of the API.
-    pub(crate) fn response(sent: Sent, body: types::Error) -> Self {
+    pub(crate) fn response(sent: Sent, body: ErrorBody) -> Self {
         let kind = ErrorKind::Response;
         Self(Box::new(Inner { kind, sent, body: Some(body), source: None, cursor: None }))
     }
@@ -52,16 +51,14 @@ impl Error {
         Self(Box::new(Inner { kind, sent, body: None, source, cursor: None }))
     }
 
-    #[cfg(feature = "v2-beta")]
     pub(crate) fn at_cursor(mut self, cursor: Option<String>) -> Self {
         self.0.cursor = cursor;
         self
     }
 
-    /// Where a list in pages stopped: the cursor of the page that failed, from which
-    /// [`ListOrders::cursor`](crate::v2::ListOrders::cursor) goes on. All orders of the pages
-    /// before it have been returned. `None` if it was the first page. Needs the feature `v2-beta`.
-    #[cfg(feature = "v2-beta")]
+    /// Where a list in pages stopped: the cursor of the page that failed, with which the same
+    /// request goes on. All records of the pages before it have been returned. `None` if it was the
+    /// first page, or no page.
     pub fn cursor(&self) -> Option<&str> {
         self.0.cursor.as_deref()
     }
@@ -74,11 +71,11 @@ impl Error {
     /// The API's error code. `None` if there was no response, or if it is not one
     /// of the API: see its [`status`](Self::status) then.
     pub fn code(&self) -> Option<ErrorCode> {
-        self.body().map(types::Error::error_code)
+        self.body().map(ErrorBody::error_code)
     }
 
     /// The body of the error response, if it is one of the API.
-    pub fn body(&self) -> Option<&types::Error> {
+    pub fn body(&self) -> Option<&ErrorBody> {
         self.0.body.as_ref()
     }
 
@@ -114,11 +111,18 @@ impl Error {
         self.0.sent.attempts
     }
 
-    /// Whether the order is not there, possibly because an earlier attempt of
-    /// this call cancelled it: its response was lost, or was a 502, 503 or 504,
-    /// and the next attempt was answered with 404 `order_not_found`.
-    pub fn earlier_attempt_may_have_cancelled(&self) -> bool {
-        self.0.sent.may_be_done && self.code() == Some(ErrorCode::OrderNotFound)
+    /// Whether the server may have carried out an earlier attempt of this call, and one of these
+    /// codes answers the last one.
+    pub(crate) fn follows_success(&self, codes: &[ErrorCode]) -> bool {
+        self.0.sent.may_be_done && self.code().is_some_and(|code| codes.contains(&code))
+    }
+
+    /// The response with this value, if there is one.
+    pub(crate) fn into_response<T>(self, value: T) -> Result<Response<T>, Self> {
+        match &self.0.sent.head {
+            Some(head) => Ok(Response::new(value, head.clone(), self.attempts())),
+            None => Err(self),
+        }
     }
 
     fn head(&self) -> Option<&Head> {
@@ -128,12 +132,8 @@ impl Error {
     /// What failed, without the request id.
     fn what(&self) -> String {
         if let (Some(body), Some(status)) = (self.body(), self.status()) {
-            let earlier = if self.earlier_attempt_may_have_cancelled() {
-                "not there, possibly cancelled by an earlier attempt: "
-            } else {
-                ""
-            };
-            return format!("{} {}: {earlier}{}", status.as_u16(), body.code, body.message);
+            let (code, message) = (body.code_text(), body.message_text());
+            return format!("{} {code}: {message}", status.as_u16());
         }
         let status = self.status().map(|status| format!("{status}: ")).unwrap_or_default();
         let what = match self.kind() {
@@ -182,8 +182,8 @@ mod tests {
         Sent { attempts, may_be_done, head: Some(Head { status, headers }) }
     }
 
-    fn body(code: &str, message: &str, status: i64) -> types::Error {
-        types::Error { code: code.to_string(), message: message.to_string(), status }
+    fn body(code: &str, message: &str, status: i64) -> ErrorBody {
+        ErrorBody { code: code.to_string(), message: message.to_string(), status }
     }
 
     #[test]
@@ -211,22 +211,13 @@ mod tests {
     }
 
     #[test]
-    fn a_404_says_what_an_earlier_attempt_may_have_done() {
+    fn a_404_may_follow_what_an_earlier_attempt_did() {
         let gone = || body("order_not_found", "There is no order 1.", 404);
-        let error = Error::response(sent(StatusCode::NOT_FOUND, 2, true), gone());
-        assert!(error.earlier_attempt_may_have_cancelled());
-        assert_eq!(
-            error.to_string(),
-            "404 order_not_found: not there, possibly cancelled by an earlier attempt: \
-             There is no order 1. (request id 5a2bd2f9, after 2 attempts)"
-        );
-        let first = Error::response(sent(StatusCode::NOT_FOUND, 1, false), gone());
-        let path = sent(StatusCode::NOT_FOUND, 2, true);
-        let path = Error::response(path, body("not_found", "No such path.", 404));
-        for error in [first, path] {
-            assert!(!error.earlier_attempt_may_have_cancelled(), "{error}");
-            assert!(!error.to_string().contains("earlier"), "{error}");
-        }
+        let follows =
+            |sent, body| Error::response(sent, body).follows_success(&[ErrorCode::OrderNotFound]);
+        assert!(follows(sent(StatusCode::NOT_FOUND, 2, true), gone()));
+        assert!(!follows(sent(StatusCode::NOT_FOUND, 1, false), gone()));
+        assert!(!follows(sent(StatusCode::NOT_FOUND, 2, true), body("not_found", "No path.", 404)));
     }
 
     #[test]

@@ -1,17 +1,18 @@
 //! Client of the Store Orders API: list the orders of a pet store, cancel one.
 //!
 //! ```no_run
-//! use store_orders_client::{Client, ErrorCode};
+//! use store_orders_client::{CancelOrderOutcome, Client, ErrorCode};
 //!
 //! # async fn example(key: String) -> Result<(), Box<dyn std::error::Error>> {
-//! let client = Client::new("https://orders.example.com/v1", key)?;
+//! let client = Client::new("https://orders.example.com", key)?;
 //! for order in client.list_orders().await? {
 //!     println!("order {} is for pet {}", order.id, order.pet_id);
 //! }
 //! match client.cancel_order(1042).await {
-//!     Ok(_) => println!("cancelled"),
-//!     // Gone also if an earlier attempt of this call cancelled it, and its response was lost.
-//!     Err(error) if error.code() == Some(ErrorCode::OrderNotFound) => println!("gone, or never there"),
+//!     Ok(outcome) if *outcome == CancelOrderOutcome::Cancelled => println!("cancelled"),
+//!     // A response was lost, and the next attempt found no order.
+//!     Ok(_) => println!("gone, probably cancelled by this call"),
+//!     Err(error) if error.code() == Some(ErrorCode::OrderNotFound) => println!("never there"),
 //!     Err(error) => return Err(error.into()),
 //! }
 //! # Ok(())
@@ -26,8 +27,8 @@
 //! It needs Rust 1.88 and a tokio runtime; with the feature `blocking` it has a runtime of
 //! its own. `examples/list_and_cancel.rs` is a whole program.
 //!
-//! The base URL ends in `/v1`, the version of the API that this client speaks; any
-//! other is refused by [`Client::new`]. A [`Response`] dereferences to its value, can be
+//! The base URL may end in `/v1`, the version of the API that this client speaks; [`Client::new`]
+//! appends it otherwise, and refuses any other version. A [`Response`] dereferences to its value, can be
 //! iterated over where that can, and has the status, the rate limit, the request id and
 //! the number of attempts. Identifiers are types of their own, [`OrderId`] and [`PetId`],
 //! so that an order is not cancelled by the number of its pet. Calls take plain integers,
@@ -54,21 +55,17 @@
 //! ```
 //! # use store_orders_client::{Client, BuildError};
 //! # fn example(key: String) -> Result<Client, BuildError> {
-//! Client::builder("https://orders.example.com/v1", key)
+//! Client::builder("https://orders.example.com", key)
 //!     .on_attempt(|attempt| eprintln!("{attempt}")) // list_orders, attempt 1: 503 …
 //!     .build()
 //! # }
 //! # example("sto_test_x".to_string()).unwrap();
 //! ```
 //!
-//! **404 after a retry.** A response can be lost after the order was cancelled. The
-//! `DELETE` is then sent again, finds no order, and is answered with 404
-//! `order_not_found`. The error then says "not there, possibly cancelled by an earlier
-//! attempt", and [`Error::earlier_attempt_may_have_cancelled`] is true. Take it as
-//! success if all that matters is that the order is gone. If you must know whether
-//! this call cancelled it, switch retries off with
-//! [`ClientBuilder::without_retries`]: a 404 then answers the only attempt, and a
-//! lost response is an error that says so.
+//! **A lost response.** An order may be cancelled although the response is lost. The `DELETE` is
+//! then sent again, and is answered with 404 `order_not_found`. So that nobody has to know this,
+//! [`Client::cancel_order`] then returns [`AlreadyGone`](CancelOrderOutcome::AlreadyGone) and no
+//! error. If you must know whether this call cancelled the order, ask `get_order` of version 2.
 //!
 //! A list whose body is cut off is an error and never a shorter list. It is not
 //! requested again.
@@ -108,29 +105,47 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use store_orders_client::{Client, ErrorCode, Order, testing};
 //!
-//! let server = testing::Server::start([Order::new(1042, 7, 2)])?;
+//! let server = testing::Server::start([Order::new(1042, 7, 2), Order::new(1043, 7, 1)])?;
 //! let client = Client::new(server.base_url(), testing::KEY)?;
 //! server.fail_next(ErrorCode::ServiceUnavailable);
 //! assert_eq!(client.cancel_order(1042).await?.attempts(), 2);
-//! assert!(server.orders().is_empty());
+//! assert_eq!(server.orders().len(), 1);
+//! server.ship(1043);
+//! let error = client.cancel_order(1043).await.unwrap_err();
+//! assert_eq!(error.code(), Some(ErrorCode::OrderAlreadyShipped));
 //! # Ok(())
 //! # }
 //! # #[cfg(not(feature = "testing"))]
 //! # fn main() {}
 //! ```
 //!
+//! # Without async code
+//!
+//! With the feature `blocking`:
+//!
+//! ```no_run
+//! # #[cfg(feature = "blocking")]
+//! # fn example(key: String) -> Result<(), Box<dyn std::error::Error>> {
+//! let client = store_orders_client::blocking::Client::new("https://orders.example.com", key)?;
+//! for order in client.list_orders()? {
+//!     println!("order {} is for pet {}", order.id, order.pet_id);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Version 2, in beta
 //!
-//! With the feature `v2-beta`, `v2::Client` speaks version 2 of the API: the list in pages, with
-//! filters and the status of each order. Retries, errors and options are those of version 1. This
-//! cancels all pending orders of a pet:
+//! With the feature `v2-beta`, `Client::v2` makes a client of version 2 of the API: the list in
+//! pages, with filters and the status of each order. It shares connections, limits and options with
+//! the client that it is made of. This cancels all pending orders of a pet:
 //!
 //! ```no_run
 //! # #[cfg(feature = "v2-beta")]
 //! # async fn example(key: String) -> Result<(), Box<dyn std::error::Error>> {
-//! use store_orders_client::v2::{Client, OrderStatus};
+//! use store_orders_client::{Client, v2::OrderStatus};
 //!
-//! let client = Client::new("https://orders.example.com/v2", key)?;
+//! let client = Client::new("https://orders.example.com", key)?.v2();
 //! let pending = client.list_orders().pet_id(7).status(OrderStatus::Pending).limit(50);
 //! let mut orders = pending.stream();
 //! while let Some(order) = orders.next().await {
@@ -158,19 +173,16 @@
 //! # }
 //! ```
 
+mod answer;
 mod attempt;
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod builder;
 mod call;
 mod error;
-mod error_code;
 mod error_kind;
-mod extensible_enum;
-#[rustfmt::skip]
-#[expect(dead_code, clippy::allow_attributes, clippy::unwrap_used, reason = "generated")]
-mod generated;
-mod operations;
+#[cfg(feature = "v2-beta")]
+mod pages;
 mod rate_limit;
 mod response;
 mod retry;
@@ -179,18 +191,24 @@ mod send;
 mod span;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod v1;
 #[cfg(feature = "v2-beta")]
 pub mod v2;
+
+/// The document whose errors and records all versions share.
+pub(crate) use v1 as document;
 
 pub use attempt::Attempt;
 pub use builder::{BuildError, ClientBuilder};
 pub use error::Error;
-pub use error_code::ErrorCode;
 pub use error_kind::ErrorKind;
-pub use generated::types::Error as ErrorBody;
-pub use operations::*;
+#[cfg(all(feature = "v2-beta", feature = "blocking"))]
+pub use pages::BlockingPages;
+#[cfg(feature = "v2-beta")]
+pub use pages::Pages;
 pub use rate_limit::RateLimit;
 /// The HTTP client underneath, for [`ClientBuilder::http`].
 pub use reqwest;
 pub use response::Response;
 pub use retry::RetryPolicy;
+pub use v1::*;

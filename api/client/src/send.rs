@@ -4,17 +4,9 @@
 use crate::attempt::Attempt;
 use crate::call::{Call, Sent};
 use crate::error_kind::ErrorKind;
-use crate::generated::Client;
 use crate::response::Head;
-use progenitor_client::{ClientHooks, OperationInfo};
 use reqwest::{Method, Request, Response, StatusCode};
 use tokio::time::{Instant, sleep};
-
-impl ClientHooks<Call> for Client {
-    async fn exec(&self, request: Request, info: &OperationInfo) -> reqwest::Result<Response> {
-        send(&self.inner, info.operation_id, request, |request| self.client.execute(request)).await
-    }
-}
 
 /// Sends with `execute` until the result is final, and records in `call` what
 /// the attempts showed.

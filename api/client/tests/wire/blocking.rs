@@ -39,7 +39,7 @@ fn it_is_built_with_options_and_refuses_what_the_async_client_refuses() {
     let client = builder.build_blocking().unwrap();
     server.fail_next(ErrorCode::ServiceUnavailable);
     assert_eq!(client.list_orders().unwrap_err().attempts(), 1);
-    let error = blocking::Client::new("http://orders.example", KEY).unwrap_err();
+    let error = blocking::Client::new("http://orders.example/v2", KEY).unwrap_err();
     assert!(matches!(error, BuildError::BaseUrl(_)), "{error:?}");
     assert!(!format!("{client:?}").contains(KEY));
 }

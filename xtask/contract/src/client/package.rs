@@ -1,0 +1,1 @@
+//! The package of a client for anyone's document.
