@@ -184,6 +184,7 @@ pub enum LogLevel {
     /// Errors.
     Error,
     /// Errors and warnings.
+    #[value(alias = "warn")]
     Warning,
     /// Also one line for each request.
     Info,
