@@ -2,10 +2,12 @@
 //! the wire, and finds by the documents themselves whether one was left out: of the server, and of
 //! the one that the client's crate has for users' tests.
 
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use store_orders_api::plans::Plan;
 use store_orders_client::testing::{KEY, Server};
 use store_orders_client::{ErrorCode, Order, Pet};
-use testbed::contract::{Exchange, Promise, Tap, contract};
+use testbed::contract::{Contract, Exchange, Promise, Tap, contract};
 use testbed::in_process::{Fault, TestCertificate, TestSetup};
 
 /// Each operation as a request that its path and method lead to.
@@ -20,10 +22,12 @@ const OPERATIONS: [(&str, &str); 6] = [
 
 /// What requests with a valid key are answered, in this order, where the orders 1 and 3 are
 /// pending, 2 has shipped, and the pet 7 is there.
-const ANSWERS: [(&str, &str, u16); 41] = [
+const ANSWERS: [(&str, &str, u16); 44] = [
     ("GET", "/v1/store/orders", 200),
+    ("GET", "/v1/store/orders?limit=1", 200),
     ("HEAD", "/v1/store/orders", 200),
     ("GET", "/v1/pets/7", 200),
+    ("GET", "/v1/pets/7?fields=id", 200),
     ("HEAD", "/v1/pets/7", 200),
     ("GET", "/v1/pets/8", 404),
     ("GET", "/v2/store/orders", 200),
@@ -58,6 +62,7 @@ const ANSWERS: [(&str, &str, u16); 41] = [
     ("GET", "/v1/store/orders/1", 405),
     ("POST", "/v2/store/orders", 405),
     ("GET", "/v2/store/orders/1", 200),
+    ("GET", "/v2/store/orders/2", 200),
     ("HEAD", "/v2/store/orders/2", 200),
     ("GET", "/v2/store/orders/9", 404),
     ("GET", "/v2/store/orders/x", 400),
@@ -177,6 +182,41 @@ async fn every_documented_answer_is_seen(new_setup: NewSetup) {
         let unseen = contract().unseen(version, &seen);
         assert!(unseen.is_empty(), "documented and never seen: {unseen:#?}");
     }
+}
+
+#[tokio::test]
+async fn what_a_document_promises_and_no_test_saw_is_named() {
+    let texts = [include_str!("../spec/openapi.json"), include_str!("../spec/openapi-v2.json")];
+    let mut documents = texts.map(|text| serde_json::from_str::<Value>(text).unwrap());
+    let mut put = |version: usize, place: &str, value: Value| {
+        let (parent, key) = place.rsplit_once('/').unwrap();
+        documents[version - 1].pointer_mut(parent).unwrap()[key] = value;
+    };
+    let (list, text) = ("/paths/~1store~1orders/get/responses", json!({ "type": "string" }));
+    put(1, &format!("{list}/418"), json!({ "description": "" }));
+    put(1, &format!("{list}/200/headers/X-Colour"), json!({ "schema": text }));
+    put(1, "/components/schemas/Order/properties/colour", text.clone());
+    let examples = "/components/responses/TooManyRequests/content/application~1json/examples";
+    put(2, &format!("{examples}/too_eager"), json!({ "value": { "status": 429 } }));
+    let status = "/components/schemas/Order/properties/status/x-extensible-enum";
+    put(2, status, json!(["pending", "shipped", "cancelled", "lost"]));
+    put(2, "/components/schemas/OrderPage/properties/total", text);
+
+    let contract = Contract::closed(&documents);
+    let seen = contract.seen(&answers_of_server().await);
+    let unseen = ["v1", "v2"].map(|version| contract.unseen(version, &seen));
+    let of_v1 =
+        ["header x-colour", "field Order.colour"].map(|what| format!("listOrders 200 {what}"));
+    assert_eq!(unseen[0], [&of_v1[..], &["listOrders 418".to_string()]].concat());
+    let of_v2 = [
+        "v2/listOrders 200 field OrderPage.total",
+        "v2/listOrders 200 value Order.status lost",
+        "v2/listOrders 429 code too_eager",
+        "v2/getOrder 200 value Order.status lost",
+        "v2/getOrder 429 code too_eager",
+        "v2/cancelOrder 429 code too_eager",
+    ];
+    assert_eq!(BTreeSet::from_iter(&unseen[1]), BTreeSet::from_iter(&of_v2.map(str::to_string)));
 }
 
 /// Sends a request through the tap, which checks the response; its status.

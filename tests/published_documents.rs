@@ -2,7 +2,10 @@
 //! the one that the client's crate has for users' tests, is held against each of these documents as
 //! such programs read it. What it promises must be there; more may be.
 
+mod plants;
+
 use crate::every_documented_answer::{answers_of_server, answers_of_users_server};
+use plants::{excused, plants};
 use testbed::contract::{contract, published_documents, replay};
 
 fn today() -> String {
@@ -20,4 +23,38 @@ async fn the_server_for_users_tests_keeps_what_each_published_document_promised(
     let exchanges = answers_of_users_server().await;
     let broken = replay(&published_documents(), contract(), &today(), &exchanges);
     assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[tokio::test]
+async fn each_planted_break_is_found_and_named() {
+    let (published, exchanges) = (published_documents(), answers_of_server().await);
+    let plants = plants();
+    assert!(plants.len() >= 20, "{}", plants.len());
+    let mut missed = Vec::new();
+    for plant in plants {
+        let (document, exchanges) = plant.planted(&exchanges);
+        let seen = document.seen(&exchanges);
+        let mut wrong: Vec<_> =
+            exchanges.iter().flat_map(|(sent, received)| document.check(sent, received)).collect();
+        wrong.extend(["v1", "v2"].into_iter().flat_map(|version| document.unseen(version, &seen)));
+        assert!(wrong.is_empty(), "{}: today's document tells: {wrong:#?}", plant.what);
+
+        let broken = replay(&published, &document, &today(), &exchanges);
+        if !broken.iter().any(|message| message.starts_with(plant.found)) {
+            missed.push(format!("{}: {}: {broken:#?}", plant.what, plant.found));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+#[tokio::test]
+async fn an_operation_may_go_after_its_sunset_and_a_beta_may_change_in_the_next() {
+    let (published, exchanges) = (published_documents(), answers_of_server().await);
+    for (plant, day) in excused() {
+        let (document, exchanges) = plant.planted(&exchanges);
+        assert_eq!(replay(&published, &document, day, &exchanges), [""; 0], "{}", plant.what);
+    }
+    let (gone, last_day) = (&excused()[0].0, "2027-12-01");
+    let (document, exchanges) = gone.planted(&exchanges);
+    assert_ne!(replay(&published, &document, last_day, &exchanges), [""; 0]);
 }

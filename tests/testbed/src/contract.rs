@@ -18,7 +18,7 @@ mod tap;
 mod undocumented;
 
 pub use check::contract;
-pub use documented::{Contract, Reader};
+pub use documented::Contract;
 pub use messages::{Exchange, ReceivedResponse, SentRequest};
 pub use observer::{Observer, SharedObserver};
 pub use promise::Promise;

@@ -21,13 +21,18 @@ pub fn contract() -> &'static Contract {
     ];
     CONTRACT.get_or_init(|| {
         let documents = documents.map(|text| serde_json::from_str(text).unwrap());
-        Contract::of(&documents, Reader::Closed)
+        Contract::closed(&documents)
     })
 }
 
 impl Contract {
+    /// The contract that today's documents are.
+    pub fn closed(documents: &[Value]) -> Contract {
+        Contract::of(documents, Reader::Closed)
+    }
+
     /// The contract that these documents are, the first of which speaks for paths that none has.
-    pub fn of(documents: &[Value], reader: Reader) -> Contract {
+    pub(super) fn of(documents: &[Value], reader: Reader) -> Contract {
         let documents: Vec<_> =
             documents.iter().map(|document| resolved(document, document)).collect();
         let operations = documents.iter().flat_map(|document| {
@@ -68,7 +73,7 @@ impl Contract {
     }
 
     /// What of the documents exchanges show.
-    pub fn seen(&self, exchanges: &[Exchange]) -> BTreeSet<String> {
+    pub fn seen<'a>(&self, exchanges: impl IntoIterator<Item = &'a Exchange>) -> BTreeSet<String> {
         let mut seen = BTreeSet::new();
         for (sent, received) in exchanges {
             let subject = undocumented::subject(self, sent, received.status);

@@ -48,7 +48,7 @@ impl PublishedDocument {
             return Vec::new();
         }
         let is_known = |exchange: &&Exchange| self.knows(&exchange.0, rules.today);
-        let known: Vec<_> = exchanges.iter().filter(is_known).cloned().collect();
+        let known: Vec<_> = exchanges.iter().filter(is_known).collect();
         let mut broken = Vec::new();
         for (sent, received) in &known {
             if self.contract.operation(sent).is_none_or(is_held) {
@@ -58,7 +58,7 @@ impl PublishedDocument {
                 broken.extend(wrong.iter().map(|what| format!("{name}: {what} ({answered})")));
             }
         }
-        let seen = self.contract.seen(&known);
+        let seen = self.contract.seen(known.iter().copied());
         let promises = self.contract.promises(&self.facts().version);
         let held = promises.iter().filter(|promise| promise.operation.is_none_or(is_held));
         let unseen = held.filter(|promise| !promise.is_seen(&seen));
