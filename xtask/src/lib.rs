@@ -15,6 +15,7 @@ pub mod client_code;
 pub mod client_readme;
 pub mod compare;
 pub mod compatibility;
+pub mod evidence;
 pub mod generate;
 pub mod history;
 pub mod judge;

@@ -26,7 +26,7 @@ fn checkout() -> Checkout {
 
 fn run(checkout: &Checkout) -> (Outcome, String) {
     let mut out = Vec::new();
-    let outcome = publish(&checkout.repository, &mut out).unwrap();
+    let outcome = publish(&checkout.repository, &|_| Ok(Vec::new()), &mut out).unwrap();
     (outcome, plain(&out))
 }
 
@@ -107,6 +107,18 @@ fn publishes_nothing_that_the_check_does_not_pass() {
     let (outcome, text) = run(&root);
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.ends_with("Nothing was published: fix the above first.\n"), "{text}");
+    assert!(!root.repository.root().join(PUBLISHED).exists());
+}
+
+#[test]
+fn publishes_nothing_with_a_promise_that_no_test_saw() {
+    let root = checkout();
+    let mut out = Vec::new();
+    let unseen = "listOrders 200 field Order.colour was never seen";
+    let outcome = publish(&root.repository, &|_| Ok(vec![unseen.to_string()]), &mut out).unwrap();
+    assert_eq!(outcome, Outcome::Drift);
+    let text = plain(&out);
+    assert!(text.ends_with(&format!("promise what no test saw:\n  {unseen}\n")), "{text}");
     assert!(!root.repository.root().join(PUBLISHED).exists());
 }
 
