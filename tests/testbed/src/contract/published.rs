@@ -20,19 +20,18 @@ pub fn published_documents() -> Vec<PublishedDocument> {
     let mut documents: Vec<_> = documents
         .map(|path| PublishedDocument::new(&std::fs::read_to_string(path).unwrap()))
         .collect();
-    documents.sort_by_key(|document| Version::parse(document.version()).unwrap());
+    documents.sort_by_key(|document| Version::parse(document.full_version()).unwrap());
     documents
 }
 
 impl PublishedDocument {
-    /// Reads the text of a document.
-    pub fn new(text: &str) -> PublishedDocument {
+    fn new(text: &str) -> PublishedDocument {
         let document = serde_json::from_str(text).unwrap();
         PublishedDocument { contract: Contract::of(&[document], Reader::Open) }
     }
 
     /// Its `info.version`.
-    pub fn version(&self) -> &str {
+    fn full_version(&self) -> &str {
         &self.facts().full_version
     }
 
@@ -42,7 +41,7 @@ impl PublishedDocument {
 
     /// What exchanges break of this document's promises.
     fn broken(&self, exchanges: &[Exchange], rules: &Rules<'_>) -> Vec<String> {
-        let name = format!("{}.json", self.version());
+        let name = format!("{}.json", self.full_version());
         let is_held = |operation: &Operation| !rules.is_excused(operation, self);
         if !self.contract.operations.iter().any(is_held) {
             return Vec::new();
@@ -96,15 +95,15 @@ impl Rules<'_> {
     /// `x-sunset`, as it was published last; or because it was in beta, and a later document says
     /// something else of it.
     fn is_excused(&self, operation: &Operation, document: &PublishedDocument) -> bool {
-        let all = self.published.iter().flat_map(|published| &published.contract.operations);
-        let last = all.filter(|other| other.id == operation.id).next_back().unwrap_or(operation);
+        let mut all = self.published.iter().flat_map(|published| &published.contract.operations);
+        let last = all.rfind(|other| other.id == operation.id).unwrap_or(operation);
         let sunset = last.document["x-sunset"].as_str();
         let is_over = last.document["deprecated"] == true && sunset.is_some_and(|it| it < self.day);
         is_over || is_beta(operation) && self.is_superseded(operation, document)
     }
 
     fn is_superseded(&self, operation: &Operation, document: &PublishedDocument) -> bool {
-        let is_todays = |today: &DocumentFacts| today.full_version == document.version();
+        let is_todays = |today: &DocumentFacts| today.full_version == document.full_version();
         let now = self.today.operations.iter().find(|other| other.id == operation.id);
         let says_the_same = now.is_some_and(|now| {
             contains(&now.document["responses"], &operation.document["responses"])
