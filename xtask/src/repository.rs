@@ -1,10 +1,10 @@
 //! The files that the commands read and write.
 
+use crate::documents::{V1, V2};
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use store_orders_api::documents::{V1, V2};
 
 /// The versions of the generated client.
 pub static CLIENTS: [ClientVersion; 2] = [
@@ -25,9 +25,6 @@ pub struct ClientVersion {
 
 /// Where the client's code is, as messages name it.
 pub const CLIENT_CODE: &str = "api/client/src";
-
-/// The generated contract of each document: the document, and the file.
-pub const CONTRACTS: [(&str, &str); 2] = [(V1.file, "api/src/v1.rs"), (V2.file, "api/src/v2.rs")];
 
 /// The file with the documentation of the client's crate, as messages name it.
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::sync::LazyLock;
-use store_orders_api::documents::{DOCUMENTS, Document};
 use tempfile::TempDir;
 use xtask::Outcome;
 use xtask::check::{Inputs, check};
+use xtask::documents::{DOCUMENTS, Document};
+use xtask::emitted::Emitted;
 use xtask::generate::{GeneratedFile, client_code};
-use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, CONTRACTS, Repository};
+use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, Repository};
 
 pub struct Checkout {
     root: TempDir,
@@ -17,12 +18,8 @@ pub struct Checkout {
 /// The documents, the contract, the files of the clients, and the changelog.
 pub fn files() -> Vec<&'static str> {
     let of_clients = client_files().iter().map(|file| file.name.as_str());
-    let documents = DOCUMENTS.into_iter().map(|of| of.file);
-    documents
-        .chain(CONTRACTS.map(|(_, code)| code))
-        .chain(of_clients)
-        .chain([CLIENT_DOCS, CLIENT_README, CHANGELOG])
-        .collect()
+    let documents = DOCUMENTS.into_iter().flat_map(|of| [of.file, of.contract]);
+    documents.chain(of_clients).chain([CLIENT_DOCS, CLIENT_README, CHANGELOG]).collect()
 }
 
 /// The generated files of the client.
@@ -60,8 +57,13 @@ impl Checkout {
 
     /// The outcome of the check, and its output without colours.
     pub fn check(&self) -> (Outcome, String) {
-        run(&Inputs::read(&self.repository))
+        run(&Inputs::read(&self.repository, emitted()))
     }
+}
+
+/// What the contract emits that the tests are built with.
+pub fn emitted() -> Emitted {
+    store_orders_api::documents::DOCUMENTS.map(|of| Ok(of.emitted()?))
 }
 
 /// The outcome of the check, and its output without colours.

@@ -3,10 +3,10 @@
 use crate::checkout::{Checkout, client_files};
 use std::fs;
 use std::path::Path;
-use store_orders_api::documents::V1;
 use xtask::Outcome;
+use xtask::documents::{DOCUMENTS, V1};
 use xtask::generate::{GeneratedFile, generate};
-use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, CONTRACTS, Repository};
+use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
 
 /// A checkout with the documents, of which the first is this one, what the clients have by hand,
 /// and nothing generated.
@@ -43,7 +43,7 @@ fn writes_the_contract_the_clients_and_nothing_else() {
     assert_eq!(read(CLIENT_README), real.read(CLIENT_README).unwrap());
     assert_eq!(read(V1.file), document);
     let clients = client_files().iter().map(|file| (file.source, file.name.as_str()));
-    for (document, name) in clients.chain(CONTRACTS) {
+    for (document, name) in clients.chain(DOCUMENTS.map(|of| (of.file, of.contract))) {
         let code = read(name);
         assert_eq!(code, real.read(name).unwrap());
         let header: String = code.lines().take(2).collect();
@@ -58,7 +58,7 @@ fn a_limit_of_a_plan_has_one_source() {
         &real_document().replace("\"requestsPerMinute\": 300", "\"requestsPerMinute\": 400"),
     );
     run(root.repository.root()).unwrap();
-    let code = root.repository.read(CONTRACTS[0].1).unwrap();
+    let code = root.repository.read(V1.contract).unwrap();
     assert!(code.contains("Plans::Pro => Some(400)") && !code.contains("Some(300)"), "{code}");
 }
 
@@ -82,7 +82,7 @@ fn a_refused_document_is_told_place_by_place_and_nothing_is_written() {
             "{line}"
         );
     }
-    let written = CONTRACTS.iter().any(|(_, code)| root.repository.root().join(code).exists());
+    let written = DOCUMENTS.iter().any(|of| root.repository.root().join(of.contract).exists());
     assert!(
         !written
             && client_files().iter().all(|file| !root.repository.root().join(&file.name).exists())
