@@ -8,6 +8,7 @@ use anyhow::Context;
 use extensible_enum::ExtensibleEnum;
 use for_rust::{ForRust, for_rust};
 use openapiv3::OpenAPI;
+use proc_macro2::TokenStream;
 use progenitor::{GenerationSettings, Generator, HooksMode, InterfaceStyle, TypeImpl, TypePatch};
 use serde_json::Value;
 use std::any::Any;
@@ -35,14 +36,33 @@ pub fn client_code(client: &ClientFiles, document: &Value) -> anyhow::Result<Str
     let tokens = catch_unwind(AssertUnwindSafe(generate))
         .map_err(|panic| anyhow::anyhow!(cannot_generate(client, panic.as_ref())))?
         .with_context(|| format!("progenitor cannot generate a client from {file}"))?;
+    let mut conversions = Vec::new();
     if client.shared_types.is_empty() {
         enums.push(error_codes(document)?);
+        conversions = identifiers.iter().map(|name| from_narrower_integers(name)).collect();
     }
     let enums = enums.iter().map(ExtensibleEnum::code).collect::<anyhow::Result<Vec<_>>>();
     let enums = enums.with_context(|| format!("{file} has an enum that is not one"))?;
-    let code: syn::File = syn::parse2(quote::quote!(#tokens #(#enums)*))
+    let code: syn::File = syn::parse2(quote::quote!(#tokens #(#conversions)* #(#enums)*))
         .with_context(|| format!("what progenitor generates from {file} is not Rust"))?;
     Ok(header(file) + &prettyplease::unparse(&code))
+}
+
+/// Without them a program whose integers are narrower than 64 bits must convert them itself.
+fn from_narrower_integers(identifier: &str) -> TokenStream {
+    let name = quote::format_ident!("{identifier}");
+    quote::quote! {
+        impl From<i32> for types::#name {
+            fn from(value: i32) -> Self {
+                Self(value.into())
+            }
+        }
+        impl From<u32> for types::#name {
+            fn from(value: u32) -> Self {
+                Self(value.into())
+            }
+        }
+    }
 }
 
 /// The codes of the error body.

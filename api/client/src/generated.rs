@@ -430,6 +430,26 @@ pub mod prelude {
     #[allow(unused_imports)]
     pub use super::Client;
 }
+impl From<i32> for types::OrderId {
+    fn from(value: i32) -> Self {
+        Self(value.into())
+    }
+}
+impl From<u32> for types::OrderId {
+    fn from(value: u32) -> Self {
+        Self(value.into())
+    }
+}
+impl From<i32> for types::PetId {
+    fn from(value: i32) -> Self {
+        Self(value.into())
+    }
+}
+impl From<u32> for types::PetId {
+    fn from(value: u32) -> Self {
+        Self(value.into())
+    }
+}
 /// The error codes that the document lists.
 pub mod codes {
     /// The `code` of an error response.

@@ -31,7 +31,7 @@ use std::task::{Context, Poll, ready};
 ///         Ok(order) => ids.push(order.id),
 ///         Err(error) => stopped_at = error.cursor().map(str::to_string),
 ///     }
-/// #   if ids.len() == 3 && stopped_at.is_none() { server.fail_next(ErrorCode::InternalError); }
+/// #   if ids.len() == 3 && stopped_at.is_none() { server.fail_next(ErrorCode::Unauthorized); }
 /// }
 /// // Later:
 /// if let Some(cursor) = stopped_at {
