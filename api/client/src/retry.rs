@@ -73,7 +73,7 @@ impl RetryPolicy {
     }
 
     /// The time after which no further attempt begins.
-    pub(crate) fn longest(&self) -> Duration {
+    pub(crate) fn time_limit(&self) -> Duration {
         self.total
     }
 

@@ -90,7 +90,7 @@ impl<'a> Attempts<'a> {
 
     /// After which no attempt begins.
     fn deadline(&self) -> Option<Instant> {
-        let by_policy = Instant::now().checked_add(self.call.policy.longest());
+        let by_policy = Instant::now().checked_add(self.call.policy.time_limit());
         by_policy.into_iter().chain(self.sent.ends.map(|(at, _)| at)).min()
     }
 
