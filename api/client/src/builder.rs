@@ -7,7 +7,9 @@ use crate::retry::RetryPolicy;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Twice as long as the service takes at most. It also ends the wait for a connection that was
@@ -51,6 +53,8 @@ pub struct ClientBuilder<C = Client> {
     observer: Observer,
     connect_timeout: Duration,
     read_timeout: Duration,
+    call_timeout: Option<Duration>,
+    max_in_flight: Option<usize>,
     http: Option<reqwest::ClientBuilder>,
     client: PhantomData<fn() -> C>,
 }
@@ -64,6 +68,8 @@ impl<C: Versioned> ClientBuilder<C> {
             observer: Observer::default(),
             connect_timeout: CONNECT_TIMEOUT,
             read_timeout: READ_TIMEOUT,
+            call_timeout: None,
+            max_in_flight: None,
             http: None,
             client: PhantomData,
         }
@@ -75,8 +81,8 @@ impl<C: Versioned> ClientBuilder<C> {
         self
     }
 
-    /// Sends every request once: 429, 503 and lost connections are returned as
-    /// errors at once.
+    /// Sends every request once and at once: 429, 503 and lost connections are returned as
+    /// errors, and no call waits for the rate limit.
     pub fn without_retries(self) -> Self {
         self.retry(RetryPolicy::never())
     }
@@ -121,6 +127,24 @@ impl<C: Versioned> ClientBuilder<C> {
         self
     }
 
+    /// How long a call may take as a whole, with its waits, its retries and the body of its
+    /// response: as long as these take, unless set. The error then is of the kind
+    /// [`CallTimeout`](crate::ErrorKind::CallTimeout), and tells how far the call had come. A retry
+    /// or a wait for the rate limit that would end later is not begun.
+    pub fn call_timeout(mut self, timeout: Duration) -> Self {
+        self.call_timeout = Some(timeout);
+        self
+    }
+
+    /// How many calls of the client and its clones may be under way at once, from their first
+    /// attempt to the end of their responses, waits included; at least 1. Others wait until one has
+    /// ended, for as long as [`call_timeout`](Self::call_timeout) allows; the time of the
+    /// [`RetryPolicy`] begins afterwards. Without it as many are under way as the program makes.
+    pub fn max_in_flight(mut self, calls: usize) -> Self {
+        self.max_in_flight = Some(calls);
+        self
+    }
+
     /// The HTTP client to start from, for example with a proxy or a private
     /// certificate authority. Key, time-outs and redirects are overridden. `User-Agent` is
     /// not, because reqwest does not tell whether it is set: without
@@ -149,7 +173,11 @@ impl<C: Versioned> ClientBuilder<C> {
             http = http.retry(reqwest::retry::never());
         }
         let http = http.build().map_err(|error| BuildError::Http(error.into()))?;
-        Ok(C::from_parts(&root, http, Call::new(self.retry, self.observer)))
+        let places = self.max_in_flight.map(|calls| calls.clamp(1, Semaphore::MAX_PERMITS));
+        let mut call = Call::new(self.retry, self.observer);
+        call.timeout = self.call_timeout;
+        call.places = places.map(|places| Arc::new(Semaphore::new(places)));
+        Ok(C::from_parts(&root, http, call))
     }
 }
 
@@ -162,6 +190,8 @@ impl<C> std::fmt::Debug for ClientBuilder<C> {
             .field("observer", &self.observer)
             .field("connect_timeout", &self.connect_timeout)
             .field("read_timeout", &self.read_timeout)
+            .field("call_timeout", &self.call_timeout)
+            .field("max_in_flight", &self.max_in_flight)
             .finish_non_exhaustive()
     }
 }

@@ -31,8 +31,9 @@
 //! appends it otherwise, and refuses any other version. A [`Response`] dereferences to its value, can be
 //! iterated over where that can, and has the status, the rate limit, the request id and
 //! the number of attempts. Identifiers are types of their own, [`OrderId`] and [`PetId`],
-//! so that an order is not cancelled by the number of its pet. Calls take plain integers,
-//! too.
+//! so that an order is not cancelled by the number of its pet. Calls take plain integers of
+//! the types `i64`, `i32` and `u32`, too; a literal above 2147483647 needs its type, as in
+//! `9000000000_i64`.
 //!
 //! # Errors
 //!
@@ -48,7 +49,7 @@
 //!
 //! # Retries
 //!
-//! A request that is answered with 429, 502, 503 or 504 is sent again after the time
+//! A request that is answered with 429, 500, 502, 503 or 504 is sent again after the time
 //! in `Retry-After`, or with increasing delays if there is none, and so is one whose
 //! connection is lost or silent for too long. Attempts and time are bounded: see [`RetryPolicy`].
 //!
@@ -70,11 +71,55 @@
 //! A list whose body is cut off is an error and never a shorter list. It is not
 //! requested again.
 //!
+//! # Rate limits
+//!
+//! A client and its clones share what each response tells of the rate limit, so a program can make
+//! as many calls at once as it likes: they wait in turn, and the key is not banned for requests
+//! above the limit.
+//!
+//! - After a 429 no call is sent until the time in `Retry-After` has passed, and up to a second
+//!   more, so that the clients of one account do not all come back at once.
+//! - At most half of the requests that remain (`X-RateLimit-Remaining`) are under way at once.
+//!   Before the first response, and when a limit has been exhausted and has reset, one request goes
+//!   first, to learn how many remain.
+//! - Where none remain, calls wait for `X-RateLimit-Reset` without asking, if that is within a
+//!   minute.
+//! - A request without a response for 5 seconds keeps no other back.
+//! - A wait is no attempt. If it would end after [`RetryPolicy::total`], the call fails at once with
+//!   [`ErrorKind::RateLimit`], sends nothing, and [`Error::retry_after`] is how long the limit holds.
+//!
+//! This cancels 200 orders on a plan of 60 requests a minute, in little more than 3 minutes:
+//!
+//! ```no_run
+//! # use std::time::Duration;
+//! # use store_orders_client::{Client, Error, RetryPolicy};
+//! # async fn example(key: String, ids: Vec<i64>) -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::builder("https://orders.example.com/v1", key)
+//!     .retry(RetryPolicy::default().total(Duration::from_secs(300)))
+//!     .build()?;
+//! let calls = ids.into_iter().map(|id| {
+//!     let client = client.clone();
+//!     tokio::spawn(async move { client.cancel_order(id).await })
+//! });
+//! for call in calls.collect::<Vec<_>>() {
+//!     call.await??;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Clients that are built apart share nothing: build one for each key. A new client asks the server
+//! anew, for example after a ban was lifted. With [`ClientBuilder::without_retries`] no call waits.
+//!
+//! [`ClientBuilder::max_in_flight`] bounds how many calls are under way, for example because of the
+//! memory that their lists take.
+//!
 //! # Time-outs
 //!
 //! There is a limit on how long a connection may take to open and on how long the
-//! server may be silent. There is none on the whole call, because a list of many
-//! orders takes time: use `tokio::time::timeout` for that.
+//! server may be silent. There is none on the whole call unless
+//! [`ClientBuilder::call_timeout`] sets it, for waits, retries and the body of the response
+//! together. The error says which of them was exceeded.
 //!
 //! The service answers within 5 seconds, so a request without a response for 10 is
 //! taken for lost and sent again. A cancellation may have been carried out nevertheless.
@@ -92,7 +137,7 @@
 //! | `native-tls` | TLS by the system's library, such as OpenSSL; used if both are on. Without the other: `default-features = false, features = ["native-tls"]`. |
 //! | `blocking` | `blocking::Client`, whose methods have the same names, for programs without async code. |
 //! | `testing` | `testing::Server`, a server on a loopback port that answers as the API documents, for your tests. |
-//! | `tracing` | A span named `store_orders` for each call, at the level `INFO`, with `operation`, `order_id` or `pet_id`, `status`, `attempts`, `request_id` and, if it failed, `error`. |
+//! | `tracing` | A span named `store_orders` for each call, at the level `INFO`, with `operation`, `order_id` or `pet_id`, `status`, `attempts`, `request_id` and, if it failed, `error`; in it an event at the level `WARN` for each attempt that is followed by another. |
 //! | `v2-beta` | `v2::Client`, for version 2 of the API, which is in beta: see below. |
 //!
 //! # Tests of your program
@@ -181,6 +226,7 @@ mod builder;
 mod call;
 mod error;
 mod error_kind;
+mod limits;
 #[cfg(feature = "v2-beta")]
 mod pages;
 mod rate_limit;
@@ -191,6 +237,7 @@ mod send;
 mod span;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod turns;
 mod v1;
 #[cfg(feature = "v2-beta")]
 pub mod v2;

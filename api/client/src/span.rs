@@ -1,5 +1,6 @@
-//! One `tracing` span a call: the feature `tracing`.
+//! One `tracing` span a call, and an event for each retry: the feature `tracing`.
 
+use crate::attempt::Attempt;
 use crate::error::Error;
 use crate::response::Response;
 
@@ -63,3 +64,15 @@ pub(crate) async fn in_span<T>(
 ) -> Result<Response<T>, Error> {
     call.await
 }
+
+/// Tells of an attempt that is followed by another: an event in the span of its call.
+#[cfg(feature = "tracing")]
+pub(crate) fn tell_of_retry(attempt: &Attempt<'_>) {
+    if attempt.wait.is_some() {
+        // Its line has what the span does not know yet: status, request id and wait.
+        tracing::warn!(target: "store_orders_client", "{attempt}");
+    }
+}
+
+#[cfg(not(feature = "tracing"))]
+pub(crate) fn tell_of_retry(_attempt: &Attempt<'_>) {}

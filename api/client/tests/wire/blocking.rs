@@ -58,7 +58,7 @@ fn version_2_is_iterated_over_page_by_page() {
         client.cancel_order(order.unwrap().id).unwrap();
     }
     assert_eq!(server.orders().iter().map(|order| *order.id).collect::<Vec<_>>(), [4]);
-    server.fail_next(ErrorCode::InternalError);
+    server.fail_next(ErrorCode::Unauthorized);
     let results: Vec<_> = client.list_orders().into_iter().collect();
     assert_eq!(results.len(), 1);
     assert!(results[0].as_ref().unwrap_err().cursor().is_none());

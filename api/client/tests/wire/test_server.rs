@@ -31,6 +31,15 @@ async fn orders_are_listed_and_cancelled_unless_they_have_shipped() {
 }
 
 #[tokio::test]
+async fn calls_take_integers_of_fewer_bits() {
+    let server = server();
+    let client = client(&server);
+    client.cancel_order(1_i32).await.unwrap();
+    client.cancel_order(2_u32).await.unwrap();
+    assert!(server.orders().is_empty());
+}
+
+#[tokio::test]
 #[expect(deprecated, reason = "the server has the deprecated operation, too")]
 async fn pets_are_those_that_were_added() {
     let server = server();
