@@ -1,11 +1,12 @@
 //! What `cargo xtask generate` writes, and what it does not.
 
 use crate::checkout::{Checkout, client_files};
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use xtask::Outcome;
 use xtask::documents::{DOCUMENTS, V1};
-use xtask::generate::{GeneratedFile, generate};
+use xtask::generate::{GeneratedFile, client_code, generate};
 use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
 
 /// A checkout with the documents, of which the first is this one, what the clients have by hand,
@@ -108,4 +109,48 @@ fn writes_nothing_from_a_broken_document() {
     }
     let error = format!("{:#}", run(Path::new("/nowhere")).unwrap_err());
     assert!(error.starts_with("cannot read spec/openapi.json: "), "{error}");
+}
+
+#[test]
+fn an_operation_needs_no_line_by_hand_in_the_client() {
+    let mut documents = DOCUMENTS.map(|of| -> Value {
+        serde_json::from_str(&Repository::here().read(of.file).unwrap()).unwrap()
+    });
+    let error = json!({ "code": "note_too_long", "message": "At most 100.", "status": 409 });
+    let content = |schema: Value, more: Value| {
+        let mut media = json!({ "schema": schema });
+        media.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "application/json": media })
+    };
+    let note = json!({ "$ref": "#/components/schemas/Note" });
+    let refused = content(
+        json!({ "$ref": "#/components/schemas/Error" }),
+        json!({ "examples": { "note_too_long": { "value": error } } }),
+    );
+    documents[0]["paths"]["/store/notes"] = json!({ "post": {
+        "operationId": "addNote",
+        "requestBody": { "required": true, "content": content(note.clone(), json!({})) },
+        "responses": {
+            "201": { "description": "Added", "content": content(note, json!({ "example": { "text": "Hi" } })) },
+            "409": { "description": "Too long", "content": refused },
+        },
+    } });
+    documents[0]["components"]["schemas"]["Note"] = json!({
+        "type": "object",
+        "properties": { "text": { "type": "string" } },
+        "required": ["text"],
+    });
+    let files = client_code(&documents).unwrap();
+    let has = |name: &str, expected: &str| {
+        let name = format!("api/client/src/v1{name}.rs");
+        let text = &files.iter().find(|file| file.name == name).unwrap().text;
+        assert!(text.contains(expected), "{name} lacks {expected}: {text}");
+    };
+    has("", "Note, ");
+    has("/operations", "pub async fn add_note(");
+    has("/operations", "/// - 409 [`NoteTooLong`](crate::ErrorCode::NoteTooLong): Too long");
+    has("/blocking", "pub fn add_note(");
+    has("/records", "impl Note {");
+    has("/errors", "Self::NoteTooLong => 409,");
+    has("/testing", "Ok(Success::example(201, r#\"{\"text\":\"Hi\"}\"#))");
 }

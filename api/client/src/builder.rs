@@ -209,7 +209,9 @@ fn checked_root<C: Versioned>(text: &str) -> Result<String, BuildError> {
         "must end with its path: no query and no fragment"
     } else if before.split('/').any(|segment| format!("/{segment}") == C::BASE_PATH) {
         "must end with the version: no path after it"
-    } else if before.rsplit('/').next().is_some_and(is_version) {
+    } else if is_version(C::BASE_PATH.trim_start_matches('/'))
+        && before.rsplit('/').next().is_some_and(is_version)
+    {
         C::OTHER_VERSION
     } else {
         let text = text.trim().trim_end_matches('/');

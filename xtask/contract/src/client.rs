@@ -9,10 +9,12 @@ mod document;
 mod errors;
 mod for_rust;
 mod model;
-pub mod package;
+mod package;
 mod progenitor;
 mod read;
 mod write;
+
+pub use package::package;
 
 use crate::node::Node;
 use crate::{Error, File, Refusals, format};
@@ -43,12 +45,19 @@ pub struct Version<'a> {
 /// that is reached without naming a version; the others share its errors and identifiers. An
 /// error names the first document that is refused.
 pub fn client(versions: &[Version<'_>], command: &str) -> Result<Vec<File>, Error> {
+    Ok(format::format_files(unformatted(versions, command)?.0)?)
+}
+
+/// The files, and the code of a test that calls each operation of the first version once.
+fn unformatted(versions: &[Version<'_>], command: &str) -> Result<(Vec<File>, String), Error> {
     let documents: Vec<&Value> = versions.iter().map(|version| version.document).collect();
+    let Some((main, others)) = versions.split_first() else { return Ok(Default::default()) };
     let mut places = Places::default();
     let errors = Errors::read(&documents, &mut places);
-    let Some((main, others)) = versions.split_first() else { return Ok(Vec::new()) };
+    read::check(&Node::root(main.document), &mut places);
     let errors = accepted(errors, places).map_err(|error| of_version(error, main, versions))?;
     let (mut files, mut shared) = (Vec::new(), BTreeMap::new());
+    let mut test = String::new();
     for version in versions {
         let is_main = version.module == main.module;
         let rust = for_rust(version.document, &errors.schema);
@@ -63,11 +72,14 @@ pub fn client(versions: &[Version<'_>], command: &str) -> Result<Vec<File>, Erro
         let others = if is_main { others } else { &[] };
         let parts =
             Parts { version, is_main, others, source, operations, main_module: main.module };
+        if is_main {
+            test = parts.test();
+        }
         for (name, text) in parts.files() {
             files.push((name, header(version.source, command) + &text));
         }
     }
-    Ok(format::format_files(files)?)
+    Ok((files, test))
 }
 
 fn read(
@@ -80,8 +92,8 @@ fn read(
     let mut places = Places::default();
     read::check(&root, &mut places);
     check_names(&root, rust, errors, &mut places);
-    let places = accepted(Some(()), places).map(|()| Places::default());
-    let mut places = places?;
+    accepted(Some(()), places)?;
+    let mut places = Places::default();
     let core = progenitor::core(version, rust, shared)?;
     let operations = source(version, rust, &core, errors).operations(&mut places);
     let operations = accepted(Some(operations), places)?;

@@ -10,35 +10,35 @@ use progenitor_client::{ClientHooks, OperationInfo, RequestBuilderExt, encode_pa
 /// Types used as operation parameters and responses.
 #[allow(clippy::all)]
 pub mod types {
-    ///The body of every error response.
+    /// The body of every error response.
     #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Error {
-        ///Machine-readable error code. Codes may be added: handle an unknown one by its `status`. Today's codes: `invalid_parameter`, `unauthorized`, `order_not_found`, `pet_not_found`, `not_found`, `method_not_allowed`, `order_already_shipped`, `rate_limit_exceeded`, `key_banned`, `internal_error`, `service_unavailable`.
+        /// Machine-readable error code. Codes may be added: handle an unknown one by its `status`. Today's codes: `invalid_parameter`, `unauthorized`, `order_not_found`, `pet_not_found`, `not_found`, `method_not_allowed`, `order_already_shipped`, `rate_limit_exceeded`, `key_banned`, `internal_error`, `service_unavailable`.
         pub code: ::std::string::String,
-        ///Human-readable description: what was wrong with this request and, where possible, what to do.
+        /// Human-readable description: what was wrong with this request and, where possible, what to do.
         pub message: ::std::string::String,
-        ///The HTTP status code.
+        /// The HTTP status code.
         pub status: i64,
     }
-    ///An order placed in the store.
+    /// An order placed in the store.
     #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Order {
-        ///Whether the order has been fulfilled. Neither this nor `shipDate` tells whether the order can be cancelled: only cancelOrder does.
+        /// Whether the order has been fulfilled. Neither this nor `shipDate` tells whether the order can be cancelled: only cancelOrder does.
         pub complete: bool,
-        ///Unique order identifier.
+        /// Unique order identifier.
         pub id: OrderId,
-        ///Identifier of the animal in the order. The store may have no pet with this identifier.
+        /// Identifier of the animal in the order. The store may have no pet with this identifier.
         #[serde(rename = "petId")]
         pub pet_id: PetId,
-        ///Number of units ordered, 1 to 2147483647.
+        /// Number of units ordered, 1 to 2147483647.
         pub quantity: i64,
-        ///Expected or actual ship date, in UTC (RFC 3339). Absent if unknown, never null.
+        /// Expected or actual ship date, in UTC (RFC 3339). Absent if unknown, never null.
         #[serde(rename = "shipDate", skip_serializing_if = "::std::option::Option::is_none")]
         pub ship_date: ::std::option::Option<::chrono::DateTime<::chrono::offset::Utc>>,
     }
-    ///Unique order identifier.
+    /// Unique order identifier.
     #[derive(
         ::serde::Deserialize,
         ::serde::Serialize,
@@ -92,16 +92,16 @@ pub mod types {
             value.parse()
         }
     }
-    ///A pet of the store. Deprecated together with its operation.
+    /// A pet of the store. Deprecated together with its operation.
     #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Pet {
-        ///Unique pet identifier.
+        /// Unique pet identifier.
         pub id: PetId,
-        ///The pet's name.
+        /// The pet's name.
         pub name: ::std::string::String,
     }
-    ///Unique pet identifier.
+    /// Unique pet identifier.
     #[derive(
         ::serde::Deserialize,
         ::serde::Serialize,
@@ -183,20 +183,15 @@ pub mod types {
     }
 }
 #[derive(Clone, Debug)]
-/**Client for Store Orders API
-
-Version: 1.2.1*/
+/// Client for Store Orders API
+///
+/// Version: 1.2.1
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
     pub(crate) inner: crate::call::Call,
 }
 impl Client {
-    /// Create a new client.
-    ///
-    /// `baseurl` is the base URL provided to the internal
-    /// `reqwest::Client`, and should include a scheme and hostname,
-    /// as well as port and a path stem if applicable.
     pub fn new(baseurl: &str, inner: crate::call::Call) -> Self {
         #[cfg(not(target_arch = "wasm32"))]
         let client = {
@@ -207,12 +202,6 @@ impl Client {
         let client = reqwest::ClientBuilder::new();
         Self::new_with_client(baseurl, client.build().unwrap(), inner)
     }
-    /// Construct a new client with an existing `reqwest::Client`,
-    /// allowing more control over its configuration.
-    ///
-    /// `baseurl` is the base URL provided to the internal
-    /// `reqwest::Client`, and should include a scheme and hostname,
-    /// as well as port and a path stem if applicable.
     pub fn new_with_client(
         baseurl: &str,
         client: reqwest::Client,
@@ -245,11 +234,6 @@ const _: () = {
 };
 #[allow(clippy::all)]
 impl Client {
-    /**Sends a `GET` request to `/pets/{petId}`
-
-    Arguments:
-    - `pet_id`: Identifier of the pet: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent.
-    */
     pub async fn get_pet<'a>(
         &'a self,
         pet_id: &'a types::PetId,
@@ -280,9 +264,6 @@ impl Client {
             _ => Err(Error::UnexpectedResponse(response)),
         }
     }
-    /**Sends a `GET` request to `/store/orders`
-
-    */
     pub async fn list_orders<'a>(
         &'a self,
     ) -> Result<ResponseValue<::std::vec::Vec<types::Order>>, Error<()>> {
@@ -312,11 +293,6 @@ impl Client {
             _ => Err(Error::UnexpectedResponse(response)),
         }
     }
-    /**Sends a `DELETE` request to `/store/orders/{orderId}`
-
-    Arguments:
-    - `order_id`: Identifier of the order to cancel: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent.
-    */
     pub async fn cancel_order<'a>(
         &'a self,
         order_id: &'a types::OrderId,

@@ -10,36 +10,36 @@ use progenitor_client::{ClientHooks, OperationInfo, RequestBuilderExt, encode_pa
 /// Types used as operation parameters and responses.
 #[allow(clippy::all)]
 pub mod types {
-    ///An order placed in the store.
+    /// An order placed in the store.
     #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Order {
-        ///When the order was cancelled, in UTC (RFC 3339). Present exactly if `status` is `cancelled`, never null.
+        /// When the order was cancelled, in UTC (RFC 3339). Present exactly if `status` is `cancelled`, never null.
         #[serde(rename = "cancelledAt", skip_serializing_if = "::std::option::Option::is_none")]
         pub cancelled_at: ::std::option::Option<::chrono::DateTime<::chrono::offset::Utc>>,
-        ///Whether the order has been fulfilled. Whether it can be cancelled is told by `status`.
+        /// Whether the order has been fulfilled. Whether it can be cancelled is told by `status`.
         pub complete: bool,
-        ///Unique order identifier.
+        /// Unique order identifier.
         pub id: crate::v1::http::types::OrderId,
-        ///Identifier of the animal in the order. The store may have no pet with this identifier.
+        /// Identifier of the animal in the order. The store may have no pet with this identifier.
         #[serde(rename = "petId")]
         pub pet_id: crate::v1::http::types::PetId,
-        ///Number of units ordered, 1 to 2147483647.
+        /// Number of units ordered, 1 to 2147483647.
         pub quantity: i64,
-        ///Expected or actual ship date, in UTC (RFC 3339). Absent if unknown, never null.
+        /// Expected or actual ship date, in UTC (RFC 3339). Absent if unknown, never null.
         #[serde(rename = "shipDate", skip_serializing_if = "::std::option::Option::is_none")]
         pub ship_date: ::std::option::Option<::chrono::DateTime<::chrono::offset::Utc>>,
-        ///`pending` orders can be cancelled; `shipped` and `cancelled` orders cannot. It is independent of `complete` and `shipDate`. The list contains no `cancelled` orders. Statuses may be added: do not cancel an order of an unknown one.
+        /// `pending` orders can be cancelled; `shipped` and `cancelled` orders cannot. It is independent of `complete` and `shipDate`. The list contains no `cancelled` orders. Statuses may be added: do not cancel an order of an unknown one.
         pub status: crate::v2::values::OrderStatus,
     }
-    ///A page of the list of orders.
+    /// A page of the list of orders.
     #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct OrderPage {
-        ///Where the next page begins: send it as `cursor`, with the filters unchanged. Absent on the last page, never null. It is opaque, at most 200 letters, digits, `-` and `_`, and never expires.
+        /// Where the next page begins: send it as `cursor`, with the filters unchanged. Absent on the last page, never null. It is opaque, at most 200 letters, digits, `-` and `_`, and never expires.
         #[serde(rename = "nextCursor", skip_serializing_if = "::std::option::Option::is_none")]
         pub next_cursor: ::std::option::Option<::std::string::String>,
-        ///The orders, in ascending order of `id`. There may be fewer than `limit`, even none, although there is a next page.
+        /// The orders, in ascending order of `id`. There may be fewer than `limit`, even none, although there is a next page.
         pub orders: ::std::vec::Vec<Order>,
     }
     /// Error types.
@@ -70,20 +70,15 @@ pub mod types {
     }
 }
 #[derive(Clone, Debug)]
-/**Client for Store Orders API
-
-Version: 2.0.0-beta.3*/
+/// Client for Store Orders API
+///
+/// Version: 2.0.0-beta.3
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
     pub(crate) inner: crate::call::Call,
 }
 impl Client {
-    /// Create a new client.
-    ///
-    /// `baseurl` is the base URL provided to the internal
-    /// `reqwest::Client`, and should include a scheme and hostname,
-    /// as well as port and a path stem if applicable.
     pub fn new(baseurl: &str, inner: crate::call::Call) -> Self {
         #[cfg(not(target_arch = "wasm32"))]
         let client = {
@@ -94,12 +89,6 @@ impl Client {
         let client = reqwest::ClientBuilder::new();
         Self::new_with_client(baseurl, client.build().unwrap(), inner)
     }
-    /// Construct a new client with an existing `reqwest::Client`,
-    /// allowing more control over its configuration.
-    ///
-    /// `baseurl` is the base URL provided to the internal
-    /// `reqwest::Client`, and should include a scheme and hostname,
-    /// as well as port and a path stem if applicable.
     pub fn new_with_client(
         baseurl: &str,
         client: reqwest::Client,
@@ -132,17 +121,6 @@ const _: () = {
 };
 #[allow(clippy::all)]
 impl Client {
-    /**Sends a `GET` request to `/store/orders`
-
-    Arguments:
-    - `complete`: Only orders that have been fulfilled (`true`), or have not (`false`).
-    - `cursor`: `nextCursor` of the page before, unchanged and with the filters of that page; `limit` may differ. Without it, the first page is returned.
-    - `limit`: How many orders the page may have at most; 100 unless sent.
-    - `pet_id`: Only orders of this pet: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent.
-    - `ship_date_before`: Only orders with a `shipDate` before this time (RFC 3339, with any offset; a `+` in it is sent as `%2B`). An order without `shipDate` does not match.
-    - `ship_date_from`: Only orders with a `shipDate` at this time or later (RFC 3339, with any offset; a `+` in it is sent as `%2B`). An order without `shipDate` does not match.
-    - `status`: Only orders of this status.
-    */
     pub async fn list_orders<'a>(
         &'a self,
         complete: Option<bool>,
@@ -186,11 +164,6 @@ impl Client {
             _ => Err(Error::UnexpectedResponse(response)),
         }
     }
-    /**Sends a `GET` request to `/store/orders/{orderId}`
-
-    Arguments:
-    - `order_id`: Identifier of the order: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent.
-    */
     pub async fn get_order<'a>(
         &'a self,
         order_id: &'a crate::v1::http::types::OrderId,
@@ -221,11 +194,6 @@ impl Client {
             _ => Err(Error::UnexpectedResponse(response)),
         }
     }
-    /**Sends a `DELETE` request to `/store/orders/{orderId}`
-
-    Arguments:
-    - `order_id`: Identifier of the order to cancel: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent.
-    */
     pub async fn cancel_order<'a>(
         &'a self,
         order_id: &'a crate::v1::http::types::OrderId,

@@ -71,6 +71,8 @@ pub struct Parameter {
     pub schema: Value,
     /// Whether its type is an identifier.
     pub is_identifier: bool,
+    /// A value, as JSON.
+    pub sample: Value,
 }
 
 /// What a success means, and what an error means that follows an attempt which may have been

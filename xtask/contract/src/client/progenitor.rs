@@ -11,7 +11,10 @@ use quote::ToTokens;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use syn::{Fields, FnArg, GenericArgument, ImplItem, Item, PathArguments, ReturnType, Type};
+use syn::{
+    Attribute, Expr, ExprLit, Fields, FnArg, GenericArgument, ImplItem, Item, Lit, PathArguments,
+    ReturnType, Type,
+};
 
 /// Progenitor's client.
 pub struct Core {
@@ -56,8 +59,9 @@ pub fn core(
     let tokens = catch_unwind(AssertUnwindSafe(generate))
         .map_err(|panic| refused(panicked(panic.as_ref())))?
         .map_err(|error| refused(format!("progenitor cannot make a client of it: {error}")))?;
-    let file: syn::File = syn::parse2(tokens)
+    let mut file: syn::File = syn::parse2(tokens)
         .map_err(|error| refused(format!("what progenitor makes of it is not Rust: {error}")))?;
+    file.items.iter_mut().for_each(tidy);
     let mut core = Core {
         code: prettyplease::unparse(&file),
         methods: BTreeMap::new(),
@@ -126,6 +130,56 @@ fn panicked(panic: &(dyn Any + Send)) -> String {
     let formatted = panic.downcast_ref::<String>().map(String::as_str);
     let panic = formatted.or(panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
     format!("progenitor cannot make a client of it; it panicked with: {panic}")
+}
+
+/// Leaves out the comments of methods, which nobody outside reads, and writes those of types as
+/// lines, so that rustdoc does not take what is indented in them for code.
+fn tidy(item: &mut Item) {
+    match item {
+        Item::Mod(of) => {
+            of.content.iter_mut().for_each(|(_, items)| items.iter_mut().for_each(tidy))
+        }
+        Item::Impl(of) => {
+            for item in &mut of.items {
+                if let ImplItem::Fn(method) = item {
+                    method.attrs.retain(|of| !of.path().is_ident("doc"));
+                }
+            }
+        }
+        Item::Struct(of) => {
+            of.attrs = in_lines(&of.attrs);
+            of.fields.iter_mut().for_each(|field| field.attrs = in_lines(&field.attrs));
+        }
+        Item::Enum(of) => {
+            of.attrs = in_lines(&of.attrs);
+            of.variants.iter_mut().for_each(|variant| variant.attrs = in_lines(&variant.attrs));
+        }
+        _ => {}
+    }
+}
+
+fn in_lines(attributes: &[Attribute]) -> Vec<Attribute> {
+    let lines = attributes.iter().flat_map(|attribute| match text_of(attribute) {
+        Some(text) => text
+            .lines()
+            .map(|line| {
+                let line =
+                    if line.is_empty() { String::new() } else { format!(" {}", line.trim()) };
+                syn::parse_quote!(#[doc = #line])
+            })
+            .collect(),
+        None => vec![attribute.clone()],
+    });
+    lines.collect()
+}
+
+/// The text of a comment.
+fn text_of(attribute: &Attribute) -> Option<String> {
+    let value = attribute.meta.require_name_value().ok().filter(|of| of.path.is_ident("doc"))?;
+    match &value.value {
+        Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
+        _ => None,
+    }
 }
 
 fn read_type(core: &mut Core, item: &Item) {

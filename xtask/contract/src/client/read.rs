@@ -100,6 +100,7 @@ impl Source<'_> {
                     ),
                 };
                 let about = found.and_then(|of| of.text("description")).unwrap_or_default();
+                let example = found.and_then(|of| of.get("example"));
                 Some(Parameter {
                     argument: argument.clone(),
                     name: snake(key)?,
@@ -112,6 +113,10 @@ impl Source<'_> {
                         .identifiers
                         .iter()
                         .any(|of| argument.ty.ends_with(&format!("types::{of}"))),
+                    sample: example.map_or_else(
+                        || document::sample(&self.root, &schema),
+                        |of| of.value.clone(),
+                    ),
                 })
             })
             .collect();

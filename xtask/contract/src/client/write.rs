@@ -5,6 +5,7 @@ mod operations;
 mod records;
 mod requests;
 mod root;
+mod test;
 mod testing;
 mod values;
 
@@ -49,6 +50,11 @@ impl Parts<'_> {
             files.push(file("errors", values::errors(self)));
         }
         files
+    }
+
+    /// A test that calls each operation once.
+    pub fn test(&self) -> String {
+        test::test(self)
     }
 
     fn core(&self) -> &Core {
