@@ -30,8 +30,8 @@ impl v1::Api for Handlers {
     type Context = Context;
     type Caller = CallerKey;
 
-    fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {
-        link_error(status, code, &V1, headers);
+    fn error_headers(_: StatusCode, code: &str, headers: &mut HeaderMap) {
+        link_error(code, &V1, headers);
     }
 
     async fn list_orders(
@@ -81,8 +81,8 @@ impl v2::Api for Handlers {
     type Context = Context;
     type Caller = CallerKey;
 
-    fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {
-        link_error(status, code, &V2, headers);
+    fn error_headers(_: StatusCode, code: &str, headers: &mut HeaderMap) {
+        link_error(code, &V2, headers);
     }
 
     async fn list_orders(

@@ -27,6 +27,12 @@ const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
 /// nginx's, and no client sees it.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
 
+/// `Cache-Control` of what has an entity tag: no cache may show an order after its cancellation.
+const REVALIDATED: &str = "private, no-cache";
+
+/// `Cache-Control` of every other response.
+const NOT_STORED: &str = "no-store";
+
 /// A request under way.
 pub struct RequestScope {
     server: Arc<ServerContext>,
@@ -128,6 +134,8 @@ impl RequestScope {
         let set = response.headers_mut();
         // These, the request's id and the date: one allocation for all.
         set.reserve(8);
+        let cached = if set.contains_key(header::ETAG) { REVALIDATED } else { NOT_STORED };
+        set.insert(header::CACHE_CONTROL, HeaderValue::from_static(cached));
         if let Some(status) = self.limit_status {
             set.insert(&headers::LIMIT, HeaderValue::from(status.limit));
             set.insert(&headers::REMAINING, HeaderValue::from(status.remaining));

@@ -59,7 +59,7 @@ const PETS: &str = "/pets";
 
 const SERVICE_LINK: &str = "</docs>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"";
 const SERVICE_LINK_V2: &str =
-    "</docs>; rel=\"service-doc\", </openapi-v2.json>; rel=\"service-desc\"";
+    "</docs/v2>; rel=\"service-doc\", </openapi-v2.json>; rel=\"service-desc\"";
 const PET_LINK: &str = "</changelog>; rel=\"deprecation\"";
 
 impl Order {
@@ -340,6 +340,7 @@ impl State {
             .header("x-ratelimit-limit", self.limit)
             .header("x-ratelimit-remaining", remaining)
             .header("x-ratelimit-reset", resets)
+            .header("cache-control", "no-store")
             .header("x-request-id", format!("00000000-0000-4000-8000-{:012x}", self.requests));
         if is_limited || code == Some(&ErrorCode::ServiceUnavailable) {
             head = head.header(RETRY_AFTER, retry_at - now);
@@ -363,10 +364,9 @@ impl State {
             (Ok(Success { body: None, .. }), _) => StatusCode::NO_CONTENT,
             _ => StatusCode::OK,
         };
-        let has_links = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND);
         let service_link = if is_v2 { SERVICE_LINK_V2 } else { SERVICE_LINK };
         let next = answer.as_ref().ok().and_then(|success| success.link.as_deref());
-        let links = [next, is_pet.then_some(PET_LINK), has_links.then_some(service_link)];
+        let links = [next, is_pet.then_some(PET_LINK), code.map(|_| service_link)];
         let links: Vec<_> = links.into_iter().flatten().collect();
         if !links.is_empty() {
             head = head.header(LINK, links.join(", "));
@@ -419,13 +419,16 @@ fn json(value: &impl Serialize) -> String {
 
 fn status_of(code: &ErrorCode) -> StatusCode {
     match code {
-        ErrorCode::InvalidParameter => StatusCode::BAD_REQUEST,
+        ErrorCode::InvalidParameter | ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
         ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
         ErrorCode::OrderNotFound | ErrorCode::PetNotFound | ErrorCode::NotFound => {
             StatusCode::NOT_FOUND
         }
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
         ErrorCode::OrderAlreadyShipped => StatusCode::CONFLICT,
+        ErrorCode::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::UriTooLong => StatusCode::URI_TOO_LONG,
         ErrorCode::RateLimitExceeded | ErrorCode::KeyBanned => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::ServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         ErrorCode::InternalError | ErrorCode::Other(_) => StatusCode::INTERNAL_SERVER_ERROR,

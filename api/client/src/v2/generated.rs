@@ -87,7 +87,7 @@ pub mod types {
 #[derive(Clone, Debug)]
 /**Client for Store Orders API
 
-Version: 2.0.0-beta.2*/
+Version: 2.0.0-beta.3*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
@@ -129,7 +129,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "2.0.0-beta.2"
+        "2.0.0-beta.3"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()

@@ -85,7 +85,9 @@ impl Contract {
             }
         }
         let listed = self.codes.iter().filter(|(of, _)| *of == version);
-        let listed = listed.flat_map(|(_, codes)| codes).map(|code| code_label(code));
+        let listed = listed.flat_map(|(_, codes)| codes);
+        let listed = listed.filter(|code| !PROXY_CODES.contains(&code.as_str()));
+        let listed = listed.map(|code| code_label(code));
         let new = listed.filter(|code| !promised.iter().any(|what| what.ends_with(code)));
         let new: Vec<_> = new.map(|code| format!("{ANYWHERE}{code}")).collect();
         promised.extend(new);
@@ -101,6 +103,10 @@ impl Contract {
         self.promised(version).into_iter().filter(|what| !was_seen(what)).collect()
     }
 }
+
+/// Codes that the proxy of `store-orders nginx-conf` alone sends.
+const PROXY_CODES: [&str; 4] =
+    ["invalid_request", "request_timeout", "request_too_large", "uri_too_long"];
 
 const ANYWHERE: &str = "any operation or none";
 
