@@ -15,6 +15,7 @@ mod rate_limit;
 mod redaction;
 mod request_scope;
 mod responses;
+mod trace_context;
 
 pub use accept::weighted;
 pub use client_ip::TrustedProxies;

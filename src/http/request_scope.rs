@@ -4,6 +4,7 @@
 use super::inner_router::{Context, Route};
 use super::redaction;
 use super::responses::without_body;
+use super::trace_context::{TraceContext, traceparent};
 use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::limits::RateLimitStatus;
@@ -47,6 +48,7 @@ pub struct RequestScope {
     /// What the rate limit headers say.
     pub limit_status: Option<RateLimitStatus>,
     user_agent: Option<HeaderValue>,
+    traceparent: Option<HeaderValue>,
     /// The account of its valid key.
     pub account: Option<i64>,
     /// The id of its valid key.
@@ -73,6 +75,7 @@ impl RequestScope {
             client,
             limit_status: None,
             user_agent: request.headers().get(header::USER_AGENT).cloned(),
+            traceparent: traceparent(request.headers()).cloned(),
             account: None,
             key_id: None,
             refusal: None,
@@ -176,6 +179,7 @@ impl RequestScope {
         let log = &self.server.request_log;
         let sent = || self.user_agent.as_ref().map(HeaderValue::as_bytes);
         let user_agent = sent().filter(|_| log.is_on()).map(redaction::user_agent);
+        let trace = self.traceparent.as_ref().and_then(TraceContext::of);
         log.write(self.now.wall.saturating_add(latency), || RequestLine {
             request_id: &self.request_id,
             method: self.method.as_str(),
@@ -187,6 +191,8 @@ impl RequestScope {
             refusal: self.refusal,
             client: self.client,
             user_agent: user_agent.as_deref(),
+            trace_id: trace.map(|trace| trace.trace_id),
+            span_id: trace.map(|trace| trace.span_id),
             latency,
         });
     }
