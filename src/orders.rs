@@ -38,12 +38,13 @@ use memory::ListMemory;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use readers::Readers;
-use response::list_response;
+use response::{list_response, part_response};
 use sizes::Sizes;
 use slog::Logger;
 use state::{Refresh, State};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::task::JoinError;
 use writer::Writer;
 
 /// A refresh that changes up to this many pages runs on the thread that asked for
@@ -142,6 +143,16 @@ impl OrderList {
     /// it.
     pub fn respond(&self, list: Arc<Snapshot>, account: i64, accepts_gzip: bool) -> Response<Body> {
         list_response(list, &self.readers, account, accepts_gzip)
+    }
+
+    /// A part of the list, encoded as JSON, as a response: plain, or gzip where the client accepts
+    /// it. An error means that compressing it panicked.
+    pub async fn respond_part(
+        &self,
+        json: Vec<u8>,
+        accepts_gzip: bool,
+    ) -> Result<Response<Body>, JoinError> {
+        part_response(json, &self.readers, accepts_gzip).await
     }
 
     /// How many bytes lists that are no longer current hold, because clients have not

@@ -91,7 +91,10 @@ impl v2::Api for Handlers {
     ) -> Result<v2::ListOrdersSuccess, v2::ListOrdersError> {
         let from = first_id(&query)?;
         let list = current_list(&request).await.map_err(v2::ServerError::from)?;
-        Ok(v2::ListOrdersSuccess::Ok(Json::encoded(page_response(&list, &query, from).await)))
+        let (orders, gzip) = (&request.context.orders, accepts_gzip(request.headers));
+        let page = page_response(orders, &list, &query, from, gzip).await;
+        let page = page.map_err(|error| v2::ServerError::from(failed(&request, &error)))?;
+        Ok(v2::ListOrdersSuccess::Ok(Json::encoded(page)))
     }
 
     async fn get_order(
