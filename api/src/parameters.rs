@@ -112,10 +112,15 @@ impl<'a> SentParameters<'a> {
         }
     }
 
-    fn of_headers(headers: &'a HeaderMap) -> SentParameters<'a> {
+    /// Several lines of one header are one list (RFC 9110, 5.3).
+    fn of_headers(headers: &'a HeaderMap, known: &'static [&'static str]) -> SentParameters<'a> {
         let text = |value: &'a HeaderValue| String::from_utf8_lossy(value.as_bytes());
-        let values = headers.iter().map(|(name, value)| (name.as_str().into(), text(value)));
-        SentParameters { place: Place::Header, values: values.collect() }
+        let value = |name: &&'static str| {
+            let lines = headers.get_all(*name).iter().map(text);
+            let whole = lines.reduce(|whole, line| format!("{whole}, {line}").into())?;
+            Some((Cow::Borrowed(*name), whole))
+        };
+        SentParameters { place: Place::Header, values: known.iter().filter_map(value).collect() }
     }
 
     /// Dropshot has decoded them.
@@ -144,12 +149,7 @@ impl<'a> SentParameters<'a> {
     }
 
     fn texts<'s>(&'s self, name: &'static str) -> impl Iterator<Item = &'s str> {
-        // Names of headers have no letter case.
-        let is_named = move |sent: &str| match self.place {
-            Place::Header => sent.eq_ignore_ascii_case(name),
-            Place::Path | Place::Query => sent == name,
-        };
-        let values = self.values.iter().filter(move |(sent, _)| is_named(sent));
+        let values = self.values.iter().filter(move |(sent, _)| sent == name);
         values.map(|(_, text)| &**text)
     }
 
@@ -193,7 +193,7 @@ impl<P: Parameters> SharedExtractor for Strict<P> {
                 SentParameters::of_query(request.uri().query().unwrap_or_default(), P::NAMES)
                     .and_then(|sent| P::read(&sent))
             }
-            Place::Header => P::read(&SentParameters::of_headers(request.headers())),
+            Place::Header => P::read(&SentParameters::of_headers(request.headers(), P::NAMES)),
         };
         Ok(Strict(read))
     }

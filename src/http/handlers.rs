@@ -94,7 +94,7 @@ impl v2::Api for Handlers {
         let (orders, gzip) = (&request.context.orders, accepts_gzip(request.headers));
         let page = page_response(orders, &list, &query, from, gzip).await;
         let page = page.map_err(|error| v2::ServerError::from(failed(&request, &error)))?;
-        Ok(v2::ListOrdersSuccess::Ok(Json::encoded(page)))
+        Ok(page)
     }
 
     async fn get_order(

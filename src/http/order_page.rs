@@ -3,10 +3,10 @@
 use crate::orders::{OrderFilter, OrderList, Snapshot, find_orders};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use dropshot::Body;
-use http::{HeaderValue, Response, header};
+use http::HeaderValue;
+use store_orders_api::answer::Json;
 use store_orders_api::parameters::{Invalid, Place};
-use store_orders_api::v2::ListOrdersQuery;
+use store_orders_api::v2::{ListOrdersQuery, ListOrdersSuccess};
 use tokio::task::JoinError;
 
 /// The form of cursors; another form has another number.
@@ -31,7 +31,7 @@ pub async fn page_response(
     query: &ListOrdersQuery,
     from: i64,
     accepts_gzip: bool,
-) -> Result<Response<Body>, JoinError> {
+) -> Result<ListOrdersSuccess, JoinError> {
     let filter = &OrderFilter::from(query);
     // Its schema has it from 1 to 1,000.
     let limit = query.limit.try_into().unwrap_or(usize::MAX);
@@ -46,13 +46,11 @@ pub async fn page_response(
         body.push(b'"');
     }
     body.push(b'}');
-    let mut response = orders.respond_part(body, accepts_gzip).await?;
+    let body = Json::encoded(orders.respond_part(body, accepts_gzip).await?);
     let link = cursor
         .map(|cursor| format!("<?cursor={cursor}&limit={limit}{}>; rel=\"next\"", filter.query()));
-    if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
-        response.headers_mut().insert(header::LINK, link);
-    }
-    Ok(response)
+    let link = link.and_then(|link| HeaderValue::try_from(link).ok());
+    Ok(ListOrdersSuccess::Ok { body, link })
 }
 
 /// A cursor: its form, the id to go on from, a hash of the filters, and a checksum of these.
