@@ -6,6 +6,7 @@
 mod accept;
 mod authentication;
 mod client_ip;
+mod conditional;
 mod docs;
 mod handlers;
 mod inner_router;

@@ -20,12 +20,14 @@ mod search;
 mod sizes;
 mod snapshot;
 mod state;
+mod tag;
 mod writer;
 
 pub use filter::OrderFilter;
 pub use running_batch::RunningBatch;
 pub use search::{find_order, find_orders};
 pub use snapshot::Snapshot;
+pub use tag::ListTag;
 pub use writer::CancelError;
 
 use crate::blocking::run_with;
@@ -137,6 +139,16 @@ impl OrderList {
             Ok::<_, StoreError>(snapshot)
         });
         run.await.map_err(|_| ListError::CutShort)?.map_err(Into::into)
+    }
+
+    /// [`OrderList::list`], and the entity tags of what is made of it.
+    pub async fn tagged_list(&self) -> Result<(Arc<Snapshot>, ListTag), ListError> {
+        // Asked before: if the store fails over meanwhile, the list gets a tag that no other list
+        // gets.
+        let history = self.store.history()?;
+        let list = self.list().await?;
+        let tag = list.tag(history);
+        Ok((list, tag))
     }
 
     /// The list as a response to this account: plain, or gzip where the client accepts

@@ -42,4 +42,4 @@ pub use report::{CheckReport, Structure};
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, is_expired};
 pub use serving::Store;
 pub use timeouts::{PATIENCE, SILENT_FOR};
-pub use versions::{Half, HalfVersion, PolledVersions, VersionCheck, Versions};
+pub use versions::{Half, HalfVersion, PolledVersions, VersionCheck, Versions, history_of};

@@ -19,11 +19,12 @@ fn response(status: &str, headers: &str, body: &str) -> String {
 }
 
 const JSON: &str = "content-type: application/json\r\n";
+const LISTED: &str = "content-type: application/json\r\netag: W/\"1\"\r\n";
 const LINK: &str =
     "link: </docs#error-not_found>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"\r\n";
 
 fn list(body: &str) -> String {
-    response("200 OK", JSON, body)
+    response("200 OK", LISTED, body)
 }
 
 fn error(status: &str, headers: &str, code: &str, in_body: u16) -> String {
@@ -62,16 +63,16 @@ const ORDER: &str = r#"{"id":1,"petId":7,"quantity":1,"complete":false}"#;
 #[tokio::test]
 async fn what_agrees_is_passed() {
     let chunked = format!(
-        "HTTP/1.1 200 OK\r\n{STAMPS}{JSON}transfer-encoding: chunked\r\n\r\n1\r\n[\r\n1\r\n]\r\n0\r\n\r\n"
+        "HTTP/1.1 200 OK\r\n{STAMPS}{LISTED}transfer-encoding: chunked\r\n\r\n1\r\n[\r\n1\r\n]\r\n0\r\n\r\n"
     );
     for (request, answer) in [
         (LIST, list("[]")),
         (LIST, list(&format!("[{ORDER}]"))),
         (LIST, chunked),
-        (LIST, format!("HTTP/1.1 200 OK\r\n{STAMPS}{JSON}\r\n[]")),
+        (LIST, format!("HTTP/1.1 200 OK\r\n{STAMPS}{LISTED}\r\n[]")),
         (
             "HEAD /v1/store/orders?x=1",
-            format!("HTTP/1.1 200 OK\r\n{STAMPS}{JSON}content-length: 9\r\n\r\n"),
+            format!("HTTP/1.1 200 OK\r\n{STAMPS}{LISTED}content-length: 9\r\n\r\n"),
         ),
         (CANCEL, format!("HTTP/1.1 204 No Content\r\n{STAMPS}\r\n")),
         (CANCEL, error("404 Not Found", "", "order_not_found", 404)),
@@ -109,7 +110,7 @@ async fn what_breaks_the_contract_is_found() {
         (LIST, list("[]").replace("remaining: 59", "remaining: -1"), "x-ratelimit-remaining: -1"),
         (LIST, list("[]").replace("limit: 60", "limit: many"), "x-ratelimit-limit: \"many\""),
         (LIST, list("[]").replace("5a2bd2f9-", ""), "x-request-id: "),
-        (LIST, response("200 OK", &format!("{JSON}x-request-id: 1\r\n"), "[]"), "came 2 times"),
+        (LIST, response("200 OK", &format!("{LISTED}x-request-id: 1\r\n"), "[]"), "came 2 times"),
         (LIST, list("[]").replace("application/json", "text/json"), "content-type is not"),
         (LIST, list("[]").replace("200 OK", "206 Part"), "listOrders documents no such status"),
         (LIST, error("404 Not Found", "", "not_found", 404), "documents no such status"),
@@ -146,7 +147,7 @@ async fn what_breaks_the_contract_is_found() {
 
 #[tokio::test]
 async fn a_body_that_ends_early_is_a_violation_unless_the_test_expects_it() {
-    let head = format!("HTTP/1.1 200 OK\r\n{STAMPS}{JSON}");
+    let head = format!("HTTP/1.1 200 OK\r\n{STAMPS}{LISTED}");
     for answer in [
         format!("{head}content-length: 9\r\n\r\n[]"),
         format!("{head}transfer-encoding: chunked\r\n\r\n1\r\n[\r\n"),

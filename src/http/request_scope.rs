@@ -137,7 +137,13 @@ impl RequestScope {
         let set = response.headers_mut();
         // These, the request's id and the date: one allocation for all.
         set.reserve(8);
-        let cached = if set.contains_key(header::ETAG) { REVALIDATED } else { NOT_STORED };
+        let cached = if set.contains_key(header::ETAG) {
+            // In each encoding, and on a 304 too (RFC 9110, 15.4.5).
+            set.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+            REVALIDATED
+        } else {
+            NOT_STORED
+        };
         set.insert(header::CACHE_CONTROL, HeaderValue::from_static(cached));
         if let Some(status) = self.limit_status {
             set.insert(&headers::LIMIT, HeaderValue::from(status.limit));

@@ -45,7 +45,6 @@ fn json_response(body: Body, zipped: bool) -> Response<Body> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
     if zipped {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }

@@ -320,17 +320,23 @@ Returns all orders of the store in ascending order of `id`. There are no paramet
 
 Sends a `GET` request to `/store/orders`
 
+Arguments:
+- `if_none_match`: The `ETag` of a response that you have, several separated by commas, or `*` (RFC 9110). If nothing has changed since, the response is 304.
 */
     pub async fn list_orders<'a>(
         &'a self,
+        if_none_match: Option<&'a str>,
     ) -> Result<ResponseValue<::std::vec::Vec<types::Order>>, Error<types::Error>> {
         let url = format!("{}/store/orders", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
         header_map
             .append(
                 ::reqwest::header::HeaderName::from_static("api-version"),
                 ::reqwest::header::HeaderValue::from_static(Self::api_version()),
             );
+        if let Some(value) = if_none_match {
+            header_map.append("If-None-Match", value.to_string().try_into()?);
+        }
         #[allow(unused_mut)]
         let mut request = self
             .client

@@ -32,13 +32,17 @@ use chrono::{DateTime, Utc};
 #[cfg(feature = "v2-beta")]
 use hyper::Method;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, LINK, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LINK, RETRY_AFTER,
+    WWW_AUTHENTICATE,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -340,7 +344,6 @@ impl State {
             .header("x-ratelimit-limit", self.limit)
             .header("x-ratelimit-remaining", remaining)
             .header("x-ratelimit-reset", resets)
-            .header("cache-control", "no-store")
             .header("x-request-id", format!("00000000-0000-4000-8000-{:012x}", self.requests));
         if is_limited || code == Some(&ErrorCode::ServiceUnavailable) {
             head = head.header(RETRY_AFTER, retry_at - now);
@@ -353,6 +356,7 @@ impl State {
             let error = if was_sent { ", error=\"invalid_token\"" } else { "" };
             head = head.header(WWW_AUTHENTICATE, format!("Bearer realm=\"store-orders\"{error}"));
         }
+        let tag = answer.as_ref().ok().and_then(|success| success.body.as_deref()).map(tag);
         let (is_v2, path) = versioned(path);
         let is_pet = !is_v2 && path.rsplit_once('/').is_some_and(|(parent, _)| parent == PETS);
         if is_pet {
@@ -362,10 +366,18 @@ impl State {
         let status = match (&answer, code) {
             (_, Some(code)) => status_of(code),
             (Ok(Success { body: None, .. }), _) => StatusCode::NO_CONTENT,
+            _ if tag.as_deref().is_some_and(|tag| !is_pet && is_known(request, tag)) => {
+                StatusCode::NOT_MODIFIED
+            }
             _ => StatusCode::OK,
+        };
+        head = match tag.filter(|_| !is_pet) {
+            Some(tag) => head.header(CACHE_CONTROL, "private, no-cache").header(ETAG, tag),
+            None => head.header(CACHE_CONTROL, "no-store"),
         };
         let service_link = if is_v2 { SERVICE_LINK_V2 } else { SERVICE_LINK };
         let next = answer.as_ref().ok().and_then(|success| success.link.as_deref());
+        let next = next.filter(|_| status != StatusCode::NOT_MODIFIED);
         let links = [next, is_pet.then_some(PET_LINK), code.map(|_| service_link)];
         let links: Vec<_> = links.into_iter().flatten().collect();
         if !links.is_empty() {
@@ -376,7 +388,7 @@ impl State {
                 let (code, status) = (code.to_string(), status.as_u16().into());
                 Some(json(&types::Error { code, message, status }))
             },
-            |success| success.body,
+            |success| success.body.filter(|_| status != StatusCode::NOT_MODIFIED),
         );
         if body.is_some() {
             head = head.header(CONTENT_TYPE, "application/json");
@@ -415,6 +427,20 @@ fn integer(text: &str, name: &str) -> Result<i64, (ErrorCode, String)> {
 fn json(value: &impl Serialize) -> String {
     // Records and their lists are always JSON.
     serde_json::to_string(value).unwrap_or_default()
+}
+
+/// The entity tag of a body.
+fn tag(body: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    body.hash(&mut hasher);
+    format!("W/\"{:016x}\"", hasher.finish())
+}
+
+/// Whether `If-None-Match` names this tag.
+fn is_known(request: &Request<Incoming>, tag: &str) -> bool {
+    let values = request.headers().get_all(IF_NONE_MATCH).iter();
+    let mut tags = values.filter_map(|value| value.to_str().ok()).flat_map(|tags| tags.split(','));
+    tags.any(|named| named.trim() == tag || named.trim() == "*")
 }
 
 fn status_of(code: &ErrorCode) -> StatusCode {
