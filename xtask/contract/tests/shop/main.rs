@@ -3,16 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 #![expect(dead_code, reason = "no test uses everything")]
 
-#[path = "../../../../api/src/answer.rs"]
-mod answer;
 #[expect(clippy::large_enum_variant, reason = "the document has large records")]
 mod contract;
-#[path = "../../../../api/src/emission.rs"]
-mod emission;
-#[path = "../../../../api/src/parameters.rs"]
-mod parameters;
-#[path = "../../../../api/src/schemas.rs"]
-mod schemas;
 
 use contract::{
     AddThingError, AddThingSuccess, AnythingError, AnythingSuccess, Api, GetThingError,
@@ -20,6 +12,7 @@ use contract::{
     ListThingsQuery, ListThingsSuccess, NewThing, Origin, PictureError, PictureSuccess,
     SetPictureError, SetPicturePath, SetPictureSuccess, State, Thing, ThingId, ThingType,
 };
+use contract_runtime::{answer, emission, parameters, schemas};
 use dropshot::{Body, HttpServer, ServerBuilder};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
@@ -130,7 +123,7 @@ fn the_contract_emits_the_document() {
 fn the_contract_is_what_is_generated() {
     let source = "xtask/contract/tests/shop/shop.json";
     let generated = ::contract::contract(&document(), source, "cargo xtask generate").unwrap();
-    let command = format!("cargo run --package contract -- {source} --code …/contract.rs");
+    let command = format!("cargo xtask contract {source} --code …/contract.rs");
     assert_eq!(include_str!("contract.rs"), generated, "{command}");
 }
 
