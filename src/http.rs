@@ -6,6 +6,7 @@
 mod accept;
 mod authentication;
 mod client_ip;
+mod conditional;
 mod docs;
 mod handlers;
 mod inner_router;
@@ -15,9 +16,11 @@ mod rate_limit;
 mod redaction;
 mod request_scope;
 mod responses;
+mod trace_context;
 
 pub use accept::weighted;
 pub use client_ip::TrustedProxies;
 pub use docs::{Docs, served_document, served_documents};
 pub use inner_router::{BuildError, InnerRouter};
 pub use middleware::Middleware;
+pub use responses::json_body;

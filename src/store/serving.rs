@@ -7,14 +7,28 @@ use super::report::Structure;
 use super::versions::{HalfVersion, PolledVersions, VersionCheck};
 use store_orders_api::types::Pet;
 
+/// Standbys of the store that must confirm each commit; none on an engine without them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standbys {
+    /// How many have to.
+    pub required: u32,
+    /// How many can.
+    pub confirming: u32,
+}
+
 /// Where a running server keeps orders, pets, accounts and keys.
 ///
-/// Every method but [`Store::check_versions`] blocks, and belongs on a blocking thread.
+/// Every method but [`Store::check_versions`] and [`Store::history`] blocks, and belongs on a blocking thread.
 pub trait Store: Send + Sync {
     /// Asks for the versions, including every change that any process committed before the
     /// call. For each list and each unknown key: it does not block, and costs an embedded
     /// engine no allocation.
     fn check_versions(&self) -> Result<VersionCheck, StoreError>;
+
+    /// Names the history that the numbers of changes belong to: the same for every server of the
+    /// store and after its restart, and another where numbers may have been used again, as after a
+    /// restore or a failover. It does not block.
+    fn history(&self) -> Result<u64, StoreError>;
 
     /// The versions, and how old that news may be, without holding up a list.
     fn poll_versions(&self) -> Result<PolledVersions, StoreError>;
@@ -64,6 +78,11 @@ pub trait Store: Send + Sync {
     /// Why requests should be sent elsewhere although the store answers, if they should.
     fn check_ready(&self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// The standbys that must confirm each commit, as this server last saw them.
+    fn standbys(&self) -> Standbys {
+        Standbys::default()
     }
 
     /// Commits a write that changes no row, to test whether writing works.
