@@ -5,8 +5,8 @@
 mod plants;
 
 use crate::every_documented_answer::{answers_of_server, answers_of_users_server};
-use plants::{excused, plants};
-use testbed::contract::{contract, published_documents, replay};
+use plants::{excused, plants, with_parameter_of_list};
+use testbed::contract::{Exchange, contract, published_documents, replay};
 
 fn today() -> String {
     chrono::Utc::now().format("%Y-%m-%d").to_string()
@@ -57,4 +57,21 @@ async fn an_operation_may_go_after_its_sunset_and_a_beta_may_change_in_the_next(
     let (gone, last_day) = (&excused()[0].0, "2027-12-01");
     let (document, exchanges) = gone.planted(&exchanges);
     assert_ne!(replay(&published, &document, last_day, &exchanges), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_program_sends_no_parameter_that_came_later() {
+    let (published, mut exchanges) = (published_documents(), answers_of_server().await);
+    let list = |(sent, _): &&Exchange| sent.target == "/v1/store/orders" && sent.method == "GET";
+    let (mut sent, mut received) = exchanges.iter().find(list).unwrap().clone();
+    sent.header_names.push("if-modified-since".to_string());
+    received.status = 304;
+    received.body.clear();
+    received.headers.remove("content-type");
+    exchanges.push((sent, received));
+
+    let broken = replay(&published, contract(), &today(), &exchanges);
+    assert!(broken[0].starts_with("1.0.0.json: listOrders documents no such status"), "{broken:?}");
+    let document = with_parameter_of_list("If-Modified-Since");
+    assert_eq!(replay(&published, &document, &today(), &exchanges), [""; 0]);
 }

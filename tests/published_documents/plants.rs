@@ -170,6 +170,14 @@ pub fn excused() -> [(Plant, &'static str); 2] {
     [(gone_operation(), "2027-12-02"), (announced, "2026-12-24")]
 }
 
+/// Today's contract with a header that is a parameter of version 1's list.
+pub fn with_parameter_of_list(name: &str) -> Contract {
+    let mut documents = Documents::today();
+    let parameter = json!({ "in": "header", "name": name, "schema": { "type": "string" } });
+    documents.at(1, "/paths/~1store~1orders/get")["parameters"] = json!([parameter]);
+    Contract::closed(&documents.0)
+}
+
 fn fields() -> Vec<Plant> {
     vec![
         plant(
