@@ -2,6 +2,7 @@
 //! the wire, and finds by the documents themselves whether one was left out: of the server, and of
 //! the one that the client's crate has for users' tests.
 
+use crate::limits::bans::BURST;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use store_orders_api::plans::Plan;
@@ -93,7 +94,7 @@ async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     server.exchanges()
 }
 
-/// A limit of one request a minute: the second is refused, and one more bans.
+/// A limit of one request a minute: the second is refused, and one more, after the burst, bans.
 async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
     let mut exchanges = Vec::new();
     for (method, path) in OPERATIONS {
@@ -106,6 +107,7 @@ async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
         for _ in 0..4 {
             let answer = server.send_with(&key, method, path).await;
             if answer.status == 429 {
+                server.setup.clock.advance(BURST);
                 codes.push(answer.json()["code"].as_str().unwrap().to_string());
             }
         }

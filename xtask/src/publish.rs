@@ -3,23 +3,25 @@
 use crate::Outcome;
 use crate::check::{Inputs, check, no_version};
 use crate::compatibility::operation_names;
+use crate::documents::DOCUMENTS;
+use crate::emitted::Emitted;
 use crate::evidence::Evidence;
 use crate::published::{PUBLISHED, Published, SUMS, checksum, file_name};
 use crate::repository::{CHANGELOG, Repository};
 use crate::{canonical_json, changelog, version};
 use semver::Version;
 use std::io::Write;
-use store_orders_api::documents::DOCUMENTS;
 
 /// Writes `spec/published/VERSION.json` of each document whose version is not published yet, if
 /// every check passes, the changelog has a section for each of these versions, and there is
 /// evidence that the servers keep all promises.
 pub fn publish(
     repository: &Repository,
+    emitted: Emitted,
     evidence: &Evidence,
     out: &mut dyn Write,
 ) -> anyhow::Result<Outcome> {
-    let outcome = check(&Inputs::read(repository), out)?;
+    let outcome = check(&Inputs::read(repository, emitted), out)?;
     if outcome != Outcome::Clean {
         writeln!(out, "Nothing was published: fix the above first.")?;
         return Ok(outcome);
