@@ -7,6 +7,15 @@ use super::report::Structure;
 use super::versions::{HalfVersion, PolledVersions, VersionCheck};
 use store_orders_api::types::Pet;
 
+/// Standbys of the store that must confirm each commit; none on an engine without them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standbys {
+    /// How many have to.
+    pub required: u32,
+    /// How many can.
+    pub confirming: u32,
+}
+
 /// Where a running server keeps orders, pets, accounts and keys.
 ///
 /// Every method but [`Store::check_versions`] blocks, and belongs on a blocking thread.
@@ -64,6 +73,11 @@ pub trait Store: Send + Sync {
     /// Why requests should be sent elsewhere although the store answers, if they should.
     fn check_ready(&self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// The standbys that must confirm each commit, as this server last saw them.
+    fn standbys(&self) -> Standbys {
+        Standbys::default()
     }
 
     /// Commits a write that changes no row, to test whether writing works.
