@@ -32,8 +32,8 @@ fn version(of: &Document) -> String {
 
 fn run(checkout: &Checkout) -> (Outcome, String) {
     let mut out = Vec::new();
-    let seen = |_: &Repository| Ok(Vec::new());
-    let outcome = publish(&checkout.repository, emitted(), &seen, &mut out).unwrap();
+    let outcome =
+        publish(&checkout.repository, emitted(), &|_| Ok(Vec::new()), &mut out).unwrap();
     (outcome, plain(&out))
 }
 
@@ -123,8 +123,8 @@ fn publishes_nothing_with_a_promise_that_no_test_saw() {
     let root = checkout();
     let mut out = Vec::new();
     let unseen = "listOrders 200 field Order.colour was never seen";
-    let outcome =
-        publish(&root.repository, emitted(), &|_| Ok(vec![unseen.to_string()]), &mut out).unwrap();
+    let evidence = |_: &Repository| Ok(vec![unseen.to_string()]);
+    let outcome = publish(&root.repository, emitted(), &evidence, &mut out).unwrap();
     assert_eq!(outcome, Outcome::Drift);
     let text = plain(&out);
     assert!(text.ends_with(&format!("promise what no test saw:\n  {unseen}\n")), "{text}");

@@ -9,6 +9,7 @@ mod keys;
 mod listing_orders;
 mod pets;
 mod shipping;
+mod updating;
 
 use crate::engine::Case;
 
@@ -39,6 +40,7 @@ pub fn all() -> Vec<Case> {
         listing_orders::an_operator_lists_the_same_bytes_on_every_engine,
         listing_orders::orders_are_visited_once_in_pages_until_the_visitor_breaks,
         shipping::all_orders_are_shipped_or_none,
+        updating::all_orders_are_updated_or_none,
         cancelling::a_cancellation_has_the_outcome_of_its_order,
         cancelling::a_cancelled_order_keeps_who_and_when,
         cancelling::a_cancellation_past_its_deadline_is_not_carried_out,
