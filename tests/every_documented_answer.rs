@@ -2,6 +2,7 @@
 //! the wire, and finds by the documents themselves whether one was left out: of the server, and of
 //! the one that the client's crate has for users' tests.
 
+use crate::limits::bans::BURST;
 use std::collections::BTreeSet;
 use store_orders_api::plans::Plan;
 use store_orders_client::testing::{KEY, Server};
@@ -88,7 +89,7 @@ async fn answers_of_operations(new_setup: NewSetup) -> BTreeSet<String> {
     server.seen()
 }
 
-/// A limit of one request a minute: the second is refused, and one more bans.
+/// A limit of one request a minute: the second is refused, and one more, after the burst, bans.
 async fn answers_of_limits(new_setup: NewSetup) -> BTreeSet<String> {
     let mut seen = BTreeSet::new();
     for (method, path) in OPERATIONS {
@@ -100,6 +101,7 @@ async fn answers_of_limits(new_setup: NewSetup) -> BTreeSet<String> {
         for _ in 0..4 {
             let answer = server.send_with(&key, method, path).await;
             if answer.status == 429 {
+                server.setup.clock.advance(BURST);
                 codes.push(answer.json()["code"].as_str().unwrap().to_string());
             }
         }

@@ -91,7 +91,7 @@ impl v2::Api for Handlers {
     ) -> Result<v2::ListOrdersSuccess, v2::ListOrdersError> {
         let from = first_id(&query)?;
         let list = current_list(&request).await.map_err(v2::ServerError::from)?;
-        Ok(v2::ListOrdersSuccess::Ok(Json::encoded(page_response(&list, &query, from).await)))
+        Ok(page_response(&list, &query, from).await)
     }
 
     async fn get_order(

@@ -3,17 +3,22 @@
 use crate::Outcome;
 use crate::check::{Inputs, check, no_version};
 use crate::compatibility::operation_names;
+use crate::documents::DOCUMENTS;
+use crate::emitted::Emitted;
 use crate::published::{PUBLISHED, Published, SUMS, checksum, file_name};
 use crate::repository::{CHANGELOG, Repository};
 use crate::{canonical_json, changelog, version};
 use semver::Version;
 use std::io::Write;
-use store_orders_api::documents::DOCUMENTS;
 
 /// Writes `spec/published/VERSION.json` of each document whose version is not published yet, if
 /// every check passes and the changelog has a section for each of these versions.
-pub fn publish(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let outcome = check(&Inputs::read(repository), out)?;
+pub fn publish(
+    repository: &Repository,
+    emitted: Emitted,
+    out: &mut dyn Write,
+) -> anyhow::Result<Outcome> {
+    let outcome = check(&Inputs::read(repository, emitted), out)?;
     if outcome != Outcome::Clean {
         writeln!(out, "Nothing was published: fix the above first.")?;
         return Ok(outcome);

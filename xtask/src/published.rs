@@ -2,13 +2,13 @@
 //! were released, and their checksums in `SHA256SUMS`, in the format of
 //! `sha256sum`.
 
+use crate::documents::Document;
 use crate::repository::Repository;
 use crate::version;
 use anyhow::{Context, bail};
 use semver::Version;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use store_orders_api::documents::Document;
 
 /// Where they are, as messages name it.
 pub const PUBLISHED: &str = "spec/published";
@@ -83,7 +83,7 @@ pub fn checksum(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use store_orders_api::documents::{V1, V2};
+    use crate::documents::{V1, V2};
 
     #[test]
     fn the_checksum_is_sha_256() {

@@ -2,8 +2,8 @@
 //! the changelog must name them.
 
 use serde_json::{Value, json};
-use store_orders_api::documents::{Document, V1, V2};
 use xtask::check::{Problem, check_promises};
+use xtask::documents::{Document, V1, V2};
 use xtask::published::Published;
 use xtask::repository::Repository;
 

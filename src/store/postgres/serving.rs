@@ -89,7 +89,8 @@ impl PostgresStore {
     pub fn leave(&self, timeout: Duration) -> Result<(), StoreError> {
         let session = current(&self.sessions)?;
         self.replica.leave();
-        self.wait(session.answer(timeout, deregister(&session, &self.replica)))
+        let left = deregister(&session.checker.client, &self.replica);
+        self.wait(session.answer(timeout, left))
     }
 
     /// The session of the moment, if it is at the generation of this version.
@@ -147,7 +148,7 @@ impl Store for PostgresStore {
         let visit_row = &mut |row: &Row| visit_order(row, visit);
         let reached = self.wait(async {
             if version.number == 0 {
-                return read_all(&session, &self.replica, visit_row).await;
+                return read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await;
             }
             let _reading = session.reading.lock().await;
             let client = &session.reader.client;
@@ -171,12 +172,16 @@ impl Store for PostgresStore {
             visit(key_change(row)?);
             Ok(())
         };
-        // To open a connection takes time that a revocation has to wait, so only where a list is
-        // being read.
-        let mut read = async |client: &Client| {
-            catch_up(&session, &self.replica, client, CHANGED_KEYS, version.number, visit_row).await
-        };
         let reached = self.wait(async {
+            if version.number == 0 {
+                return read_all(&session, &self.replica, &ALL_KEYS, visit_row).await;
+            }
+            let mut read = async |client: &Client| {
+                let (changes, number) = (CHANGED_KEYS, version.number);
+                catch_up(&session, &self.replica, client, changes, number, visit_row).await
+            };
+            // To open a connection takes time that a revocation has to wait, so only where a list
+            // is being read.
             match session.reading.try_lock() {
                 Ok(_reading) => {
                     let caught_up = read(&session.reader.client).await;
@@ -290,14 +295,41 @@ impl Store for PostgresStore {
     }
 }
 
-/// How many orders one statement of a whole list reads. Each has a snapshot of its own: one that
+/// How many rows one statement of a whole list reads. Each has a snapshot of its own: one that
 /// lasts for seconds would keep old rows of the request counts from being removed.
-const PAGE_ORDERS: i64 = 50_000;
+const PAGE_ROWS: i64 = 50_000;
 
-/// The next orders of a whole list.
-const LISTED_FROM: &str = "
+/// How a whole table is read.
+struct Pages {
+    /// The next rows, with the columns of its changes.
+    query: &'static str,
+    /// The column by which they are sorted.
+    id_column: usize,
+}
+
+const ALL_ORDERS: [Pages; 1] = [Pages {
+    query: "
     SELECT id, pet_id, quantity, ship_date, complete, false, status = 'shipped' FROM orders
-    WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2";
+    WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2",
+    id_column: 0,
+}];
+
+/// Keys first: an account that is added meanwhile is there once its keys are.
+const ALL_KEYS: [Pages; 2] = [
+    Pages {
+        query: "
+    SELECT account, NULL, NULL, NULL, NULL, digest, \"row\", id,
+           least(expires_at, revoked_at), revoked_at IS NOT NULL, used_at, unbanned_at
+    FROM keys WHERE \"row\" >= $1 ORDER BY \"row\" LIMIT $2",
+        id_column: 6,
+    },
+    Pages {
+        query: "
+    SELECT id, plan, per_minute, per_day, closed_at, NULL::bytea
+    FROM accounts WHERE id >= $1 ORDER BY id LIMIT $2",
+        id_column: 0,
+    },
+];
 
 /// How changes are read.
 struct Changes {
@@ -326,11 +358,12 @@ const CHANGED_KEYS: Changes = Changes {
     limit: LONG_READ_LIMIT,
 };
 
-/// Visits every listed order; returns the versions before the first was read. What changed since
-/// then may be among them, and is read again with what changed after those versions.
+/// Visits every row; returns the versions before the first was read. What changed since then may
+/// be among them, and is read again with what changed after those versions.
 async fn read_all(
     session: &Session,
     replica: &Replica,
+    tables: &[Pages],
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<Versions, StoreError> {
     // Of its own: pets and keys do not wait for millions of orders.
@@ -342,19 +375,11 @@ async fn read_all(
     };
     let read_pages = async {
         let before = journal().await?;
-        let mut from = Some(i64::MIN);
-        while let Some(first) = from {
-            let parameters = [(first, Type::INT8), (PAGE_ORDERS, Type::INT8)];
-            let rows = own.client.query_typed_raw(LISTED_FROM, parameters);
-            let rows = within(LONG_READ_LIMIT, async { rows.await.map_err(read) }).await?;
-            pin_mut!(rows);
-            let mut last = None;
-            while let Some(row) = within(READ_LIMIT, async { Ok(rows.next().await) }).await? {
-                let row = row.map_err(read)?;
-                last = Some(value(&row, 0)?);
-                visit(&row)?;
+        for pages in tables {
+            let mut from = Some(i64::MIN);
+            while let Some(first) = from {
+                from = read_page(&own.client, pages, first, visit).await?;
             }
-            from = last.and_then(|last: i64| last.checked_add(1));
         }
         // Still of the history that it began in.
         journal().await?;
@@ -364,6 +389,26 @@ async fn read_all(
         read = read_pages => read,
         () = session.ended() => Err(unreachable_because("its session ended")),
     }
+}
+
+/// Visits the rows of the page from this id on; returns the first of the next page.
+async fn read_page(
+    client: &Client,
+    pages: &Pages,
+    first: i64,
+    visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
+) -> Result<Option<i64>, StoreError> {
+    let parameters = [(first, Type::INT8), (PAGE_ROWS, Type::INT8)];
+    let rows = client.query_typed_raw(pages.query, parameters);
+    let rows = within(LONG_READ_LIMIT, async { rows.await.map_err(read) }).await?;
+    pin_mut!(rows);
+    let mut last = None;
+    while let Some(row) = within(READ_LIMIT, async { Ok(rows.next().await) }).await? {
+        let row = row.map_err(read)?;
+        last = Some(value::<i64>(&row, pages.id_column)?);
+        visit(&row)?;
+    }
+    Ok(last.and_then(|last| last.checked_add(1)))
 }
 
 /// Visits the rows that changed after this number; returns the versions that they lead to.

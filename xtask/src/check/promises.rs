@@ -4,6 +4,7 @@
 use super::inputs::{Inputs, available, in_each_document};
 use super::problem::Problem;
 use crate::compatibility::{Change, Verdict, changes};
+use crate::documents::{DOCUMENTS, Document};
 use crate::published::{PUBLISHED, Published, file_name};
 use crate::repository::CHANGELOG;
 use crate::{canonical_json, changelog, version};
@@ -11,12 +12,11 @@ use anyhow::Context;
 use chrono::NaiveDate;
 use semver::Version;
 use serde_json::Value;
-use store_orders_api::documents::{DOCUMENTS, Document};
 
 /// More changes of one kind are counted instead of listed.
 const MAX_LISTED: usize = 12;
 /// Where the server's path is set.
-pub(super) const BASE_PATH: &str = "base_path in api/src/documents.rs";
+pub(super) const BASE_PATH: &str = "base_path in xtask/src/documents.rs";
 
 pub(super) fn claim(inputs: &Inputs) -> String {
     let claims = DOCUMENTS.map(|of| {

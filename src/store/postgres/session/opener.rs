@@ -2,7 +2,7 @@
 //! last change that this server has seen, a new generation begins.
 
 use super::durability::{require_standbys, warn_if_commits_can_be_lost};
-use super::heartbeat::{beat, keep_beating, register, require_usable, tidy};
+use super::heartbeat::{beat, deregister, keep_beating, register, require_usable, tidy};
 use super::replica::Replica;
 use super::statements::{BatchStatements, HeartbeatStatements};
 use super::version_check::answer_checks;
@@ -126,17 +126,31 @@ impl Opener {
         }
         let client = &writer.client;
         within(READ_LIMIT, require_standbys(client, standbys)).await?;
-        let (store_id, generation, last): (String, _, _) = within(READ_LIMIT, async {
+        within(CONFIRM_LIMIT, register(&heartbeat.client, replica)).await?;
+        // Again, and the rest: a command may have changed it before this server was registered.
+        let usable = async {
+            require_usable(client, url).await?;
             let id = client.query_one("SELECT store_id FROM identity", &[]).await;
+            let id: String = value(&id.map_err(read)?, 0)?;
+            require_own(&limits.client, url, &id).await.map(|()| id)
+        };
+        let store_id = match within(READ_LIMIT, usable).await {
+            Ok(id) => id,
+            Err(error) => {
+                // Or a command would wait until it is silent. That is no error of the server's.
+                let _ = within(CONFIRM_LIMIT, deregister(&heartbeat.client, replica)).await;
+                return Err(unfit(error));
+            }
+        };
+        require_one_store(&store_id, before)?;
+        let (generation, last) = within(READ_LIMIT, async {
             let seen = replica.seen();
             let (last, is_known) = last_and_known(client, SELECT_LAST_AND_KNOWN, &seen).await?;
             // The one before, if its journal has the last change that this server has seen.
             let generation = seen.map_or(0, |(before, _)| before + u64::from(!is_known));
-            Ok((value(&id.map_err(read)?, 0)?, generation, last.change))
+            Ok((generation, last.change))
         })
         .await?;
-        within(READ_LIMIT, require_own(&limits.client, url, &store_id)).await.map_err(unfit)?;
-        require_one_store(&store_id, before)?;
         let before = before.map(|before| (&before.server, before.acknowledges_from));
         let (checks, asked) = mpsc::unbounded_channel();
         let prepared = async {
@@ -169,7 +183,6 @@ impl Opener {
             })
         };
         let session = Arc::new(within(READ_LIMIT, prepared).await?);
-        within(CONFIRM_LIMIT, register(&session, &self.replica)).await?;
         within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
         // Not before: what a primary tells that was replaced is of no other's journal.
         self.replica.saw(session.generation, last);

@@ -253,6 +253,20 @@ pub fn a_pet_is_found_while_all_orders_are_read(server: &PostgresUnderTest) -> a
     Ok(())
 }
 
+/// Millions of keys take seconds.
+pub fn a_pet_is_found_while_all_keys_are_read(server: &PostgresUnderTest) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let (store, commands) = (database.server_of_owner()?, database.commands()?);
+    commands.create_account("acme", Plan::Free, None, now())?;
+    commands.import(Records::Pets(&[Pet { id: 1, name: "Rex".to_string() }]), false)?;
+    let mut meanwhile = None;
+    store.for_each_key_since(beginning(&store)?, &mut |_| {
+        meanwhile = Some(on_another_thread(|| Ok(store.pet(1)?)));
+    })?;
+    ensure!(meanwhile.context("no account was listed")??.is_some());
+    Ok(())
+}
+
 pub fn keys_are_read_beside_changed_orders(server: &PostgresUnderTest) -> anyhow::Result<()> {
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
