@@ -42,12 +42,12 @@ fn code(text: &str) -> Vec<String> {
     found
 }
 
-/// The arguments of our program, if this line calls it: not a path, nor what units, directories
-/// and objects of a cluster are named.
+/// The arguments of our program, if this line calls it: not a path, a message, or what units,
+/// directories and objects of a cluster are named.
 fn our_command(line: &str) -> Option<&str> {
     let calls = line.match_indices("store-orders ").find(|(at, _)| {
         let before = &line[..*at];
-        let names = ["systemctl", "journalctl", "kubectl create"];
+        let names = ["systemctl", "journalctl", "kubectl create", "version of", "needs "];
         !before.ends_with(['/', '='])
             && !before.ends_with(": ")
             && !names.iter().any(|name| before.contains(name))
