@@ -9,11 +9,16 @@ use dropshot::Body;
 use http::{HeaderValue, Response, StatusCode, header};
 use std::fmt::{Display, Write};
 
-/// The status of a code. Those that no operation has are sent before any is found.
+/// The status of a code. Those that no operation has are sent before any is found, by the
+/// middleware or by a proxy.
 pub fn status(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::NotFound => StatusCode::NOT_FOUND,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
+        ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+        ErrorCode::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::UriTooLong => StatusCode::URI_TOO_LONG,
         code => code
             .status()
             .and_then(|status| StatusCode::from_u16(status).ok())
@@ -39,7 +44,7 @@ fn example(code: ErrorCode, figures: &[&dyn Display]) -> String {
     message(code.example().unwrap_or_default(), figures)
 }
 
-/// The response of this error. On 401 and 404 it links to what the document says of the error.
+/// The response of this error. It links to what the document says of the error.
 pub fn response(code: ErrorCode, message: String, document: &Document) -> Response<Body> {
     let status = status(code);
     let error = Error { code, message, status: i64::from(status.as_u16()) };
@@ -48,7 +53,7 @@ pub fn response(code: ErrorCode, message: String, document: &Document) -> Respon
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
-    headers::link_error(status, code.as_str(), document, response.headers_mut());
+    headers::link_error(code.as_str(), document, response.headers_mut());
     response
 }
 

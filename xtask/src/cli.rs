@@ -2,7 +2,7 @@
 
 use crate::emitted::{cargo_run, emitted};
 use crate::repository::Repository;
-use crate::{Outcome, browser, check, generate, judge, publish};
+use crate::{Outcome, browser, check, evidence, generate, judge, publish};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use contract::ContractArgs;
@@ -75,8 +75,10 @@ enum Command {
     /// Keep the documents as they are released: spec/published/VERSION.json.
     ///
     /// Copies each document whose version is not published yet under the name of its
-    /// version and adds its checksum to spec/published/SHA256SUMS, if `check` passes and
-    /// CHANGELOG.md has a section for each. A published document never changes.
+    /// version and adds its checksum to spec/published/SHA256SUMS, if `check` passes,
+    /// CHANGELOG.md has a section for each, and the tests `every_documented_answer`, which it
+    /// compiles and runs, saw on the wire each status, header, code and field that the
+    /// documents promise. A published document never changes.
     #[command(after_help = concat!(
         "Example:\n",
         "  cargo xtask publish && git add spec/published",
@@ -161,7 +163,9 @@ impl Cli {
             Command::Faults { arguments } => {
                 become_package(&repository, &["--bin", "faults"], &arguments)
             }
-            Command::Publish => publish::publish(&repository, emitted(&repository), out),
+            Command::Publish => {
+                publish::publish(&repository, emitted(&repository), &evidence::of_tests, out)
+            }
             Command::Judge(arguments) => judge::judge(&arguments, &repository, out),
         }
     }

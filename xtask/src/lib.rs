@@ -17,6 +17,7 @@ pub mod compare;
 pub mod compatibility;
 pub mod documents;
 pub mod emitted;
+pub mod evidence;
 pub mod generate;
 pub mod history;
 pub mod judge;

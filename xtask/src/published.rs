@@ -37,11 +37,18 @@ impl Published {
 
     /// The highest published version with this document's base path, and what was published.
     pub fn newest(&self, of: &Document) -> Option<(Version, &[u8])> {
-        self.files
-            .iter()
+        let mut newest = self.newest_of_each_path();
+        newest.remove(of.base_path)
+    }
+
+    /// The highest published version of each base path, and what was published.
+    pub fn newest_of_each_path(&self) -> BTreeMap<String, (Version, &[u8])> {
+        let versions = self.files.iter();
+        let mut versions: Vec<_> = versions
             .filter_map(|(name, bytes)| Some((version_of(name)?, bytes.as_slice())))
-            .filter(|(version, _)| of.base_path == format!("/v{}", version.major))
-            .max_by_key(|(version, _)| version.clone())
+            .collect();
+        versions.sort();
+        versions.into_iter().map(|newest| (format!("/v{}", newest.0.major), newest)).collect()
     }
 
     /// The checksums by file name.

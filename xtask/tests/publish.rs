@@ -32,7 +32,7 @@ fn version(of: &Document) -> String {
 
 fn run(checkout: &Checkout) -> (Outcome, String) {
     let mut out = Vec::new();
-    let outcome = publish(&checkout.repository, emitted(), &mut out).unwrap();
+    let outcome = publish(&checkout.repository, emitted(), &|_| Ok(Vec::new()), &mut out).unwrap();
     (outcome, plain(&out))
 }
 
@@ -114,6 +114,19 @@ fn publishes_nothing_that_the_check_does_not_pass() {
     let (outcome, text) = run(&root);
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.ends_with("Nothing was published: fix the above first.\n"), "{text}");
+    assert!(!root.repository.root().join(PUBLISHED).exists());
+}
+
+#[test]
+fn publishes_nothing_with_a_promise_that_no_test_saw() {
+    let root = checkout();
+    let mut out = Vec::new();
+    let unseen = "listOrders 200 field Order.colour was never seen";
+    let evidence = |_: &Repository| Ok(vec![unseen.to_string()]);
+    let outcome = publish(&root.repository, emitted(), &evidence, &mut out).unwrap();
+    assert_eq!(outcome, Outcome::Drift);
+    let text = plain(&out);
+    assert!(text.ends_with(&format!("promise what no test saw:\n  {unseen}\n")), "{text}");
     assert!(!root.repository.root().join(PUBLISHED).exists());
 }
 
