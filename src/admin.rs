@@ -21,7 +21,6 @@ use dropshot::{
 };
 use exposition::Format;
 use http::{HeaderValue, Method, Response, header};
-use orders_gauge::OrdersGauge;
 use prometheus::registry;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
@@ -36,9 +35,6 @@ use tokio::sync::Mutex;
 /// A store that takes longer is not ready.
 const STORE_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a scrape waits for the orders to be counted.
-const ORDER_COUNT_TIMEOUT: Duration = Duration::from_secs(2);
-
 /// The state of the server.
 #[derive(Serialize, JsonSchema)]
 pub struct State {
@@ -52,7 +48,6 @@ pub struct State {
 /// The state of the admin listener.
 pub struct AdminContext {
     server: Arc<ServerContext>,
-    orders: OrdersGauge,
     metrics: Registry,
     is_stopping: AtomicBool,
     /// Held while the store is checked, and while metrics are encoded: of each there is one
@@ -69,12 +64,10 @@ impl AdminContext {
         open_connections: Option<Figure>,
         certificate_ends_at: Option<Figure>,
     ) -> AdminContext {
-        let orders = OrdersGauge::new(Arc::clone(&server.store));
         let log_buffer = log_buffer.as_deref();
-        let metrics =
-            registry(&server, orders.clone(), log_buffer, open_connections, certificate_ends_at);
+        let metrics = registry(&server, log_buffer, open_connections, certificate_ends_at);
         let (is_stopping, checking, encoding) = Default::default();
-        AdminContext { server, orders, metrics, is_stopping, checking, encoding }
+        AdminContext { server, metrics, is_stopping, checking, encoding }
     }
 
     /// From now on the server is not ready.
@@ -149,7 +142,6 @@ async fn readyz(context: Request) -> Result<HttpResponseOk<State>, HttpError> {
 async fn metrics(context: Request) -> Result<Response<Body>, HttpError> {
     let format = Format::accepted(context.request.headers());
     let admin = Arc::clone(context.context());
-    admin.orders.refresh(ORDER_COUNT_TIMEOUT).await;
     // It counts open files and connections.
     let encoding = Arc::clone(&admin.encoding).lock_owned().await;
     let encode = move || {

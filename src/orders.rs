@@ -138,10 +138,16 @@ impl OrderList {
         run.await.map_err(|_| ListError::CutShort)?.map_err(Into::into)
     }
 
-    /// The list as a response to this account: plain, or gzip where the client accepts
-    /// it.
-    pub fn respond(&self, list: Arc<Snapshot>, account: i64, accepts_gzip: bool) -> Response<Body> {
-        list_response(list, &self.readers, account, accepts_gzip)
+    /// The list as a response: plain, or gzip where the client accepts it.
+    pub fn respond(&self, list: Arc<Snapshot>, accepts_gzip: bool) -> Response<Body> {
+        list_response(list, &self.readers, accepts_gzip)
+    }
+
+    /// How many orders are pending, and how many have shipped, as the list knows them.
+    pub fn pending_and_shipped(&self) -> (usize, usize) {
+        let (snapshot, removed) = self.state.lock().counted();
+        let (pending, shipped) = snapshot.pending_and_shipped();
+        (pending.saturating_sub(removed), shipped)
     }
 
     /// How many bytes lists that are no longer current hold, because clients have not

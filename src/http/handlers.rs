@@ -39,7 +39,7 @@ impl v1::Api for Handlers {
     ) -> Result<v1::ListOrdersSuccess, v1::ListOrdersError> {
         let list = current_list(&request).await.map_err(v1::ServerError::from)?;
         let gzip = accepts_gzip(request.headers);
-        let list = request.context.orders.respond(list, request.caller.account, gzip);
+        let list = request.context.orders.respond(list, gzip);
         Ok(v1::ListOrdersSuccess::Ok(Json::encoded(list)))
     }
 
