@@ -168,9 +168,10 @@ Example:
 Examples:
   store-orders handbook
   store-orders handbook operating
+  store-orders handbook runbook StoreOrdersDamaged
   store-orders handbook replicas | less")]
     Handbook(handbook::HandbookArgs),
-    /// Print alerts for Prometheus; `handbook operating` says what to do when one fires
+    /// Print alerts for Prometheus; each names its section of `handbook runbook`
     #[command(after_help = "\
 Example:
   store-orders alerts > /etc/prometheus/rules/store-orders.yaml")]

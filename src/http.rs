@@ -21,3 +21,4 @@ pub use client_ip::TrustedProxies;
 pub use docs::{Docs, served_document, served_documents};
 pub use inner_router::{BuildError, InnerRouter};
 pub use middleware::Middleware;
+pub use responses::json_body;

@@ -1,7 +1,7 @@
 //! The tap finds what breaks the contract, and passes everything else unchanged.
 
 use store_orders_api::plans::Plan;
-use testbed::contract::Tap;
+use testbed::contract::{Tap, contract};
 use testbed::in_process::TestSetup;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -168,6 +168,7 @@ async fn pipelined_requests_are_each_checked() {
     let key = setup.key(Plan::Pro);
     setup.pending([1]);
     let server = setup.serve().await;
+    server.keep_exchanges();
     let line = |start: &str, last: &str| {
         format!("{start} HTTP/1.1\r\nhost: h\r\nauthorization: Bearer {}\r\n{last}\r\n", key.text)
     };
@@ -182,7 +183,7 @@ async fn pipelined_requests_are_each_checked() {
     let mut received = Vec::new();
     client.read_to_end(&mut received).await.unwrap();
     assert_eq!(String::from_utf8_lossy(&received).matches("HTTP/1.1 ").count(), 4);
-    let seen = server.seen();
+    let seen = contract().seen(&server.exchanges());
     assert!(seen.contains("listOrders 200") && seen.contains("cancelOrder 204"), "{seen:?}");
 }
 

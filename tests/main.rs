@@ -7,7 +7,8 @@
 //!   `durability`: crashes.
 //! - `client`: the generated client and the contract.
 //! - `every_documented_answer` and `contract_check`: the wire and the document, also of the server
-//!   that the client's crate has for users' tests.
+//!   that the client's crate has for users' tests. `published_documents`: the same, held against
+//!   each document that was published.
 //! - `testbed` starts servers, `history` records and checks what clients saw.
 #![expect(
     clippy::unwrap_used,
@@ -33,4 +34,5 @@ mod log_secrets;
 mod odd_requests;
 mod order_pages;
 mod paths_and_methods;
+mod published_documents;
 mod server;

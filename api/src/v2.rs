@@ -5,7 +5,7 @@
 
 use crate::answer::{
     Answer, DocumentedError, Failure, Json, NoBody, NoContent, Request, Sent, Success,
-    documented_error, empty_response,
+    documented_error, empty_response, with_headers,
 };
 use crate::emission::DocumentError;
 use crate::parameters::{
@@ -15,7 +15,7 @@ use crate::parameters::{
 use crate::schemas::{Inline, Of, PlainInteger, not_null};
 use chrono::{DateTime, Utc};
 use dropshot::{ApiDescription, Body, RequestContext, ServerContext};
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use serde::{Deserialize, Serialize};
@@ -396,7 +396,13 @@ fn list_orders_query_limit_default() -> i64 {
 #[derive(Debug)]
 pub enum ListOrdersSuccess {
     /// A page of orders returned
-    Ok(Json<OrderPage>),
+    Ok {
+        /// The body.
+        body: Json<OrderPage>,
+        /// `Link`: The next page (RFC 8288), relative to the address of the request, with its
+        /// `limit` and filters. Absent on the last page.
+        link: Option<HeaderValue>,
+    },
 }
 
 impl Success for ListOrdersSuccess {
@@ -406,7 +412,9 @@ impl Success for ListOrdersSuccess {
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
         match self {
-            ListOrdersSuccess::Ok(body) => body.into_response(StatusCode::OK),
+            ListOrdersSuccess::Ok { body, link } => {
+                with_headers(body.into_response(StatusCode::OK), [("link", link)])
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The operator's handbook: Markdown in the program, so that it is on the machine where it is
 //! needed.
 
+use anyhow::Context;
 use clap::{Args, ValueEnum};
 use std::io::Write;
 
@@ -9,12 +10,18 @@ use std::io::Write;
 pub struct HandbookArgs {
     /// Page to print; without it, the list of pages
     page: Option<Page>,
+    /// Section of the page to print, such as an alert of the runbook
+    section: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Page {
-    /// What to do when an alert fires; log, TLS, proxy, data directory, stopping
+    /// How a server behaves: metrics, TLS, proxy, data directory, stopping
     Operating,
+    /// What to do when an alert fires, with the commands
+    Runbook,
+    /// Every field of the log, and every event
+    Log,
     /// Several servers on one PostgreSQL
     Replicas,
     /// The image, and an example with Compose
@@ -27,6 +34,8 @@ impl Page {
     fn text(self) -> &'static str {
         match self {
             Page::Operating => include_str!("../handbook/operating.md"),
+            Page::Runbook => include_str!("../handbook/runbook.md"),
+            Page::Log => include_str!("../handbook/log.md"),
             Page::Replicas => include_str!("../handbook/replicas.md"),
             Page::Containers => include_str!("../handbook/containers.md"),
             Page::Settings => include_str!("../handbook/settings.md"),
@@ -36,11 +45,23 @@ impl Page {
 
 impl HandbookArgs {
     pub(super) fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
-        match self.page {
-            Some(page) => Ok(out.write_all(page.text().as_bytes())?),
-            None => list(out),
-        }
+        let Some(page) = self.page else { return list(out) };
+        let text = match &self.section {
+            Some(name) => section(page.text(), name)?,
+            None => page.text(),
+        };
+        Ok(writeln!(out, "{}", text.trim_end())?)
     }
+}
+
+/// The section of this name, with its heading.
+fn section<'a>(text: &'a str, name: &str) -> anyhow::Result<&'a str> {
+    let found = text.split_once(&format!("\n## {name}\n")).map(|(before, _)| before.len() + 1);
+    let section = found.and_then(|start| text.get(start..)).with_context(|| {
+        let names = text.lines().filter_map(|line| line.strip_prefix("## "));
+        format!("there is no section {name:?}. There are: {}", names.collect::<Vec<_>>().join(", "))
+    })?;
+    Ok(section.split_once("\n\n## ").map_or(section.trim_end(), |(own, _)| own))
 }
 
 fn list(out: &mut dyn Write) -> anyhow::Result<()> {

@@ -7,7 +7,7 @@ use super::serve::check_settings;
 use super::{Cli, Command, command};
 use crate::config::{
     ConfigFile, EffectiveSettings, InvalidSettings, ServerConfig, all_settings, check_environment,
-    may_hold_password, unknown_variables, why_invalid,
+    may_hold_password, unknown_variables, why_invalid, without_empty_variables,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -41,6 +41,7 @@ impl Invocation {
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<Invocation, InvocationError> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
+        let command = || without_empty_variables(command());
         let mut matches = command().try_get_matches_from(&arguments).or_else(|error| {
             if is_wrong_value(&error) {
                 check_environment()?;
@@ -50,7 +51,8 @@ impl Invocation {
         refuse_ignored_options(&matches)?;
         let file = named_file(&matches).map(|path| ConfigFile::read(&path)).transpose()?;
         if let Some(file) = &file {
-            matches = file.as_defaults(command()).try_get_matches_from(&arguments)?;
+            let command = without_empty_variables(file.as_defaults(super::command()));
+            matches = command.try_get_matches_from(&arguments)?;
         }
         let cli = Cli::from_arg_matches(&matches)?;
         Ok(Invocation { effective: EffectiveSettings::of(&matches, file.as_ref()), cli })

@@ -2,6 +2,7 @@
 
 use super::accept::accepts_gzip;
 use super::order_page::{first_id, page_response};
+use super::request_scope::log_failure;
 use super::responses::json_body;
 use crate::blocking::run_with;
 use crate::context::ServerContext;
@@ -10,7 +11,6 @@ use crate::orders::{CancelError, ListError, Snapshot, find_order};
 use crate::store::{CancelOutcome, CancelledOrder, Store, StoreError};
 use chrono::DateTime;
 use http::{HeaderMap, StatusCode};
-use slog::error;
 use std::error::Error;
 use std::sync::Arc;
 use store_orders_api::answer::Json;
@@ -91,7 +91,7 @@ impl v2::Api for Handlers {
     ) -> Result<v2::ListOrdersSuccess, v2::ListOrdersError> {
         let from = first_id(&query)?;
         let list = current_list(&request).await.map_err(v2::ServerError::from)?;
-        Ok(v2::ListOrdersSuccess::Ok(Json::encoded(page_response(&list, &query, from).await)))
+        Ok(page_response(&list, &query, from).await)
     }
 
     async fn get_order(
@@ -226,13 +226,13 @@ impl From<Failure> for v2::ServerError {
 }
 
 fn unavailable(request: &Request<'_>, cause: &dyn Error) -> Failure {
-    error!(request.context.log, "the store cannot be reached";
-        "request_id" => request.id, "error" => %ErrorChain(cause));
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    log_failure(&request.context.log, request.id, status, &ErrorChain(cause));
     Failure::Unavailable
 }
 
 fn failed(request: &Request<'_>, cause: &dyn Error) -> Failure {
-    error!(request.context.log, "an operation failed";
-        "request_id" => request.id, "error" => %ErrorChain(cause));
+    let status = StatusCode::INTERNAL_SERVER_ERROR;
+    log_failure(&request.context.log, request.id, status, &ErrorChain(cause));
     Failure::Internal
 }

@@ -62,7 +62,7 @@ impl Middleware {
                 (ControlFlow::Break(refusal), _) => refusal,
                 (_, Route::Found(..)) if scope.server().store_check.refuses().is_some() => {
                     scope.refusal = Some("store_damaged");
-                    errors::service_unavailable(scope.document())
+                    scope.unavailable(&"the store is damaged")
                 }
                 (ControlFlow::Continue(identity), Route::Found(operation, endpoint)) => {
                     let (id, account) = (identity.key_id, identity.account);
@@ -86,12 +86,13 @@ impl Middleware {
         };
         let response = match AssertUnwindSafe(steps).catch_unwind().await {
             Ok(response) => response,
-            Err(_) => {
+            Err(panic) => {
                 if scope.limit_status.is_none() {
                     // Every response has these headers.
                     rate_limit::status_by_address(&mut scope).await;
                 }
-                scope.panicked()
+                let why = panic.downcast_ref::<String>().map(String::as_str);
+                scope.panicked(why.or(panic.downcast_ref().copied()).unwrap_or("no message"))
             }
         };
         Ok(scope.finish(response))
@@ -119,7 +120,8 @@ async fn admit(
         }
         Err(Unauthenticated::CannotCheck) => {
             rate_limit::status_by_address(scope).await;
-            ControlFlow::Break(errors::service_unavailable(scope.document()))
+            let why = "the key cannot be checked: the store has not answered in time";
+            ControlFlow::Break(scope.unavailable(&why))
         }
     }
 }

@@ -1,12 +1,13 @@
 //! A page of v2's list as a response, and the cursor that leads to the next one.
 
+use super::responses::json_body;
 use crate::orders::{OrderFilter, Snapshot, find_orders};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use dropshot::Body;
-use http::{HeaderValue, Response, header};
+use http::HeaderValue;
+use store_orders_api::answer::Json;
 use store_orders_api::parameters::{Invalid, Place};
-use store_orders_api::v2::ListOrdersQuery;
+use store_orders_api::v2::{ListOrdersQuery, ListOrdersSuccess};
 
 /// The form of cursors; another form has another number.
 const CURSOR_FORM: u8 = 1;
@@ -24,7 +25,11 @@ pub fn first_id(query: &ListOrdersQuery) -> Result<i64, Invalid> {
 }
 
 /// 200 with the page of this list that begins at this id.
-pub async fn page_response(list: &Snapshot, query: &ListOrdersQuery, from: i64) -> Response<Body> {
+pub async fn page_response(
+    list: &Snapshot,
+    query: &ListOrdersQuery,
+    from: i64,
+) -> ListOrdersSuccess {
     let filter = &OrderFilter::from(query);
     // Its schema has it from 1 to 1,000.
     let limit = query.limit.try_into().unwrap_or(usize::MAX);
@@ -40,15 +45,11 @@ pub async fn page_response(list: &Snapshot, query: &ListOrdersQuery, from: i64) 
     }
     body.push(b'}');
     // Counted while a connection holds it.
-    let mut response = Response::new(Body::from(list.memory().hold(body).into_bytes()));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let body = Json::encoded(json_body(list.memory().hold(body).into_bytes()));
     let link = cursor
         .map(|cursor| format!("<?cursor={cursor}&limit={limit}{}>; rel=\"next\"", filter.query()));
-    if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
-        headers.insert(header::LINK, link);
-    }
-    response
+    let link = link.and_then(|link| HeaderValue::try_from(link).ok());
+    ListOrdersSuccess::Ok { body, link }
 }
 
 /// A cursor: its form, the id to go on from, a hash of the filters, and a checksum of these.

@@ -13,7 +13,8 @@ use crate::store::PATIENCE;
 use dropshot::Body;
 use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
 use http_body::Body as _;
-use slog::error;
+use slog::{Logger, error};
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
@@ -108,16 +109,22 @@ impl RequestScope {
         self.method.is_safe()
     }
 
-    /// The response to a request for which the store had no answer at its deadline.
-    pub fn timed_out(&self) -> Response<Body> {
-        error!(self.server.log, "the store cannot be reached"; "request_id" => &self.request_id,
-            "error" => format_args!("no answer within {} s", PATIENCE.as_secs()));
+    /// The response to a request that cannot be carried out at the moment; the log has the reason.
+    pub fn unavailable(&self, why: &dyn fmt::Display) -> Response<Body> {
+        log_failure(&self.server.log, &self.request_id, StatusCode::SERVICE_UNAVAILABLE, why);
         errors::service_unavailable(self.document())
     }
 
+    /// The response to a request for which the store had no answer at its deadline.
+    pub fn timed_out(&self) -> Response<Body> {
+        let seconds = PATIENCE.as_secs();
+        self.unavailable(&format_args!("the store gave no answer within {seconds} s"))
+    }
+
     /// The response to a request whose handling panicked.
-    pub fn panicked(&self) -> Response<Body> {
-        error!(self.server.log, "a request panicked"; "request_id" => &self.request_id);
+    pub fn panicked(&self, why: &str) -> Response<Body> {
+        let why = format_args!("panic: {why}");
+        log_failure(&self.server.log, &self.request_id, StatusCode::INTERNAL_SERVER_ERROR, &why);
         errors::internal_error(self.document())
     }
 
@@ -184,6 +191,12 @@ impl RequestScope {
     }
 }
 
+/// Logs why a request is answered with this status, 500 or more.
+pub fn log_failure(log: &Logger, request_id: &str, status: StatusCode, why: &dyn fmt::Display) {
+    error!(log, "request failed"; "request_id" => request_id, "status" => status.as_u16(),
+        "error" => %why);
+}
+
 /// A request without a response is recorded too: its client went away, and what it asked for
 /// may have been done; or it panicked where no response could be made any more.
 impl Drop for RequestScope {
@@ -192,7 +205,7 @@ impl Drop for RequestScope {
             return;
         }
         if std::thread::panicking() {
-            let response = self.panicked();
+            let response = self.panicked("after the response had begun");
             self.record(response.status(), None);
         } else if let Ok(status) = StatusCode::from_u16(CLIENT_CLOSED_REQUEST) {
             self.record(status, None);

@@ -10,6 +10,15 @@ use store_orders_api::types::Pet;
 /// Says when a check is to be given up.
 pub type GivesUp = Box<dyn Fn() -> bool + Send>;
 
+/// Standbys of the store that must confirm each commit; none on an engine without them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standbys {
+    /// How many have to.
+    pub required: u32,
+    /// How many can.
+    pub confirming: u32,
+}
+
 /// Where a running server keeps orders, pets, accounts and keys.
 ///
 /// Every method but [`Store::check_versions`] blocks, and belongs on a blocking thread.
@@ -63,6 +72,11 @@ pub trait Store: Send + Sync {
     /// Why requests should be sent elsewhere although the store answers, if they should.
     fn check_ready(&self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// The standbys that must confirm each commit, as this server last saw them.
+    fn standbys(&self) -> Standbys {
+        Standbys::default()
     }
 
     /// Commits a write that changes no row, to test whether writing works.

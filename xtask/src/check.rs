@@ -19,7 +19,7 @@ pub use document::check_document;
 pub use inputs::Inputs;
 pub use major_version::check_major_version;
 pub use problem::Problem;
-pub use promises::{check_promises, no_version};
+pub use promises::{check_promises, check_served, no_version};
 pub use texts::check_texts;
 
 use crate::Outcome;

@@ -21,8 +21,8 @@ use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::timeouts::{LONG_READ_LIMIT, PATIENCE, READ_LIMIT};
 use crate::store::{
     AccountRow, Cancellation, CancelledBatch, CancelledOrder, GivesUp, HalfVersion, KeyChange,
-    KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledVersions, Store, StoreError,
-    Structure, VersionCheck, Versions,
+    KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledVersions, Standbys, Store,
+    StoreError, Structure, VersionCheck, Versions,
 };
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
@@ -240,6 +240,10 @@ impl Store for PostgresStore {
             Some(why) => Err(StoreError::Refused(why)),
             None => Ok(()),
         }
+    }
+
+    fn standbys(&self) -> Standbys {
+        self.replica.standbys()
     }
 
     fn try_write(&self) -> Result<(), StoreError> {

@@ -9,7 +9,11 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+
+/// How many reads are on their way at once in one direction, of up to 64 KiB each.
+const MOST_ON_THE_WAY: usize = 64;
 
 /// What the network does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,21 +111,36 @@ struct Direction {
     tampering: Tampering,
 }
 
+/// What is on its way, and when it arrives.
+type Sent = (Instant, Vec<u8>);
+
 impl Direction {
     /// Delivers it until it ends.
     async fn forward(
         self,
+        from: OwnedReadHalf,
+        to: OwnedWriteHalf,
+        faults: watch::Receiver<Fault>,
+    ) {
+        // What is late holds up nothing that comes after it for longer than itself.
+        let (sender, receiver) = mpsc::channel(MOST_ON_THE_WAY);
+        tokio::join!(self.take(from, sender, faults), deliver(receiver, to));
+    }
+
+    /// Takes what comes, and applies the network's faults to it.
+    async fn take(
+        self,
         mut from: OwnedReadHalf,
-        mut to: OwnedWriteHalf,
+        sender: mpsc::Sender<Sent>,
         mut faults: watch::Receiver<Fault>,
     ) {
         let mut buffer = vec![0; 64 * 1024];
         while let Ok(read @ 1..) = from.read(&mut buffer).await {
             let Some(bytes) = buffer.get_mut(..read) else { return };
-            let fault = *faults.borrow_and_update();
+            let (fault, mut arrives) = (*faults.borrow_and_update(), Instant::now());
             match fault {
                 Fault::None => {}
-                Fault::Delay(delay) => tokio::time::sleep(delay).await,
+                Fault::Delay(delay) => arrives += delay,
                 Fault::Reset => return,
                 Fault::NoAnswers if !self.is_answer => {}
                 Fault::CutAtCommit if !self.is_answer || !holds_commit(bytes) => {}
@@ -138,9 +157,22 @@ impl Direction {
             if !self.is_answer {
                 self.tampering.request(bytes);
             }
-            if to.write_all(bytes).await.is_err() {
+            if sender.send((arrives, bytes.to_vec())).await.is_err() {
                 return;
             }
+        }
+    }
+}
+
+/// Delivers each when it arrives.
+async fn deliver(mut receiver: mpsc::Receiver<Sent>, mut to: OwnedWriteHalf) {
+    while let Some((arrives, bytes)) = receiver.recv().await {
+        // A timer would be up to a millisecond late.
+        if arrives > Instant::now() {
+            sleep_until(arrives).await;
+        }
+        if to.write_all(&bytes).await.is_err() {
+            return;
         }
     }
 }
@@ -200,6 +232,23 @@ mod tests {
         let mut client = TcpStream::connect(("127.0.0.1", relay.port)).await.unwrap();
         client.write_u8(1).await.unwrap();
         assert_eq!(client.read_u8().await.unwrap(), 2);
+    }
+
+    #[tokio::test]
+    async fn what_is_delayed_delays_nothing_else() {
+        let (relay, mut client) = relay().await;
+        relay.set(Fault::Delay(Duration::from_millis(50)));
+        let sent = Instant::now();
+        for byte in 1..=10 {
+            client.write_u8(byte).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        for byte in 2..=11 {
+            assert_eq!(client.read_u8().await.unwrap(), byte);
+        }
+        let waited = sent.elapsed();
+        assert!(waited >= Duration::from_millis(145), "{waited:?}");
+        assert!(waited < Duration::from_millis(900), "{waited:?}: one after the other");
     }
 
     #[test]

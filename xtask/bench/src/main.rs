@@ -116,6 +116,8 @@ enum Part {
     Postgres,
     /// Lists and cancels while six million orders are imported into PostgreSQL
     LongImport,
+    /// Round trips to PostgreSQL that a request waits for
+    RoundTrips,
     /// Requests counted in PostgreSQL
     SharedLimits,
 }
@@ -171,7 +173,9 @@ impl Part {
             Part::Startup if Command::new("sqlite3").arg("--version").output().is_err() => {
                 bail!("sqlite3 is missing: apt-get install sqlite3")
             }
-            Part::Postgres | Part::LongImport | Part::SharedLimits => postgres::check_tools(),
+            Part::Postgres | Part::LongImport | Part::RoundTrips | Part::SharedLimits => {
+                postgres::check_tools()
+            }
             _ => Ok(()),
         }
     }
@@ -188,6 +192,7 @@ impl Part {
             Part::Startup => startup::measure(setup),
             Part::Postgres => postgres::measure(setup),
             Part::LongImport => postgres::long_import::measure(setup),
+            Part::RoundTrips => postgres::round_trips::measure(setup),
             Part::SharedLimits => shared_limits::measure(setup),
         }
     }

@@ -2,6 +2,7 @@
 //! the embedded store.
 
 pub mod long_import;
+pub mod round_trips;
 
 use crate::cancels::cancelling;
 use crate::keys;

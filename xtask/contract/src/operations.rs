@@ -6,6 +6,7 @@ use crate::names::{pascal, snake};
 use crate::node::Node;
 use crate::schemas::{Field, Reader, Record, Type};
 use crate::status;
+use http::HeaderName;
 use std::collections::BTreeMap;
 
 /// An operation.
@@ -59,6 +60,21 @@ pub struct SuccessVariant {
     pub description: String,
     /// What it holds.
     pub body: SuccessBody,
+    /// The headers that the handler sets.
+    pub headers: Vec<ResponseHeader>,
+}
+
+/// A header of a success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResponseHeader {
+    /// Its name in Rust.
+    pub name: String,
+    /// Its name in the document.
+    pub key: String,
+    /// Its description.
+    pub description: Option<String>,
+    /// Whether it is always there.
+    pub is_required: bool,
 }
 
 /// The body of a request.
@@ -321,7 +337,12 @@ fn parameter_field<'a>(
     let own = sets.iter().find(|set| set.place == place);
     let fields = own.map_or(&[][..], |set| &set.record.fields);
     let name_node = node.get("name").unwrap_or(node.clone());
-    let name = reader.field_name(&name_node, key, fields)?;
+    let name = if place == "Header" {
+        header_name(reader, &name_node, key, &["Accept", "Content-Type", "Authorization"])?;
+        reader.field_name(&name_node, &key.to_lowercase(), fields)?
+    } else {
+        reader.field_name(&name_node, key, fields)?
+    };
     let hint = format!("{type_name}{}", pascal(key).unwrap_or_default());
     let mut shape = reader.shape(&schema, &hint)?;
     if shape.rule.is_none() || shape.is_list {
@@ -402,7 +423,8 @@ fn success<'a>(
     if status == "default" {
         let description = node.text("description").unwrap_or_default().to_string();
         let (name, body) = ("Any".to_string(), SuccessBody::Other);
-        return Some(SuccessVariant { name, status: None, description, body });
+        let headers = response_headers(reader, node);
+        return Some(SuccessVariant { name, status: None, description, body, headers });
     }
     let Some((name, constant)) = status.parse().ok().and_then(status::names) else {
         reader.refuse(node, format!("{status} is no status of a success; write one such as 200"));
@@ -437,5 +459,51 @@ fn success<'a>(
         _ => SuccessBody::Other,
     };
     let description = response.text("description").unwrap_or_default().to_string();
-    Some(SuccessVariant { name, status: Some(constant), description, body })
+    let headers = response_headers(reader, &response);
+    Some(SuccessVariant { name, status: Some(constant), description, body, headers })
+}
+
+/// The headers that the response itself describes. One of `components` is shared: what serves the
+/// operations sets it.
+fn response_headers(reader: &mut Reader<'_>, response: &Node<'_>) -> Vec<ResponseHeader> {
+    let mut found: Vec<ResponseHeader> = Vec::new();
+    let headers = response.get("headers");
+    for (key, node) in headers.iter().flat_map(Node::members) {
+        if node.text("$ref").is_some() {
+            continue;
+        }
+        let Some(name) = header_name(reader, &node, key, &["Content-Type"]) else { continue };
+        if name == "body" || found.iter().any(|other| other.name == name) {
+            reader.refuse(
+                &node,
+                format!("is named {name} in Rust, as another part is; rename one of them"),
+            );
+            continue;
+        }
+        let description = node.text("description").map(str::to_string);
+        let is_required = node.is("required");
+        found.push(ResponseHeader { name, key: key.to_string(), description, is_required });
+    }
+    found
+}
+
+/// The name of a header in Rust: it has no letter case. OpenAPI ignores those of some names.
+fn header_name(
+    reader: &mut Reader<'_>,
+    node: &Node<'_>,
+    key: &str,
+    ignored: &[&str],
+) -> Option<String> {
+    if ignored.iter().any(|name| name.eq_ignore_ascii_case(key)) {
+        reader.refuse(node, format!("OpenAPI ignores a header {key:?} here; leave it out"));
+        return None;
+    }
+    let name = snake(&key.to_lowercase()).filter(|_| HeaderName::try_from(key).is_ok());
+    if name.is_none() {
+        reader.refuse(
+            node,
+            format!("{key:?} is no name of a header and in Rust; rename it: letters, then letters, digits, - or _"),
+        );
+    }
+    name
 }

@@ -125,6 +125,22 @@ fn each_bad_input_is_one_line_with_its_place() {
         ),
         (&format!("{get}/parameters/0/in"), json!("cookie"), "in \"cookie\" is not supported;"),
         (
+            &format!("{get}/parameters/5/name"),
+            json!("authorization"),
+            "/paths/~1things/get/parameters/5/name: OpenAPI ignores a header \"authorization\" here;",
+        ),
+        (&format!("{get}/parameters/5/name"), json!("X/Y"), "\"X/Y\" is no name of a header"),
+        (
+            &format!("{get}/responses/200/headers/x-total"),
+            json!({ "schema": { "type": "integer" } }),
+            "/paths/~1things/get/responses/200/headers/x-total: is named x_total in Rust, as another part is;",
+        ),
+        (
+            &format!("{get}/responses/200/headers/Content-Type"),
+            json!({ "schema": { "type": "string" } }),
+            "OpenAPI ignores a header \"Content-Type\" here;",
+        ),
+        (
             &format!("{get}/parameters/0"),
             json!({ "$ref": "#/components/schemas/State" }),
             "a parameter with `$ref` is not supported;",

@@ -1,7 +1,7 @@
 //! Sessions one after the other: when one ends, the next is opened. If its journal lacks the
 //! last change that this server has seen, a new generation begins.
 
-use super::durability::{require_standby, warn_if_commits_can_be_lost};
+use super::durability::{require_standbys, warn_if_commits_can_be_lost};
 use super::heartbeat::{beat, deregister, keep_beating, register, require_usable, tidy};
 use super::replica::Replica;
 use super::statements::{BatchStatements, HeartbeatStatements};
@@ -9,7 +9,6 @@ use super::version_check::answer_checks;
 use super::{OpenError, Session, within};
 use crate::limits::postgres::Admission;
 use crate::log::ErrorChain;
-use crate::store::StoreError;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::connecting::roles::{
     CHECKER, HEARTBEAT, LIMITER, READER, Role, WRITER,
@@ -23,6 +22,7 @@ use crate::store::postgres::limits_location::require_own;
 use crate::store::timeouts::{
     CONFIRM_LIMIT, CONFIRMED_FOR, CONNECT_LIMIT, READ_LIMIT, RETRY_AFTER,
 };
+use crate::store::{Standbys, StoreError};
 use parking_lot::Mutex;
 use slog::{Logger, info, warn};
 use std::sync::Arc;
@@ -78,12 +78,24 @@ impl Opener {
         }
     }
 
-    /// Opens a session to the first host that is a primary and confirms a commit: one that
-    /// was replaced says that it is the primary too. `before` is the session before.
+    /// Opens a session, and notes what it finds of the standbys. `before` is the session before.
     async fn open(&self, before: Option<&Session>) -> Result<Arc<Session>, OpenError> {
+        let mut standbys = Standbys::default();
+        let opened = self.open_at_primary(before, &mut standbys).await;
+        self.replica.set_standbys(standbys);
+        opened
+    }
+
+    /// Opens a session to the first host that is a primary and confirms a commit: one that
+    /// was replaced says that it is the primary too.
+    async fn open_at_primary(
+        &self,
+        before: Option<&Session>,
+        standbys: &mut Standbys,
+    ) -> Result<Arc<Session>, OpenError> {
         let mut refusals = Vec::new();
         for target in targets(&self.url, CONNECT_LIMIT, &mut refusals).await {
-            match self.open_at(&target, before).await {
+            match self.open_at(&target, before, standbys).await {
                 Ok(session) => return Ok(session),
                 Err(error @ OpenError::Schema(_)) => return Err(error),
                 Err(OpenError::Connect(error)) => refusals.push(error.to_string()),
@@ -97,6 +109,7 @@ impl Opener {
         &self,
         target: &Target,
         before: Option<&Session>,
+        standbys: &mut Standbys,
     ) -> Result<Arc<Session>, OpenError> {
         let (url, replica) = (&self.url, &self.replica);
         let writer = connect_to(url, target, &WRITER, CONNECT_LIMIT).await?;
@@ -112,7 +125,7 @@ impl Opener {
             return Err(OpenError::Different);
         }
         let client = &writer.client;
-        within(READ_LIMIT, require_standby(client)).await?;
+        within(READ_LIMIT, require_standbys(client, standbys)).await?;
         within(CONFIRM_LIMIT, register(&heartbeat.client, replica)).await?;
         // Again, and the rest: a command may have changed it before this server was registered.
         let usable = async {

@@ -1,7 +1,7 @@
 //! What a replica knows of itself: its row in the store, and the last change that it has seen.
 
 use crate::store::postgres::journal::Change;
-use crate::store::{CancelledBatch, HalfVersion};
+use crate::store::{CancelledBatch, HalfVersion, Standbys};
 use parking_lot::Mutex;
 
 /// One server's process.
@@ -17,6 +17,7 @@ struct State {
     list_version: HalfVersion,
     /// Of which generation, and which change.
     seen: Option<(u64, Change)>,
+    standbys: Standbys,
     has_left: bool,
 }
 
@@ -61,6 +62,16 @@ impl Replica {
     pub fn cancelled(&self, batch: &CancelledBatch) {
         let listed = &mut self.state.lock().list_version;
         *listed = listed.after(batch);
+    }
+
+    /// What the last attempt to open a session found of the standbys.
+    pub fn set_standbys(&self, standbys: Standbys) {
+        self.state.lock().standbys = standbys;
+    }
+
+    /// The standbys that must confirm each commit.
+    pub fn standbys(&self) -> Standbys {
+        self.state.lock().standbys
     }
 
     /// The store told this change. To be called before the answer counts: an answer that was

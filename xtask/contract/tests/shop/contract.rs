@@ -5,7 +5,7 @@
 
 use crate::answer::{
     Answer, AnyBody, DocumentedError, Failure, Json, JsonBody, NoBody, NoContent, Request, Sent,
-    Success, documented_error, empty_response, with_status,
+    Success, documented_error, empty_response, with_headers, with_status,
 };
 use crate::emission::DocumentError;
 use crate::parameters::{
@@ -15,7 +15,7 @@ use crate::parameters::{
 use crate::schemas::{Form, Inline, Nullable, Of, PlainNumber, not_null};
 use chrono::{DateTime, NaiveDate, Utc};
 use dropshot::{ApiDescription, Body, RequestContext, ServerContext};
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::InstanceType;
@@ -343,7 +343,12 @@ impl Parameters for ListThingsHeader {
 #[derive(Debug)]
 pub enum ListThingsSuccess {
     /// Things
-    Ok(Json<Vec<Thing>>),
+    Ok {
+        /// The body.
+        body: Json<Vec<Thing>>,
+        /// `X-Total`.
+        x_total: Option<HeaderValue>,
+    },
     /// Nothing new
     NotModified,
 }
@@ -355,7 +360,9 @@ impl Success for ListThingsSuccess {
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
         match self {
-            ListThingsSuccess::Ok(body) => body.into_response(StatusCode::OK),
+            ListThingsSuccess::Ok { body, x_total } => {
+                with_headers(body.into_response(StatusCode::OK), [("x-total", x_total)])
+            }
             ListThingsSuccess::NotModified => Ok(empty_response(StatusCode::NOT_MODIFIED)),
         }
     }
@@ -511,11 +518,41 @@ impl Parameters for GetThingPath {
     }
 }
 
+/// The header parameters of getThing.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+pub struct GetThingHeader {
+    /// Tags of what the caller has.
+    #[serde(rename = "If-None-Match", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(max = 20))]
+    pub if_none_match: Option<String>,
+}
+
+impl Parameters for GetThingHeader {
+    const PLACE: Place = Place::Header;
+    const NAMES: &'static [&'static str] = &["If-None-Match"];
+
+    fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
+        Ok(GetThingHeader { if_none_match: sent.optional("If-None-Match", &Text::within(0, 20))? })
+    }
+}
+
 /// The successes of getThing.
 #[derive(Debug)]
 pub enum GetThingSuccess {
     /// The thing
-    Ok(Json<Thing>),
+    Ok {
+        /// The body.
+        body: Json<Thing>,
+        /// `ETag`: Names what this answer says.
+        etag: HeaderValue,
+        /// `X-Maker`.
+        x_maker: Option<HeaderValue>,
+    },
+    /// The caller has it
+    NotModified {
+        /// `ETag`: Names what this answer says.
+        etag: HeaderValue,
+    },
 }
 
 impl Success for GetThingSuccess {
@@ -525,7 +562,13 @@ impl Success for GetThingSuccess {
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
         match self {
-            GetThingSuccess::Ok(body) => body.into_response(StatusCode::OK),
+            GetThingSuccess::Ok { body, etag, x_maker } => with_headers(
+                body.into_response(StatusCode::OK),
+                [("etag", Some(etag)), ("x-maker", x_maker)],
+            ),
+            GetThingSuccess::NotModified { etag } => {
+                with_headers(Ok(empty_response(StatusCode::NOT_MODIFIED)), [("etag", Some(etag))])
+            }
         }
     }
 }
@@ -615,7 +658,7 @@ impl Success for PictureSuccess {
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
         match self {
-            PictureSuccess::Ok(response) => Ok(with_status(response, StatusCode::OK)),
+            PictureSuccess::Ok(body) => Ok(with_status(body, StatusCode::OK)),
         }
     }
 }
@@ -643,7 +686,7 @@ impl Success for AnythingSuccess {
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
         match self {
-            AnythingSuccess::Any(response) => Ok(response),
+            AnythingSuccess::Any(body) => Ok(body),
         }
     }
 }
@@ -719,6 +762,7 @@ pub trait Api: Sized + Send + Sync + 'static {
     fn get_thing(
         request: Request<'_, Self::Context, ()>,
         path: GetThingPath,
+        header: GetThingHeader,
     ) -> impl Future<Output = Result<GetThingSuccess, GetThingError>> + Send;
 
     /// setPicture
@@ -789,6 +833,7 @@ pub trait DropshotApi {
     async fn get_thing(
         context: RequestContext<Self::Context>,
         path: Strict<GetThingPath>,
+        header: Strict<GetThingHeader>,
         sent: Sent<NoBody>,
     ) -> Result<Answer<GetThingSuccess>, Failure>;
 
@@ -852,11 +897,13 @@ impl<A: Api> DropshotApi for Served<A> {
     async fn get_thing(
         context: RequestContext<A::Context>,
         path: Strict<GetThingPath>,
+        header: Strict<GetThingHeader>,
         _: Sent<NoBody>,
     ) -> Result<Answer<GetThingSuccess>, Failure> {
         let path = path.0?;
+        let header = header.0?;
         let request = Request::new(&context, &());
-        Answer::of(A::get_thing(request, path).await, A::error_headers)
+        Answer::of(A::get_thing(request, path, header).await, A::error_headers)
     }
 
     async fn set_picture(
@@ -1068,6 +1115,37 @@ const FACTS: &str = r##"{
       "get": {
         "security": [],
         "responses": {
+          "200": {
+            "headers": {
+              "ETag": {
+                "description": "Names what this answer says.",
+                "required": true,
+                "schema": {
+                  "type": "string"
+                }
+              },
+              "X-Maker": {
+                "schema": {
+                  "type": "string"
+                }
+              },
+              "X-Served-By": {
+                "$ref": "#/components/headers/X-Served-By"
+              }
+            }
+          },
+          "304": {
+            "description": "The caller has it",
+            "headers": {
+              "ETag": {
+                "description": "Names what this answer says.",
+                "required": true,
+                "schema": {
+                  "type": "string"
+                }
+              }
+            }
+          },
           "400": {
             "description": "No id of a thing"
           },
@@ -1178,6 +1256,13 @@ const FACTS: &str = r##"{
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "^[0-9]+$"
+      }
+    },
+    "headers": {
+      "X-Served-By": {
+        "schema": {
+          "type": "string"
+        }
       }
     }
   }
