@@ -1,8 +1,9 @@
 //! The response headers of the contract that the middleware sets.
 
-use crate::documents::Document;
+use crate::documents::{DOCUMENTS, Document};
 use crate::v1;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use std::sync::LazyLock;
 
 /// The request limit in force.
 pub static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -30,17 +31,30 @@ pub fn link_error(status: StatusCode, code: &str, document: &Document, headers: 
     if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND) {
         return;
     }
-    let path = document.path;
-    let link = format!("</docs#error-{code}>; rel=\"service-doc\", <{path}>; rel=\"service-desc\"");
-    if let Ok(link) = HeaderValue::try_from(link) {
-        headers.insert(header::LINK, link);
+    let mut all = LINKS.iter();
+    let found = all.find(|(of, path, _)| *of == code && *path == document.path);
+    if let Some((.., link)) = found {
+        headers.insert(header::LINK, link.clone());
     }
 }
+
+/// `Link` of each code and each document, by its path.
+static LINKS: LazyLock<Vec<(&'static str, &'static str, HeaderValue)>> = LazyLock::new(|| {
+    let of = |document: &'static Document| {
+        v1::ErrorCode::VALUES.iter().filter_map(move |(code, _)| {
+            let path = document.path;
+            let link = format!(
+                "</docs#error-{code}>; rel=\"service-doc\", <{path}>; rel=\"service-desc\""
+            );
+            Some((*code, path, HeaderValue::try_from(link).ok()?))
+        })
+    };
+    DOCUMENTS.into_iter().flat_map(of).collect()
+});
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::DOCUMENTS;
     use chrono::DateTime;
 
     #[test]
