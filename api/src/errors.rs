@@ -11,11 +11,16 @@ use http::{HeaderValue, Response, StatusCode, header};
 use std::fmt::{Display, Write};
 use std::sync::LazyLock;
 
-/// The status of a code. Those that no operation has are sent before any is found.
+/// The status of a code. Those that no operation has are sent before any is found, by the
+/// middleware or by a proxy.
 pub fn status(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::NotFound => StatusCode::NOT_FOUND,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
+        ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+        ErrorCode::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::UriTooLong => StatusCode::URI_TOO_LONG,
         code => code
             .status()
             .and_then(|status| StatusCode::from_u16(status).ok())
@@ -61,7 +66,7 @@ fn encoded(code: ErrorCode, message: String) -> Vec<u8> {
     serde_json::to_vec(&error).unwrap_or_default()
 }
 
-/// The response of this error. On 401 and 404 it links to what the document says of the error.
+/// The response of this error. It links to what the document says of the error.
 pub fn response(code: ErrorCode, message: String, document: &Document) -> Response<Body> {
     with_body(code, Body::from(encoded(code, message)), document)
 }
@@ -72,7 +77,7 @@ fn with_body(code: ErrorCode, body: Body, document: &Document) -> Response<Body>
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
-    headers::link_error(status, code.as_str(), document, response.headers_mut());
+    headers::link_error(code.as_str(), document, response.headers_mut());
     response
 }
 

@@ -3,7 +3,8 @@
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
+use std::process::{Command, Stdio};
 
 /// Arguments of `handbook`.
 #[derive(Args, Debug)]
@@ -50,7 +51,11 @@ impl HandbookArgs {
             Some(name) => section(page.text(), name)?,
             None => page.text(),
         };
-        Ok(writeln!(out, "{}", text.trim_end())?)
+        let text = format!("{}\n", text.trim_end());
+        match std::io::stdout().is_terminal() {
+            true => show_on_terminal(&text, out),
+            false => Ok(out.write_all(text.as_bytes())?),
+        }
     }
 }
 
@@ -62,6 +67,28 @@ fn section<'a>(text: &'a str, name: &str) -> anyhow::Result<&'a str> {
         format!("there is no section {name:?}. There are: {}", names.collect::<Vec<_>>().join(", "))
     })?;
     Ok(section.split_once("\n\n## ").map_or(section.trim_end(), |(own, _)| own))
+}
+
+/// Shows a text in the pager that PAGER names, as git does. Without one it is written.
+fn show_on_terminal(text: &str, out: &mut dyn Write) -> anyhow::Result<()> {
+    let pager = std::env::var("PAGER").unwrap_or_default();
+    let pager = if pager.trim().is_empty() { "less" } else { &*pager };
+    let mut command = Command::new("sh");
+    // A text of one screen is shown without waiting for a key.
+    command.args(["-c", pager]).env("LESS", std::env::var("LESS").unwrap_or("FRX".to_string()));
+    let Ok(mut shown) = command.stdin(Stdio::piped()).spawn() else {
+        return Ok(out.write_all(text.as_bytes())?);
+    };
+    // A reader who leaves the pager early closes the pipe.
+    let written = shown.stdin.take().map_or(Ok(()), |mut input| input.write_all(text.as_bytes()));
+    match shown.wait()?.code() {
+        // The shell's status for a program that is not there.
+        Some(126 | 127) => Ok(out.write_all(text.as_bytes())?),
+        _ => match written {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ => Ok(()),
+        },
+    }
 }
 
 fn list(out: &mut dyn Write) -> anyhow::Result<()> {

@@ -4,6 +4,7 @@
 use super::inner_router::{Context, Route};
 use super::redaction;
 use super::responses::without_body;
+use super::trace_context::{TraceContext, traceparent};
 use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::limits::RateLimitStatus;
@@ -28,6 +29,12 @@ const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
 /// nginx's, and no client sees it.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
 
+/// `Cache-Control` of what has an entity tag: no cache may show an order after its cancellation.
+const REVALIDATED: &str = "private, no-cache";
+
+/// `Cache-Control` of every other response.
+const NOT_STORED: &str = "no-store";
+
 /// A request under way.
 pub struct RequestScope {
     server: Arc<ServerContext>,
@@ -43,6 +50,7 @@ pub struct RequestScope {
     /// What the rate limit headers say.
     pub limit_status: Option<RateLimitStatus>,
     user_agent: Option<HeaderValue>,
+    traceparent: Option<HeaderValue>,
     /// The account of its valid key.
     pub account: Option<i64>,
     /// The id of its valid key.
@@ -71,6 +79,7 @@ impl RequestScope {
             client,
             limit_status: None,
             user_agent: request.headers().get(header::USER_AGENT).filter(|_| is_logged).cloned(),
+            traceparent: traceparent(request.headers()).filter(|_| is_logged).cloned(),
             account: None,
             key_id: None,
             refusal: None,
@@ -140,6 +149,14 @@ impl RequestScope {
         let set = response.headers_mut();
         // These, the request's id and the date: one allocation for all.
         set.reserve(8);
+        let cached = if set.contains_key(header::ETAG) {
+            // In each encoding, and on a 304 too (RFC 9110, 15.4.5).
+            set.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+            REVALIDATED
+        } else {
+            NOT_STORED
+        };
+        set.insert(header::CACHE_CONTROL, HeaderValue::from_static(cached));
         if let Some(status) = self.limit_status {
             set.insert(&headers::LIMIT, HeaderValue::from(status.limit));
             set.insert(&headers::REMAINING, HeaderValue::from(status.remaining));
@@ -180,6 +197,7 @@ impl RequestScope {
         let log = &self.server.request_log;
         let sent = || self.user_agent.as_ref().map(HeaderValue::as_bytes);
         let user_agent = sent().map(redaction::user_agent);
+        let trace = self.traceparent.as_ref().and_then(TraceContext::of);
         log.write(self.now.wall.saturating_add(latency), || RequestLine {
             request_id: &self.request_id,
             method: self.method.as_str(),
@@ -191,6 +209,8 @@ impl RequestScope {
             refusal: self.refusal,
             client: self.client,
             user_agent: user_agent.as_deref(),
+            trace_id: trace.map(|trace| trace.trace_id),
+            span_id: trace.map(|trace| trace.span_id),
             latency,
         });
     }

@@ -82,6 +82,10 @@ impl Store for Watched {
         self.store.check_versions()
     }
 
+    fn history(&self) -> Result<u64, StoreError> {
+        unreachable!()
+    }
+
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
         self.failure()?;
         let polled = self.store.poll_versions();

@@ -1,10 +1,11 @@
 //! The lists that are being sent, and what outdated ones may hold in memory. Whoever
 //! reads slowly holds a whole snapshot; after each change of the list that is one more.
 
-use super::gzip::Deflated;
+use super::gzip::{self, Deflated};
 use super::memory::ListMemory;
 use super::page::Page;
 use super::snapshot::{Position, Snapshot};
+use crate::blocking::run_with;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
@@ -70,6 +71,18 @@ impl Readers {
         let reader = Arc::new(Reader { number, snapshot, all: Arc::clone(self) });
         under_way.readers.insert(number, Arc::downgrade(&reader));
         reader
+    }
+
+    /// A part of a list, counted while a connection holds it.
+    pub fn hold(&self, part: Vec<u8>) -> Bytes {
+        self.memory.hold(part).into_bytes()
+    }
+
+    /// A part of a list as gzip, compressed as soon as a thread may.
+    pub async fn zip(&self, part: Vec<u8>) -> Result<Bytes, JoinError> {
+        // Never closed.
+        let permit = Arc::clone(&self.compressions).acquire_owned().await;
+        Ok(self.hold(run_with(permit, move || gzip::file(&part)).await?))
     }
 
     /// How many bytes clients still read that the current snapshot lacks.

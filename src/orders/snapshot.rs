@@ -7,8 +7,9 @@ use super::gzip;
 use super::memory::ListMemory;
 use super::page::Page;
 use super::sizes::Sizes;
+use super::tag::ListTag;
 use bytes::Bytes;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use store_orders_api::v2::OrderStatus;
 
 /// The array without orders.
@@ -24,6 +25,10 @@ pub struct Snapshot {
     length: usize,
     sizes: Sizes,
     memory: ListMemory,
+    /// The last change of the store that it reflects.
+    change_number: i64,
+    /// Of the history of its first list.
+    tag: OnceLock<ListTag>,
 }
 
 /// How far a snapshot has been sent.
@@ -45,7 +50,21 @@ impl Snapshot {
         };
         let of_pages = || pages.iter().map(|page| page.bytes().len()).sum();
         let length = joined.as_ref().map_or_else(of_pages, Bytes::len);
-        Snapshot { pages, joined, length, sizes, memory }
+        let (change_number, tag) = Default::default();
+        Snapshot { pages, joined, length, sizes, memory, change_number, tag }
+    }
+
+    /// This list, as it reflects the store up to this change.
+    pub fn at_change(self, change_number: i64) -> Snapshot {
+        Snapshot { change_number, ..self }
+    }
+
+    /// Its entity tags, in this history of the store.
+    pub fn tag(&self, history: u64) -> ListTag {
+        let new = || ListTag::new(history, self.change_number);
+        let tag = self.tag.get_or_init(new);
+        // After a failover the numbers may go on unchanged in another history.
+        if tag.history() == history { tag.clone() } else { new() }
     }
 
     /// The list without orders.
@@ -158,7 +177,7 @@ impl Snapshot {
         });
         let pages = pages.collect();
         let (joined, memory) = (Some(joined.into_bytes()), self.memory.clone());
-        Some(Snapshot { pages, joined, memory, ..*self })
+        Some(Snapshot { pages, joined, memory, tag: self.tag.clone(), ..*self })
     }
 
     /// The pages from the one on that has this id, or would have it.

@@ -148,7 +148,7 @@ impl Refresh {
         if !self.removed.is_empty() {
             let mut edit = Edit::of(&self.base);
             self.removed.iter().for_each(|id| edit.apply(OrderChange::Removed(*id)));
-            self.base = Arc::new(edit.finish());
+            self.base = Arc::new(edit.finish().at_change(self.version.number));
         }
     }
 }
@@ -162,7 +162,7 @@ fn read_changes(
 ) -> Result<(Arc<Snapshot>, HalfVersion), StoreError> {
     let mut edit = Edit::of(base);
     let version = store.for_each_order_since(after, &mut |change| edit.apply(change))?;
-    Ok((Arc::new(edit.finish()), version))
+    Ok((Arc::new(edit.finish().at_change(version.number)), version))
 }
 
 #[cfg(test)]

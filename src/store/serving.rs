@@ -21,12 +21,17 @@ pub struct Standbys {
 
 /// Where a running server keeps orders, pets, accounts and keys.
 ///
-/// Every method but [`Store::check_versions`] blocks, and belongs on a blocking thread.
+/// Every method but [`Store::check_versions`] and [`Store::history`] blocks, and belongs on a blocking thread.
 pub trait Store: Send + Sync {
     /// Asks for the versions, including every change that any process committed before the
     /// call. For each list and each unknown key: it does not block, and costs an embedded
     /// engine no allocation.
     fn check_versions(&self) -> Result<VersionCheck, StoreError>;
+
+    /// Names the history that the numbers of changes belong to: the same for every server of the
+    /// store and after its restart, and another where numbers may have been used again, as after a
+    /// restore or a failover. It does not block.
+    fn history(&self) -> Result<u64, StoreError>;
 
     /// The versions, and how old that news may be, without holding up a list.
     fn poll_versions(&self) -> Result<PolledVersions, StoreError>;

@@ -273,7 +273,7 @@ fn a_store_in_postgres_needs_no_other_setting_and_settings_that_are_gone_are_ref
     let said = sandbox.run_with(&["config", "check"], &gone).error();
     assert!(said.starts_with("STORE_ORDERS_LIMITS: ") && said.contains("is gone"), "{said}");
     // Nothing listens there.
-    let error = sandbox.run(&["orders", "list", "--store", url]).error();
+    let error = sandbox.run(&["orders", "list", "--store", url]).unavailable();
     assert!(error.contains("127.0.0.1:1") && error.contains("refused"), "{error}");
 }
 
@@ -292,7 +292,7 @@ fn no_command_shows_the_password_of_a_store() {
     shown(sandbox.run_with(&["config", "show"], &environment).done(), "store:***@");
     let serve = [&["serve", "--log-level", "off"], &settings[..]].concat();
     shown(sandbox.run(&serve).failed_server(), "127.0.0.1:1");
-    shown(sandbox.run(&["orders", "list", "--store", &url]).error(), "127.0.0.1:1");
+    shown(sandbox.run(&["orders", "list", "--store", &url]).unavailable(), "127.0.0.1:1");
     let wrong = format!("{url}?sslmode=secret");
     let said = sandbox.run(&["orders", "list", "--store", &wrong]).usage();
     shown(said, "sslmode must be one of");

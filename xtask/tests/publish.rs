@@ -32,8 +32,7 @@ fn version(of: &Document) -> String {
 
 fn run(checkout: &Checkout) -> (Outcome, String) {
     let mut out = Vec::new();
-    let outcome =
-        publish(&checkout.repository, emitted(), &|_| Ok(Vec::new()), &mut out).unwrap();
+    let outcome = publish(&checkout.repository, emitted(), &|_| Ok(Vec::new()), &mut out).unwrap();
     (outcome, plain(&out))
 }
 

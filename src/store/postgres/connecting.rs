@@ -37,7 +37,7 @@ const WHO: &str = "SELECT pg_is_in_recovery(), current_setting('transaction_read
     (SELECT system_identifier::text FROM pg_control_system()), \
     CASE WHEN pg_is_in_recovery() THEN '' \
          ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END, \
-    pg_postmaster_start_time()::text, \
+    extract(epoch FROM pg_postmaster_start_time())::text, \
     set_config('search_path', coalesce(quote_ident(current_schema()), '\"\"'), false), \
     CASE WHEN current_setting('server_version_num')::int >= 170000 \
          THEN set_config('transaction_timeout', '0', false) END";

@@ -127,6 +127,10 @@ impl Store for PostgresStore {
         Ok(VersionCheck::Awaited(answer))
     }
 
+    fn history(&self) -> Result<u64, StoreError> {
+        Ok(current(&self.sessions)?.history)
+    }
+
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
         let session = current(&self.sessions)?;
         let sent = BootInstant::now();

@@ -12,8 +12,8 @@ use crate::store::rules::not_cancelled;
 use crate::store::timeouts::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::store::{
     AccountRow, CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, GivesUp, Half,
-    HalfVersion, KeyChange, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledVersions,
-    Store, StoreError, Structure, VersionCheck, Versions,
+    HalfVersion, KeyChange, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OperatorStore, OrderChange,
+    PolledVersions, Store, StoreError, Structure, VersionCheck, Versions, history_of,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -23,6 +23,14 @@ use store_orders_api::types::{Pet, utc_text};
 impl Store for SqliteStore {
     fn check_versions(&self) -> Result<VersionCheck, StoreError> {
         Ok(VersionCheck::Known(self.versions.lock().versions()?))
+    }
+
+    fn history(&self) -> Result<u64, StoreError> {
+        if let Some(history) = self.history.get() {
+            return Ok(*history);
+        }
+        let id = self.id()?;
+        Ok(*self.history.get_or_init(|| history_of(&[&id])))
     }
 
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {

@@ -91,8 +91,11 @@ pub fn check_promises(
         return Ok(vec![no_version(of.file)]);
     };
     let found = distinct(changes(&published, document, today));
-    let low = low_version(of, &published_version, &version, &found);
-    Ok(low.into_iter().chain(unnamed(changelog, &version, &found)).collect())
+    let worst = found.iter().map(|change| change.verdict).max();
+    let least =
+        worst.map_or(published_version.clone(), |worst| worst.next_version(&published_version));
+    let low = low_version(of, &published_version, &version, &least, &found);
+    Ok(low.into_iter().chain(unnamed(changelog, &version, &least, &found)).collect())
 }
 
 /// The problem of a document without a version.
@@ -125,16 +128,16 @@ fn distinct(changes: Vec<Change>) -> Vec<Change> {
     kept
 }
 
-/// The problem that the version is lower than the changes require.
+/// The problem that the version is lower than `least`, which the changes require.
 fn low_version(
     of: &Document,
     published: &Version,
     version: &Version,
+    least: &Version,
     found: &[Change],
 ) -> Option<Problem> {
     let worst = found.iter().map(|change| change.verdict).max();
-    let least = worst.map_or(published.clone(), |worst| worst.next_version(published));
-    if *version >= least {
+    if version >= least {
         return None;
     }
     let (place, set) = (
@@ -166,8 +169,12 @@ fn low_version(
 }
 
 /// The problem that the changelog does not name what callers have to know.
-fn unnamed(text: &str, version: &Version, found: &[Change]) -> Option<Problem> {
-    let section = changelog::section(text, version).unwrap_or_default();
+fn unnamed(text: &str, version: &Version, least: &Version, found: &[Change]) -> Option<Problem> {
+    let (title, fix) = match version < least {
+        true => (least, format!("first raise info.version, then edit {CHANGELOG}")),
+        false => (version, format!("edit {CHANGELOG}")),
+    };
+    let section = changelog::section(text, title).unwrap_or_default();
     let missing: Vec<_> = found
         .iter()
         .filter(|change| change.verdict > Verdict::Neutral)
@@ -177,9 +184,9 @@ fn unnamed(text: &str, version: &Version, found: &[Change]) -> Option<Problem> {
     if missing.is_empty() {
         return None;
     }
-    let mut details = vec![format!("does not name, between backticks under \"## {version}\":")];
+    let mut details = vec![format!("does not name, between backticks under \"## {title}\":")];
     details.extend(listed(missing));
-    Some(Problem { place: CHANGELOG.to_string(), details, fix: format!("edit {CHANGELOG}") })
+    Some(Problem { place: CHANGELOG.to_string(), details, fix })
 }
 
 fn describe(change: &Change) -> String {

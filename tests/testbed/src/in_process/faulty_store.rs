@@ -101,6 +101,10 @@ impl Store for FaultyStore {
         self.store()?.check_versions()
     }
 
+    fn history(&self) -> Result<u64, StoreError> {
+        self.store()?.history()
+    }
+
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
         self.store()?.poll_versions()
     }
