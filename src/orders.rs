@@ -141,6 +141,18 @@ impl OrderList {
         run.await.map_err(|_| ListError::CutShort)?.map_err(Into::into)
     }
 
+    /// The list as a response: plain, or gzip where the client accepts it.
+    pub fn respond(&self, list: Arc<Snapshot>, accepts_gzip: bool) -> Response<Body> {
+        list_response(list, &self.readers, accepts_gzip)
+    }
+
+    /// How many orders are pending, and how many have shipped, as the list knows them.
+    pub fn pending_and_shipped(&self) -> (usize, usize) {
+        let (snapshot, removed) = self.state.lock().counted();
+        let (pending, shipped) = snapshot.pending_and_shipped();
+        (pending.saturating_sub(removed), shipped)
+    }
+
     /// [`OrderList::list`], and the entity tags of what is made of it.
     pub async fn tagged_list(&self) -> Result<(Arc<Snapshot>, ListTag), ListError> {
         // Asked before: if the store fails over meanwhile, the list gets a tag that no other list
@@ -149,12 +161,6 @@ impl OrderList {
         let list = self.list().await?;
         let tag = list.tag(history);
         Ok((list, tag))
-    }
-
-    /// The list as a response to this account: plain, or gzip where the client accepts
-    /// it.
-    pub fn respond(&self, list: Arc<Snapshot>, account: i64, accepts_gzip: bool) -> Response<Body> {
-        list_response(list, &self.readers, account, accepts_gzip)
     }
 
     /// A part of the list, encoded as JSON, as a response: plain, or gzip where the client accepts

@@ -45,7 +45,7 @@ impl v1::Api for Handlers {
             return Ok(v1::ListOrdersSuccess::NotModified { etag });
         }
         let gzip = accepts_gzip(request.headers);
-        let list = request.context.orders.respond(list, request.caller.account, gzip);
+        let list = request.context.orders.respond(list, gzip);
         Ok(v1::ListOrdersSuccess::Ok { body: Json::encoded(list), etag })
     }
 

@@ -19,7 +19,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
-use store_orders_api::documents::{self, Document};
+use store_orders_api::documents::{Document, V1};
 use store_orders_api::{errors, headers};
 
 /// `Retry-After` of a 503, in seconds, unless what refused the request named another.
@@ -42,7 +42,8 @@ pub struct RequestScope {
     /// When it arrived.
     pub now: Now,
     method: Method,
-    uri: Uri,
+    /// Unless request lines are off, as what follows for the line alone.
+    uri: Option<Uri>,
     request_id: String,
     /// The address of the client, behind any trusted proxy.
     pub client: IpAddr,
@@ -56,6 +57,7 @@ pub struct RequestScope {
     pub key_id: Option<Arc<str>>,
     /// Why it was refused, for the log: a constant of ours.
     pub refusal: Option<&'static str>,
+    document: &'static Document,
     is_deprecated: bool,
     /// Under which route it is counted.
     pub route: RouteId,
@@ -66,20 +68,22 @@ impl RequestScope {
     /// Begins with the arrival of the request.
     pub fn begin(context: &Context, client: IpAddr) -> RequestScope {
         let (server, request) = (context.context(), &context.request);
+        let is_logged = server.request_log.is_on();
         RequestScope {
             server: Arc::clone(server),
             started: Instant::now(),
             now: server.clock.now(),
             method: request.method().clone(),
-            uri: request.uri().clone(),
+            uri: is_logged.then(|| request.uri().clone()),
             request_id: context.request_id.clone(),
             client,
             limit_status: None,
-            user_agent: request.headers().get(header::USER_AGENT).cloned(),
-            traceparent: traceparent(request.headers()).cloned(),
+            user_agent: request.headers().get(header::USER_AGENT).filter(|_| is_logged).cloned(),
+            traceparent: traceparent(request.headers()).filter(|_| is_logged).cloned(),
             account: None,
             key_id: None,
             refusal: None,
+            document: &V1,
             is_deprecated: false,
             route: RouteId::UNKNOWN,
             is_finished: false,
@@ -92,7 +96,8 @@ impl RequestScope {
     }
 
     /// Notes where the request goes.
-    pub fn note_route(&mut self, route: &Route<'_>) {
+    pub fn note_route(&mut self, document: &'static Document, route: &Route<'_>) {
+        self.document = document;
         match route {
             Route::Found(operation, _) => {
                 self.route = self.server.metrics.requests.route(&operation.route_name);
@@ -105,7 +110,7 @@ impl RequestScope {
 
     /// The document of the version that it asks for.
     pub fn document(&self) -> &'static Document {
-        documents::of_path(self.uri.path())
+        self.document
     }
 
     /// When the store must have answered.
@@ -191,12 +196,12 @@ impl RequestScope {
         self.server.metrics.requests.count(self.route, &self.method, status, latency);
         let log = &self.server.request_log;
         let sent = || self.user_agent.as_ref().map(HeaderValue::as_bytes);
-        let user_agent = sent().filter(|_| log.is_on()).map(redaction::user_agent);
+        let user_agent = sent().map(redaction::user_agent);
         let trace = self.traceparent.as_ref().and_then(TraceContext::of);
         log.write(self.now.wall.saturating_add(latency), || RequestLine {
             request_id: &self.request_id,
             method: self.method.as_str(),
-            path: redaction::path(self.uri.path()),
+            path: redaction::path(self.uri.as_ref().map_or("", Uri::path)),
             status: status.as_u16(),
             bytes,
             account: self.account,

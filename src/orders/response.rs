@@ -15,12 +15,11 @@ const MIN_GZIP_BYTES: usize = 1_024;
 pub fn list_response(
     list: Arc<Snapshot>,
     readers: &Arc<Readers>,
-    account: i64,
     accepts_gzip: bool,
 ) -> Response<Body> {
     readers.enforce();
     let zipped = accepts_gzip && list.length() >= MIN_GZIP_BYTES;
-    let begin = || readers.begin(Arc::clone(&list), account);
+    let begin = || readers.begin(Arc::clone(&list));
     let in_one_turn = || list.length() <= list.sizes().turn_bytes || !readers.is_scarce();
     let body = match list.joined_bytes() {
         _ if zipped => Body::wrap(ListBody::gzip(&list, begin())),

@@ -10,6 +10,7 @@ use super::sizes::Sizes;
 use super::tag::ListTag;
 use bytes::Bytes;
 use std::sync::{Arc, OnceLock};
+use store_orders_api::v2::OrderStatus;
 
 /// The array without orders.
 const EMPTY: &[u8] = b"[]";
@@ -126,9 +127,16 @@ impl Snapshot {
         }
     }
 
-    /// How many bytes of it the current snapshot lacks.
-    pub fn outdated_bytes(&self) -> usize {
-        self.pages.iter().map(|page| page.outdated_bytes()).sum()
+    /// Whether it has something that the current snapshot lacks.
+    pub fn is_outdated(&self) -> bool {
+        self.pages.iter().any(|page| page.is_outdated())
+    }
+
+    /// How many orders of it are pending, and how many have shipped.
+    pub fn pending_and_shipped(&self) -> (usize, usize) {
+        let marks = || self.pages.iter().flat_map(|page| page.marks());
+        let shipped = marks().filter(|mark| mark.status() == OrderStatus::Shipped).count();
+        (marks().count() - shipped, shipped)
     }
 
     /// The array in one buffer, if it is joined.
@@ -191,6 +199,7 @@ impl Snapshot {
 mod tests {
     use super::super::edit::tests::{SMALL, edited, snapshot, text};
     use super::*;
+    use crate::store::OrderChange;
 
     #[test]
     fn no_orders_are_an_empty_array() {
@@ -216,6 +225,23 @@ mod tests {
         let page = joined.pages()[0].deflated().unwrap();
         assert_eq!(page.blocks.as_ptr(), deflated.blocks.as_ptr());
         assert!(joined.joined().is_none());
+    }
+
+    /// A slow client has it compressed as it was before it was joined.
+    #[tokio::test]
+    async fn the_compressed_pages_of_a_joined_list_are_those_of_the_current_one() {
+        let list = Arc::new(snapshot(200));
+        let memory = list.memory().clone();
+        let joined = Arc::new(list.joined().unwrap());
+        joined.replace(Arc::clone(&list));
+        let permits = Arc::new(tokio::sync::Semaphore::new(1));
+        let page = Arc::clone(&list.pages()[0]);
+        page.deflate(memory.clone(), permits).await.unwrap();
+        assert_eq!(memory.outdated(), list.length());
+        let next = Arc::new(edited(&joined, (0..200).map(OrderChange::Removed)));
+        next.replace(Arc::clone(&joined));
+        let blocks = joined.pages()[0].deflated().unwrap().blocks.len();
+        assert_eq!(memory.outdated(), 2 * list.length() + blocks);
     }
 
     #[test]

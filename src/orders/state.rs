@@ -56,6 +56,11 @@ impl State {
         &self.snapshot
     }
 
+    /// The snapshot, and how many orders of it are cancelled.
+    pub fn counted(&self) -> (Arc<Snapshot>, usize) {
+        (Arc::clone(&self.snapshot), self.removed.len())
+    }
+
     /// The snapshot for a list, if it reflects this version of the store and all
     /// removals. Joins it when it is listed for the second time.
     pub fn current(&mut self, stored: HalfVersion) -> Option<Arc<Snapshot>> {
