@@ -1192,18 +1192,41 @@ const FACTS: &str = r##"{
       "get": {
         "description": "Returns the orders of the store in ascending order of `id`, in pages, and of them those that match all filters. To read on, send `nextCursor` as `cursor` with the filters unchanged, until a page has none. A page may hold fewer orders than `limit`, even none, and have a `nextCursor` nevertheless, because the work for one page is bounded. A page that is requested after a cancellation was answered does not contain the order. Over all pages no order comes twice, and every order that matched from the first page to the last is in exactly one. A parameter that is unknown, repeated, empty or malformed is answered with 400.",
         "parameters": [
-          {},
-          {},
           {
+            "in": "query",
+            "name": "complete"
+          },
+          {
+            "in": "query",
+            "name": "cursor"
+          },
+          {
+            "in": "query",
+            "name": "limit",
             "schema": {
               "default": 100
             }
           },
-          {},
-          {},
-          {},
-          {},
-          {}
+          {
+            "in": "query",
+            "name": "petId"
+          },
+          {
+            "in": "query",
+            "name": "shipDateBefore"
+          },
+          {
+            "in": "query",
+            "name": "shipDateFrom"
+          },
+          {
+            "in": "query",
+            "name": "status"
+          },
+          {
+            "in": "header",
+            "name": "If-None-Match"
+          }
         ],
         "responses": {
           "200": {
