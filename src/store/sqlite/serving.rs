@@ -12,8 +12,8 @@ use crate::store::rules::not_cancelled;
 use crate::store::timeouts::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::store::{
     AccountRow, CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, GivesUp, Half,
-    HalfVersion, KeyChange, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OperatorStore, OrderChange,
-    PolledVersions, Store, StoreError, Structure, VersionCheck, Versions, history_of,
+    HalfVersion, KeyChange, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledVersions,
+    Store, StoreError, Structure, VersionCheck, Versions,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -26,11 +26,10 @@ impl Store for SqliteStore {
     }
 
     fn history(&self) -> Result<u64, StoreError> {
-        if let Some(history) = self.history.get() {
-            return Ok(*history);
-        }
-        let id = self.id()?;
-        Ok(*self.history.get_or_init(|| history_of(&[&id])))
+        self.history.ok_or_else(|| StoreError::Engine {
+            doing: "read",
+            source: "its id cannot be read; see store-orders check".into(),
+        })
     }
 
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {

@@ -59,7 +59,7 @@ pub fn a_list_has_one_tag_on_every_server_until_an_order_changes(
         label: None,
     };
     commands.issue_key(&key, 0)?;
-    ensure!(tag("a new key")? == tags[0], "a new key changes the tag");
+    ensure!(Some(&tag("a new key")?) == tags.first(), "a new key changes the tag");
     cancel(&*engine.serving()?, &[1])?;
     tags.push(tag("a cancellation of another server")?);
     commands.ship_orders(&[2])?;
