@@ -1,10 +1,5 @@
 //! Nothing of a document is dropped in silence: whatever is added to one, or left out of it, changes
 //! the code or is refused.
-#![expect(
-    clippy::indexing_slicing,
-    clippy::unwrap_used,
-    reason = "a test that cannot go on says so by panicking"
-)]
 
 use crate::json::parse;
 use crate::node::Node;
