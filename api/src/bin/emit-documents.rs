@@ -9,6 +9,5 @@ use store_orders_api::emission::text;
 fn main() -> Result<(), Box<dyn Error>> {
     let documents: Result<Vec<_>, _> =
         DOCUMENTS.into_iter().map(|document| document.emitted()).collect();
-    std::io::stdout().write_all(text(&documents?.into())?.as_bytes())?;
-    Ok(())
+    Ok(std::io::stdout().write_all(text(&documents?.into())?.as_bytes())?)
 }
