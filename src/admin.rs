@@ -22,7 +22,6 @@ use dropshot::{
 };
 use exposition::Format;
 use http::{HeaderValue, Method, Response, StatusCode, header};
-use orders_gauge::OrdersGauge;
 use prometheus::registry;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
@@ -30,11 +29,7 @@ use readiness::{Readiness, Unready};
 use serde::Serialize;
 use slog::{Logger, info, warn};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::Mutex;
-
-/// How long a scrape waits for the orders to be counted.
-const ORDER_COUNT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The state of the server, as `/livez` and `/readyz` tell it.
 #[derive(Serialize)]
@@ -55,7 +50,6 @@ struct State<'a> {
 /// The state of the admin listener.
 pub struct AdminContext {
     server: Arc<ServerContext>,
-    orders: OrdersGauge,
     metrics: Registry,
     readiness: Readiness,
     /// Held while metrics are encoded: by one scrape at a time.
@@ -70,13 +64,11 @@ impl AdminContext {
         open_connections: Option<Figure>,
         certificate_ends_at: Option<Figure>,
     ) -> AdminContext {
-        let orders = OrdersGauge::new(Arc::clone(&server.store));
         let log_buffer = log_buffer.as_deref();
         let readiness = Readiness::of(Arc::clone(&server));
-        let mut metrics =
-            registry(&server, orders.clone(), log_buffer, open_connections, certificate_ends_at);
+        let mut metrics = registry(&server, log_buffer, open_connections, certificate_ends_at);
         readiness.register(metrics.sub_registry_with_prefix("store_orders"));
-        AdminContext { server, orders, metrics, readiness, encoding: Arc::default() }
+        AdminContext { server, metrics, readiness, encoding: Arc::default() }
     }
 
     /// From now on the server is not ready.
@@ -121,7 +113,7 @@ fn answer(status: StatusCode, state: &State<'_>) -> Result<Response<Body>, HttpE
 async fn metrics(context: Request) -> Result<Response<Body>, HttpError> {
     let format = Format::accepted(context.request.headers());
     let admin = Arc::clone(context.context());
-    tokio::join!(admin.orders.refresh(ORDER_COUNT_TIMEOUT), admin.readiness.observe());
+    admin.readiness.observe().await;
     // It counts open files and connections.
     let encoding = Arc::clone(&admin.encoding).lock_owned().await;
     let encode = move || {

@@ -149,8 +149,8 @@ Examples:
     Status,
     /// Create the tables of a store in PostgreSQL, or bring them up to date
     ///
-    /// Running servers go on. One that is too old for the new tables becomes unready, and
-    /// says so.
+    /// Running servers go on answering. Those that are too old for the new tables become unready
+    /// within a second, so that load balancers turn away from them: `handbook upgrading`.
     #[command(after_help = "\
 Examples:
   store-orders migrate --store postgres://owner@db.example.com/store

@@ -6,6 +6,7 @@
 mod accept;
 mod authentication;
 mod client_ip;
+mod conditional;
 mod docs;
 mod handlers;
 mod inner_router;
@@ -15,6 +16,7 @@ mod rate_limit;
 mod redaction;
 mod request_scope;
 mod responses;
+mod trace_context;
 
 pub use accept::weighted;
 pub use client_ip::TrustedProxies;

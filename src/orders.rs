@@ -20,12 +20,14 @@ mod search;
 mod sizes;
 mod snapshot;
 mod state;
+mod tag;
 mod writer;
 
 pub use filter::OrderFilter;
 pub use running_batch::RunningBatch;
 pub use search::{find_order, find_orders};
 pub use snapshot::Snapshot;
+pub use tag::ListTag;
 pub use writer::CancelError;
 
 use crate::blocking::run_with;
@@ -38,12 +40,13 @@ use memory::ListMemory;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use readers::Readers;
-use response::list_response;
+use response::{list_response, part_response};
 use sizes::Sizes;
 use slog::Logger;
 use state::{Refresh, State};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::task::JoinError;
 use writer::Writer;
 
 /// A refresh that changes up to this many pages runs on the thread that asked for
@@ -138,10 +141,36 @@ impl OrderList {
         run.await.map_err(|_| ListError::CutShort)?.map_err(Into::into)
     }
 
-    /// The list as a response to this account: plain, or gzip where the client accepts
-    /// it.
-    pub fn respond(&self, list: Arc<Snapshot>, account: i64, accepts_gzip: bool) -> Response<Body> {
-        list_response(list, &self.readers, account, accepts_gzip)
+    /// The list as a response: plain, or gzip where the client accepts it.
+    pub fn respond(&self, list: Arc<Snapshot>, accepts_gzip: bool) -> Response<Body> {
+        list_response(list, &self.readers, accepts_gzip)
+    }
+
+    /// How many orders are pending, and how many have shipped, as the list knows them.
+    pub fn pending_and_shipped(&self) -> (usize, usize) {
+        let (snapshot, removed) = self.state.lock().counted();
+        let (pending, shipped) = snapshot.pending_and_shipped();
+        (pending.saturating_sub(removed), shipped)
+    }
+
+    /// [`OrderList::list`], and the entity tags of what is made of it.
+    pub async fn tagged_list(&self) -> Result<(Arc<Snapshot>, ListTag), ListError> {
+        // Asked before: if the store fails over meanwhile, the list gets a tag that no other list
+        // gets.
+        let history = self.store.history()?;
+        let list = self.list().await?;
+        let tag = list.tag(history);
+        Ok((list, tag))
+    }
+
+    /// A part of the list, encoded as JSON, as a response: plain, or gzip where the client accepts
+    /// it. An error means that compressing it panicked.
+    pub async fn respond_part(
+        &self,
+        json: Vec<u8>,
+        accepts_gzip: bool,
+    ) -> Result<Response<Body>, JoinError> {
+        part_response(json, &self.readers, accepts_gzip).await
     }
 
     /// How many bytes lists that are no longer current hold, because clients have not

@@ -41,6 +41,6 @@ pub use order_rows::{
 };
 pub use report::{CheckReport, Structure};
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expired};
-pub use serving::{Standbys, Store};
+pub use serving::{GivesUp, Standbys, Store};
 pub use timeouts::{PATIENCE, SILENT_FOR};
-pub use versions::{Half, HalfVersion, PolledVersions, VersionCheck, Versions};
+pub use versions::{Half, HalfVersion, PolledVersions, VersionCheck, Versions, history_of};

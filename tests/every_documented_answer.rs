@@ -70,6 +70,9 @@ const ANSWERS: [(&str, &str, u16); 44] = [
     ("PUT", "/v2/store/orders/2", 405),
 ];
 
+/// What has an entity tag, by the end of these answers.
+const TAGGED: [&str; 3] = ["/v1/store/orders", "/v2/store/orders?limit=1", "/v2/store/orders/2"];
+
 /// How servers are to speak: HTTP/1.1 in the clear, or HTTP/2 over TLS.
 type NewSetup = fn() -> TestSetup;
 
@@ -87,6 +90,11 @@ async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     for (method, path, status) in ANSWERS {
         let answer = server.send_with(&key, method, path).await;
         assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
+    }
+    let bearer = format!("Bearer {}", key.text);
+    for path in TAGGED {
+        let headers = [("authorization", bearer.as_str()), ("if-none-match", "*")];
+        assert_eq!(server.send("GET", path, &headers).await.status, 304, "{path}");
     }
     for (method, path) in OPERATIONS {
         server.send(method, path, &[]).await.assert_error(401, "unauthorized");
@@ -229,13 +237,16 @@ async fn what_a_document_promises_and_no_test_saw_is_named() {
 
 /// Sends a request through the tap, which checks the response; its status.
 async fn send(tap: &Tap, key: Option<&str>, method: &str, path: &str) -> u16 {
+    request(tap, key, method, path).send().await.unwrap().status().as_u16()
+}
+
+fn request(tap: &Tap, key: Option<&str>, method: &str, path: &str) -> reqwest::RequestBuilder {
     let method = method.parse().unwrap();
     let request = reqwest::Client::new().request(method, format!("http://{}{path}", tap.address()));
-    let request = match key {
+    match key {
         Some(key) => request.bearer_auth(key),
         None => request,
-    };
-    request.send().await.unwrap().status().as_u16()
+    }
 }
 
 /// All that [`answers_of_operations`] and the others have of the one server, of the other.
@@ -251,6 +262,16 @@ pub async fn answers_of_users_server() -> Vec<Exchange> {
     tap.observer().keep_exchanges();
     for (method, path, status) in ANSWERS {
         assert_eq!(send(&tap, Some(KEY), method, path).await, status, "{method} {path}");
+    }
+    for path in TAGGED {
+        let answer = request(&tap, Some(KEY), "GET", path).send().await.unwrap();
+        let tag = answer.headers()["etag"].clone();
+        for (known, status) in
+            [(tag, 304), ("*".parse().unwrap(), 304), ("\"a\"".parse().unwrap(), 200)]
+        {
+            let request = request(&tap, Some(KEY), "GET", path).header("if-none-match", known);
+            assert_eq!(request.send().await.unwrap().status(), status, "{path}");
+        }
     }
     for (method, path) in OPERATIONS {
         for key in [None, Some("sto_test_x")] {

@@ -2,7 +2,7 @@
 //! generated client.
 //!
 //! - `list_orders`, `order_pages`, `cancel_order`, `get_pet`, `docs`, `paths_and_methods`: a file
-//!   per route. `authentication`, `last_used`, `limits`: keys and limits.
+//!   per route. `conditional`: entity tags. `traces`: the trace of a request in the log. `authentication`, `last_used`, `limits`: keys and limits.
 //! - `odd_requests`: what no client should send. `cli`: the commands. `server`: running a server.
 //!   `durability`: crashes.
 //! - `client`: the generated client and the contract.
@@ -21,6 +21,7 @@ mod authentication;
 mod cancel_order;
 mod cli;
 mod client;
+mod conditional;
 mod contract_check;
 mod docs;
 mod durability;
@@ -36,3 +37,4 @@ mod order_pages;
 mod paths_and_methods;
 mod published_documents;
 mod server;
+mod traces;

@@ -34,12 +34,15 @@ pub const BASE_PATH: &str = "/v2";
 /// The example of the header x-request-id.
 pub const X_REQUEST_ID_EXAMPLE: &str = "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11";
 
+/// The example of the header Cache-Control.
+pub const CACHE_CONTROL_EXAMPLE: &str = "no-store";
+
 /// The example of the header WWW-Authenticate.
 pub const WWW_AUTHENTICATE_EXAMPLE: &str = r#"Bearer realm="store-orders", error="invalid_token""#;
 
 /// The example of the header Link.
 pub const LINK_EXAMPLE: &str =
-    r#"</docs#error-unauthorized>; rel="service-doc", </openapi-v2.json>; rel="service-desc""#;
+    r#"</docs/v2#error-unauthorized>; rel="service-doc", </openapi-v2.json>; rel="service-desc""#;
 
 /// The form of what apiKey sends.
 pub const API_KEY_BEARER_FORMAT: &str = "^(sto_live_|sto_test_)[0-9A-Za-z]{36}$";
@@ -127,6 +130,22 @@ pub enum ErrorCode {
     /// The server cannot reach its data. Wait for the time in `Retry-After`.
     #[serde(rename = "service_unavailable")]
     ServiceUnavailable,
+    /// The request is not valid HTTP, its headers are too large, or it was not sent by HTTPS. A
+    /// proxy in front of the service sends this. Correct the request.
+    #[serde(rename = "invalid_request")]
+    InvalidRequest,
+    /// The request took too long to arrive. A proxy in front of the service sends this. Send it
+    /// again.
+    #[serde(rename = "request_timeout")]
+    RequestTimeout,
+    /// The request has a body, which no operation takes, and a large one. A proxy in front of the
+    /// service sends this. Send no body.
+    #[serde(rename = "request_too_large")]
+    RequestTooLarge,
+    /// The address of the request is too long. A proxy in front of the service sends this. Shorten
+    /// it.
+    #[serde(rename = "uri_too_long")]
+    UriTooLong,
 }
 
 impl ErrorCode {
@@ -142,6 +161,10 @@ impl ErrorCode {
         ("key_banned", ErrorCode::KeyBanned),
         ("internal_error", ErrorCode::InternalError),
         ("service_unavailable", ErrorCode::ServiceUnavailable),
+        ("invalid_request", ErrorCode::InvalidRequest),
+        ("request_timeout", ErrorCode::RequestTimeout),
+        ("request_too_large", ErrorCode::RequestTooLarge),
+        ("uri_too_long", ErrorCode::UriTooLong),
     ];
 
     /// The value's text in the document.
@@ -157,6 +180,10 @@ impl ErrorCode {
             ErrorCode::KeyBanned => "key_banned",
             ErrorCode::InternalError => "internal_error",
             ErrorCode::ServiceUnavailable => "service_unavailable",
+            ErrorCode::InvalidRequest => "invalid_request",
+            ErrorCode::RequestTimeout => "request_timeout",
+            ErrorCode::RequestTooLarge => "request_too_large",
+            ErrorCode::UriTooLong => "uri_too_long",
         }
     }
 
@@ -173,6 +200,10 @@ impl ErrorCode {
             ErrorCode::KeyBanned => Some(429),
             ErrorCode::InternalError => Some(500),
             ErrorCode::ServiceUnavailable => Some(503),
+            ErrorCode::InvalidRequest => None,
+            ErrorCode::RequestTimeout => None,
+            ErrorCode::RequestTooLarge => None,
+            ErrorCode::UriTooLong => None,
         }
     }
 
@@ -203,6 +234,10 @@ impl ErrorCode {
             ErrorCode::ServiceUnavailable => Some(
                 "The service cannot reach its data at the moment. Try again after the seconds in Retry-After.",
             ),
+            ErrorCode::InvalidRequest => None,
+            ErrorCode::RequestTimeout => None,
+            ErrorCode::RequestTooLarge => None,
+            ErrorCode::UriTooLong => None,
         }
     }
 }
@@ -213,7 +248,8 @@ pub struct Error {
     /// Machine-readable error code. Codes may be added: handle an unknown one by its `status`.
     /// Today's codes: `invalid_parameter`, `unauthorized`, `order_not_found`, `not_found`,
     /// `method_not_allowed`, `order_already_shipped`, `rate_limit_exceeded`, `key_banned`,
-    /// `internal_error`, `service_unavailable`.
+    /// `internal_error`, `service_unavailable`, `invalid_request`, `request_timeout`,
+    /// `request_too_large`, `uri_too_long`.
     #[schemars(with = "String")]
     pub code: ErrorCode,
     /// Human-readable description: what was wrong with this request and, where possible, what to
@@ -392,6 +428,25 @@ fn list_orders_query_limit_default() -> i64 {
     100
 }
 
+/// The header parameters of listOrders.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+pub struct ListOrdersHeader {
+    /// The `ETag` of a response that you have, several separated by commas, or `*` (RFC 9110). If
+    /// nothing has changed since, the response is 304.
+    #[serde(rename = "If-None-Match", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub if_none_match: Option<String>,
+}
+
+impl Parameters for ListOrdersHeader {
+    const PLACE: Place = Place::Header;
+    const NAMES: &'static [&'static str] = &["If-None-Match"];
+
+    fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
+        Ok(ListOrdersHeader { if_none_match: sent.optional("If-None-Match", &Text::ANY)? })
+    }
+}
+
 /// The successes of listOrders.
 #[derive(Debug)]
 pub enum ListOrdersSuccess {
@@ -399,9 +454,18 @@ pub enum ListOrdersSuccess {
     Ok {
         /// The body.
         body: Json<OrderPage>,
+        /// `ETag`: Identifies what the response says (RFC 9110). It is weak: the same for every
+        /// encoding, and from every server. Send it as `If-None-Match` the next time.
+        etag: HeaderValue,
         /// `Link`: The next page (RFC 8288), relative to the address of the request, with its
         /// `limit` and filters. Absent on the last page.
         link: Option<HeaderValue>,
+    },
+    /// Nothing has changed since the response with this `ETag`
+    NotModified {
+        /// `ETag`: Identifies what the response says (RFC 9110). It is weak: the same for every
+        /// encoding, and from every server. Send it as `If-None-Match` the next time.
+        etag: HeaderValue,
     },
 }
 
@@ -412,8 +476,12 @@ impl Success for ListOrdersSuccess {
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
         match self {
-            ListOrdersSuccess::Ok { body, link } => {
-                with_headers(body.into_response(StatusCode::OK), [("link", link)])
+            ListOrdersSuccess::Ok { body, etag, link } => with_headers(
+                body.into_response(StatusCode::OK),
+                [("etag", Some(etag)), ("link", link)],
+            ),
+            ListOrdersSuccess::NotModified { etag } => {
+                with_headers(Ok(empty_response(StatusCode::NOT_MODIFIED)), [("etag", Some(etag))])
             }
         }
     }
@@ -507,11 +575,42 @@ impl Parameters for GetOrderPath {
     }
 }
 
+/// The header parameters of getOrder.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+pub struct GetOrderHeader {
+    /// The `ETag` of a response that you have, several separated by commas, or `*` (RFC 9110). If
+    /// nothing has changed since, the response is 304.
+    #[serde(rename = "If-None-Match", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub if_none_match: Option<String>,
+}
+
+impl Parameters for GetOrderHeader {
+    const PLACE: Place = Place::Header;
+    const NAMES: &'static [&'static str] = &["If-None-Match"];
+
+    fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
+        Ok(GetOrderHeader { if_none_match: sent.optional("If-None-Match", &Text::ANY)? })
+    }
+}
+
 /// The successes of getOrder.
 #[derive(Debug)]
 pub enum GetOrderSuccess {
     /// Order found
-    Ok(Json<Order>),
+    Ok {
+        /// The body.
+        body: Json<Order>,
+        /// `ETag`: Identifies what the response says (RFC 9110). It is weak: the same for every
+        /// encoding, and from every server. Send it as `If-None-Match` the next time.
+        etag: HeaderValue,
+    },
+    /// Nothing has changed since the response with this `ETag`
+    NotModified {
+        /// `ETag`: Identifies what the response says (RFC 9110). It is weak: the same for every
+        /// encoding, and from every server. Send it as `If-None-Match` the next time.
+        etag: HeaderValue,
+    },
 }
 
 impl Success for GetOrderSuccess {
@@ -521,7 +620,12 @@ impl Success for GetOrderSuccess {
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
         match self {
-            GetOrderSuccess::Ok(body) => body.into_response(StatusCode::OK),
+            GetOrderSuccess::Ok { body, etag } => {
+                with_headers(body.into_response(StatusCode::OK), [("etag", Some(etag))])
+            }
+            GetOrderSuccess::NotModified { etag } => {
+                with_headers(Ok(empty_response(StatusCode::NOT_MODIFIED)), [("etag", Some(etag))])
+            }
         }
     }
 }
@@ -869,6 +973,7 @@ pub trait Api: Sized + Send + Sync + 'static {
     fn list_orders(
         request: Request<'_, Self::Context, Self::Caller>,
         query: ListOrdersQuery,
+        header: ListOrdersHeader,
     ) -> impl Future<Output = Result<ListOrdersSuccess, ListOrdersError>> + Send;
 
     /// Look up an order
@@ -881,6 +986,7 @@ pub trait Api: Sized + Send + Sync + 'static {
     fn get_order(
         request: Request<'_, Self::Context, Self::Caller>,
         path: GetOrderPath,
+        header: GetOrderHeader,
     ) -> impl Future<Output = Result<GetOrderSuccess, GetOrderError>> + Send;
 
     /// Cancel an order
@@ -919,6 +1025,7 @@ pub trait DropshotApi {
     async fn list_orders(
         context: RequestContext<Self::Context>,
         query: Strict<ListOrdersQuery>,
+        header: Strict<ListOrdersHeader>,
         sent: Sent<NoBody>,
     ) -> Result<Answer<ListOrdersSuccess>, Failure>;
 
@@ -932,6 +1039,7 @@ pub trait DropshotApi {
     async fn get_order(
         context: RequestContext<Self::Context>,
         path: Strict<GetOrderPath>,
+        header: Strict<GetOrderHeader>,
         sent: Sent<NoBody>,
     ) -> Result<Answer<GetOrderSuccess>, Failure>;
 
@@ -955,22 +1063,24 @@ impl<A: Api> DropshotApi for Served<A> {
     async fn list_orders(
         context: RequestContext<A::Context>,
         query: Strict<ListOrdersQuery>,
+        header: Strict<ListOrdersHeader>,
         sent: Sent<NoBody>,
     ) -> Result<Answer<ListOrdersSuccess>, Failure> {
         let Sent { sender, body: _ } = sent;
         let request = Request::new(&context, sender.caller()?);
-        let answer = async { A::list_orders(request, query.0?).await };
+        let answer = async { A::list_orders(request, query.0?, header.0?).await };
         Answer::of(answer.await, A::error_headers)
     }
 
     async fn get_order(
         context: RequestContext<A::Context>,
         path: Strict<GetOrderPath>,
+        header: Strict<GetOrderHeader>,
         sent: Sent<NoBody>,
     ) -> Result<Answer<GetOrderSuccess>, Failure> {
         let Sent { sender, body: _ } = sent;
         let request = Request::new(&context, sender.caller()?);
-        let answer = async { A::get_order(request, path.0?).await };
+        let answer = async { A::get_order(request, path.0?, header.0?).await };
         Answer::of(answer.await, A::error_headers)
     }
 
@@ -1013,7 +1123,7 @@ pub fn document() -> Result<Value, DocumentError> {
 const FACTS: &str = r##"{
   "openapi": "3.0.3",
   "info": {
-    "description": "Lists and cancels the orders of a pet store: version 2, in beta. It lists orders in pages, filters them, and shows which can still be cancelled.\n\n**Beta** means that this version may change in ways that break programs. Each change is announced in the [changelog](/changelog). [Version 1](/docs) is stable and stays: its list has every order and no `status`. Keys, limits and errors are the same in both.\n\n## Before the first request\n\nEvery request needs an API key, sent as a bearer token:\n\n```\ncurl -H \"Authorization: Bearer <API_KEY>\" https://<host>/v2/store/orders\n```\n\nThe operator of the service issues keys and tells you the host. Keys for production begin with `sto_live_`, keys for staging with `sto_test_`; each works only in its own environment. Keep your key secret: anyone who has it can act as you. It does not belong in a web page, so the server sends no CORS headers: call the API from your server. A key in the query string is ignored. Keys can be rotated: the old key then stays valid for some time alongside the new one.\n\nRequests and responses are JSON. `HEAD` works wherever `GET` does. Responses are not compressed.\n\n**In JavaScript** a number is exact only up to 2^53-1 (9007199254740991), and identifiers (`id`, `petId` and `orderId`) are 64-bit integers that may exceed it. `JSON.parse` and `response.json()` then lose digits without an error, and a rounded identifier names another order, which `cancelOrder` would cancel. Read the response as text, parse it with a lossless JSON parser, keep identifiers as text, and put that text into the path.\n\n## Pages and filters\n\nThe list comes in pages of up to `limit` orders, 100 unless you ask for another number up to 1,000. This asks for the orders of a pet that can be cancelled:\n\n```bash\ncurl -G -H \"Authorization: Bearer <API_KEY>\" https://<host>/v2/store/orders -d petId=7 -d status=pending -d limit=50\n```\n\nThe filters are `petId`, `status`, `complete`, `shipDateFrom` and `shipDateBefore`; those that you send hold together. For the next page, send the `nextCursor` of the response as `cursor` (`-d cursor=…`) and leave the filters as they are, until a response has no `nextCursor`. Do not stop at a short page: where a filter matches little, a page may hold fewer orders than `limit`, even none, and have a `nextCursor`. The `Link` header of the response has the query of the next page ready-made.\n\nA cursor never expires. It is bound to its filters, not to `limit`. Each page shows the orders as they are when it is asked for: no order that was cancelled before, no order twice, and every order that matched all the time exactly once. So you can cancel the orders of a page before you ask for the next: none of the others is skipped. Each page counts as one request.\n\nA query parameter that is unknown, repeated, empty or malformed is answered with 400, so that a mistyped filter does not list everything.\n\n`getOrder` returns one order, a cancelled one too: its `status` is then `cancelled`, and `cancelledAt` says when. So a client whose cancellation got no response learns what became of the order. The list never contains cancelled orders.\n\n## Limits\n\nHow many requests you may send depends on your plan:\n\n| Plan | Requests per minute | Requests per day |\n|---|---|---|\n| Free | 60 | 1,000 |\n| Pro | 300 | 10,000 |\n| Business | 1,000 | 100,000 |\n| Enterprise | custom | custom |\n\nThe limits apply to the account: all keys of an account share them. Both windows are fixed; each opens with the first request counted in it. Every request with a valid key counts, whatever its response, except those answered with 429.\n\nEvery response carries `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`. They describe the window (minute or day) with fewer requests remaining.\n\n**On 429** wait for the number of seconds in `Retry-After`; a client that waits that long is admitted. If you cannot, back off exponentially. A key that keeps sending requests is banned: if, within 60 seconds of its first 429, it is refused as many more times as its per-minute limit, it is banned for 300 seconds and answered with `key_banned`. Each further ban is twice as long, up to 3,600 seconds; after 24 hours without a ban the length starts at 300 seconds again. Requests during a ban do not extend it.\n\nRequests without a valid key are counted per client address, 1,000 per minute unless the operator sets another limit. Their responses carry the figures of that limit; above it they are answered with 429 instead of 401. Requests with a valid key are never limited by their address.\n\n## Errors\n\nEvery error has the same body: `code` for programs, `message` for people, and `status`, which equals the HTTP status code.\n\nEvery response carries an `x-request-id`. Quote it when you report a problem.\n\nA proxy in front of the service answers some requests itself, in the same shape: `invalid_request` with 400, `request_timeout` with 408, `request_too_large` with 413, `uri_too_long` with 414, and `service_unavailable` with 502, 503 or 504. These responses have no limit headers.\n\n### 400 *invalid_parameter*\n\nA path parameter is malformed, or a query parameter is malformed, empty, repeated or unknown. The `message` names it. Correct the request.\n\n### 401 *unauthorized*\n\nNo API key was sent, or it is malformed, unknown, expired or revoked. Check the key.\n\n### 404 *order_not_found*\n\nThere is no such order, or it is already cancelled.\n\n### 404 *not_found*\n\nThere is no such path. Check the base address and the path.\n\n### 405 *method_not_allowed*\n\nThe path does not support this method. The `Allow` header lists those that it does.\n\n### 409 *order_already_shipped*\n\nThe order has already shipped and cannot be cancelled. It is unchanged.\n\n### 429 *rate_limit_exceeded*\n\nA rate limit is exceeded. Wait for the time in `Retry-After`, then continue.\n\n### 429 *key_banned*\n\nThe key kept sending requests after a 429 and is temporarily banned. Stop until the time in `Retry-After` has passed.\n\n### 500 *internal_error*\n\nThe server failed. Try again later.\n\n### 503 *service_unavailable*\n\nThe server cannot reach its data. Wait for the time in `Retry-After`.\n\n## Versions\n\nThe version is part of the base address: `/v2`. Changes are announced in the [changelog](/changelog). `x-stability` states the stability of each operation: all of this version are `beta` and may change. New response fields, headers, statuses of orders and error codes are additions: clients must accept them.\n\nPrograms find the plans in `x-plans` of `info` (`null` is agreed per account), the error codes and the statuses of orders in `x-extensible-enum`, and the form of keys in `bearerFormat`.",
+    "description": "Lists and cancels the orders of a pet store: version 2, in beta. It lists orders in pages, filters them, and shows which can still be cancelled.\n\n**Beta** means that this version may change in ways that break programs. Each change is announced in the [changelog](/changelog). [Version 1](/docs) is stable and stays: its list has every order and no `status`. Keys, limits and errors are the same in both.\n\n## Before the first request\n\nEvery request needs an API key, sent as a bearer token:\n\n```\ncurl -H \"Authorization: Bearer <API_KEY>\" https://<host>/v2/store/orders\n```\n\nThe operator of the service issues keys and tells you the host. Keys for production begin with `sto_live_`, keys for staging with `sto_test_`; each works only in its own environment. Keep your key secret: anyone who has it can act as you. It does not belong in a web page, so the API sends no CORS headers: call it from your server. Only this document may be read by scripts of other sites. A key in the query string is ignored. Keys can be rotated: the old key then stays valid for some time alongside the new one.\n\nRequests and responses are JSON. `HEAD` works wherever `GET` does. A page of 1 KiB or more is compressed if you send `Accept-Encoding: gzip`.\n\n**In JavaScript** a number is exact only up to 2^53-1 (9007199254740991), and identifiers (`id`, `petId` and `orderId`) are 64-bit integers that may exceed it. `JSON.parse` and `response.json()` then lose digits without an error, and a rounded identifier names another order, which `cancelOrder` would cancel. Read the response as text, parse it with a lossless JSON parser, keep identifiers as text, and put that text into the path.\n\n## Pages and filters\n\nThe list comes in pages of up to `limit` orders, 100 unless you ask for another number up to 1,000. This asks for the orders of a pet that can be cancelled:\n\n```bash\ncurl -G -H \"Authorization: Bearer <API_KEY>\" https://<host>/v2/store/orders -d petId=7 -d status=pending -d limit=50\n```\n\nThe filters are `petId`, `status`, `complete`, `shipDateFrom` and `shipDateBefore`; those that you send hold together. For the next page, send the `nextCursor` of the response as `cursor` (`-d cursor=…`) and leave the filters as they are, until a response has no `nextCursor`. Do not stop at a short page: where a filter matches little, a page may hold fewer orders than `limit`, even none, and have a `nextCursor`. The `Link` header of the response has the query of the next page ready-made.\n\nA cursor never expires. It is bound to its filters, not to `limit`. Each page shows the orders as they are when it is asked for: no order that was cancelled before, no order twice, and every order that matched all the time exactly once. So you can cancel the orders of a page before you ask for the next: none of the others is skipped. Each page counts as one request.\n\nA query parameter that is unknown, repeated, empty or malformed is answered with 400, so that a mistyped filter does not list everything.\n\n`getOrder` returns one order, a cancelled one too: its `status` is then `cancelled`, and `cancelledAt` says when. So a client whose cancellation got no response learns what became of the order. The list never contains cancelled orders.\n\n## Asking again\n\nA page, and an order of `getOrder`, comes with an `ETag`. A client that has it and asks again sends the tag as `If-None-Match`: as long as no order of the store has changed, it is answered with 304 and no body.\n\n```bash\ncurl -i -H \"Authorization: Bearer <API_KEY>\" -H 'If-None-Match: W/\"6c1f0a5e9b3d7724-1042-8a3b90c2\"' https://<host>/v2/store/orders\n```\n\nThe tag is the same from every server, compressed or not. A 304 is as current as a page: once a cancellation is answered with 204, no earlier tag holds. It counts as one request. Caches must ask each time (`Cache-Control: private, no-cache`); all other responses must not be kept (`no-store`).\n\n## Limits\n\nHow many requests you may send depends on your plan:\n\n| Plan | Requests per minute | Requests per day |\n|---|---|---|\n| Free | 60 | 1,000 |\n| Pro | 300 | 10,000 |\n| Business | 1,000 | 100,000 |\n| Enterprise | custom | custom |\n\nThe limits apply to the account: all keys of an account share them. Both windows are fixed; each opens with the first request counted in it. Every request with a valid key counts, whatever its response, except those answered with 429.\n\nEvery response carries `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`. They describe the window (minute or day) with fewer requests remaining.\n\n**On 429** wait for the number of seconds in `Retry-After`; a client that waits that long is admitted. If you cannot, back off exponentially. A key that keeps sending requests is banned: if, within 60 seconds of its first 429, it is refused as many more times as its per-minute limit (on the Pro plan: 300 more times), it is banned for 300 seconds and answered with `key_banned`. What is refused in the first 2 seconds does not count, so a burst that was under way already does not ban. Each further ban is twice as long, up to 3,600 seconds; after 24 hours without a ban the length starts at 300 seconds again. Requests during a ban do not extend it.\n\nRequests without a valid key are counted per client address, 1,000 per minute unless the operator sets another limit. Their responses carry the figures of that limit; above it they are answered with 429 instead of 401. Requests with a valid key are never limited by their address.\n\n## Errors\n\nEvery error has the same body: `code` for programs, `message` for people, and `status`, which equals the HTTP status code.\n\nEvery response carries an `x-request-id`. Quote it when you report a problem.\n\n`Link` leads to what this page says of the error.\n\nA proxy in front of the service answers some requests itself, in the same shape but without limit headers and `Link`: with `service_unavailable`, also under 502 and 504, and with the last codes of this list.\n\n### 400 *invalid_parameter*\n\nA path parameter is malformed, or a query parameter is malformed, empty, repeated or unknown. The `message` names it. Correct the request.\n\n### 401 *unauthorized*\n\nNo API key was sent, or it is malformed, unknown, expired or revoked. Check the key.\n\n### 404 *order_not_found*\n\nThere is no such order, or it is already cancelled.\n\n### 404 *not_found*\n\nThere is no such path. Check the base address and the path.\n\n### 405 *method_not_allowed*\n\nThe path does not support this method. The `Allow` header lists those that it does.\n\n### 409 *order_already_shipped*\n\nThe order has already shipped and cannot be cancelled. It is unchanged.\n\n### 429 *rate_limit_exceeded*\n\nA rate limit is exceeded. Wait for the time in `Retry-After`, then continue.\n\n### 429 *key_banned*\n\nThe key kept sending requests after a 429 and is temporarily banned. Stop until the time in `Retry-After` has passed.\n\n### 500 *internal_error*\n\nThe server failed. Try again later.\n\n### 503 *service_unavailable*\n\nThe server cannot reach its data. Wait for the time in `Retry-After`.\n\n### 400 *invalid_request*\n\nThe request is not valid HTTP, its headers are too large, or it was not sent by HTTPS. A proxy in front of the service sends this. Correct the request.\n\n### 408 *request_timeout*\n\nThe request took too long to arrive. A proxy in front of the service sends this. Send it again.\n\n### 413 *request_too_large*\n\nThe request has a body, which no operation takes, and a large one. A proxy in front of the service sends this. Send no body.\n\n### 414 *uri_too_long*\n\nThe address of the request is too long. A proxy in front of the service sends this. Shorten it.\n\n## Versions\n\nThe version is part of the base address: `/v2`. Changes are announced in the [changelog](/changelog). `x-stability` states the stability of each operation: all of this version are `beta` and may change. New response fields, headers, statuses of orders and error codes are additions: clients must accept them.\n\nPrograms find the plans in `x-plans` of `info` (`null` is agreed per account), the error codes and the statuses of orders in `x-extensible-enum`, and the form of keys in `bearerFormat`.",
     "contact": {
       "name": "Store Orders",
       "url": "https://store.example/support",
@@ -1082,17 +1192,41 @@ const FACTS: &str = r##"{
       "get": {
         "description": "Returns the orders of the store in ascending order of `id`, in pages, and of them those that match all filters. To read on, send `nextCursor` as `cursor` with the filters unchanged, until a page has none. A page may hold fewer orders than `limit`, even none, and have a `nextCursor` nevertheless, because the work for one page is bounded. A page that is requested after a cancellation was answered does not contain the order. Over all pages no order comes twice, and every order that matched from the first page to the last is in exactly one. A parameter that is unknown, repeated, empty or malformed is answered with 400.",
         "parameters": [
-          {},
-          {},
           {
+            "in": "query",
+            "name": "complete"
+          },
+          {
+            "in": "query",
+            "name": "cursor"
+          },
+          {
+            "in": "query",
+            "name": "limit",
             "schema": {
               "default": 100
             }
           },
-          {},
-          {},
-          {},
-          {}
+          {
+            "in": "query",
+            "name": "petId"
+          },
+          {
+            "in": "query",
+            "name": "shipDateBefore"
+          },
+          {
+            "in": "query",
+            "name": "shipDateFrom"
+          },
+          {
+            "in": "query",
+            "name": "status"
+          },
+          {
+            "in": "header",
+            "name": "If-None-Match"
+          }
         ],
         "responses": {
           "200": {
@@ -1133,12 +1267,51 @@ const FACTS: &str = r##"{
               "x-request-id": {
                 "$ref": "#/components/headers/x-request-id"
               },
+              "Cache-Control": {
+                "$ref": "#/components/headers/Cache-Control"
+              },
+              "ETag": {
+                "description": "Identifies what the response says (RFC 9110). It is weak: the same for every encoding, and from every server. Send it as `If-None-Match` the next time.",
+                "schema": {
+                  "type": "string"
+                },
+                "example": "W/\"6c1f0a5e9b3d7724-1042-8a3b90c2\"",
+                "required": true
+              },
               "Link": {
                 "description": "The next page (RFC 8288), relative to the address of the request, with its `limit` and filters. Absent on the last page.",
                 "schema": {
                   "type": "string"
                 },
                 "example": "<?cursor=AQAAAAAAAAQTAAAAAG4zMEM&limit=100>; rel=\"next\""
+              }
+            }
+          },
+          "304": {
+            "description": "Nothing has changed since the response with this `ETag`",
+            "headers": {
+              "X-RateLimit-Limit": {
+                "$ref": "#/components/headers/X-RateLimit-Limit"
+              },
+              "X-RateLimit-Remaining": {
+                "$ref": "#/components/headers/X-RateLimit-Remaining"
+              },
+              "X-RateLimit-Reset": {
+                "$ref": "#/components/headers/X-RateLimit-Reset"
+              },
+              "x-request-id": {
+                "$ref": "#/components/headers/x-request-id"
+              },
+              "Cache-Control": {
+                "$ref": "#/components/headers/Cache-Control"
+              },
+              "ETag": {
+                "description": "Identifies what the response says (RFC 9110). It is weak: the same for every encoding, and from every server. Send it as `If-None-Match` the next time.",
+                "schema": {
+                  "type": "string"
+                },
+                "example": "W/\"6c1f0a5e9b3d7724-1042-8a3b90c2\"",
+                "required": true
               }
             }
           },
@@ -1156,6 +1329,12 @@ const FACTS: &str = r##"{
               },
               "x-request-id": {
                 "$ref": "#/components/headers/x-request-id"
+              },
+              "Cache-Control": {
+                "$ref": "#/components/headers/Cache-Control"
+              },
+              "Link": {
+                "$ref": "#/components/headers/Link"
               }
             },
             "content": {
@@ -1217,6 +1396,45 @@ const FACTS: &str = r##"{
               },
               "x-request-id": {
                 "$ref": "#/components/headers/x-request-id"
+              },
+              "Cache-Control": {
+                "$ref": "#/components/headers/Cache-Control"
+              },
+              "ETag": {
+                "description": "Identifies what the response says (RFC 9110). It is weak: the same for every encoding, and from every server. Send it as `If-None-Match` the next time.",
+                "schema": {
+                  "type": "string"
+                },
+                "example": "W/\"6c1f0a5e9b3d7724-1042-8a3b90c2\"",
+                "required": true
+              }
+            }
+          },
+          "304": {
+            "description": "Nothing has changed since the response with this `ETag`",
+            "headers": {
+              "X-RateLimit-Limit": {
+                "$ref": "#/components/headers/X-RateLimit-Limit"
+              },
+              "X-RateLimit-Remaining": {
+                "$ref": "#/components/headers/X-RateLimit-Remaining"
+              },
+              "X-RateLimit-Reset": {
+                "$ref": "#/components/headers/X-RateLimit-Reset"
+              },
+              "x-request-id": {
+                "$ref": "#/components/headers/x-request-id"
+              },
+              "Cache-Control": {
+                "$ref": "#/components/headers/Cache-Control"
+              },
+              "ETag": {
+                "description": "Identifies what the response says (RFC 9110). It is weak: the same for every encoding, and from every server. Send it as `If-None-Match` the next time.",
+                "schema": {
+                  "type": "string"
+                },
+                "example": "W/\"6c1f0a5e9b3d7724-1042-8a3b90c2\"",
+                "required": true
               }
             }
           },
@@ -1234,6 +1452,12 @@ const FACTS: &str = r##"{
               },
               "x-request-id": {
                 "$ref": "#/components/headers/x-request-id"
+              },
+              "Cache-Control": {
+                "$ref": "#/components/headers/Cache-Control"
+              },
+              "Link": {
+                "$ref": "#/components/headers/Link"
               }
             },
             "content": {
@@ -1270,6 +1494,9 @@ const FACTS: &str = r##"{
               },
               "x-request-id": {
                 "$ref": "#/components/headers/x-request-id"
+              },
+              "Cache-Control": {
+                "$ref": "#/components/headers/Cache-Control"
               },
               "Link": {
                 "$ref": "#/components/headers/Link"
@@ -1317,6 +1544,9 @@ const FACTS: &str = r##"{
               },
               "x-request-id": {
                 "$ref": "#/components/headers/x-request-id"
+              },
+              "Cache-Control": {
+                "$ref": "#/components/headers/Cache-Control"
               }
             },
             "x-outcome": {
@@ -1338,6 +1568,12 @@ const FACTS: &str = r##"{
               },
               "x-request-id": {
                 "$ref": "#/components/headers/x-request-id"
+              },
+              "Cache-Control": {
+                "$ref": "#/components/headers/Cache-Control"
+              },
+              "Link": {
+                "$ref": "#/components/headers/Link"
               }
             },
             "content": {
@@ -1374,6 +1610,9 @@ const FACTS: &str = r##"{
               },
               "x-request-id": {
                 "$ref": "#/components/headers/x-request-id"
+              },
+              "Cache-Control": {
+                "$ref": "#/components/headers/Cache-Control"
               },
               "Link": {
                 "$ref": "#/components/headers/Link"
@@ -1414,6 +1653,12 @@ const FACTS: &str = r##"{
               },
               "x-request-id": {
                 "$ref": "#/components/headers/x-request-id"
+              },
+              "Cache-Control": {
+                "$ref": "#/components/headers/Cache-Control"
+              },
+              "Link": {
+                "$ref": "#/components/headers/Link"
               }
             },
             "content": {
@@ -1459,7 +1704,11 @@ const FACTS: &str = r##"{
               "rate_limit_exceeded",
               "key_banned",
               "internal_error",
-              "service_unavailable"
+              "service_unavailable",
+              "invalid_request",
+              "request_timeout",
+              "request_too_large",
+              "uri_too_long"
             ],
             "x-enumDescriptions": {
               "invalid_parameter": "A path parameter is malformed, or a query parameter is malformed, empty, repeated or unknown. The `message` names it. Correct the request.",
@@ -1471,7 +1720,11 @@ const FACTS: &str = r##"{
               "rate_limit_exceeded": "A rate limit is exceeded. Wait for the time in `Retry-After`, then continue.",
               "key_banned": "The key kept sending requests after a 429 and is temporarily banned. Stop until the time in `Retry-After` has passed.",
               "internal_error": "The server failed. Try again later.",
-              "service_unavailable": "The server cannot reach its data. Wait for the time in `Retry-After`."
+              "service_unavailable": "The server cannot reach its data. Wait for the time in `Retry-After`.",
+              "invalid_request": "The request is not valid HTTP, its headers are too large, or it was not sent by HTTPS. A proxy in front of the service sends this. Correct the request.",
+              "request_timeout": "The request took too long to arrive. A proxy in front of the service sends this. Send it again.",
+              "request_too_large": "The request has a body, which no operation takes, and a large one. A proxy in front of the service sends this. Send no body.",
+              "uri_too_long": "The address of the request is too long. A proxy in front of the service sends this. Shorten it."
             }
           }
         }
@@ -1503,6 +1756,9 @@ const FACTS: &str = r##"{
           },
           "x-request-id": {
             "$ref": "#/components/headers/x-request-id"
+          },
+          "Cache-Control": {
+            "$ref": "#/components/headers/Cache-Control"
           },
           "Link": {
             "$ref": "#/components/headers/Link"
@@ -1542,6 +1798,12 @@ const FACTS: &str = r##"{
           },
           "x-request-id": {
             "$ref": "#/components/headers/x-request-id"
+          },
+          "Cache-Control": {
+            "$ref": "#/components/headers/Cache-Control"
+          },
+          "Link": {
+            "$ref": "#/components/headers/Link"
           },
           "Retry-After": {
             "$ref": "#/components/headers/Retry-After"
@@ -1585,6 +1847,12 @@ const FACTS: &str = r##"{
           },
           "x-request-id": {
             "$ref": "#/components/headers/x-request-id"
+          },
+          "Cache-Control": {
+            "$ref": "#/components/headers/Cache-Control"
+          },
+          "Link": {
+            "$ref": "#/components/headers/Link"
           },
           "Retry-After": {
             "description": "Whole seconds to wait before the next request, at least 1. A client that waits this long is admitted.",
@@ -1660,6 +1928,14 @@ const FACTS: &str = r##"{
         "example": "5a2bd2f9-1c8e-4c5b-9a38-5d7f0f6c2e11",
         "required": true
       },
+      "Cache-Control": {
+        "description": "`private, no-cache` on a response with an `ETag`: it may be kept, but must be asked for again each time. `no-store` on every other: it must not be kept.",
+        "schema": {
+          "type": "string"
+        },
+        "example": "no-store",
+        "required": true
+      },
       "Retry-After": {
         "description": "Whole seconds to wait before the next request, at least 1. A client that waits this long is admitted.",
         "schema": {
@@ -1683,7 +1959,7 @@ const FACTS: &str = r##"{
         "schema": {
           "type": "string"
         },
-        "example": "</docs#error-unauthorized>; rel=\"service-doc\", </openapi-v2.json>; rel=\"service-desc\"",
+        "example": "</docs/v2#error-unauthorized>; rel=\"service-doc\", </openapi-v2.json>; rel=\"service-desc\"",
         "required": true
       }
     },

@@ -49,10 +49,11 @@ impl UpdateArgs {
         }
         let did = if self.dry_run { "would update" } else { "updated" };
         let text = format!("{did} {}", orders(updates.len()));
-        let mut json = json!({ "updated": updates.len() });
-        if self.dry_run {
-            json["dryRun"] = true.into();
-        }
+        let updated = updates.len();
+        let json = match self.dry_run {
+            true => json!({ "updated": updated, "dryRun": true }),
+            false => json!({ "updated": updated }),
+        };
         Ok(printer.show(&json, text)?)
     }
 }

@@ -27,6 +27,10 @@ enum Page {
     Replicas,
     /// The image, and an example with Compose
     Containers,
+    /// A deployment on Kubernetes, with backups
+    Kubernetes,
+    /// What to do for each version, and how to go back
+    Upgrading,
     /// Where settings come from, and which to set first
     Settings,
 }
@@ -39,6 +43,8 @@ impl Page {
             Page::Log => include_str!("../handbook/log.md"),
             Page::Replicas => include_str!("../handbook/replicas.md"),
             Page::Containers => include_str!("../handbook/containers.md"),
+            Page::Kubernetes => include_str!("../handbook/kubernetes.md"),
+            Page::Upgrading => include_str!("../handbook/upgrading.md"),
             Page::Settings => include_str!("../handbook/settings.md"),
         }
     }

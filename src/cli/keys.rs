@@ -182,7 +182,7 @@ struct IssuedJson<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum IssuedRest<'a> {
-    Record(KeyJson),
+    Record(Box<KeyJson>),
     /// The store cannot be asked; the key is shown all the same.
     Id {
         id: &'a str,
@@ -198,7 +198,9 @@ fn show_once(
     let (id, key) = (&issued.id, issued.key.expose());
     let text = format!("id   {id}\nkey  {key}\nCopy this key now; it is not shown again.");
     let rest = match printer.is_json().then(|| store.key_of_id(id)) {
-        Some(Ok(record)) => IssuedRest::Record(KeyJson::of(record, &HashMap::new(), clock.now())),
+        Some(Ok(record)) => {
+            IssuedRest::Record(Box::new(KeyJson::of(record, &HashMap::new(), clock.now())))
+        }
         _ => IssuedRest::Id { id },
     };
     printer

@@ -87,7 +87,7 @@ pub struct ServerConfig {
     pub serve_damaged: bool,
     /// MiB of memory that outdated lists may hold while clients read them slowly
     ///
-    /// Beyond it, the oldest list of the account that holds most is cut off.
+    /// Beyond it, the oldest unfinished list is cut off.
     #[arg(
         long,
         value_name = "N",

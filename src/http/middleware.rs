@@ -56,8 +56,9 @@ impl Middleware {
             return Ok(scope.finish_unlimited(page));
         }
         let steps = async {
-            let route = self.router.route(context.request.method(), context.request.uri().path());
-            scope.note_route(&route);
+            let (document, route) =
+                self.router.route(context.request.method(), context.request.uri().path());
+            scope.note_route(document, &route);
             match (admit(&mut scope, context.request.headers()).await, route) {
                 (ControlFlow::Break(refusal), _) => refusal,
                 (_, Route::Found(..)) if scope.server().store_check.refuses().is_some() => {

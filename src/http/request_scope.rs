@@ -4,6 +4,7 @@
 use super::inner_router::{Context, Route};
 use super::redaction;
 use super::responses::without_body;
+use super::trace_context::{TraceContext, traceparent};
 use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::limits::RateLimitStatus;
@@ -18,7 +19,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
-use store_orders_api::documents::{self, Document};
+use store_orders_api::documents::{Document, V1};
 use store_orders_api::{errors, headers};
 
 /// `Retry-After` of a 503, in seconds, unless what refused the request named another.
@@ -28,6 +29,12 @@ const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
 /// nginx's, and no client sees it.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
 
+/// `Cache-Control` of what has an entity tag: no cache may show an order after its cancellation.
+const REVALIDATED: &str = "private, no-cache";
+
+/// `Cache-Control` of every other response.
+const NOT_STORED: &str = "no-store";
+
 /// A request under way.
 pub struct RequestScope {
     server: Arc<ServerContext>,
@@ -35,19 +42,22 @@ pub struct RequestScope {
     /// When it arrived.
     pub now: Now,
     method: Method,
-    uri: Uri,
+    /// Unless request lines are off, as what follows for the line alone.
+    uri: Option<Uri>,
     request_id: String,
     /// The address of the client, behind any trusted proxy.
     pub client: IpAddr,
     /// What the rate limit headers say.
     pub limit_status: Option<RateLimitStatus>,
     user_agent: Option<HeaderValue>,
+    traceparent: Option<HeaderValue>,
     /// The account of its valid key.
     pub account: Option<i64>,
     /// The id of its valid key.
     pub key_id: Option<Arc<str>>,
     /// Why it was refused, for the log: a constant of ours.
     pub refusal: Option<&'static str>,
+    document: &'static Document,
     is_deprecated: bool,
     /// Under which route it is counted.
     pub route: RouteId,
@@ -58,19 +68,22 @@ impl RequestScope {
     /// Begins with the arrival of the request.
     pub fn begin(context: &Context, client: IpAddr) -> RequestScope {
         let (server, request) = (context.context(), &context.request);
+        let is_logged = server.request_log.is_on();
         RequestScope {
             server: Arc::clone(server),
             started: Instant::now(),
             now: server.clock.now(),
             method: request.method().clone(),
-            uri: request.uri().clone(),
+            uri: is_logged.then(|| request.uri().clone()),
             request_id: context.request_id.clone(),
             client,
             limit_status: None,
-            user_agent: request.headers().get(header::USER_AGENT).cloned(),
+            user_agent: request.headers().get(header::USER_AGENT).filter(|_| is_logged).cloned(),
+            traceparent: traceparent(request.headers()).filter(|_| is_logged).cloned(),
             account: None,
             key_id: None,
             refusal: None,
+            document: &V1,
             is_deprecated: false,
             route: RouteId::UNKNOWN,
             is_finished: false,
@@ -83,7 +96,8 @@ impl RequestScope {
     }
 
     /// Notes where the request goes.
-    pub fn note_route(&mut self, route: &Route<'_>) {
+    pub fn note_route(&mut self, document: &'static Document, route: &Route<'_>) {
+        self.document = document;
         match route {
             Route::Found(operation, _) => {
                 self.route = self.server.metrics.requests.route(&operation.route_name);
@@ -96,7 +110,7 @@ impl RequestScope {
 
     /// The document of the version that it asks for.
     pub fn document(&self) -> &'static Document {
-        documents::of_path(self.uri.path())
+        self.document
     }
 
     /// When the store must have answered.
@@ -135,6 +149,14 @@ impl RequestScope {
         let set = response.headers_mut();
         // These, the request's id and the date: one allocation for all.
         set.reserve(8);
+        let cached = if set.contains_key(header::ETAG) {
+            // In each encoding, and on a 304 too (RFC 9110, 15.4.5).
+            set.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+            REVALIDATED
+        } else {
+            NOT_STORED
+        };
+        set.insert(header::CACHE_CONTROL, HeaderValue::from_static(cached));
         if let Some(status) = self.limit_status {
             set.insert(&headers::LIMIT, HeaderValue::from(status.limit));
             set.insert(&headers::REMAINING, HeaderValue::from(status.remaining));
@@ -174,11 +196,12 @@ impl RequestScope {
         self.server.metrics.requests.count(self.route, &self.method, status, latency);
         let log = &self.server.request_log;
         let sent = || self.user_agent.as_ref().map(HeaderValue::as_bytes);
-        let user_agent = sent().filter(|_| log.is_on()).map(redaction::user_agent);
+        let user_agent = sent().map(redaction::user_agent);
+        let trace = self.traceparent.as_ref().and_then(TraceContext::of);
         log.write(self.now.wall.saturating_add(latency), || RequestLine {
             request_id: &self.request_id,
             method: self.method.as_str(),
-            path: redaction::path(self.uri.path()),
+            path: redaction::path(self.uri.as_ref().map_or("", Uri::path)),
             status: status.as_u16(),
             bytes,
             account: self.account,
@@ -186,6 +209,8 @@ impl RequestScope {
             refusal: self.refusal,
             client: self.client,
             user_agent: user_agent.as_deref(),
+            trace_id: trace.map(|trace| trace.trace_id),
+            span_id: trace.map(|trace| trace.span_id),
             latency,
         });
     }

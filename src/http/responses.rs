@@ -16,8 +16,8 @@ pub fn method_not_allowed(allow: &str, document: &Document) -> Response<Body> {
 }
 
 /// A response with this body, which is JSON.
-pub fn json_body(body: impl Into<Body>) -> Response<Body> {
-    let mut response = Response::new(body.into());
+pub fn json_body(body: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::from(body));
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
     response

@@ -6,9 +6,8 @@ use crate::clock::{ManualClock, SystemClock};
 use crate::keys::ApiKey;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
-    AccountCommands, Cancellation, CancelledBatch, CancelledOrder, HalfVersion, KeyChange,
-    KeyCommands, NewKey, OrderChange, OrderCounts, PolledVersions, Rotation, Structure,
-    VersionCheck,
+    AccountCommands, Cancellation, CancelledBatch, CancelledOrder, GivesUp, HalfVersion, KeyChange,
+    KeyCommands, NewKey, OrderChange, PolledVersions, Rotation, Structure, VersionCheck,
 };
 use chrono::DateTime;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -83,6 +82,10 @@ impl Store for Watched {
         self.store.check_versions()
     }
 
+    fn history(&self) -> Result<u64, StoreError> {
+        unreachable!()
+    }
+
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
         self.failure()?;
         let polled = self.store.poll_versions();
@@ -136,11 +139,7 @@ impl Store for Watched {
         unreachable!()
     }
 
-    fn count_orders(&self) -> Result<OrderCounts, StoreError> {
-        unreachable!()
-    }
-
-    fn quick_check(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError> {
+    fn quick_check(&self, _: GivesUp) -> Result<Structure, StoreError> {
         unreachable!()
     }
 

@@ -56,6 +56,11 @@ impl State {
         &self.snapshot
     }
 
+    /// The snapshot, and how many orders of it are cancelled.
+    pub fn counted(&self) -> (Arc<Snapshot>, usize) {
+        (Arc::clone(&self.snapshot), self.removed.len())
+    }
+
     /// The snapshot for a list, if it reflects this version of the store and all
     /// removals. Joins it when it is listed for the second time.
     pub fn current(&mut self, stored: HalfVersion) -> Option<Arc<Snapshot>> {
@@ -143,7 +148,7 @@ impl Refresh {
         if !self.removed.is_empty() {
             let mut edit = Edit::of(&self.base);
             self.removed.iter().for_each(|id| edit.apply(OrderChange::Removed(*id)));
-            self.base = Arc::new(edit.finish());
+            self.base = Arc::new(edit.finish().at_change(self.version.number));
         }
     }
 }
@@ -157,7 +162,7 @@ fn read_changes(
 ) -> Result<(Arc<Snapshot>, HalfVersion), StoreError> {
     let mut edit = Edit::of(base);
     let version = store.for_each_order_since(after, &mut |change| edit.apply(change))?;
-    Ok((Arc::new(edit.finish()), version))
+    Ok((Arc::new(edit.finish().at_change(version.number)), version))
 }
 
 #[cfg(test)]

@@ -2,10 +2,13 @@
 
 use super::account_rows::KeyChange;
 use super::error::StoreError;
-use super::order_rows::{Cancellation, CancelledBatch, CancelledOrder, OrderChange, OrderCounts};
+use super::order_rows::{Cancellation, CancelledBatch, CancelledOrder, OrderChange};
 use super::report::Structure;
 use super::versions::{HalfVersion, PolledVersions, VersionCheck};
 use store_orders_api::types::Pet;
+
+/// Says when a check is to be given up.
+pub type GivesUp = Box<dyn Fn() -> bool + Send>;
 
 /// Standbys of the store that must confirm each commit; none on an engine without them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,12 +21,17 @@ pub struct Standbys {
 
 /// Where a running server keeps orders, pets, accounts and keys.
 ///
-/// Every method but [`Store::check_versions`] blocks, and belongs on a blocking thread.
+/// Every method but [`Store::check_versions`] and [`Store::history`] blocks, and belongs on a blocking thread.
 pub trait Store: Send + Sync {
     /// Asks for the versions, including every change that any process committed before the
     /// call. For each list and each unknown key: it does not block, and costs an embedded
     /// engine no allocation.
     fn check_versions(&self) -> Result<VersionCheck, StoreError>;
+
+    /// Names the history that the numbers of changes belong to: the same for every server of the
+    /// store and after its restart, and another where numbers may have been used again, as after a
+    /// restore or a failover. It does not block.
+    fn history(&self) -> Result<u64, StoreError>;
 
     /// The versions, and how old that news may be, without holding up a list.
     fn poll_versions(&self) -> Result<PolledVersions, StoreError>;
@@ -57,10 +65,6 @@ pub trait Store: Send + Sync {
     /// The pet of this id.
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;
 
-    /// The number of orders in each status. It may read every row, and blocks no
-    /// other call.
-    fn count_orders(&self) -> Result<OrderCounts, StoreError>;
-
     /// The damage that reading the orders has found, if any.
     fn damage(&self) -> Option<&str> {
         None
@@ -68,7 +72,7 @@ pub trait Store: Send + Sync {
 
     /// Checks the structure of the store, where that is ours to do. It reads all of it,
     /// blocks no other call, and ends with an error once `gives_up` returns true.
-    fn quick_check(&self, gives_up: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError>;
+    fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError>;
 
     /// Why requests should be sent elsewhere although the store answers, if they should.
     fn check_ready(&self) -> Result<(), StoreError> {

@@ -13,7 +13,7 @@
 //! | `damage` | whether a store is damaged, while it is served |
 //! | `versions`, `wal_index` | the versions, and the cheap test for a new commit |
 //! | `schema`, `schema_*.sql` | the tables and their migrations |
-//! | `identity` | the new id of a store after a restore |
+//! | `identity` | the id of a store, and its new one after a restore |
 //! | `connection`, `columns` | connections and transactions; columns that hold words |
 //! | `write_access` | the connection that writes; server and commands take turns |
 //! | `server_lock`, `directory` | one server per data directory; its files' owner |
@@ -39,9 +39,10 @@ pub use check::check;
 pub use directory::exists;
 pub use server_lock::{ServerLock, running_server};
 
-use super::StoreError;
+use super::{StoreError, history_of};
 use connection::{connect, doing};
 use directory::{FILE_NAME, existing_store, store_file};
+use identity::store_id;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 use server_lock::keep_servers_away;
@@ -75,6 +76,8 @@ pub struct SqliteStore {
     versions: Mutex<VersionChecker>,
     /// What reading the orders has found.
     damage: OnceLock<String>,
+    /// None if the store's id cannot be read: a damaged store is opened too.
+    history: Option<u64>,
 }
 
 impl SqliteStore {
@@ -123,6 +126,7 @@ impl SqliteStore {
         let scanner = connect(&path)?;
         // It sorts changed orders; the file system of temporary files may be full.
         scanner.pragma_update(None, "temp_store", "MEMORY")?;
+        let history = store_id(&scanner).ok().map(|id| history_of(&[&id]));
         Ok(SqliteStore {
             writer: WriteAccess::new(writer, directory)?,
             scanner: Mutex::new(scanner),
@@ -130,6 +134,7 @@ impl SqliteStore {
             reader: Mutex::new(connect(&path)?),
             versions: Mutex::new(VersionChecker::open(&path)?),
             damage: OnceLock::new(),
+            history,
             path,
         })
     }

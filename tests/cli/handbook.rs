@@ -6,7 +6,16 @@ use std::path::Path;
 use testbed::{CliSandbox, DataDir, Signal};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const PAGES: [&str; 6] = ["operating", "runbook", "log", "replicas", "containers", "settings"];
+const PAGES: [&str; 8] = [
+    "operating",
+    "runbook",
+    "log",
+    "replicas",
+    "containers",
+    "kubernetes",
+    "upgrading",
+    "settings",
+];
 
 /// Each text with its path below the root.
 fn texts() -> Vec<(String, String)> {
@@ -33,11 +42,17 @@ fn code(text: &str) -> Vec<String> {
     found
 }
 
-/// The arguments of our program, if this line calls it: not a path, nor the name of a unit.
+/// The arguments of our program, if this line calls it: not a path, a message, or what units,
+/// directories and objects of a cluster are named.
 fn our_command(line: &str) -> Option<&str> {
-    let (before, ours) = line.split_once("store-orders ")?;
-    let names_unit = before.contains("systemctl") || before.contains("journalctl");
-    (!before.ends_with('/') && !names_unit).then_some(ours)
+    let calls = line.match_indices("store-orders ").find(|(at, _)| {
+        let before = &line[..*at];
+        let names = ["systemctl", "journalctl", "kubectl create", "version of", "needs "];
+        !before.ends_with(['/', '='])
+            && !before.ends_with(": ")
+            && !names.iter().any(|name| before.contains(name))
+    });
+    calls.map(|(at, name)| &line[at + name.len()..])
 }
 
 #[test]
@@ -91,7 +106,7 @@ fn settings_that_are_named_exist() {
         for line in code(&text) {
             // Other programs have options too.
             let ours = line.starts_with("--") || our_command(&line).is_some();
-            let other = line.starts_with("docker") || line.starts_with("cargo");
+            let other = ["docker", "cargo", "kubectl"].iter().any(|other| line.starts_with(other));
             let is_name =
                 |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
             for word in line.split(|character| !is_name(character)) {
@@ -133,6 +148,70 @@ fn links_lead_to_files_and_headings() {
         }
     }
     assert!(seen > 5, "{seen}");
+}
+
+#[test]
+fn pages_are_those_of_this_version() {
+    let version = env!("CARGO_PKG_VERSION");
+    let upgrading = read("src/handbook/upgrading.md");
+    let newest = upgrading.lines().filter(|line| line.starts_with("## ")).nth(2);
+    assert_eq!(newest, Some(&*format!("## {version}")));
+    let kubernetes = read("src/handbook/kubernetes.md");
+    let images = kubernetes.lines().filter(|line| line.contains("image: store-orders"));
+    let expected = format!("image: store-orders:{version}");
+    assert!(images.clone().count() > 2 && images.clone().all(|line| line.ends_with(&expected)));
+    assert!(kubernetes.contains(&format!("store-orders-migrate-{}\n", version.replace('.', "-"))));
+    // What the containers run exists; what they are given is in a list of text.
+    for line in kubernetes.lines().filter_map(|line| line.trim().strip_prefix("args: [")) {
+        let words = line.trim_end_matches(']').split(", ");
+        let parsed =
+            commands()[0].clone().try_get_matches_from(["store-orders"].into_iter().chain(words));
+        assert!(parsed.is_ok(), "{line}");
+    }
+    // The time to stop is over before the cluster kills the server.
+    for seconds in ["STOP_DELAY: 15s", "STOP_WITHIN: 20s", "GracePeriodSeconds: 45"] {
+        assert!(kubernetes.contains(seconds), "{seconds}");
+    }
+}
+
+/// The script of the nightly timer, on a store that is being served.
+#[test]
+fn the_script_for_backups_keeps_some_and_tries_each() {
+    let page = read("src/handbook/operating.md");
+    let script = page.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
+    let data = DataDir::temporary().unwrap();
+    data.import_pending(1..=10).unwrap();
+    let _server = data.serve(&[]).unwrap();
+    let backups = tempfile::tempdir().unwrap();
+    let kept = || {
+        let files = std::fs::read_dir(backups.path()).unwrap().map(|file| file.unwrap().path());
+        files.filter(|file| file.extension().is_some_and(|end| end == "sqlite")).collect::<Vec<_>>()
+    };
+    for day in 1..=20 {
+        std::fs::write(backups.path().join(format!("2026-01-{day:02}T000000Z.sqlite")), "")
+            .unwrap();
+    }
+    let program = std::path::PathBuf::from(env!("CARGO_BIN_EXE_store-orders"));
+    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+    let run = || {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", script]).env("PATH", &path).env("BACKUPS", backups.path());
+        shell.env("STORE_ORDERS_DATA_DIR", data.path()).output().unwrap()
+    };
+    let output = run();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("sound") && said.contains("10 pending"), "{said}");
+    let files = kept();
+    assert_eq!(files.len(), 14);
+    let newest = files.iter().max().unwrap();
+    assert!(newest.metadata().unwrap().len() > 0);
+    // A store that cannot be copied whole is a failure, and costs no earlier backup.
+    let store = rusqlite::Connection::open(data.path().join("store.sqlite")).unwrap();
+    let damage = "PRAGMA ignore_check_constraints = ON; UPDATE orders SET quantity = 0";
+    store.execute_batch(damage).unwrap();
+    assert!(!run().status.success());
+    assert_eq!(kept().iter().filter(|file| files.contains(file)).count(), 14);
 }
 
 /// What the annotation of each alert names is a section of the runbook, with all its parts.

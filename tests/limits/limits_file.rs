@@ -34,23 +34,6 @@ fn accounts(setup: &TestSetup) -> usize {
 }
 
 #[tokio::test]
-async fn the_file_of_an_earlier_version_is_reported_once_and_stops_no_server() {
-    let captured = CapturedLog::new();
-    let setup = TestSetup::new();
-    std::fs::write(setup.directory.path().join("limits.sqlite"), "SQLite format 3").unwrap();
-    let setup = setup.with_log(&captured);
-    let key = setup.enterprise_key(100, 1_000);
-    let server = setup.serve().await;
-    admitted(&server, &key, 10).await;
-    let server = server.stop().await.serve().await;
-    assert_eq!(server.list_with(&key).await.rate_limit(), (100, 89, 60));
-    let warnings = captured.lines("WARN").into_iter();
-    let message = "limits file of an earlier version ignored";
-    assert_eq!(warnings.filter(|line| line["msg"] == message).count(), 1);
-    assert_eq!(captured.lines("ERROR").len(), 0);
-}
-
-#[tokio::test]
 async fn a_damaged_file_is_quarantined_and_the_server_starts() {
     type Spoil = fn(&Path);
     let damages: [(&str, Spoil); 4] = [

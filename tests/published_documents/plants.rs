@@ -7,14 +7,17 @@ use testbed::contract::{Contract, Exchange, ReceivedResponse, contract};
 /// A break of what was promised.
 pub struct Plant {
     pub what: &'static str,
-    /// What the message must begin with: document, operation and promise.
-    pub found: &'static str,
+    /// What the message must begin with: document, operation and promise. [`BETA`] stands for the
+    /// newest published document of version 2.
+    found: &'static str,
     document: fn(&mut Documents),
     wire: fn(&mut [Exchange]),
     more_of_document: fn(&mut Documents),
     /// Exchanges that are added, if there are any.
     more: fn(&[Exchange]) -> Vec<Exchange>,
 }
+
+const BETA: &str = "BETA";
 
 /// Today's documents.
 pub struct Documents([Value; 2]);
@@ -53,9 +56,16 @@ impl Documents {
 }
 
 impl Plant {
-    /// The contract of today's documents with the break, and the exchanges with it.
-    pub fn planted(&self, exchanges: &[Exchange]) -> (Contract, Vec<Exchange>) {
+    /// What the message must begin with, where this is the newest published beta.
+    pub fn found(&self, beta: &str) -> String {
+        self.found.replace(BETA, beta)
+    }
+
+    /// The contract of today's documents with the break, and the exchanges with it. Version 2 is
+    /// this beta again: in the next one, breaks are allowed.
+    pub fn planted(&self, exchanges: &[Exchange], beta: &str) -> (Contract, Vec<Exchange>) {
         let mut documents = Documents::today();
+        *documents.at(2, "/info/version") = json!(beta);
         (self.document)(&mut documents);
         (self.more_of_document)(&mut documents);
         let mut planted = exchanges.to_vec();
@@ -174,7 +184,8 @@ pub fn excused() -> [(Plant, &'static str); 2] {
 pub fn with_parameter_of_list(name: &str) -> Contract {
     let mut documents = Documents::today();
     let parameter = json!({ "in": "header", "name": name, "schema": { "type": "string" } });
-    documents.at(1, "/paths/~1store~1orders/get")["parameters"] = json!([parameter]);
+    let list = documents.at(1, "/paths/~1store~1orders/get/parameters");
+    list.as_array_mut().unwrap().push(parameter);
     Contract::closed(&documents.0)
 }
 
@@ -522,7 +533,7 @@ fn gone_operation() -> Plant {
 fn renamed_field_of_beta() -> Plant {
     plant(
         "an optional field with another name",
-        "2.0.0-beta.2.json: v2/listOrders 200 field OrderPage.nextCursor was promised",
+        "BETA.json: v2/listOrders 200 field OrderPage.nextCursor was promised",
         |documents| {
             documents.rename(2, "/components/schemas/OrderPage/properties/nextCursor", "next");
         },
@@ -539,7 +550,7 @@ fn version_2() -> Vec<Plant> {
         renamed_field_of_beta(),
         plant(
             "a listed value that is gone",
-            "2.0.0-beta.2.json: v2/listOrders 200 value Order.status shipped was promised",
+            "BETA.json: v2/listOrders 200 value Order.status shipped was promised",
             |documents| {
                 documents.take(2, &format!("{ORDER}/status/x-extensible-enum/shipped"));
             },
@@ -552,7 +563,7 @@ fn version_2() -> Vec<Plant> {
         ),
         plant(
             "a header that only some responses have",
-            "2.0.0-beta.2.json: v2/listOrders 200 header link was promised",
+            "BETA.json: v2/listOrders 200 header link was promised",
             |documents| {
                 documents.take(2, &format!("{LIST}/200/headers/Link"));
             },
@@ -564,7 +575,7 @@ fn version_2() -> Vec<Plant> {
         ),
         plant(
             "cancelled orders that are not found any more",
-            "2.0.0-beta.2.json: v2/getOrder 200 field Order.cancelledAt was promised",
+            "BETA.json: v2/getOrder 200 field Order.cancelledAt was promised",
             |documents| {
                 documents.take(2, &format!("{ORDER}/cancelledAt"));
                 documents.take(2, &format!("{ORDER}/status/x-extensible-enum/cancelled"));

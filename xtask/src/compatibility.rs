@@ -9,7 +9,8 @@
 //!   only grow; what they receive must stay expected, so its set may only shrink.
 //!   Where that cannot be decided, the change is breaking.
 //! - **New things.** New fields, headers and errors may be received, as the
-//!   introduction of the document says; new successes and media types may not.
+//!   introduction of the document says; new successes and media types may not. A 304 may, where
+//!   `If-None-Match` is new as well: no caller sends it yet.
 //! - **Names that generated clients show are promised like the wire:**
 //!   `operationId`, tags, titles, parameters (those of a path too), and that a
 //!   component schema or security scheme of a name exists. A reference to another

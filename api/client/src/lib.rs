@@ -114,6 +114,11 @@
 //! [`ClientBuilder::max_in_flight`] bounds how many calls are under way, for example because of the
 //! memory that their lists take.
 //!
+//! # What has not changed
+//!
+//! [`Client::list_orders_if_changed`] takes the [`etag`](Response::etag) of a list, and returns `None`
+//! while that is still the list: a program that asks often then moves little.
+//!
 //! # Time-outs
 //!
 //! There is a limit on how long a connection may take to open and on how long the

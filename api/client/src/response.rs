@@ -76,6 +76,12 @@ impl<T> Response<T> {
         self.head.request_id()
     }
 
+    /// The `ETag`, with which the methods that end in `_if_changed` ask whether this is still the
+    /// answer.
+    pub fn etag(&self) -> Option<&str> {
+        self.head.headers.get("etag")?.to_str().ok()
+    }
+
     /// How many times the request was sent: 1 without a retry.
     pub fn attempts(&self) -> u32 {
         self.attempts

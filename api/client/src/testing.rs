@@ -16,7 +16,9 @@ pub(crate) use store::Store;
 use crate::document::ErrorCode;
 use crate::document::errors::error_body;
 use hyper::body::{Body, Bytes, Incoming};
-use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::header::{
+    ALLOW, AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, RETRY_AFTER,
+};
 use hyper::http::request::Parts;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -24,6 +26,7 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -272,10 +275,16 @@ impl State {
             let status = code.status();
             Success::example(status, &error_body(code.as_str(), &message, status))
         });
+        let tag = answer.body.as_deref().map(tag).unwrap_or_default();
+        let answer = match is_tagged(head, answer.status) && is_known(head, &tag) {
+            true => Success::empty(StatusCode::NOT_MODIFIED.as_u16()),
+            false => answer,
+        };
         let status = StatusCode::from_u16(answer.status).map_err(io::Error::other)?;
         let mut response = Response::new(answer.body.clone().unwrap_or_default());
         *response.status_mut() = status;
         for (name, value) in self.headers(head, status, now) {
+            let value = if name.eq_ignore_ascii_case(ETAG.as_str()) { tag.clone() } else { value };
             insert(&mut response, name, &value)?;
         }
         for (name, value) in answer.headers {
@@ -326,19 +335,40 @@ fn insert(response: &mut Response<String>, name: &'static str, value: &str) -> i
     Ok(())
 }
 
-/// The headers of a response: those of the operation; those of all responses of the path, if it
-/// has no such operation; or else those of all responses with this status.
+/// The entity tag of a body.
+fn tag(body: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    body.hash(&mut hasher);
+    format!("W/\"{:016x}\"", hasher.finish())
+}
+
+/// Whether the operation has an entity tag on its responses of this status.
+fn is_tagged(head: &Parts, status: u16) -> bool {
+    let status = StatusCode::from_u16(status).unwrap_or_default();
+    let headers = route(head).and_then(|(route, _)| headers_of(route, status)).unwrap_or_default();
+    headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(ETAG.as_str()))
+}
+
+/// Whether `If-None-Match` names this tag.
+fn is_known(head: &Parts, tag: &str) -> bool {
+    let values = head.headers.get_all(IF_NONE_MATCH).iter();
+    let mut tags = values.filter_map(|value| value.to_str().ok()).flat_map(|tags| tags.split(','));
+    tags.any(|named| named.trim() == tag || named.trim() == "*")
+}
+
+/// The headers of a response: those of the operation, or else those of all errors and of all
+/// responses of the path.
 fn documented(head: &Parts, status: StatusCode) -> Vec<Header> {
     let path = head.uri.path();
-    let of_path = || routes(path).next().map(|(route, _)| route);
     if let Some(own) = route(head).and_then(|(route, _)| headers_of(route, status)) {
-        own.to_vec()
-    } else if let Some(route) = of_path() {
-        common(route.headers.iter().map(|(_, headers)| *headers))
-    } else {
-        let versions = store::VERSIONS.iter().filter(|of| path.starts_with(of.base_path));
-        common(versions.flat_map(|of| of.routes).filter_map(|route| headers_of(route, status)))
+        return own.to_vec();
     }
+    let versions = store::VERSIONS.iter().filter(|of| path.starts_with(of.base_path));
+    let all = versions.flat_map(|of| of.routes).flat_map(|route| route.headers);
+    let errors = all.filter(|(status, _)| status.starts_with(['4', '5']));
+    let of_path = routes(path).next().map_or(&[][..], |(route, _)| route.headers);
+    let of_path = of_path.iter().map(|(_, headers)| *headers);
+    [common(errors.map(|(_, headers)| *headers)), common(of_path)].concat()
 }
 
 /// The headers of this status, or of its class such as `5XX`.

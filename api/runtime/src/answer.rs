@@ -370,6 +370,27 @@ where
     }
 }
 
+/// An operation takes a body, or none: no octets are none.
+#[async_trait]
+impl<B: RequestBody> RequestBody for Option<B> {
+    async fn read<C: ServerContext>(
+        context: &RequestContext<C>,
+        request: http::Request<Body>,
+    ) -> Result<Self, Invalid> {
+        let (head, body) = request.into_parts();
+        let whole = http::Request::from_parts(head.clone(), body);
+        let AnyBody(octets) = AnyBody::read(context, whole).await?;
+        if octets.is_empty() {
+            return Ok(None);
+        }
+        B::read(context, http::Request::from_parts(head, Body::from(octets))).await.map(Some)
+    }
+
+    fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        B::metadata(body)
+    }
+}
+
 /// An operation takes octets.
 #[derive(Debug)]
 pub struct AnyBody(pub Vec<u8>);

@@ -5,7 +5,7 @@ mod limiter;
 
 pub use limiter::PostgresLimits;
 
-use super::columns::{date_ms, order_counts, plan_and_limits, value};
+use super::columns::{date_ms, plan_and_limits, value};
 use super::connecting::roles::SCANNER;
 use super::error::{read, unreachable_because, written};
 use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
@@ -16,12 +16,12 @@ use super::session::{OpenError, Session, is_of_connection, within};
 use crate::clock::BootInstant;
 use crate::keys::Digest;
 use crate::log::ErrorChain;
-use crate::store::order_rows::{CANCELLED_ORDER, COUNT_ORDERS};
+use crate::store::order_rows::CANCELLED_ORDER;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::timeouts::{LONG_READ_LIMIT, PATIENCE, READ_LIMIT};
 use crate::store::{
-    AccountRow, Cancellation, CancelledBatch, CancelledOrder, HalfVersion, KeyChange, KeyRow,
-    ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, Standbys, Store,
+    AccountRow, Cancellation, CancelledBatch, CancelledOrder, GivesUp, HalfVersion, KeyChange,
+    KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledVersions, Standbys, Store,
     StoreError, Structure, VersionCheck, Versions,
 };
 use batch::{Batch, Done, carry_out};
@@ -127,6 +127,10 @@ impl Store for PostgresStore {
         Ok(VersionCheck::Awaited(answer))
     }
 
+    fn history(&self) -> Result<u64, StoreError> {
+        Ok(current(&self.sessions)?.history)
+    }
+
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
         let session = current(&self.sessions)?;
         let sent = BootInstant::now();
@@ -229,17 +233,7 @@ impl Store for PostgresStore {
         row.map(|row| Ok(Pet { id, name: value(&row, 0)? })).transpose()
     }
 
-    fn count_orders(&self) -> Result<OrderCounts, StoreError> {
-        let session = current(&self.sessions)?;
-        let row = self.wait(async {
-            let own = session.open_another(&SCANNER).await?;
-            let asked = async { own.client.query_one(COUNT_ORDERS, &[]).await.map_err(read) };
-            within(LONG_READ_LIMIT, asked).await
-        })?;
-        order_counts(&row)
-    }
-
-    fn quick_check(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError> {
+    fn quick_check(&self, _: GivesUp) -> Result<Structure, StoreError> {
         Ok(Structure::CheckedByEngine)
     }
 

@@ -3,6 +3,7 @@
 use super::SqliteStore;
 use super::check::examine;
 use super::connection::{connect, in_transaction};
+use super::identity::store_id;
 use super::server_lock::running_server;
 use super::versions::raise_version;
 use crate::store::commands::{Engine, Parameters, Row, Statements};
@@ -80,8 +81,7 @@ fn prepared<'a>(
 
 impl OperatorStore for SqliteStore {
     fn id(&self) -> Result<String, StoreError> {
-        let connection = self.reader.lock();
-        Ok(connection.query_row("SELECT store_id FROM identity", [], |row| row.get(0))?)
+        Ok(store_id(&self.reader.lock())?)
     }
 
     fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError> {

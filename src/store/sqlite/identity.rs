@@ -1,9 +1,14 @@
-//! A store that begins a new one after a restore: with another id.
+//! The id of a store, and a store that begins a new one after a restore: with another id.
 
 use super::connection::doing;
 use crate::store::StoreError;
 use crate::store::rules::{ID_GAP, IDS};
 use rusqlite::Connection;
+
+/// The store's id.
+pub fn store_id(connection: &Connection) -> rusqlite::Result<String> {
+    connection.query_row("SELECT store_id FROM identity", [], |row| row.get(0))
+}
 
 /// Makes the copy of a store a store of its own: with a new id, and with ids of accounts
 /// and keys that the original has not used. No other process has opened it yet.

@@ -9,6 +9,7 @@ mod keys;
 mod listing_orders;
 mod pets;
 mod shipping;
+mod tags;
 mod updating;
 
 use crate::engine::Case;
@@ -51,6 +52,7 @@ pub fn all() -> Vec<Case> {
         following::a_server_catches_up_with_imports_shipments_and_cancellations,
         following::versions_never_hide_a_late_commit,
         following::versions_never_hide_a_long_import,
+        tags::a_list_has_one_tag_on_every_server_until_an_order_changes,
         pets::pets_are_imported_all_or_none_and_found,
         accounts::accounts_are_created_once_and_listed_by_name,
         accounts::an_account_is_renamed_and_keeps_its_keys,

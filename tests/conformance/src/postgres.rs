@@ -88,7 +88,7 @@ pub fn postgres_cases() -> Vec<PostgresCase> {
         serving::no_request_is_carried_out_after_its_deadline,
         serving::a_statement_that_fails_ends_no_session,
         serving::counts_that_are_locked_refuse_requests_and_end_no_session,
-        serving::to_count_orders_and_to_read_keys_may_take_long,
+        serving::to_read_keys_may_take_long,
         serving::keys_are_not_waited_for_after_the_session,
         serving::a_pet_is_found_while_all_orders_are_read,
         serving::a_pet_is_found_while_all_keys_are_read,

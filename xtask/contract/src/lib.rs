@@ -19,6 +19,8 @@ mod package;
 mod refusal;
 mod schemas;
 mod status;
+#[cfg(test)]
+mod tests;
 mod text;
 mod unions;
 mod values;

@@ -133,6 +133,15 @@ impl Replica {
         }
         Ok(answer.bytes().await?.to_vec())
     }
+
+    /// The status and the entity tag of its list, of which a client may know this tag.
+    pub async fn list_unless(&self, key: &Key, known: &str) -> anyhow::Result<(u16, String)> {
+        let url = format!("{}/store/orders", self.server.base_url());
+        let list = self.http.get(url).bearer_auth(&key.text).header("if-none-match", known);
+        let answer = list.send().await?;
+        let tag = answer.headers().get("etag").context("a list without a tag")?;
+        Ok((answer.status().as_u16(), tag.to_str()?.to_string()))
+    }
 }
 
 /// The URLs of the API of each.

@@ -61,8 +61,8 @@ pub fn check_served(
                 stay.join(", ")
             )];
             let fix = format!(
-                "keep a document with the base path {path} in DOCUMENTS of api/src/documents.rs \
-                 until each of them is past its x-sunset"
+                "keep a document with the base path {path} in DOCUMENTS of xtask/src/documents.rs \
+                 and api/src/documents.rs until each of them is past its x-sunset"
             );
             problems.push(Problem { place, details, fix });
         }

@@ -30,6 +30,14 @@ impl Blocking<super::Client> {
         self.runtime.block_on(self.client.list_orders())
     }
 
+    /// See [`Client::list_orders_if_changed`](super::Client::list_orders_if_changed).
+    pub fn list_orders_if_changed(
+        &self,
+        etag: impl Into<String>,
+    ) -> Result<Response<Option<Vec<types::Order>>>, Error> {
+        self.runtime.block_on(self.client.list_orders_if_changed(etag))
+    }
+
     /// Cancel an order. See [`Client::cancel_order`](super::Client::cancel_order).
     pub fn cancel_order(
         &self,

@@ -42,6 +42,18 @@ pub enum ErrorCode {
     InternalError,
     /// `service_unavailable`. The server cannot reach its data. Wait for the time in `Retry-After`.
     ServiceUnavailable,
+    /// `invalid_request`. The request is not valid HTTP, its headers are too large, or it was not
+    /// sent by HTTPS. A proxy in front of the service sends this. Correct the request.
+    InvalidRequest,
+    /// `request_timeout`. The request took too long to arrive. A proxy in front of the service
+    /// sends this. Send it again.
+    RequestTimeout,
+    /// `request_too_large`. The request has a body, which no operation takes, and a large one. A
+    /// proxy in front of the service sends this. Send no body.
+    RequestTooLarge,
+    /// `uri_too_long`. The address of the request is too long. A proxy in front of the service
+    /// sends this. Shorten it.
+    UriTooLong,
     /// A code that this version of the client does not know.
     Other(String),
 }
@@ -61,6 +73,10 @@ impl ErrorCode {
             Self::KeyBanned => "key_banned",
             Self::InternalError => "internal_error",
             Self::ServiceUnavailable => "service_unavailable",
+            Self::InvalidRequest => "invalid_request",
+            Self::RequestTimeout => "request_timeout",
+            Self::RequestTooLarge => "request_too_large",
+            Self::UriTooLong => "uri_too_long",
             Self::Other(text) => text,
         }
     }
@@ -80,6 +96,10 @@ impl From<&str> for ErrorCode {
             "key_banned" => Self::KeyBanned,
             "internal_error" => Self::InternalError,
             "service_unavailable" => Self::ServiceUnavailable,
+            "invalid_request" => Self::InvalidRequest,
+            "request_timeout" => Self::RequestTimeout,
+            "request_too_large" => Self::RequestTooLarge,
+            "uri_too_long" => Self::UriTooLong,
             other => Self::Other(other.to_string()),
         }
     }
@@ -121,6 +141,10 @@ impl ErrorCode {
         ErrorCode::KeyBanned,
         ErrorCode::InternalError,
         ErrorCode::ServiceUnavailable,
+        ErrorCode::InvalidRequest,
+        ErrorCode::RequestTimeout,
+        ErrorCode::RequestTooLarge,
+        ErrorCode::UriTooLong,
     ];
 
     /// The status that it comes with; 500 if it is unknown.
@@ -137,6 +161,10 @@ impl ErrorCode {
             Self::KeyBanned => 429,
             Self::InternalError => 500,
             Self::ServiceUnavailable => 503,
+            Self::InvalidRequest => 500,
+            Self::RequestTimeout => 408,
+            Self::RequestTooLarge => 500,
+            Self::UriTooLong => 414,
             Self::Other(_) => 500,
         }
     }

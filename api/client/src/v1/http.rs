@@ -14,7 +14,7 @@ pub mod types {
     #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Error {
-        /// Machine-readable error code. Codes may be added: handle an unknown one by its `status`. Today's codes: `invalid_parameter`, `unauthorized`, `order_not_found`, `pet_not_found`, `not_found`, `method_not_allowed`, `order_already_shipped`, `rate_limit_exceeded`, `key_banned`, `internal_error`, `service_unavailable`.
+        /// Machine-readable error code. Codes may be added: handle an unknown one by its `status`. Today's codes: `invalid_parameter`, `unauthorized`, `order_not_found`, `pet_not_found`, `not_found`, `method_not_allowed`, `order_already_shipped`, `rate_limit_exceeded`, `key_banned`, `internal_error`, `service_unavailable`, `invalid_request`, `request_timeout`, `request_too_large`, `uri_too_long`.
         pub code: ::std::string::String,
         /// Human-readable description: what was wrong with this request and, where possible, what to do.
         pub message: ::std::string::String,
@@ -185,10 +185,13 @@ pub mod types {
 #[derive(Clone, Debug)]
 /// Client for Store Orders API
 ///
-/// Version: 1.2.1
+/// Version: 1.3.0
 pub struct Client {
+    /// `baseurl`.
     pub(crate) baseurl: String,
+    /// `client`.
     pub(crate) client: reqwest::Client,
+    /// `inner`.
     pub(crate) inner: crate::call::Call,
 }
 impl Client {
@@ -212,7 +215,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "1.2.1"
+        "1.3.0"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()
@@ -266,13 +269,17 @@ impl Client {
     }
     pub async fn list_orders<'a>(
         &'a self,
+        if_none_match: Option<&'a str>,
     ) -> Result<ResponseValue<::std::vec::Vec<types::Order>>, Error<()>> {
         let url = format!("{}/store/orders", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
         header_map.append(
             ::reqwest::header::HeaderName::from_static("api-version"),
             ::reqwest::header::HeaderValue::from_static(Self::api_version()),
         );
+        if let Some(value) = if_none_match {
+            header_map.append("If-None-Match", value.to_string().try_into()?);
+        }
         #[allow(unused_mut)]
         let mut request = self
             .client

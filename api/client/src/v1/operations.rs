@@ -5,7 +5,7 @@
 
 use super::http;
 use super::http::types;
-use crate::answer::{converted, debug, with_outcome};
+use crate::answer::{converted, debug, or_empty, with_outcome};
 use crate::builder::{BuildError, ClientBuilder, Versioned};
 use crate::call::Call;
 use crate::error::Error;
@@ -145,8 +145,23 @@ impl Client {
     pub async fn list_orders(&self) -> Result<Response<Vec<types::Order>>, Error> {
         let client = self.for_one_call();
         let call = async {
-            let answer = client.list_orders().await;
+            let answer = client.list_orders(None).await;
             converted(answer, &client.inner).await
+        };
+        in_span(call_span!("list_orders"), call).await
+    }
+
+    /// Like [`list_orders`](Self::list_orders), unless the answer is still the one with this
+    /// `ETag`: the value is then `None`, and nothing is transferred.
+    pub async fn list_orders_if_changed(
+        &self,
+        etag: impl Into<String>,
+    ) -> Result<Response<Option<Vec<types::Order>>>, Error> {
+        let if_none_match = Some(etag.into());
+        let client = self.for_one_call();
+        let call = async {
+            let answer = client.list_orders(if_none_match.as_deref()).await;
+            or_empty(converted(answer, &client.inner).await, &[304])
         };
         in_span(call_span!("list_orders"), call).await
     }

@@ -44,12 +44,12 @@ const ROUTES: &[Route] = &[
             kind: Kind::Integer(i64::MIN, i64::MAX),
         }],
         headers: &[
-            ("200", &[DEPRECATION, SUNSET, LINK]),
-            ("400", &[DEPRECATION, SUNSET, LINK]),
-            ("401", &[DEPRECATION, SUNSET, LINK, WWW_AUTHENTICATE]),
-            ("404", &[DEPRECATION, SUNSET, LINK]),
-            ("429", &[DEPRECATION, SUNSET, LINK, RETRY_AFTER]),
-            ("5XX", &[DEPRECATION, SUNSET, LINK, RETRY_AFTER]),
+            ("200", &[CACHE_CONTROL, DEPRECATION, SUNSET, LINK]),
+            ("400", &[CACHE_CONTROL, DEPRECATION, SUNSET, LINK]),
+            ("401", &[CACHE_CONTROL, DEPRECATION, SUNSET, LINK, WWW_AUTHENTICATE]),
+            ("404", &[CACHE_CONTROL, DEPRECATION, SUNSET, LINK]),
+            ("429", &[CACHE_CONTROL, DEPRECATION, SUNSET, LINK, RETRY_AFTER]),
+            ("5XX", &[CACHE_CONTROL, DEPRECATION, SUNSET, LINK, RETRY_AFTER]),
         ],
     },
     Route {
@@ -58,10 +58,11 @@ const ROUTES: &[Route] = &[
         answer: |store, sent| Operations::list_orders(store, sent),
         parameters: &[],
         headers: &[
-            ("200", &[]),
-            ("401", &[LINK, WWW_AUTHENTICATE]),
-            ("429", &[RETRY_AFTER]),
-            ("5XX", &[RETRY_AFTER]),
+            ("200", &[CACHE_CONTROL, E_TAG]),
+            ("304", &[CACHE_CONTROL, E_TAG]),
+            ("401", &[CACHE_CONTROL, LINK, WWW_AUTHENTICATE]),
+            ("429", &[CACHE_CONTROL, LINK, RETRY_AFTER]),
+            ("5XX", &[CACHE_CONTROL, LINK, RETRY_AFTER]),
         ],
     },
     Route {
@@ -75,17 +76,18 @@ const ROUTES: &[Route] = &[
             kind: Kind::Integer(i64::MIN, i64::MAX),
         }],
         headers: &[
-            ("204", &[]),
-            ("400", &[]),
-            ("401", &[LINK, WWW_AUTHENTICATE]),
-            ("404", &[LINK]),
-            ("409", &[]),
-            ("429", &[RETRY_AFTER]),
-            ("5XX", &[RETRY_AFTER]),
+            ("204", &[CACHE_CONTROL]),
+            ("400", &[CACHE_CONTROL, LINK]),
+            ("401", &[CACHE_CONTROL, LINK, WWW_AUTHENTICATE]),
+            ("404", &[CACHE_CONTROL, LINK]),
+            ("409", &[CACHE_CONTROL, LINK]),
+            ("429", &[CACHE_CONTROL, LINK, RETRY_AFTER]),
+            ("5XX", &[CACHE_CONTROL, LINK, RETRY_AFTER]),
         ],
     },
 ];
 
+const CACHE_CONTROL: Header = ("Cache-Control", "no-store");
 const DEPRECATION: Header = ("Deprecation", "@1796083200");
 const SUNSET: Header = ("Sunset", "Wed, 01 Dec 2027 00:00:00 GMT");
 const LINK: Header = (
@@ -95,3 +97,4 @@ const LINK: Header = (
 const WWW_AUTHENTICATE: Header =
     ("WWW-Authenticate", r#"Bearer realm="store-orders", error="invalid_token""#);
 const RETRY_AFTER: Header = ("Retry-After", "60");
+const E_TAG: Header = ("ETag", r#"W/"6c1f0a5e9b3d7724-1042-8a3b90c2""#);

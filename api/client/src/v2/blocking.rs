@@ -25,6 +25,15 @@ impl Blocking<super::Client> {
         self.runtime.block_on(self.client.get_order(order_id))
     }
 
+    /// See [`Client::get_order_if_changed`](super::Client::get_order_if_changed).
+    pub fn get_order_if_changed(
+        &self,
+        order_id: impl Into<OrderId>,
+        etag: impl Into<String>,
+    ) -> Result<Response<Option<types::Order>>, Error> {
+        self.runtime.block_on(self.client.get_order_if_changed(order_id, etag))
+    }
+
     /// Cancel an order. See [`Client::cancel_order`](super::Client::cancel_order).
     pub fn cancel_order(
         &self,
@@ -39,6 +48,15 @@ impl ListOrders<Blocking<super::Client>> {
     pub fn send(self) -> Result<Response<types::OrderPage>, Error> {
         let Blocking { client, runtime } = &self.client;
         runtime.block_on(client.send_list_orders(&self.parameters))
+    }
+
+    /// Like `send`, unless the answer is still the one with this `ETag`.
+    pub fn send_if_changed(
+        self,
+        etag: impl Into<String>,
+    ) -> Result<Response<Option<types::OrderPage>>, Error> {
+        let Blocking { client, runtime } = &self.client;
+        runtime.block_on(client.send_list_orders_if_changed(&self.parameters, etag.into()))
     }
 }
 

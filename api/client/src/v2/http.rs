@@ -74,8 +74,11 @@ pub mod types {
 ///
 /// Version: 2.0.0-beta.3
 pub struct Client {
+    /// `baseurl`.
     pub(crate) baseurl: String,
+    /// `client`.
     pub(crate) client: reqwest::Client,
+    /// `inner`.
     pub(crate) inner: crate::call::Call,
 }
 impl Client {
@@ -130,13 +133,17 @@ impl Client {
         ship_date_before: Option<&'a ::chrono::DateTime<::chrono::offset::Utc>>,
         ship_date_from: Option<&'a ::chrono::DateTime<::chrono::offset::Utc>>,
         status: Option<&'a crate::v2::values::OrderStatus>,
+        if_none_match: Option<&'a str>,
     ) -> Result<ResponseValue<types::OrderPage>, Error<()>> {
         let url = format!("{}/store/orders", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
         header_map.append(
             ::reqwest::header::HeaderName::from_static("api-version"),
             ::reqwest::header::HeaderValue::from_static(Self::api_version()),
         );
+        if let Some(value) = if_none_match {
+            header_map.append("If-None-Match", value.to_string().try_into()?);
+        }
         #[allow(unused_mut)]
         let mut request = self
             .client
@@ -167,13 +174,17 @@ impl Client {
     pub async fn get_order<'a>(
         &'a self,
         order_id: &'a crate::v1::http::types::OrderId,
+        if_none_match: Option<&'a str>,
     ) -> Result<ResponseValue<types::Order>, Error<()>> {
         let url = format!("{}/store/orders/{}", self.baseurl, encode_path(&order_id.to_string()),);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
         header_map.append(
             ::reqwest::header::HeaderName::from_static("api-version"),
             ::reqwest::header::HeaderValue::from_static(Self::api_version()),
         );
+        if let Some(value) = if_none_match {
+            header_map.append("If-None-Match", value.to_string().try_into()?);
+        }
         #[allow(unused_mut)]
         let mut request = self
             .client

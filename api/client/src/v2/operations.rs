@@ -5,7 +5,7 @@
 
 use super::http;
 use super::http::types;
-use crate::answer::{converted, debug, with_outcome};
+use crate::answer::{converted, debug, or_empty, with_outcome};
 use crate::builder::{BuildError, ClientBuilder, Versioned};
 use crate::call::Call;
 use crate::error::Error;
@@ -139,8 +139,25 @@ impl Client {
         let order_id: OrderId = order_id.into();
         let client = self.for_one_call();
         let call = async {
-            let answer = client.get_order(&order_id).await;
+            let answer = client.get_order(&order_id, None).await;
             converted(answer, &client.inner).await
+        };
+        in_span(call_span!("get_order", order_id = i64::from(order_id)), call).await
+    }
+
+    /// Like [`get_order`](Self::get_order), unless the answer is still the one with this `ETag`:
+    /// the value is then `None`, and nothing is transferred.
+    pub async fn get_order_if_changed(
+        &self,
+        order_id: impl Into<OrderId>,
+        etag: impl Into<String>,
+    ) -> Result<Response<Option<types::Order>>, Error> {
+        let if_none_match = Some(etag.into());
+        let order_id: OrderId = order_id.into();
+        let client = self.for_one_call();
+        let call = async {
+            let answer = client.get_order(&order_id, if_none_match.as_deref()).await;
+            or_empty(converted(answer, &client.inner).await, &[304])
         };
         in_span(call_span!("get_order", order_id = i64::from(order_id)), call).await
     }
@@ -266,6 +283,15 @@ impl ListOrders {
         self.client.send_list_orders(&self.parameters).await
     }
 
+    /// Sends the request, unless the answer is still the one with this `ETag`: the value is then
+    /// `None`, and nothing is transferred.
+    pub async fn send_if_changed(
+        self,
+        etag: impl Into<String>,
+    ) -> Result<Response<Option<types::OrderPage>>, Error> {
+        self.client.send_list_orders_if_changed(&self.parameters, etag.into()).await
+    }
+
     /// What all pages hold, from the one of [`cursor`](Self::cursor) if it is set. Each page is
     /// requested when what came before it has been taken.
     pub fn stream(self) -> Orders {
@@ -289,11 +315,37 @@ impl Client {
                     parameters.ship_date_before.as_ref(),
                     parameters.ship_date_from.as_ref(),
                     parameters.status.as_ref(),
+                    None,
                 )
                 .await;
             converted(answer, &client.inner)
                 .await
                 .map_err(|error| error.at_cursor(parameters.cursor.clone()))
+        };
+        in_span(call_span!("list_orders", pet_id = parameters.pet_id.map(i64::from)), call).await
+    }
+
+    pub(super) async fn send_list_orders_if_changed(
+        &self,
+        parameters: &ListOrdersParameters,
+        etag: String,
+    ) -> Result<Response<Option<types::OrderPage>>, Error> {
+        let if_none_match = Some(etag);
+        let client = self.for_one_call();
+        let call = async {
+            let answer = client
+                .list_orders(
+                    parameters.complete,
+                    parameters.cursor.as_deref(),
+                    parameters.limit,
+                    parameters.pet_id.as_ref(),
+                    parameters.ship_date_before.as_ref(),
+                    parameters.ship_date_from.as_ref(),
+                    parameters.status.as_ref(),
+                    if_none_match.as_deref(),
+                )
+                .await;
+            or_empty(converted(answer, &client.inner).await, &[304])
         };
         in_span(call_span!("list_orders", pet_id = parameters.pet_id.map(i64::from)), call).await
     }

@@ -75,11 +75,12 @@ const ROUTES: &[Route] = &[
             },
         ],
         headers: &[
-            ("200", &[]),
-            ("400", &[]),
-            ("401", &[LINK, WWW_AUTHENTICATE]),
-            ("429", &[RETRY_AFTER]),
-            ("5XX", &[RETRY_AFTER]),
+            ("200", &[CACHE_CONTROL, E_TAG]),
+            ("304", &[CACHE_CONTROL, E_TAG]),
+            ("400", &[CACHE_CONTROL, LINK]),
+            ("401", &[CACHE_CONTROL, LINK, WWW_AUTHENTICATE]),
+            ("429", &[CACHE_CONTROL, LINK, RETRY_AFTER]),
+            ("5XX", &[CACHE_CONTROL, LINK, RETRY_AFTER]),
         ],
     },
     Route {
@@ -93,12 +94,13 @@ const ROUTES: &[Route] = &[
             kind: Kind::Integer(i64::MIN, i64::MAX),
         }],
         headers: &[
-            ("200", &[]),
-            ("400", &[]),
-            ("401", &[LINK, WWW_AUTHENTICATE]),
-            ("404", &[LINK]),
-            ("429", &[RETRY_AFTER]),
-            ("5XX", &[RETRY_AFTER]),
+            ("200", &[CACHE_CONTROL, E_TAG]),
+            ("304", &[CACHE_CONTROL, E_TAG]),
+            ("400", &[CACHE_CONTROL, LINK]),
+            ("401", &[CACHE_CONTROL, LINK, WWW_AUTHENTICATE]),
+            ("404", &[CACHE_CONTROL, LINK]),
+            ("429", &[CACHE_CONTROL, LINK, RETRY_AFTER]),
+            ("5XX", &[CACHE_CONTROL, LINK, RETRY_AFTER]),
         ],
     },
     Route {
@@ -112,20 +114,22 @@ const ROUTES: &[Route] = &[
             kind: Kind::Integer(i64::MIN, i64::MAX),
         }],
         headers: &[
-            ("204", &[]),
-            ("400", &[]),
-            ("401", &[LINK, WWW_AUTHENTICATE]),
-            ("404", &[LINK]),
-            ("409", &[]),
-            ("429", &[RETRY_AFTER]),
-            ("5XX", &[RETRY_AFTER]),
+            ("204", &[CACHE_CONTROL]),
+            ("400", &[CACHE_CONTROL, LINK]),
+            ("401", &[CACHE_CONTROL, LINK, WWW_AUTHENTICATE]),
+            ("404", &[CACHE_CONTROL, LINK]),
+            ("409", &[CACHE_CONTROL, LINK]),
+            ("429", &[CACHE_CONTROL, LINK, RETRY_AFTER]),
+            ("5XX", &[CACHE_CONTROL, LINK, RETRY_AFTER]),
         ],
     },
 ];
 
+const CACHE_CONTROL: Header = ("Cache-Control", "no-store");
+const E_TAG: Header = ("ETag", r#"W/"6c1f0a5e9b3d7724-1042-8a3b90c2""#);
 const LINK: Header = (
     "Link",
-    r#"</docs#error-unauthorized>; rel="service-doc", </openapi-v2.json>; rel="service-desc""#,
+    r#"</docs/v2#error-unauthorized>; rel="service-doc", </openapi-v2.json>; rel="service-desc""#,
 );
 const WWW_AUTHENTICATE: Header =
     ("WWW-Authenticate", r#"Bearer realm="store-orders", error="invalid_token""#);

@@ -103,6 +103,20 @@ async fn a_lost_response_is_one_of_a_request_that_was_carried_out() {
     assert_eq!((error.status(), server.orders().len()), (None, 0));
 }
 
+#[tokio::test]
+async fn a_list_that_has_not_changed_is_not_sent_again() {
+    let server = server();
+    let client = client(&server);
+    let orders = client.list_orders().await.unwrap();
+    let etag = orders.etag().unwrap();
+    let same = client.list_orders_if_changed(etag).await.unwrap();
+    assert_eq!((same.status().as_u16(), &*same), (304, &None));
+    assert_eq!(same.rate_limit().unwrap().remaining, 998);
+    client.cancel_order(1).await.unwrap();
+    let other = client.list_orders_if_changed(etag).await.unwrap();
+    assert_eq!(other.as_ref().map(Vec::len), Some(1));
+}
+
 #[cfg(feature = "v2-beta")]
 #[tokio::test]
 async fn version_2_has_the_orders_in_pages_with_filters_and_their_status() {

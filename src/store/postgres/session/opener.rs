@@ -22,7 +22,7 @@ use crate::store::postgres::limits_location::require_own;
 use crate::store::timeouts::{
     CONFIRM_LIMIT, CONFIRMED_FOR, CONNECT_LIMIT, READ_LIMIT, RETRY_AFTER,
 };
-use crate::store::{Standbys, StoreError};
+use crate::store::{Standbys, StoreError, history_of};
 use parking_lot::Mutex;
 use slog::{Logger, info, warn};
 use std::sync::Arc;
@@ -156,6 +156,7 @@ impl Opener {
         let prepared = async {
             Ok(Session {
                 generation,
+                history: history(&store_id, &server),
                 store_id,
                 acknowledges_from: acknowledges_from(opened, &server, before),
                 server,
@@ -218,6 +219,13 @@ fn acknowledges_from(
     own.max(from)
 }
 
+/// After a promotion, or a crash of a PostgreSQL that does not sync, numbers of changes may be used
+/// again. The address is no part of it: replicas may have different ones for one server.
+fn history(store_id: &str, server: &ServerIdentity) -> u64 {
+    let ServerIdentity { system, timeline, started, address: _ } = server;
+    history_of(&[store_id, system, timeline, started])
+}
+
 /// Refuses another store than that of the session before: ids of accounts, by which requests are
 /// counted, are of one store.
 fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreError> {
@@ -239,6 +247,27 @@ pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, Stor
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn another_promotion_start_or_store_is_another_history_and_another_address_is_not() {
+        let server = ServerIdentity {
+            address: "10.0.0.1:5432".to_string(),
+            system: "7".to_string(),
+            timeline: "00000001".to_string(),
+            started: "1795238048.5".to_string(),
+        };
+        let own = history("a", &server);
+        let elsewhere = ServerIdentity { address: "/run".to_string(), ..server.clone() };
+        assert_eq!(history("a", &elsewhere), own);
+        assert_ne!(history("b", &server), own);
+        for other in [
+            ServerIdentity { system: "8".to_string(), ..server.clone() },
+            ServerIdentity { timeline: "00000002".to_string(), ..server.clone() },
+            ServerIdentity { started: "1795238048.6".to_string(), ..server.clone() },
+        ] {
+            assert_ne!(history("a", &other), own);
+        }
+    }
 
     #[test]
     fn a_session_waits_for_a_second_after_the_first_one_to_its_server() {

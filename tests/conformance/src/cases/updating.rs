@@ -3,7 +3,7 @@
 use crate::engine::Engine;
 use crate::listing::{Follower, list, versions};
 use crate::records::{cancel, import, refusal};
-use anyhow::ensure;
+use anyhow::{Context, ensure};
 use chrono::DateTime;
 use store_orders::store::OrderUpdate;
 
@@ -31,7 +31,7 @@ pub fn all_orders_are_updated_or_none(engine: &dyn Engine) -> anyhow::Result<()>
     // What is not given stays.
     commands.update_orders(&[OrderUpdate { id: 2, ship_date: None, complete: Some(false) }])?;
     let fields = |id| {
-        let order = commands.order(id)?.expect("it was imported");
+        let order = commands.order(id)?.context("it was imported")?;
         anyhow::Ok((order.ship_date, order.complete))
     };
     let stored_date = Some("2026-12-01T08:00:00Z".to_string());

@@ -100,7 +100,9 @@ impl Contract {
         let operations = self.operations.iter().filter(|operation| operation.version() == version);
         let mut promises: Vec<_> = operations.flat_map(Promise::of_operation).collect();
         let listed = self.documents.iter().filter(|document| document.version == version);
-        let listed = listed.flat_map(|document| &document.codes).map(|code| Promise::of_code(code));
+        let listed = listed.flat_map(|document| &document.codes);
+        let listed = listed.filter(|code| !PROXY_CODES.contains(&code.as_str()));
+        let listed = listed.map(|code| Promise::of_code(code));
         let new: Vec<_> =
             listed.filter(|code| !promises.iter().any(|other| other.what == code.what)).collect();
         promises.extend(new);
@@ -126,6 +128,10 @@ impl Contract {
         }
     }
 }
+
+/// Codes that the proxy of `store-orders nginx-conf` alone sends.
+const PROXY_CODES: [&str; 4] =
+    ["invalid_request", "request_timeout", "request_too_large", "uri_too_long"];
 
 const NO_OPERATION: &str = "no operation";
 

@@ -31,7 +31,7 @@ impl PublishedDocument {
     }
 
     /// Its `info.version`.
-    fn full_version(&self) -> &str {
+    pub fn full_version(&self) -> &str {
         &self.facts().full_version
     }
 

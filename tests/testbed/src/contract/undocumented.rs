@@ -19,11 +19,10 @@ use std::collections::BTreeMap;
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
-const PUBLIC_PAGES: [&str; 15] = [
+const PUBLIC_PAGES: [&str; 14] = [
     "/",
     "/docs",
     "/docs/v2",
-    "/docs/",
     "/docs/docs.css",
     "/docs/docs.js",
     "/docs/pages.css",
@@ -54,7 +53,9 @@ pub fn subject<'a>(contract: &'a Contract, sent: &SentRequest, status: u16) -> S
     if !known_method || sent.method == "CONNECT" || matches!(status, 414 | 431) {
         return Subject::NotOurs;
     }
-    if PUBLIC_PAGES.contains(&path) && !matches!(status, 401 | 404 | 429 | 500..) {
+    // With a slash at its end it leads to the page.
+    let page = path.strip_suffix('/').filter(|page| !page.is_empty()).unwrap_or(path);
+    if PUBLIC_PAGES.contains(&page) && !matches!(status, 401 | 404 | 429 | 500..) {
         return Subject::PublicPage;
     }
     let method = if sent.method == "HEAD" { "GET" } else { &sent.method };
@@ -112,7 +113,6 @@ pub fn other_method(
     reader: Reader,
 ) -> BTreeMap<String, DocumentedResponse> {
     let own = &operation["responses"];
-    // A 401 has links that a 405 lacks.
     let mut headers = own["429"]["headers"].as_object().unwrap().clone();
     headers.remove("Retry-After");
     headers

@@ -12,8 +12,8 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use syn::{
-    Attribute, Expr, ExprLit, Fields, FnArg, GenericArgument, ImplItem, Item, Lit, PathArguments,
-    ReturnType, Type,
+    Attribute, Expr, ExprLit, Fields, FnArg, GenericArgument, Ident, ImplItem, Item, Lit,
+    PathArguments, ReturnType, Type,
 };
 
 /// Progenitor's client.
@@ -147,18 +147,26 @@ fn tidy(item: &mut Item) {
             }
         }
         Item::Struct(of) => {
-            of.attrs = in_lines(&of.attrs);
-            of.fields.iter_mut().for_each(|field| field.attrs = in_lines(&field.attrs));
+            of.attrs = in_lines(&of.attrs, Some(&of.ident));
+            let each = of.fields.iter_mut();
+            each.for_each(|field| field.attrs = in_lines(&field.attrs, field.ident.as_ref()));
         }
         Item::Enum(of) => {
-            of.attrs = in_lines(&of.attrs);
-            of.variants.iter_mut().for_each(|variant| variant.attrs = in_lines(&variant.attrs));
+            of.attrs = in_lines(&of.attrs, Some(&of.ident));
+            let each = of.variants.iter_mut();
+            each.for_each(|variant| variant.attrs = in_lines(&variant.attrs, Some(&variant.ident)));
         }
         _ => {}
     }
 }
 
-fn in_lines(attributes: &[Attribute]) -> Vec<Attribute> {
+/// With a comment, which is the name where the document says nothing.
+fn in_lines(attributes: &[Attribute], name: Option<&Ident>) -> Vec<Attribute> {
+    if let (None, Some(name)) = (attributes.iter().find_map(text_of), name) {
+        let about = format!(" `{name}`.");
+        let own: Attribute = syn::parse_quote!(#[doc = #about]);
+        return std::iter::once(own).chain(attributes.iter().cloned()).collect();
+    }
     let lines = attributes.iter().flat_map(|attribute| match text_of(attribute) {
         Some(text) => text
             .lines()

@@ -9,10 +9,10 @@ use crate::answer::{
 };
 use crate::emission::DocumentError;
 use crate::parameters::{
-    Day, Integer, Invalid, Items, Number, OneOf, Parameters, Pattern, Place, SentParameters,
-    Strict, Text, UuidText, Wrapped, bounded, bounded_or_null,
+    Boolean, Day, Integer, Invalid, Items, Number, OneOf, Parameters, Pattern, Place,
+    SentParameters, Strict, Text, UuidText, Wrapped, bounded, bounded_or_null,
 };
-use crate::schemas::{Form, Inline, Nullable, Of, PlainNumber, not_null};
+use crate::schemas::{Form, Inline, Nullable, Of, PlainInteger, PlainNumber, not_null};
 use chrono::{DateTime, NaiveDate, Utc};
 use dropshot::{ApiDescription, Body, RequestContext, ServerContext};
 use http::{HeaderMap, HeaderValue, Response, StatusCode};
@@ -259,6 +259,24 @@ impl ListThingsOrder {
             ListThingsOrder::Price => "price",
         }
     }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AddNoteBody {
+    pub text: String,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "add_note_body_stars_bounded"
+    )]
+    #[schemars(with = "Of<PlainNumber>", range(min = 1.0))]
+    pub stars: Option<f64>,
+}
+
+fn add_note_body_stars_bounded<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<f64>, D::Error> {
+    bounded(deserializer, &Number::within(1.0, f64::MAX)).map(Some)
 }
 
 /// The format `uri`.
@@ -644,6 +662,79 @@ impl DocumentedError for SetPictureError {
     }
 }
 
+/// The path parameters of addNote.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AddNotePath {
+    #[schemars(with = "Of<PlainInteger>")]
+    pub part: i64,
+    pub thing_id: ThingId,
+}
+
+impl Parameters for AddNotePath {
+    const PLACE: Place = Place::Path;
+    const NAMES: &'static [&'static str] = &["part", "thingId"];
+
+    fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
+        Ok(AddNotePath {
+            part: sent.required("part", &Integer::<i64>::ANY)?,
+            thing_id: sent.required(
+                "thingId",
+                &Wrapped(Text::within(2, 8).of_form(&THING_ID_INNER), ThingId),
+            )?,
+        })
+    }
+}
+
+/// The query parameters of addNote.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+pub struct AddNoteQuery {
+    #[serde(default = "add_note_query_loud_default")]
+    pub loud: bool,
+}
+
+impl Parameters for AddNoteQuery {
+    const PLACE: Place = Place::Query;
+    const NAMES: &'static [&'static str] = &["loud"];
+
+    fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
+        Ok(AddNoteQuery { loud: sent.optional("loud", &Boolean)?.unwrap_or(false) })
+    }
+}
+
+fn add_note_query_loud_default() -> bool {
+    false
+}
+
+/// The successes of addNote.
+#[derive(Debug)]
+pub enum AddNoteSuccess {
+    /// Noted
+    Created(Json<Vec<String>>),
+}
+
+impl Success for AddNoteSuccess {
+    type Body = Vec<String>;
+    const STATUS: Option<StatusCode> = Some(StatusCode::CREATED);
+    const DESCRIPTION: &'static str = "Noted";
+
+    fn into_response(self) -> Result<Response<Body>, Failure> {
+        match self {
+            AddNoteSuccess::Created(body) => body.into_response(StatusCode::CREATED),
+        }
+    }
+}
+
+/// The errors of addNote.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AddNoteError {}
+
+impl DocumentedError for AddNoteError {
+    fn into_response(self) -> Result<(&'static str, Response<Body>), Failure> {
+        match self {}
+    }
+}
+
 /// The successes of picture.
 #[derive(Debug)]
 pub enum PictureSuccess {
@@ -774,6 +865,16 @@ pub trait Api: Sized + Send + Sync + 'static {
         body: Vec<u8>,
     ) -> impl Future<Output = Result<SetPictureSuccess, SetPictureError>> + Send;
 
+    /// addNote
+    ///
+    /// `POST /things/{thingId}/notes/{part}`
+    fn add_note(
+        request: Request<'_, Self::Context, ()>,
+        path: AddNotePath,
+        query: AddNoteQuery,
+        body: Option<AddNoteBody>,
+    ) -> impl Future<Output = Result<AddNoteSuccess, AddNoteError>> + Send;
+
     /// picture
     ///
     /// `GET /picture`
@@ -849,6 +950,18 @@ pub trait DropshotApi {
     ) -> Result<Answer<SetPictureSuccess>, Failure>;
 
     #[endpoint {
+        operation_id = "addNote",
+        method = POST,
+        path = "/things/{thingId}/notes/{part}",
+    }]
+    async fn add_note(
+        context: RequestContext<Self::Context>,
+        path: Strict<AddNotePath>,
+        query: Strict<AddNoteQuery>,
+        sent: Sent<Option<JsonBody<AddNoteBody, Inline<AddNoteBody>>>>,
+    ) -> Result<Answer<AddNoteSuccess>, Failure>;
+
+    #[endpoint {
         operation_id = "picture",
         method = GET,
         path = "/picture",
@@ -916,6 +1029,20 @@ impl<A: Api> DropshotApi for Served<A> {
         let body = body?.0;
         let request = Request::new(&context, sender.caller()?);
         Answer::of(A::set_picture(request, path, body).await, A::error_headers)
+    }
+
+    async fn add_note(
+        context: RequestContext<A::Context>,
+        path: Strict<AddNotePath>,
+        query: Strict<AddNoteQuery>,
+        sent: Sent<Option<JsonBody<AddNoteBody, Inline<AddNoteBody>>>>,
+    ) -> Result<Answer<AddNoteSuccess>, Failure> {
+        let Sent { sender: _, body } = sent;
+        let path = path.0?;
+        let query = query.0?;
+        let body = body?.map(|body| body.0);
+        let request = Request::new(&context, &());
+        Answer::of(A::add_note(request, path, query, body).await, A::error_headers)
     }
 
     async fn picture(
@@ -998,18 +1125,34 @@ const FACTS: &str = r##"{
     "/things": {
       "get": {
         "parameters": [
-          {},
           {
+            "in": "query",
+            "name": "tag"
+          },
+          {
+            "in": "query",
+            "name": "limit",
             "schema": {
               "default": 10
             }
           },
           {
+            "in": "query",
+            "name": "order",
             "example": "price"
           },
-          {},
-          {},
-          {}
+          {
+            "in": "query",
+            "name": "since"
+          },
+          {
+            "in": "query",
+            "name": "min-price"
+          },
+          {
+            "in": "header",
+            "name": "X-Trace"
+          }
         ],
         "responses": {
           "200": {
@@ -1056,6 +1199,9 @@ const FACTS: &str = r##"{
         }
       },
       "post": {
+        "requestBody": {
+          "required": true
+        },
         "responses": {
           "202": {
             "description": "Will be added"
@@ -1112,8 +1258,18 @@ const FACTS: &str = r##"{
       }
     },
     "/things/{thingId}": {
+      "parameters": [
+        {
+          "$ref": "#/components/parameters/ThingId"
+        }
+      ],
       "get": {
         "security": [],
+        "parameters": [
+          {
+            "$ref": "#/components/parameters/IfNoneMatch"
+          }
+        ],
         "responses": {
           "200": {
             "headers": {
@@ -1173,6 +1329,46 @@ const FACTS: &str = r##"{
                 "format": "binary"
               }
             }
+          }
+        }
+      }
+    },
+    "/things/{thingId}/notes/{part}": {
+      "parameters": [
+        {
+          "in": "query",
+          "name": "loud",
+          "description": "Say it twice.",
+          "schema": {
+            "type": "boolean"
+          }
+        },
+        {
+          "$ref": "#/components/parameters/ThingId"
+        }
+      ],
+      "post": {
+        "security": [],
+        "parameters": [
+          {
+            "in": "query",
+            "name": "loud",
+            "schema": {
+              "default": false
+            }
+          },
+          {
+            "in": "path",
+            "name": "part",
+            "example": 4
+          }
+        ],
+        "requestBody": {
+          "$ref": "#/components/requestBodies/Note"
+        },
+        "responses": {
+          "201": {
+            "$ref": "#/components/responses/Noted"
           }
         }
       }
@@ -1249,6 +1445,22 @@ const FACTS: &str = r##"{
             }
           }
         }
+      },
+      "Noted": {
+        "description": "Noted",
+        "content": {
+          "application/json": {
+            "schema": {
+              "type": "array",
+              "items": {
+                "type": "string"
+              }
+            },
+            "example": [
+              "new"
+            ]
+          }
+        }
       }
     },
     "securitySchemes": {
@@ -1262,6 +1474,51 @@ const FACTS: &str = r##"{
       "X-Served-By": {
         "schema": {
           "type": "string"
+        }
+      }
+    },
+    "parameters": {
+      "ThingId": {
+        "in": "path",
+        "name": "thingId",
+        "required": true,
+        "schema": {
+          "$ref": "#/components/schemas/ThingId"
+        }
+      },
+      "IfNoneMatch": {
+        "in": "header",
+        "name": "If-None-Match",
+        "description": "Tags of what the caller has.",
+        "schema": {
+          "type": "string",
+          "maxLength": 20
+        }
+      }
+    },
+    "requestBodies": {
+      "Note": {
+        "description": "What to note.",
+        "content": {
+          "application/json": {
+            "schema": {
+              "title": "A note",
+              "type": "object",
+              "required": [
+                "text"
+              ],
+              "properties": {
+                "text": {
+                  "type": "string",
+                  "example": "new"
+                },
+                "stars": {
+                  "type": "number",
+                  "minimum": 1
+                }
+              }
+            }
+          }
         }
       }
     }

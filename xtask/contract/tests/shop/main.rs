@@ -7,10 +7,11 @@
 mod contract;
 
 use contract::{
-    AddThingError, AddThingSuccess, AnythingError, AnythingSuccess, Api, GetThingError,
-    GetThingHeader, GetThingPath, GetThingSuccess, ListThingsError, ListThingsHeader,
-    ListThingsQuery, ListThingsSuccess, NewThing, Origin, PictureError, PictureSuccess,
-    SetPictureError, SetPicturePath, SetPictureSuccess, State, Thing, ThingId, ThingType,
+    AddNoteBody, AddNoteError, AddNotePath, AddNoteQuery, AddNoteSuccess, AddThingError,
+    AddThingSuccess, AnythingError, AnythingSuccess, Api, GetThingError, GetThingHeader,
+    GetThingPath, GetThingSuccess, ListThingsError, ListThingsHeader, ListThingsQuery,
+    ListThingsSuccess, NewThing, Origin, PictureError, PictureSuccess, SetPictureError,
+    SetPicturePath, SetPictureSuccess, State, Thing, ThingId, ThingType,
 };
 use contract_runtime::{answer, emission, parameters, schemas};
 use dropshot::{Body, HttpServer, ServerBuilder};
@@ -86,6 +87,18 @@ impl Api for Shop {
             "odd" => Err(GetThingError::Other(StatusCode::IM_A_TEAPOT)),
             id => Ok(GetThingSuccess::Ok { body: thing(id).into(), etag, x_maker: None }),
         }
+    }
+
+    async fn add_note(
+        _: Request<'_, ()>,
+        path: AddNotePath,
+        query: AddNoteQuery,
+        body: Option<AddNoteBody>,
+    ) -> Result<AddNoteSuccess, AddNoteError> {
+        let text = body.map_or("nothing".to_string(), |note| note.text);
+        let times = if query.loud { 2 } else { 1 };
+        let notes = [path.thing_id.0, path.part.to_string(), text.repeat(times)];
+        Ok(AddNoteSuccess::Created(notes.to_vec().into()))
     }
 
     async fn set_picture(
@@ -195,6 +208,28 @@ async fn headers_of_requests_and_successes_are_those_of_the_document() {
     let (status, _, body) = get(&["\"2\", \"3\"", "\"4\", \"5\", \"6\""]).await;
     assert_eq!(status, 400);
     assert!(body.contains("The header If-None-Match must be a text of at most 20"), "{body}");
+}
+
+#[tokio::test]
+async fn a_body_may_be_absent_and_a_parameter_may_be_of_the_path() {
+    let server = start().await;
+    let path = "/things/abc/notes/4";
+    let add = async |path: &str, body: Value| send(&server, "POST", path, body).await;
+    let (status, notes, _) = add(path, Value::Null).await;
+    assert_eq!((status, notes), (201, json!(["abc", "4", "nothing"])));
+    let loud = format!("{path}?loud=true");
+    let (_, notes, _) = add(&loud, json!({ "text": "new", "stars": 1.5 })).await;
+    assert_eq!(notes, json!(["abc", "4", "newnew"]));
+    for (body, reason) in [
+        (json!({}), "missing field `text`"),
+        (json!({ "text": "new", "stars": 0 }), "it must be a number of at least 1"),
+    ] {
+        let (status, error, _) = add(path, body).await;
+        assert_eq!(status, 400);
+        assert!(error["message"].as_str().unwrap().contains(reason), "{error}");
+    }
+    let (status, ..) = add("/things/ABC/notes/4", Value::Null).await;
+    assert_eq!(status, 400);
 }
 
 /// What is read of a query and headers, without a server.

@@ -33,7 +33,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     )?;
     let prometheus = Prometheus::start(directory.path(), server)?;
     let began = Instant::now();
-    while prometheus.query("store_orders_ready == 1").await?.is_empty() {
+    while prometheus.query("store_orders_ready==1").await?.is_empty() {
         if began.elapsed() > SCRAPED_WITHIN {
             bail!("Prometheus does not see the server as ready");
         }
@@ -94,8 +94,8 @@ impl Prometheus {
 
     /// The samples of a query; none before it listens.
     async fn query(&self, query: &str) -> anyhow::Result<Vec<Value>> {
-        let url = format!("{}/api/v1/query", self.origin);
-        let Ok(answer) = self.http.get(url).query(&[("query", query)]).send().await else {
+        let url = format!("{}/api/v1/query?query={query}", self.origin);
+        let Ok(answer) = self.http.get(url).send().await else {
             return Ok(Vec::new());
         };
         let answer: Value = answer.json().await.unwrap_or_default();
