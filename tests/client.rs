@@ -1,11 +1,14 @@
 //! The generated client in front of the real server, and the contract.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use store_orders::clock::ManualClock;
 use store_orders::store::{NewOrder, OperatorStore, Records};
 use store_orders_api::errors::ErrorCode as Code;
 use store_orders_api::plans::Plan;
-use store_orders_client::{BuildError, Client, ErrorCode, RetryPolicy, v2};
+use store_orders_client::{BuildError, CancelOrderOutcome, Client, ErrorCode, RetryPolicy, v2};
 use testbed::Key;
 use testbed::in_process::{TestSetup, pending_order};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
@@ -50,7 +53,7 @@ fn retrying(address: SocketAddr, key: &Key) -> Client {
 }
 
 #[tokio::test]
-async fn a_cancel_whose_answer_is_lost_is_repeated_and_its_404_explained() {
+async fn a_cancel_whose_answer_is_lost_is_repeated_and_its_404_is_no_error() {
     for instead in [
         "",
         "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
@@ -63,20 +66,16 @@ async fn a_cancel_whose_answer_is_lost_is_repeated_and_its_404_explained() {
         let proxy = proxy_that_loses_an_answer(server.tapped_address(), instead).await;
         let client = retrying(proxy, &key);
 
-        let error = client.cancel_order(1).await.unwrap_err();
-        assert_eq!(error.code(), Some(ErrorCode::OrderNotFound), "{error:?}");
-        assert!(error.earlier_attempt_may_have_cancelled());
-        assert_eq!(error.attempts(), 2);
-        let line = error.to_string();
-        let says = "404 order_not_found: not there, possibly cancelled by an earlier attempt: ";
-        assert!(line.starts_with(says), "{line}");
+        let gone = client.cancel_order(1).await.unwrap();
+        assert_eq!(*gone, CancelOrderOutcome::AlreadyGone);
+        assert_eq!((gone.attempts(), gone.status().as_u16()), (2, 404));
         let orders = client.list_orders().await.unwrap();
         assert_eq!(orders.iter().map(|order| *order.id).collect::<Vec<_>>(), [2]);
         assert_eq!(orders.attempts(), 1);
 
-        // Asked only once, a 404 explains nothing.
+        // Asked only once, a 404 is an error.
         let error = client.cancel_order(1).await.unwrap_err();
-        assert!(!error.earlier_attempt_may_have_cancelled());
+        assert_eq!(error.code(), Some(ErrorCode::OrderNotFound));
         assert!(error.to_string().starts_with("404 order_not_found: There is no order 1"));
     }
 }
@@ -100,24 +99,25 @@ async fn an_error_is_one_line_with_the_request_id() {
 }
 
 #[tokio::test]
-async fn a_base_url_without_the_version_is_refused_before_any_request() {
+async fn a_base_url_has_the_version_or_none_and_that_of_another_is_refused_before_any_request() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Pro);
     let server = setup.serve().await;
-    for wrong in
-        [server.origin(), format!("{}/", server.origin()), format!("{}/v2", server.origin())]
-    {
-        let error = Client::new(wrong, &key.text).unwrap_err();
-        assert!(matches!(error, BuildError::BaseUrl(_)), "{error:?}");
-        assert_eq!(
-            error.to_string(),
-            "the base URL must end in /v1, the version of the API that this client speaks: \
-             append /v1"
-        );
+    let error = Client::new(format!("{}/v2", server.origin()), &key.text).unwrap_err();
+    assert!(matches!(error, BuildError::BaseUrl(_)), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "the base URL ends in another version than /v1, which this client speaks: leave the \
+         version out, or write /v1; `Client::v2` of the feature `v2-beta` makes the client of \
+         another"
+    );
+    for (count, path) in ["", "/", "/v1"].into_iter().enumerate() {
+        let client = Client::new(format!("{}{path}", server.origin()), &key.text).unwrap();
+        let orders = client.list_orders().await.unwrap();
+        assert_eq!(orders.rate_limit().unwrap().remaining, 299 - 2 * count as u64);
+        let page = client.v2().list_orders().send().await.unwrap();
+        assert_eq!(page.rate_limit().unwrap().remaining, 298 - 2 * count as u64);
     }
-    let client = Client::new(format!("{}/v1/", server.origin()), &key.text).unwrap();
-    let orders = client.list_orders().await.unwrap();
-    assert_eq!(orders.rate_limit().unwrap().remaining, 299, "nothing was counted before");
 }
 
 #[tokio::test]
@@ -161,4 +161,108 @@ async fn all_pending_orders_of_a_pet_are_cancelled_from_a_stream_of_pages() {
         (error.status().unwrap().as_u16(), error.cursor()),
         (400, first.next_cursor.as_deref())
     );
+}
+
+/// How many requests are on their way to the server or being answered, as a [`relay`] sees it.
+type UnderWay = Arc<AtomicUsize>;
+
+/// Passes connections on to the server. Its address.
+async fn relay(server: SocketAddr, under_way: UnderWay) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (client, _) = listener.accept().await.unwrap();
+            let server = TcpStream::connect(server).await.unwrap();
+            tokio::spawn(pass_on(client, server, under_way.clone()));
+        }
+    });
+    address
+}
+
+async fn pass_on(mut client: TcpStream, mut server: TcpStream, under_way: UnderWay) {
+    let (mut request, mut response) = ([0; 4096], [0; 4096]);
+    loop {
+        match client.read(&mut request).await.unwrap() {
+            0 => return,
+            length => {
+                under_way.fetch_add(1, Ordering::Relaxed);
+                server.write_all(&request[..length]).await.unwrap();
+            }
+        }
+        let length = server.read(&mut response).await.unwrap();
+        client.write_all(&response[..length]).await.unwrap();
+        under_way.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Moves the server's clock with the clock of this runtime, which is paused: where nothing is under
+/// way and nothing else is to do, another tenth of a second passes.
+async fn move_with(clock: Arc<ManualClock>, under_way: UnderWay) {
+    const TICK: Duration = Duration::from_millis(100);
+    loop {
+        while under_way.load(Ordering::Relaxed) > 0 {
+            tokio::task::yield_now().await;
+        }
+        clock.advance(TICK);
+        tokio::time::sleep(TICK).await;
+    }
+}
+
+/// Cancels 200 orders at once on the Free plan with this many clients of one key, each as in a
+/// process of its own. The attempts that failed, and the time that passed.
+fn cancel_two_hundred(clients: usize) -> (Vec<String>, Duration) {
+    let on_the_server = tokio::runtime::Runtime::new().unwrap();
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Free);
+    setup.pending(1..=200);
+    let server = on_the_server.block_on(setup.serve());
+    let failed = Arc::new(Mutex::new(Vec::new()));
+    let client = |address| {
+        let failed = failed.clone();
+        Client::builder(format!("http://{address}/v1"), &key.text)
+            .retry(RetryPolicy::default().total(Duration::from_secs(300)))
+            .on_attempt(move |attempt| match attempt.outcome {
+                Ok(status) if status.is_success() => {}
+                _ => failed.lock().unwrap().push(attempt.to_string()),
+            })
+            .build()
+            .unwrap()
+    };
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().start_paused(true).build().unwrap();
+    let passed = runtime.block_on(async {
+        let under_way = UnderWay::default();
+        let address = relay(server.tapped_address(), under_way.clone()).await;
+        tokio::spawn(move_with(server.setup.clock.clone(), under_way));
+        let clients: Vec<_> = (0..clients).map(|_| client(address)).collect();
+        let began = tokio::time::Instant::now();
+        let cancel = |(id, client): (i64, &Client)| {
+            let client = client.clone();
+            tokio::spawn(async move { client.cancel_order(id).await })
+        };
+        for call in (1..=200).zip(clients.iter().cycle()).map(cancel).collect::<Vec<_>>() {
+            call.await.unwrap().unwrap();
+        }
+        began.elapsed()
+    });
+    let failed = std::mem::take(&mut *failed.lock().unwrap());
+    assert!(failed.iter().all(|line| line.contains("429 Too Many Requests")), "{failed:#?}");
+    (failed, passed)
+}
+
+#[test]
+fn two_hundred_cancels_at_once_on_the_free_plan_all_succeed_without_a_ban() {
+    let (refused, passed) = cancel_two_hundred(1);
+    // Four windows, and a second of jitter between them; a ban takes five minutes.
+    assert!((180..190).contains(&passed.as_secs()), "{passed:?}");
+    // The server's `Date` is that of another clock than its reset, so one request asks in each
+    // window that is exhausted.
+    assert_eq!(refused.len(), 3, "{refused:#?}");
+}
+
+#[test]
+fn clients_of_one_key_that_know_nothing_of_each_other_are_not_banned() {
+    let (_, passed) = cancel_two_hundred(3);
+    assert!((180..200).contains(&passed.as_secs()), "{passed:?}");
 }

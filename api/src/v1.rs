@@ -1412,6 +1412,10 @@ const FACTS: &str = r##"{
               "Cache-Control": {
                 "$ref": "#/components/headers/Cache-Control"
               }
+            },
+            "x-outcome": {
+              "name": "cancelled",
+              "description": "This call cancelled the order."
             }
           },
           "400": {
@@ -1493,6 +1497,10 @@ const FACTS: &str = r##"{
                   }
                 }
               }
+            },
+            "x-outcome-after-retry": {
+              "name": "already_gone",
+              "description": "There is no pending order of this id any more. An attempt of this call before the last one got no response, and may have cancelled it."
             }
           },
           "409": {

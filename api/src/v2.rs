@@ -1548,6 +1548,10 @@ const FACTS: &str = r##"{
               "Cache-Control": {
                 "$ref": "#/components/headers/Cache-Control"
               }
+            },
+            "x-outcome": {
+              "name": "cancelled",
+              "description": "This call cancelled the order."
             }
           },
           "400": {
@@ -1629,6 +1633,10 @@ const FACTS: &str = r##"{
                   }
                 }
               }
+            },
+            "x-outcome-after-retry": {
+              "name": "already_gone",
+              "description": "There is no pending order of this id any more. An attempt of this call before the last one got no response, and may have cancelled it. `getOrder` tells whether it is cancelled, and when."
             }
           },
           "409": {

@@ -4,16 +4,18 @@
 use crate::Outcome;
 use crate::canonical_json;
 use crate::check::check_canonical;
-use crate::client_code::client_code;
 use crate::client_readme::client_readme;
 use crate::documents::DOCUMENTS;
 use crate::pages::pages;
-use crate::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
+use crate::repository::{CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
 use anyhow::{Context, ensure};
+use contract::client::Version;
 use contract::contract;
+use serde_json::Value;
 use std::io::Write;
 
 /// A file as it is generated.
+#[derive(Debug)]
 pub struct GeneratedFile {
     /// Its name.
     pub name: String,
@@ -36,16 +38,40 @@ pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> 
     }
     for client in &CLIENTS {
         let source = client.document;
-        let document = canonical_json::parse(source, &repository.read(source)?)?;
-        files.push(file(client.code, source, client_code(client, &document)?));
-        documents.push(document);
+        documents.push(canonical_json::parse(source, &repository.read(source)?)?);
     }
+    files.extend(client_code(&documents)?);
     let readme = client_readme(&repository.read(CLIENT_DOCS)?)?;
     files.push(file(CLIENT_README, CLIENT_DOCS, readme));
     if repository.has_server() {
         files.extend(pages(&repository.read(CHANGELOG)?, &documents));
     }
     Ok(files)
+}
+
+/// The client of these documents.
+pub fn client_code(documents: &[Value]) -> anyhow::Result<Vec<GeneratedFile>> {
+    let versions: Vec<_> = CLIENTS
+        .iter()
+        .zip(documents)
+        .map(|(of, document)| Version {
+            document,
+            source: of.document,
+            module: of.module,
+            feature: of.feature,
+        })
+        .collect();
+    let files = contract::client::client(&versions, "cargo xtask generate")
+        .context("no client can be made of the documents")?;
+    let source = |name: &str| {
+        let own = CLIENTS.iter().find(|client| name.starts_with(client.module));
+        own.map_or("", |client| client.document)
+    };
+    let file = |(name, text): (String, String)| {
+        let source = source(&name);
+        GeneratedFile { name: format!("{CLIENT_CODE}/{name}"), source, text }
+    };
+    Ok(files.into_iter().map(file).collect())
 }
 
 /// Rewrites the generated files, and no other file. An unchanged one is not written, and so not

@@ -11,7 +11,6 @@ pub mod canonical_json;
 pub mod changelog;
 pub mod check;
 pub mod cli;
-pub mod client_code;
 pub mod client_readme;
 pub mod compare;
 pub mod compatibility;

@@ -6,38 +6,25 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The generated client of each document.
-pub static CLIENTS: [ClientFiles; 2] = [
-    ClientFiles {
-        document: V1.file,
-        code: "api/client/src/generated.rs",
-        operations: "api/client/src/operations.rs",
-        module: "crate::generated",
-        shared_types: &[],
-    },
-    ClientFiles {
-        document: V2.file,
-        code: "api/client/src/v2/generated.rs",
-        operations: "api/client/src/v2/operations.rs",
-        module: "crate::v2::generated",
-        shared_types: &["Error", "OrderId", "PetId"],
-    },
+/// The versions of the generated client.
+pub static CLIENTS: [ClientVersion; 2] = [
+    ClientVersion { document: V1.file, module: "v1", feature: None },
+    ClientVersion { document: V2.file, module: "v2", feature: Some("v2-beta") },
 ];
 
-/// A generated client: what it is generated from, and its files, as messages name them.
+/// A version of the generated client.
 #[derive(Debug)]
-pub struct ClientFiles {
-    /// The file of the document.
+pub struct ClientVersion {
+    /// The file of the document, as messages name it.
     pub document: &'static str,
-    /// The generated file.
-    pub code: &'static str,
-    /// The file with its public methods.
-    pub operations: &'static str,
-    /// The path of the generated file as a module of the crate.
+    /// The module of the client's crate.
     pub module: &'static str,
-    /// The types, and with `Error` the codes, that it takes from the first client.
-    pub shared_types: &'static [&'static str],
+    /// The feature that has it; none if it is always there.
+    pub feature: Option<&'static str>,
 }
+
+/// Where the client's code is, as messages name it.
+pub const CLIENT_CODE: &str = "api/client/src";
 
 /// The file with the documentation of the client's crate, as messages name it.
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";

@@ -1,13 +1,13 @@
 //! Output and outcome of `cargo xtask check`, for the real files and for files
 //! with errors.
 
-use crate::checkout::{Checkout, emitted, files, run};
+use crate::checkout::{Checkout, client_files, emitted, files, run};
 use serde_json::{Value, json};
 use xtask::Outcome;
 use xtask::check::{Inputs, check_texts};
-use xtask::client_code::client_code;
 use xtask::documents::{DOCUMENTS, V1};
-use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENTS, PAGES, Repository, SERVER};
+use xtask::generate::client_code;
+use xtask::repository::{CHANGELOG, CLIENT_DOCS, PAGES, Repository, SERVER};
 
 /// The outcome of the check with this change of the stable version's document, of which nothing
 /// is published.
@@ -121,10 +121,10 @@ fn a_document_that_is_not_json_cannot_be_checked() {
 
 #[test]
 fn an_unreadable_file_stops_only_the_checks_that_need_it() {
-    let rest: Vec<_> = files().into_iter().filter(|name| *name != CLIENTS[1].operations).collect();
+    let rest: Vec<_> = files().into_iter().filter(|name| *name != CLIENT_DOCS).collect();
     let (outcome, text) = Checkout::with(&rest).check();
     assert_eq!(outcome, Outcome::CouldNotRun);
-    let reason = format!("could not run\n  cannot read {}: ", CLIENTS[1].operations);
+    let reason = format!("could not run\n  cannot read {CLIENT_DOCS}: ");
     assert!(text.contains(&reason), "{text}");
     assert!(text.contains("\n7 of 8 checks passed, 1 could not run.\n"), "{text}");
 }
@@ -133,7 +133,7 @@ fn an_unreadable_file_stops_only_the_checks_that_need_it() {
 fn all_checks_run_when_one_fails() {
     let checkout = Checkout::with(&files());
     checkout.replace(V1.file, "\"Orders returned\"", "\"All orders\"");
-    checkout.put(CLIENTS[0].code, "");
+    checkout.put(&client_files()[0].name, "");
     let (outcome, text) = checkout.check();
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.contains("\n6 of 8 checks passed, 2 failed.\n"), "{text}");
@@ -141,12 +141,13 @@ fn all_checks_run_when_one_fails() {
 
 #[test]
 fn an_edited_client_is_shown_as_lines() {
-    for client in &CLIENTS {
-        let (outcome, text) = with(client.code, "pub async fn list_orders", "async fn list_orders");
+    for module in ["v1", "v2"] {
+        let name = format!("api/client/src/{module}/operations.rs");
+        let (outcome, text) = with(&name, "pub async fn cancel_order", "async fn cancel_order");
         assert_eq!(outcome, Outcome::Drift);
-        assert!(text.contains(&format!("  {} (-), and what ", client.code)), "{text}");
-        assert!(text.contains("    -    async fn list_orders<'a>(\n"), "{text}");
-        assert!(text.contains("    +    pub async fn list_orders<'a>(\n"), "{text}");
+        assert!(text.contains(&format!("  {name} (-), and what ")), "{text}");
+        assert!(text.contains("    -    async fn cancel_order(\n"), "{text}");
+        assert!(text.contains("    +    pub async fn cancel_order(\n"), "{text}");
         assert!(text.contains("    fix: cargo xtask generate\n"), "{text}");
     }
 }
@@ -177,31 +178,18 @@ fn a_page_that_is_not_what_the_changelog_says_is_shown_as_lines() {
 }
 
 #[test]
-fn an_operation_without_a_method_of_the_client_is_named_with_its_file() {
-    for (number, method) in [(0, "cancel_order"), (1, "list_orders")] {
-        let file = CLIENTS[number].operations;
-        let (outcome, text) = with(file, &format!("fn {method}("), "fn x(");
-        assert_eq!(outcome, Outcome::Drift);
-        let expected =
-            format!("  {file}\n    has 1 of the two methods {method}, not deprecated, that ");
-        assert!(text.contains(&expected), "{text}");
-    }
-    let (outcome, text) = with(CLIENTS[0].operations, "#[deprecated(", "#[doc(");
-    assert_eq!(outcome, Outcome::Drift);
-    assert!(text.contains("has 1 of the two methods get_pet, deprecated, that "), "{text}");
-}
-
-#[test]
-fn a_document_that_progenitor_panics_on_is_explained() {
-    let text = Repository::here().read(V1.file).unwrap();
-    let mut document: Value = serde_json::from_str(&text).unwrap();
-    *document.pointer_mut("/paths/~1store~1orders/get/responses/401").unwrap() = json!({
+fn a_document_that_the_client_cannot_carry_is_explained_with_its_place() {
+    let mut documents = DOCUMENTS.map(|of| -> Value {
+        serde_json::from_str(&Repository::here().read(of.file).unwrap()).unwrap()
+    });
+    *documents[0].pointer_mut("/paths/~1store~1orders/get/responses/401").unwrap() = json!({
         "description": "An error with another schema",
         "content": { "application/json": { "schema": { "type": "string" } } },
     });
-    let message = client_code(&CLIENTS[0], &document).unwrap_err().to_string();
-    assert!(message.contains("errors have two schemas"), "{message}");
-    assert!(message.contains("response_types.len() <= 1"), "{message}");
+    let error = format!("{:#}", client_code(&documents).unwrap_err());
+    let place = "/paths/~1store~1orders/get/responses/401/content/application~1json: ";
+    assert!(error.contains(place), "{error}");
+    assert!(error.contains("an error with another schema than Error"), "{error}");
 }
 
 #[test]

@@ -1,12 +1,14 @@
 //! A checkout in a temporary directory, with the real contract and clients, to be edited.
 
 use std::fs;
+use std::sync::LazyLock;
 use tempfile::TempDir;
 use xtask::Outcome;
 use xtask::check::{Inputs, check};
-use xtask::documents::DOCUMENTS;
+use xtask::documents::{DOCUMENTS, Document};
 use xtask::emitted::Emitted;
-use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
+use xtask::generate::{GeneratedFile, client_code};
+use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, Repository};
 
 pub struct Checkout {
     root: TempDir,
@@ -15,9 +17,19 @@ pub struct Checkout {
 
 /// The documents, the contract, the files of the clients, and the changelog.
 pub fn files() -> Vec<&'static str> {
-    let of_clients = CLIENTS.iter().flat_map(|client| [client.code, client.operations]);
+    let of_clients = client_files().iter().map(|file| file.name.as_str());
     let documents = DOCUMENTS.into_iter().flat_map(|of| [of.file, of.contract]);
     documents.chain(of_clients).chain([CLIENT_DOCS, CLIENT_README, CHANGELOG]).collect()
+}
+
+/// The generated files of the client.
+pub fn client_files() -> &'static [GeneratedFile] {
+    static FILES: LazyLock<Vec<GeneratedFile>> = LazyLock::new(|| {
+        let read = |of: &Document| Repository::here().read(of.file).unwrap();
+        let documents = DOCUMENTS.map(|of| serde_json::from_str(&read(of)).unwrap());
+        client_code(&documents).unwrap()
+    });
+    &FILES
 }
 
 impl Checkout {

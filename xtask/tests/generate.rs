@@ -1,17 +1,18 @@
 //! What `cargo xtask generate` writes, and what it does not.
 
-use crate::checkout::Checkout;
+use crate::checkout::{Checkout, client_files};
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use xtask::Outcome;
 use xtask::documents::{DOCUMENTS, V1};
-use xtask::generate::generate;
+use xtask::generate::{GeneratedFile, client_code, generate};
 use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
 
 /// A checkout with the documents, of which the first is this one, what the clients have by hand,
 /// and nothing generated.
 fn checkout(document: &str) -> Checkout {
-    let by_hand = CLIENTS.iter().flat_map(|client| [client.document, client.operations]);
+    let by_hand = CLIENTS.iter().map(|client| client.document);
     let checkout = Checkout::with(&by_hand.chain([CLIENT_DOCS]).collect::<Vec<_>>());
     checkout.put(V1.file, document);
     checkout
@@ -33,12 +34,16 @@ fn writes_the_contract_the_clients_and_nothing_else() {
     let root = checkout(&document);
     assert!(run(root.repository.root()).unwrap().1.starts_with("Wrote api/src/v1.rs"));
     let (_, again) = run(root.repository.root()).unwrap();
-    assert_eq!(again.lines().filter(|line| line.contains("is already")).count(), 5, "{again}");
+    assert_eq!(
+        again.lines().filter(|line| line.contains("is already")).count(),
+        3 + client_files().len(),
+        "{again}"
+    );
 
     let read = |name: &str| fs::read_to_string(root.repository.root().join(name)).unwrap();
     assert_eq!(read(CLIENT_README), real.read(CLIENT_README).unwrap());
     assert_eq!(read(V1.file), document);
-    let clients = CLIENTS.iter().map(|client| (client.document, client.code));
+    let clients = client_files().iter().map(|file| (file.source, file.name.as_str()));
     for (document, name) in clients.chain(DOCUMENTS.map(|of| (of.file, of.contract))) {
         let code = read(name);
         assert_eq!(code, real.read(name).unwrap());
@@ -80,7 +85,8 @@ fn a_refused_document_is_told_place_by_place_and_nothing_is_written() {
     }
     let written = DOCUMENTS.iter().any(|of| root.repository.root().join(of.contract).exists());
     assert!(
-        !written && CLIENTS.iter().all(|client| !root.repository.root().join(client.code).exists())
+        !written
+            && client_files().iter().all(|file| !root.repository.root().join(&file.name).exists())
     );
 }
 
@@ -98,8 +104,53 @@ fn writes_nothing_from_a_broken_document() {
         let root = checkout(document);
         let error = format!("{:#}", run(root.repository.root()).unwrap_err());
         assert!(error.contains(message), "{error}");
-        assert!(CLIENTS.iter().all(|client| !root.repository.root().join(client.code).exists()));
+        let is_written = |file: &GeneratedFile| root.repository.root().join(&file.name).exists();
+        assert!(!client_files().iter().any(is_written));
     }
     let error = format!("{:#}", run(Path::new("/nowhere")).unwrap_err());
     assert!(error.starts_with("cannot read spec/openapi.json: "), "{error}");
+}
+
+#[test]
+fn an_operation_needs_no_line_by_hand_in_the_client() {
+    let mut documents = DOCUMENTS.map(|of| -> Value {
+        serde_json::from_str(&Repository::here().read(of.file).unwrap()).unwrap()
+    });
+    let error = json!({ "code": "note_too_long", "message": "At most 100.", "status": 409 });
+    let content = |schema: Value, more: Value| {
+        let mut media = json!({ "schema": schema });
+        media.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({ "application/json": media })
+    };
+    let note = json!({ "$ref": "#/components/schemas/Note" });
+    let refused = content(
+        json!({ "$ref": "#/components/schemas/Error" }),
+        json!({ "examples": { "note_too_long": { "value": error } } }),
+    );
+    documents[0]["paths"]["/store/notes"] = json!({ "post": {
+        "operationId": "addNote",
+        "requestBody": { "required": true, "content": content(note.clone(), json!({})) },
+        "responses": {
+            "201": { "description": "Added", "content": content(note, json!({ "example": { "text": "Hi" } })) },
+            "409": { "description": "Too long", "content": refused },
+        },
+    } });
+    documents[0]["components"]["schemas"]["Note"] = json!({
+        "type": "object",
+        "properties": { "text": { "type": "string" } },
+        "required": ["text"],
+    });
+    let files = client_code(&documents).unwrap();
+    let has = |name: &str, expected: &str| {
+        let name = format!("api/client/src/v1{name}.rs");
+        let text = &files.iter().find(|file| file.name == name).unwrap().text;
+        assert!(text.contains(expected), "{name} lacks {expected}: {text}");
+    };
+    has("", "Note, ");
+    has("/operations", "pub async fn add_note(");
+    has("/operations", "/// - 409 [`NoteTooLong`](crate::ErrorCode::NoteTooLong): Too long");
+    has("/blocking", "pub fn add_note(");
+    has("/records", "impl Note {");
+    has("/errors", "Self::NoteTooLong => 409,");
+    has("/testing", "Ok(Success::example(201, r#\"{\"text\":\"Hi\"}\"#))");
 }

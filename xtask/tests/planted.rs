@@ -6,10 +6,10 @@ use crate::checkout::{Checkout, emitted, files, run};
 use serde_json::{Value, json};
 use xtask::Outcome;
 use xtask::check::{Inputs, check_major_version};
-use xtask::client_code::client_code;
 use xtask::documents::{Document, V1, V2};
+use xtask::generate::client_code;
 use xtask::published::{PUBLISHED, SUMS};
-use xtask::repository::{CHANGELOG, CLIENTS, Repository};
+use xtask::repository::{CHANGELOG, Repository};
 
 /// What `check` says of the real files with one change of the document, made in
 /// the contract in Rust too, so that only the promise to callers is at stake.
@@ -29,7 +29,10 @@ fn changed(change: impl Fn(&mut Value)) -> (Checkout, Value) {
     change(&mut document);
     let contract = contract::contract(&document, V1.file, "cargo xtask generate").unwrap();
     checkout.put(V1.contract, &contract);
-    checkout.put(CLIENTS[0].code, &client_code(&CLIENTS[0], &document).unwrap());
+    let second: Value = serde_json::from_str(&checkout.repository.read(V2.file).unwrap()).unwrap();
+    for file in client_code(&[document.clone(), second]).unwrap() {
+        checkout.put(&file.name, &file.text);
+    }
     checkout.put(V1.file, &(serde_json::to_string_pretty(&document).unwrap() + "\n"));
     (checkout, document)
 }

@@ -22,7 +22,7 @@ pub struct Attempt<'a> {
     /// Identifies this attempt in the server's log.
     pub request_id: Option<&'a str>,
     /// How long the client now waits before the next attempt; `None` if this
-    /// one was the last.
+    /// one was the last. After a 429 it may be longer, if other calls have their turns before.
     pub wait: Option<Duration>,
 }
 

@@ -1,14 +1,15 @@
 //! Makes a client from a base URL, a key and options. It sends nothing.
 
+use crate::Client;
 use crate::attempt::{Attempt, Observer};
 use crate::call::Call;
-use crate::generated;
-use crate::operations::Client;
 use crate::retry::RetryPolicy;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Twice as long as the service takes at most. It also ends the wait for a connection that was
@@ -20,20 +21,11 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 pub trait Versioned: Sized {
     /// The end of every base URL: the version of the API that the client speaks.
     const BASE_PATH: &'static str;
-    /// What a base URL without it must do.
-    const WRONG_BASE_PATH: &'static str;
+    /// What a base URL does that ends in another version.
+    const OTHER_VERSION: &'static str;
 
-    fn from_parts(base_url: &str, http: reqwest::Client, call: Call) -> Self;
-}
-
-impl Versioned for Client {
-    const BASE_PATH: &'static str = "/v1";
-    const WRONG_BASE_PATH: &'static str =
-        "must end in /v1, the version of the API that this client speaks: append /v1";
-
-    fn from_parts(base_url: &str, http: reqwest::Client, call: Call) -> Self {
-        Self { generated: generated::Client::new_with_client(base_url, http, call) }
-    }
+    /// `root` is the base URL without the version.
+    fn from_parts(root: &str, http: reqwest::Client, call: Call) -> Self;
 }
 
 /// Why a client could not be made. No message holds the key.
@@ -52,26 +44,6 @@ pub enum BuildError {
     Http(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
-impl Client {
-    /// A client with the default time-outs and [`RetryPolicy`].
-    ///
-    /// `base_url` ends in `/v1`; the operator of the service tells you its
-    /// host, and issues `key`: keys that begin with `sto_live_` are for
-    /// production, those that begin with `sto_test_` for staging.
-    ///
-    /// An error says what is wrong with the base URL or the key. Neither is tried: the first
-    /// request opens the first connection.
-    pub fn new(base_url: impl Into<String>, key: impl Into<String>) -> Result<Self, BuildError> {
-        Self::builder(base_url, key).build()
-    }
-
-    /// Like [`new`](Self::new), with options to set before
-    /// [`build`](ClientBuilder::build).
-    pub fn builder(base_url: impl Into<String>, key: impl Into<String>) -> ClientBuilder {
-        ClientBuilder::new(base_url.into(), key.into())
-    }
-}
-
 /// Options of a client. From [`Client::builder`].
 #[must_use = "nothing is made before `build`"]
 pub struct ClientBuilder<C = Client> {
@@ -81,6 +53,8 @@ pub struct ClientBuilder<C = Client> {
     observer: Observer,
     connect_timeout: Duration,
     read_timeout: Duration,
+    call_timeout: Option<Duration>,
+    max_in_flight: Option<usize>,
     http: Option<reqwest::ClientBuilder>,
     client: PhantomData<fn() -> C>,
 }
@@ -94,6 +68,8 @@ impl<C: Versioned> ClientBuilder<C> {
             observer: Observer::default(),
             connect_timeout: CONNECT_TIMEOUT,
             read_timeout: READ_TIMEOUT,
+            call_timeout: None,
+            max_in_flight: None,
             http: None,
             client: PhantomData,
         }
@@ -105,8 +81,8 @@ impl<C: Versioned> ClientBuilder<C> {
         self
     }
 
-    /// Sends every request once: 429, 503 and lost connections are returned as
-    /// errors at once.
+    /// Sends every request once and at once: 429, 503 and lost connections are returned as
+    /// errors, and no call waits for the rate limit.
     pub fn without_retries(self) -> Self {
         self.retry(RetryPolicy::never())
     }
@@ -151,6 +127,24 @@ impl<C: Versioned> ClientBuilder<C> {
         self
     }
 
+    /// How long a call may take as a whole, with its waits, its retries and the body of its
+    /// response: as long as these take, unless set. The error then is of the kind
+    /// [`CallTimeout`](crate::ErrorKind::CallTimeout), and tells how far the call had come. A retry
+    /// or a wait for the rate limit that would end later is not begun.
+    pub fn call_timeout(mut self, timeout: Duration) -> Self {
+        self.call_timeout = Some(timeout);
+        self
+    }
+
+    /// How many calls of the client and its clones may be under way at once, from their first
+    /// attempt to the end of their responses, waits included; at least 1. Others wait until one has
+    /// ended, for as long as [`call_timeout`](Self::call_timeout) allows; the time of the
+    /// [`RetryPolicy`] begins afterwards. Without it as many are under way as the program makes.
+    pub fn max_in_flight(mut self, calls: usize) -> Self {
+        self.max_in_flight = Some(calls);
+        self
+    }
+
     /// The HTTP client to start from, for example with a proxy or a private
     /// certificate authority. Key, time-outs and redirects are overridden. `User-Agent` is
     /// not, because reqwest does not tell whether it is set: without
@@ -163,7 +157,7 @@ impl<C: Versioned> ClientBuilder<C> {
 
     /// Makes the client, if base URL and key are valid. It sends nothing.
     pub fn build(self) -> Result<C, BuildError> {
-        let base_url = checked_base_url::<C>(&self.base_url)?;
+        let root = checked_root::<C>(&self.base_url)?;
         let authorization = authorization(&self.key)?;
         let user_agent = concat!(env!("CARGO_PKG_NAME"), "/", env!("CARGO_PKG_VERSION"));
         let mut http = self
@@ -179,7 +173,11 @@ impl<C: Versioned> ClientBuilder<C> {
             http = http.retry(reqwest::retry::never());
         }
         let http = http.build().map_err(|error| BuildError::Http(error.into()))?;
-        Ok(C::from_parts(&base_url, http, Call::new(self.retry, self.observer)))
+        let places = self.max_in_flight.map(|calls| calls.clamp(1, Semaphore::MAX_PERMITS));
+        let mut call = Call::new(self.retry, self.observer);
+        call.timeout = self.call_timeout;
+        call.places = places.map(|places| Arc::new(Semaphore::new(places)));
+        Ok(C::from_parts(&root, http, call))
     }
 }
 
@@ -192,25 +190,40 @@ impl<C> std::fmt::Debug for ClientBuilder<C> {
             .field("observer", &self.observer)
             .field("connect_timeout", &self.connect_timeout)
             .field("read_timeout", &self.read_timeout)
+            .field("call_timeout", &self.call_timeout)
+            .field("max_in_flight", &self.max_in_flight)
             .finish_non_exhaustive()
     }
 }
 
-/// The URL without a slash at its end, because paths are appended to it.
-fn checked_base_url<C: Versioned>(text: &str) -> Result<String, BuildError> {
+/// The URL without the version and without a slash at its end, because paths are appended to it.
+fn checked_root<C: Versioned>(text: &str) -> Result<String, BuildError> {
     let url = Url::parse(text).map_err(|_| BuildError::BaseUrl("is not a URL"))?;
+    let path = url.path().trim_end_matches('/');
+    let before = path.strip_suffix(C::BASE_PATH).unwrap_or(path);
     let fault = if !matches!(url.scheme(), "http" | "https") {
         "must begin with https:// or http://"
     } else if !url.username().is_empty() || url.password().is_some() {
         "must not contain a user name or password: pass the key separately"
     } else if url.query().is_some() || url.fragment().is_some() {
         "must end with its path: no query and no fragment"
-    } else if !url.path().trim_end_matches('/').ends_with(C::BASE_PATH) {
-        C::WRONG_BASE_PATH
+    } else if before.split('/').any(|segment| format!("/{segment}") == C::BASE_PATH) {
+        "must end with the version: no path after it"
+    } else if is_version(C::BASE_PATH.trim_start_matches('/'))
+        && before.rsplit('/').next().is_some_and(is_version)
+    {
+        C::OTHER_VERSION
     } else {
-        return Ok(text.trim().trim_end_matches('/').to_string());
+        let text = text.trim().trim_end_matches('/');
+        return Ok(text.strip_suffix(&path[before.len()..]).unwrap_or(text).to_string());
     };
     Err(BuildError::BaseUrl(fault))
+}
+
+/// Whether a segment of a path is a version such as `v2`.
+fn is_version(segment: &str) -> bool {
+    let number = segment.strip_prefix('v');
+    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|of| of.is_ascii_digit()))
 }
 
 /// `Bearer <key>`, marked as sensitive so that no `Debug` output shows it.
@@ -230,10 +243,20 @@ mod tests {
 
     #[test]
     fn base_urls_are_checked() {
-        let base = |url: &str| checked_base_url::<Client>(url).map_err(|error| error.to_string());
-        assert_eq!(base("https://o.example/v1").unwrap(), "https://o.example/v1");
-        assert_eq!(base("http://[::1]:80/v1/").unwrap(), "http://[::1]:80/v1");
-        assert_eq!(base("https://h/pets/v1").unwrap(), "https://h/pets/v1");
+        let root = |url: &str| checked_root::<Client>(url).map_err(|error| error.to_string());
+        for (url, expected) in [
+            ("https://o.example/v1", "https://o.example"),
+            ("https://o.example/v1//", "https://o.example"),
+            ("https://o.example", "https://o.example"),
+            ("https://o.example/", "https://o.example"),
+            ("http://[::1]:80/v1/", "http://[::1]:80"),
+            ("https://h/pets/v1", "https://h/pets"),
+            ("https://h/pets", "https://h/pets"),
+            ("https://v1", "https://v1"),
+            ("https://h/xv1", "https://h/xv1"),
+        ] {
+            assert_eq!(root(url).unwrap(), expected, "{url}");
+        }
         for wrong in [
             "",
             "orders.example/v1",
@@ -241,27 +264,26 @@ mod tests {
             "https://me:secret@orders.example/v1",
             "https://orders.example/v1?key=secret",
             "https://orders.example/v1#x",
-            "https://orders.example",
-            "https://orders.example/",
             "https://orders.example/v2",
+            "https://orders.example/v1/v2/",
+            "https://orders.example/v1/v1",
             "https://orders.example/v1/store/orders",
-            "https://v1",
-            "https://orders.example/xv1",
         ] {
-            let message = base(wrong).unwrap_err();
+            let message = root(wrong).unwrap_err();
             assert!(!message.contains("secret"), "{message}");
         }
+        let message = root("https://orders.example/v2").unwrap_err();
+        assert!(message.contains("another version") && message.contains("Client::v2"), "{message}");
     }
 
     #[test]
     fn the_base_path_is_the_version_of_the_document() {
         fn check<C: Versioned, G: progenitor_client::ClientInfo<Call>>() {
             assert_eq!(format!("/v{}", G::api_version().split('.').next().unwrap()), C::BASE_PATH);
-            assert!(C::WRONG_BASE_PATH.ends_with(&format!(": append {}", C::BASE_PATH)));
         }
-        check::<Client, generated::Client>();
+        check::<Client, crate::v1::http::Client>();
         #[cfg(feature = "v2-beta")]
-        check::<crate::v2::Client, crate::v2::generated::Client>();
+        check::<crate::v2::Client, crate::v2::http::Client>();
     }
 
     #[test]

@@ -7,13 +7,25 @@
 use crate::attempt::Observer;
 use crate::response::Head;
 use crate::retry::RetryPolicy;
+use crate::turns::Turns;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 /// How a call is sent, and where the hooks leave what they saw.
 #[derive(Clone, Debug, Default)]
 pub struct Call {
     pub(crate) policy: RetryPolicy,
     pub(crate) observer: Observer,
+    /// The limit for the call as a whole.
+    pub(crate) timeout: Option<Duration>,
+    /// A permit for each call that may be under way.
+    pub(crate) places: Option<Arc<Semaphore>>,
+    /// Where the calls of all clones wait for the rate limit.
+    pub(crate) turns: Arc<Turns>,
+    /// Until the body of the response is there, with which the call is dropped.
+    place: Arc<OnceLock<OwnedSemaphorePermit>>,
     sent: Arc<OnceLock<Sent>>,
 }
 
@@ -26,6 +38,20 @@ pub(crate) struct Sent {
     pub(crate) may_be_done: bool,
     /// The head of the last response, if there was one.
     pub(crate) head: Option<Head>,
+    /// When the call must be over, and how long it may take.
+    pub(crate) ends: Option<(Instant, Duration)>,
+    /// Why no response to a last attempt was waited for.
+    pub(crate) stopped: Option<Stopped>,
+}
+
+/// Why a call ended before a response could be its result.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Stopped {
+    /// It took longer than this limit.
+    CallTimeout { limit: Duration, while_it: &'static str },
+    /// The rate limit holds for longer than the call may wait. Zero: others had their turns until
+    /// its time was over.
+    RateLimit { holds_for: Duration },
 }
 
 impl Call {
@@ -35,7 +61,18 @@ impl Call {
 
     /// The next call, sent the same way.
     pub(crate) fn next(&self) -> Self {
-        Self::new(self.policy, self.observer.clone())
+        Self { place: Arc::default(), sent: Arc::default(), ..self.clone() }
+    }
+
+    /// Waits until the call may be under way.
+    pub(crate) async fn take_place(&self) {
+        if let Some(places) = &self.places {
+            // Fails if the semaphore is closed: never.
+            if let Ok(place) = places.clone().acquire_owned().await {
+                let taken = self.place.set(place);
+                debug_assert!(taken.is_ok(), "a call was sent twice");
+            }
+        }
     }
 
     /// Keeps what the attempts showed. A call is sent once.

@@ -1,15 +1,15 @@
 //! Why a call failed.
 
-use crate::call::Sent;
-use crate::error_code::ErrorCode;
+use crate::call::{Sent, Stopped};
+use crate::document::{ErrorBody, ErrorCode};
 use crate::error_kind::ErrorKind;
-use crate::generated::types;
 use crate::rate_limit::RateLimit;
-use crate::response::Head;
+use crate::response::{Head, Response};
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use std::fmt;
 use std::time::Duration;
+use tokio::time::Instant;
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
@@ -27,7 +27,7 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     sent: Sent,
-    body: Option<types::Error>,
+    body: Option<ErrorBody>,
     source: Option<Source>,
     /// That of the page which was asked for.
     cursor: Option<String>,
@@ -35,7 +35,7 @@ struct Inner {
 
 impl Error {
     /// An error of the API.
-    pub(crate) fn response(sent: Sent, body: types::Error) -> Self {
+    pub(crate) fn response(sent: Sent, body: ErrorBody) -> Self {
         let kind = ErrorKind::Response;
         Self(Box::new(Inner { kind, sent, body: Some(body), source: None, cursor: None }))
     }
@@ -47,21 +47,34 @@ impl Error {
         Self::new(kind, sent, source)
     }
 
-    pub(crate) fn new(kind: ErrorKind, sent: Sent, source: impl Into<Source>) -> Self {
-        let source = Some(source.into());
+    pub(crate) fn new(kind: ErrorKind, mut sent: Sent, source: impl Into<Source>) -> Self {
+        let source = sent.stopped.is_none().then(|| source.into());
+        if let (ErrorKind::Timeout, Some((at, limit))) = (kind, sent.ends)
+            && sent.stopped.is_none()
+            && Instant::now() >= at
+        {
+            let while_it = match sent.head {
+                Some(_) => "received the response",
+                None => "waited for the response",
+            };
+            sent.stopped = Some(Stopped::CallTimeout { limit, while_it });
+        }
+        let kind = match sent.stopped {
+            Some(Stopped::CallTimeout { .. }) => ErrorKind::CallTimeout,
+            Some(Stopped::RateLimit { .. }) => ErrorKind::RateLimit,
+            None => kind,
+        };
         Self(Box::new(Inner { kind, sent, body: None, source, cursor: None }))
     }
 
-    #[cfg(feature = "v2-beta")]
     pub(crate) fn at_cursor(mut self, cursor: Option<String>) -> Self {
         self.0.cursor = cursor;
         self
     }
 
-    /// Where a list in pages stopped: the cursor of the page that failed, from which
-    /// [`ListOrders::cursor`](crate::v2::ListOrders::cursor) goes on. All orders of the pages
-    /// before it have been returned. `None` if it was the first page. Needs the feature `v2-beta`.
-    #[cfg(feature = "v2-beta")]
+    /// Where a list in pages stopped: the cursor of the page that failed, with which the same
+    /// request goes on. All records of the pages before it have been returned. `None` if it was the
+    /// first page, or no page.
     pub fn cursor(&self) -> Option<&str> {
         self.0.cursor.as_deref()
     }
@@ -74,11 +87,11 @@ impl Error {
     /// The API's error code. `None` if there was no response, or if it is not one
     /// of the API: see its [`status`](Self::status) then.
     pub fn code(&self) -> Option<ErrorCode> {
-        self.body().map(types::Error::error_code)
+        self.body().map(ErrorBody::error_code)
     }
 
     /// The body of the error response, if it is one of the API.
-    pub fn body(&self) -> Option<&types::Error> {
+    pub fn body(&self) -> Option<&ErrorBody> {
         self.0.body.as_ref()
     }
 
@@ -97,9 +110,13 @@ impl Error {
         self.head()?.rate_limit()
     }
 
-    /// How long the server asks to wait, from `Retry-After`.
+    /// How long the server asks to wait, from `Retry-After`. Of a request that was not sent
+    /// ([`ErrorKind::RateLimit`]), how much of the wait that another call was asked for is left.
     pub fn retry_after(&self) -> Option<Duration> {
-        self.head()?.retry_after()
+        match self.0.sent.stopped {
+            Some(Stopped::RateLimit { holds_for }) => Some(holds_for),
+            _ => self.head()?.retry_after(),
+        }
     }
 
     /// Identifies the request in the server's log: quote it when you report a
@@ -109,16 +126,23 @@ impl Error {
     }
 
     /// How many times the request was sent: 1 without a retry, 0 if it could not
-    /// be made.
+    /// be made or still waited to be sent.
     pub fn attempts(&self) -> u32 {
         self.0.sent.attempts
     }
 
-    /// Whether the order is not there, possibly because an earlier attempt of
-    /// this call cancelled it: its response was lost, or was a 502, 503 or 504,
-    /// and the next attempt was answered with 404 `order_not_found`.
-    pub fn earlier_attempt_may_have_cancelled(&self) -> bool {
-        self.0.sent.may_be_done && self.code() == Some(ErrorCode::OrderNotFound)
+    /// Whether the server may have carried out an earlier attempt of this call, and one of these
+    /// codes answers the last one.
+    pub(crate) fn follows_success(&self, codes: &[ErrorCode]) -> bool {
+        self.0.sent.may_be_done && self.code().is_some_and(|code| codes.contains(&code))
+    }
+
+    /// The response with this value, if there is one.
+    pub(crate) fn into_response<T>(self, value: T) -> Result<Response<T>, Self> {
+        match &self.0.sent.head {
+            Some(head) => Ok(Response::new(value, head.clone(), self.attempts())),
+            None => Err(self),
+        }
     }
 
     fn head(&self) -> Option<&Head> {
@@ -128,33 +152,74 @@ impl Error {
     /// What failed, without the request id.
     fn what(&self) -> String {
         if let (Some(body), Some(status)) = (self.body(), self.status()) {
-            let earlier = if self.earlier_attempt_may_have_cancelled() {
-                "not there, possibly cancelled by an earlier attempt: "
-            } else {
-                ""
-            };
-            return format!("{} {}: {earlier}{}", status.as_u16(), body.code, body.message);
+            let (code, message) = (body.code_text(), body.message_text());
+            return format!("{} {code}: {message}", status.as_u16());
+        }
+        if let Some(stopped) = self.0.sent.stopped {
+            return what_stopped(stopped);
         }
         let status = self.status().map(|status| format!("{status}: ")).unwrap_or_default();
         let what = match self.kind() {
             ErrorKind::Response => "not an error of the API, so a proxy may have answered",
             ErrorKind::InvalidBody => "not what the API documents, so a proxy may have answered",
             ErrorKind::IncompleteBody => "the response broke off in its body",
-            ErrorKind::Timeout => "the server did not answer in time",
-            ErrorKind::Connection => "the connection to the server failed",
             ErrorKind::Request => "the request could not be made",
+            _ => return format!("{status}{}", self.what_connection()),
         };
         format!("{status}{what}")
+    }
+
+    /// What failed between this machine and the server, with its name and the innermost cause.
+    fn what_connection(&self) -> String {
+        let source = self.0.source.as_deref();
+        let source = source.and_then(|source| source.downcast_ref::<reqwest::Error>());
+        let host = source.and_then(reqwest::Error::url).and_then(|url| {
+            let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
+            Some(format!("{}{port}", url.host_str()?))
+        });
+        let host = host.unwrap_or_else(|| "the server".to_string());
+        if self.kind() == ErrorKind::Timeout {
+            return match source.is_some_and(reqwest::Error::is_connect) {
+                true => format!("no connection to {host} within `connect_timeout`"),
+                false => format!("{host} did not answer within `read_timeout`"),
+            };
+        }
+        let causes = std::iter::successors(std::error::Error::source(self), |of| of.source());
+        let cause = causes.last().map(|cause| format!(": {cause}")).unwrap_or_default();
+        format!("the connection to {host} failed{cause}")
+    }
+}
+
+/// What failed, if the call ended before a response could be its result.
+fn what_stopped(stopped: Stopped) -> String {
+    match stopped {
+        Stopped::CallTimeout { limit, while_it } => {
+            format!("the call took longer than its `call_timeout` of {limit:?} while it {while_it}")
+        }
+        Stopped::RateLimit { holds_for: Duration::ZERO } => {
+            "other calls had their turns under the rate limit for longer than this one may wait"
+                .to_string()
+        }
+        Stopped::RateLimit { holds_for } => {
+            format!(
+                "the rate limit holds for another {holds_for:.1?}, longer than this call may wait"
+            )
+        }
     }
 }
 
 /// One line, whatever the response holds.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let attempts = self.attempts();
+        let attempts = match (self.attempts(), self.0.sent.stopped) {
+            (0, Some(_)) => Some("not sent".to_string()),
+            (1, Some(_)) => Some("after 1 attempt".to_string()),
+            (0 | 1, None) => None,
+            (attempts, _) => Some(format!("after {attempts} attempts")),
+        };
         let details = [
             self.request_id().map(|id| format!("request id {id}")),
-            (attempts > 1).then(|| format!("after {attempts} attempts")),
+            attempts,
             self.0.cursor.as_ref().map(|cursor| format!("at cursor {cursor}")),
         ];
         let details = details.into_iter().flatten().collect::<Vec<_>>().join(", ");
@@ -179,11 +244,12 @@ mod tests {
         let mut headers = HeaderMap::new();
         headers.insert("Retry-After", HeaderValue::from_static("9"));
         headers.insert("x-request-id", HeaderValue::from_static("5a2bd2f9"));
-        Sent { attempts, may_be_done, head: Some(Head { status, headers }) }
+        let head = Some(Head { status, headers });
+        Sent { attempts, may_be_done, head, ..Sent::default() }
     }
 
-    fn body(code: &str, message: &str, status: i64) -> types::Error {
-        types::Error { code: code.to_string(), message: message.to_string(), status }
+    fn body(code: &str, message: &str, status: i64) -> ErrorBody {
+        ErrorBody { code: code.to_string(), message: message.to_string(), status }
     }
 
     #[test]
@@ -211,22 +277,13 @@ mod tests {
     }
 
     #[test]
-    fn a_404_says_what_an_earlier_attempt_may_have_done() {
+    fn a_404_may_follow_what_an_earlier_attempt_did() {
         let gone = || body("order_not_found", "There is no order 1.", 404);
-        let error = Error::response(sent(StatusCode::NOT_FOUND, 2, true), gone());
-        assert!(error.earlier_attempt_may_have_cancelled());
-        assert_eq!(
-            error.to_string(),
-            "404 order_not_found: not there, possibly cancelled by an earlier attempt: \
-             There is no order 1. (request id 5a2bd2f9, after 2 attempts)"
-        );
-        let first = Error::response(sent(StatusCode::NOT_FOUND, 1, false), gone());
-        let path = sent(StatusCode::NOT_FOUND, 2, true);
-        let path = Error::response(path, body("not_found", "No such path.", 404));
-        for error in [first, path] {
-            assert!(!error.earlier_attempt_may_have_cancelled(), "{error}");
-            assert!(!error.to_string().contains("earlier"), "{error}");
-        }
+        let follows =
+            |sent, body| Error::response(sent, body).follows_success(&[ErrorCode::OrderNotFound]);
+        assert!(follows(sent(StatusCode::NOT_FOUND, 2, true), gone()));
+        assert!(!follows(sent(StatusCode::NOT_FOUND, 1, false), gone()));
+        assert!(!follows(sent(StatusCode::NOT_FOUND, 2, true), body("not_found", "No path.", 404)));
     }
 
     #[test]
@@ -241,7 +298,10 @@ mod tests {
     fn without_a_response_there_is_a_source() {
         let sent = Sent { attempts: 3, ..Sent::default() };
         let error = Error::new(ErrorKind::Connection, sent, "reset");
-        assert_eq!(error.to_string(), "the connection to the server failed (after 3 attempts)");
+        assert_eq!(
+            error.to_string(),
+            "the connection to the server failed: reset (after 3 attempts)"
+        );
         assert_eq!((error.status(), error.code(), error.rate_limit()), (None, None, None));
         assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "reset");
     }

@@ -12,6 +12,12 @@ pub enum ErrorKind {
     Connection,
     /// The connection or the server took longer than the time-outs allow.
     Timeout,
+    /// The call as a whole took longer than its
+    /// [`call_timeout`](crate::ClientBuilder::call_timeout).
+    CallTimeout,
+    /// The request was not sent, or not sent again, because the rate limit holds for longer than
+    /// the call may wait: see [`Error::retry_after`](crate::Error::retry_after).
+    RateLimit,
     /// The response broke off in its body.
     IncompleteBody,
     /// The status is one of success, but the response is not one that the API

@@ -1,17 +1,18 @@
 //! Client of the Store Orders API: list the orders of a pet store, cancel one.
 //!
 //! ```no_run
-//! use store_orders_client::{Client, ErrorCode};
+//! use store_orders_client::{CancelOrderOutcome, Client, ErrorCode};
 //!
 //! # async fn example(key: String) -> Result<(), Box<dyn std::error::Error>> {
-//! let client = Client::new("https://orders.example.com/v1", key)?;
+//! let client = Client::new("https://orders.example.com", key)?;
 //! for order in client.list_orders().await? {
 //!     println!("order {} is for pet {}", order.id, order.pet_id);
 //! }
 //! match client.cancel_order(1042).await {
-//!     Ok(_) => println!("cancelled"),
-//!     // Gone also if an earlier attempt of this call cancelled it, and its response was lost.
-//!     Err(error) if error.code() == Some(ErrorCode::OrderNotFound) => println!("gone, or never there"),
+//!     Ok(outcome) if *outcome == CancelOrderOutcome::Cancelled => println!("cancelled"),
+//!     // A response was lost, and the next attempt found no order.
+//!     Ok(_) => println!("gone, probably cancelled by this call"),
+//!     Err(error) if error.code() == Some(ErrorCode::OrderNotFound) => println!("never there"),
 //!     Err(error) => return Err(error.into()),
 //! }
 //! # Ok(())
@@ -26,12 +27,13 @@
 //! It needs Rust 1.88 and a tokio runtime; with the feature `blocking` it has a runtime of
 //! its own. `examples/list_and_cancel.rs` is a whole program.
 //!
-//! The base URL ends in `/v1`, the version of the API that this client speaks; any
-//! other is refused by [`Client::new`]. A [`Response`] dereferences to its value, can be
+//! The base URL may end in `/v1`, the version of the API that this client speaks; [`Client::new`]
+//! appends it otherwise, and refuses any other version. A [`Response`] dereferences to its value, can be
 //! iterated over where that can, and has the status, the rate limit, the request id and
 //! the number of attempts. Identifiers are types of their own, [`OrderId`] and [`PetId`],
-//! so that an order is not cancelled by the number of its pet. Calls take plain integers,
-//! too.
+//! so that an order is not cancelled by the number of its pet. Calls take plain integers of
+//! the types `i64`, `i32` and `u32`, too; a literal above 2147483647 needs its type, as in
+//! `9000000000_i64`.
 //!
 //! # Errors
 //!
@@ -47,37 +49,82 @@
 //!
 //! # Retries
 //!
-//! A request that is answered with 429, 502, 503 or 504 is sent again after the time
+//! A request that is answered with 429, 500, 502, 503 or 504 is sent again after the time
 //! in `Retry-After`, or with increasing delays if there is none, and so is one whose
 //! connection is lost or silent for too long. Attempts and time are bounded: see [`RetryPolicy`].
 //!
 //! ```
 //! # use store_orders_client::{Client, BuildError};
 //! # fn example(key: String) -> Result<Client, BuildError> {
-//! Client::builder("https://orders.example.com/v1", key)
+//! Client::builder("https://orders.example.com", key)
 //!     .on_attempt(|attempt| eprintln!("{attempt}")) // list_orders, attempt 1: 503 …
 //!     .build()
 //! # }
 //! # example("sto_test_x".to_string()).unwrap();
 //! ```
 //!
-//! **404 after a retry.** A response can be lost after the order was cancelled. The
-//! `DELETE` is then sent again, finds no order, and is answered with 404
-//! `order_not_found`. The error then says "not there, possibly cancelled by an earlier
-//! attempt", and [`Error::earlier_attempt_may_have_cancelled`] is true. Take it as
-//! success if all that matters is that the order is gone. If you must know whether
-//! this call cancelled it, switch retries off with
-//! [`ClientBuilder::without_retries`]: a 404 then answers the only attempt, and a
-//! lost response is an error that says so.
+//! **A lost response.** An order may be cancelled although the response is lost. The `DELETE` is
+//! then sent again, and is answered with 404 `order_not_found`. So that nobody has to know this,
+//! [`Client::cancel_order`] then returns [`AlreadyGone`](CancelOrderOutcome::AlreadyGone) and no
+//! error. If you must know whether this call cancelled the order, ask `get_order` of version 2.
 //!
 //! A list whose body is cut off is an error and never a shorter list. It is not
 //! requested again.
 //!
+//! # Rate limits
+//!
+//! A client and its clones share what each response tells of the rate limit, so a program can make
+//! as many calls at once as it likes: they wait in turn, and the key is not banned for requests
+//! above the limit.
+//!
+//! - After a 429 no call is sent until the time in `Retry-After` has passed, and up to a second
+//!   more, so that the clients of one account do not all come back at once.
+//! - At most half of the requests that remain (`X-RateLimit-Remaining`) are under way at once.
+//!   Before the first response, and when a limit has been exhausted and has reset, one request goes
+//!   first, to learn how many remain.
+//! - Where none remain, calls wait for `X-RateLimit-Reset` without asking, if that is within a
+//!   minute.
+//! - A request without a response for 5 seconds keeps no other back.
+//! - A wait is no attempt. If it would end after [`RetryPolicy::total`], the call fails at once with
+//!   [`ErrorKind::RateLimit`], sends nothing, and [`Error::retry_after`] is how long the limit holds.
+//!
+//! This cancels 200 orders on a plan of 60 requests a minute, in little more than 3 minutes:
+//!
+//! ```no_run
+//! # use std::time::Duration;
+//! # use store_orders_client::{Client, Error, RetryPolicy};
+//! # async fn example(key: String, ids: Vec<i64>) -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::builder("https://orders.example.com/v1", key)
+//!     .retry(RetryPolicy::default().total(Duration::from_secs(300)))
+//!     .build()?;
+//! let calls = ids.into_iter().map(|id| {
+//!     let client = client.clone();
+//!     tokio::spawn(async move { client.cancel_order(id).await })
+//! });
+//! for call in calls.collect::<Vec<_>>() {
+//!     call.await??;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Clients that are built apart share nothing: build one for each key. A new client asks the server
+//! anew, for example after a ban was lifted. With [`ClientBuilder::without_retries`] no call waits.
+//!
+//! [`ClientBuilder::max_in_flight`] bounds how many calls are under way, for example because of the
+//! memory that their lists take.
+//!
+//! # What has not changed
+//!
+//! [`Client::list_orders_if_changed`] takes the [`etag`](Response::etag) of a list, and returns `None`
+//! while that is still the list: a program that asks often then moves little.
+//!
 //! # Time-outs
 //!
 //! There is a limit on how long a connection may take to open and on how long the
-//! server may be silent. There is none on the whole call, because a list of many
-//! orders takes time: use `tokio::time::timeout` for that.
+//! server may be silent. There is none on the whole call unless
+//! [`ClientBuilder::call_timeout`] sets it, for waits, retries and the body of the response
+//! together. The error says which of them was exceeded.
 //!
 //! The service answers within 5 seconds, so a request without a response for 10 is
 //! taken for lost and sent again. A cancellation may have been carried out nevertheless.
@@ -95,7 +142,7 @@
 //! | `native-tls` | TLS by the system's library, such as OpenSSL; used if both are on. Without the other: `default-features = false, features = ["native-tls"]`. |
 //! | `blocking` | `blocking::Client`, whose methods have the same names, for programs without async code. |
 //! | `testing` | `testing::Server`, a server on a loopback port that answers as the API documents, for your tests. |
-//! | `tracing` | A span named `store_orders` for each call, at the level `INFO`, with `operation`, `order_id` or `pet_id`, `status`, `attempts`, `request_id` and, if it failed, `error`. |
+//! | `tracing` | A span named `store_orders` for each call, at the level `INFO`, with `operation`, `order_id` or `pet_id`, `status`, `attempts`, `request_id` and, if it failed, `error`; in it an event at the level `WARN` for each attempt that is followed by another. |
 //! | `v2-beta` | `v2::Client`, for version 2 of the API, which is in beta: see below. |
 //!
 //! # Tests of your program
@@ -108,29 +155,47 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use store_orders_client::{Client, ErrorCode, Order, testing};
 //!
-//! let server = testing::Server::start([Order::new(1042, 7, 2)])?;
+//! let server = testing::Server::start([Order::new(1042, 7, 2), Order::new(1043, 7, 1)])?;
 //! let client = Client::new(server.base_url(), testing::KEY)?;
 //! server.fail_next(ErrorCode::ServiceUnavailable);
 //! assert_eq!(client.cancel_order(1042).await?.attempts(), 2);
-//! assert!(server.orders().is_empty());
+//! assert_eq!(server.orders().len(), 1);
+//! server.ship(1043);
+//! let error = client.cancel_order(1043).await.unwrap_err();
+//! assert_eq!(error.code(), Some(ErrorCode::OrderAlreadyShipped));
 //! # Ok(())
 //! # }
 //! # #[cfg(not(feature = "testing"))]
 //! # fn main() {}
 //! ```
 //!
+//! # Without async code
+//!
+//! With the feature `blocking`:
+//!
+//! ```no_run
+//! # #[cfg(feature = "blocking")]
+//! # fn example(key: String) -> Result<(), Box<dyn std::error::Error>> {
+//! let client = store_orders_client::blocking::Client::new("https://orders.example.com", key)?;
+//! for order in client.list_orders()? {
+//!     println!("order {} is for pet {}", order.id, order.pet_id);
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! # Version 2, in beta
 //!
-//! With the feature `v2-beta`, `v2::Client` speaks version 2 of the API: the list in pages, with
-//! filters and the status of each order. Retries, errors and options are those of version 1. This
-//! cancels all pending orders of a pet:
+//! With the feature `v2-beta`, `Client::v2` makes a client of version 2 of the API: the list in
+//! pages, with filters and the status of each order. It shares connections, limits and options with
+//! the client that it is made of. This cancels all pending orders of a pet:
 //!
 //! ```no_run
 //! # #[cfg(feature = "v2-beta")]
 //! # async fn example(key: String) -> Result<(), Box<dyn std::error::Error>> {
-//! use store_orders_client::v2::{Client, OrderStatus};
+//! use store_orders_client::{Client, v2::OrderStatus};
 //!
-//! let client = Client::new("https://orders.example.com/v2", key)?;
+//! let client = Client::new("https://orders.example.com", key)?.v2();
 //! let pending = client.list_orders().pet_id(7).status(OrderStatus::Pending).limit(50);
 //! let mut orders = pending.stream();
 //! while let Some(order) = orders.next().await {
@@ -158,19 +223,17 @@
 //! # }
 //! ```
 
+mod answer;
 mod attempt;
 #[cfg(feature = "blocking")]
 pub mod blocking;
 mod builder;
 mod call;
 mod error;
-mod error_code;
 mod error_kind;
-mod extensible_enum;
-#[rustfmt::skip]
-#[expect(dead_code, clippy::allow_attributes, clippy::unwrap_used, reason = "generated")]
-mod generated;
-mod operations;
+mod limits;
+#[cfg(feature = "v2-beta")]
+mod pages;
 mod rate_limit;
 mod response;
 mod retry;
@@ -179,18 +242,25 @@ mod send;
 mod span;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod turns;
+mod v1;
 #[cfg(feature = "v2-beta")]
 pub mod v2;
+
+/// The document whose errors and records all versions share.
+pub(crate) use v1 as document;
 
 pub use attempt::Attempt;
 pub use builder::{BuildError, ClientBuilder};
 pub use error::Error;
-pub use error_code::ErrorCode;
 pub use error_kind::ErrorKind;
-pub use generated::types::Error as ErrorBody;
-pub use operations::*;
+#[cfg(all(feature = "v2-beta", feature = "blocking"))]
+pub use pages::BlockingPages;
+#[cfg(feature = "v2-beta")]
+pub use pages::Pages;
 pub use rate_limit::RateLimit;
 /// The HTTP client underneath, for [`ClientBuilder::http`].
 pub use reqwest;
 pub use response::Response;
 pub use retry::RetryPolicy;
+pub use v1::*;

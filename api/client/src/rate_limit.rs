@@ -1,7 +1,12 @@
 //! Reads the `X-RateLimit-*` headers, which every response of the API has.
 
+use crate::retry_after::now_of_the_server;
 use chrono::{DateTime, Utc};
 use reqwest::header::HeaderMap;
+use std::time::Duration;
+
+/// The length of the shorter window, and what the rounding of both times adds.
+const LONGEST_BELIEVED: Duration = Duration::from_secs(62);
 
 /// The state of the rate limit, minute or day, with fewer requests remaining.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,12 +31,22 @@ impl RateLimit {
             reset: DateTime::from_timestamp(reset, 0)?,
         })
     }
+
+    /// How long until the reset, by the server's clock. `None` if that is not within a minute: one
+    /// of the clocks may be wrong then, or the limit is that of a day, and `Retry-After` of a 429
+    /// says how long to wait.
+    pub(crate) fn resets_in(&self, headers: &HeaderMap) -> Option<Duration> {
+        let now = DateTime::<Utc>::from(now_of_the_server(headers));
+        let resets_in = (self.reset - now).to_std().ok()?;
+        (resets_in <= LONGEST_BELIEVED && !resets_in.is_zero()).then_some(resets_in)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use reqwest::header::HeaderValue;
+    use std::time::SystemTime;
 
     fn headers(reset: &'static str) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -46,6 +61,25 @@ mod tests {
         let limit = RateLimit::from_headers(&headers("1796083260")).unwrap();
         assert_eq!((limit.limit, limit.remaining), (300, 299));
         assert_eq!(limit.reset.timestamp(), 1_796_083_260);
+    }
+
+    #[test]
+    fn the_reset_is_told_by_the_servers_clock_and_believed_for_a_minute() {
+        for (date, resets_in) in [
+            ("Tue, 01 Dec 2026 00:00:00 GMT", Some(60)),
+            ("Tue, 01 Dec 2026 00:00:59 GMT", Some(1)),
+            ("Tue, 01 Dec 2026 00:01:00 GMT", None),
+            ("Tue, 01 Dec 2026 09:00:00 GMT", None),
+            ("Mon, 30 Nov 2026 23:59:57 GMT", None),
+        ] {
+            let mut headers = headers("1796083260");
+            headers.insert("Date", HeaderValue::from_static(date));
+            let limit = RateLimit::from_headers(&headers).unwrap();
+            assert_eq!(limit.resets_in(&headers), resets_in.map(Duration::from_secs), "{date}");
+        }
+        let mut soon = RateLimit::from_headers(&headers("1796083260")).unwrap();
+        soon.reset = DateTime::from(SystemTime::now() + Duration::from_secs(30));
+        assert_eq!(soon.resets_in(&HeaderMap::new()).unwrap().as_secs(), 29);
     }
 
     #[test]

@@ -28,8 +28,7 @@ impl Head {
     }
 }
 
-/// The result of a successful call. It dereferences to the value: the orders,
-/// the pet, or nothing.
+/// The result of a successful call. It dereferences to the value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Response<T> {
     value: T,
@@ -40,6 +39,10 @@ pub struct Response<T> {
 impl<T> Response<T> {
     pub(crate) fn new(value: T, head: Head, attempts: u32) -> Self {
         Self { value, head, attempts }
+    }
+
+    pub(crate) fn map<U>(self, value: impl FnOnce(T) -> U) -> Response<U> {
+        Response { value: value(self.value), head: self.head, attempts: self.attempts }
     }
 
     /// The value, without what came with it.
@@ -71,6 +74,12 @@ impl<T> Response<T> {
     /// problem.
     pub fn request_id(&self) -> Option<&str> {
         self.head.request_id()
+    }
+
+    /// The `ETag`, with which the methods that end in `_if_changed` ask whether this is still the
+    /// answer.
+    pub fn etag(&self) -> Option<&str> {
+        self.head.headers.get("etag")?.to_str().ok()
     }
 
     /// How many times the request was sent: 1 without a retry.

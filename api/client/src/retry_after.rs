@@ -1,6 +1,6 @@
 //! Reads `Retry-After` (RFC 9110, 10.2.3).
 
-use reqwest::header::{DATE, HeaderMap, HeaderName, RETRY_AFTER};
+use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 use std::time::{Duration, SystemTime};
 
 /// How long the server asks to wait. The API sends whole seconds; a proxy in
@@ -12,13 +12,14 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         return Some(text.parse().map_or(Duration::MAX, Duration::from_secs));
     }
     let until = httpdate::parse_http_date(text).ok()?;
-    // By the server's clock if it sends it: the local one may be wrong.
-    let now = date(headers, &DATE).unwrap_or_else(SystemTime::now);
-    Some(until.duration_since(now).unwrap_or_default())
+    Some(until.duration_since(now_of_the_server(headers)).unwrap_or_default())
 }
 
-fn date(headers: &HeaderMap, name: &HeaderName) -> Option<SystemTime> {
-    httpdate::parse_http_date(headers.get(name)?.to_str().ok()?).ok()
+/// By the server's clock if it sends it: the local one may be wrong.
+pub(crate) fn now_of_the_server(headers: &HeaderMap) -> SystemTime {
+    let sent = headers.get(DATE).and_then(|date| date.to_str().ok());
+    let date = sent.and_then(|date| httpdate::parse_http_date(date).ok());
+    date.unwrap_or_else(SystemTime::now)
 }
 
 #[cfg(test)]

@@ -1,36 +1,53 @@
-//! One `tracing` span a call: the feature `tracing`.
+//! One `tracing` span a call, and an event for each retry: the feature `tracing`.
 
+use crate::attempt::Attempt;
 use crate::error::Error;
-use crate::generated::types::{OrderId, PetId};
 use crate::response::Response;
+
+/// The span of a call of an operation with these identifiers.
+#[cfg(feature = "tracing")]
+macro_rules! call_span {
+    ($operation:literal $(, $identifier:ident = $value:expr)*) => {
+        tracing::info_span!(
+            target: "store_orders_client",
+            "store_orders",
+            operation = $operation,
+            $($identifier = $value,)*
+            status = tracing::field::Empty,
+            attempts = tracing::field::Empty,
+            request_id = tracing::field::Empty,
+            error = tracing::field::Empty,
+        )
+    };
+}
+
+/// No span.
+#[cfg(not(feature = "tracing"))]
+macro_rules! call_span {
+    ($operation:literal $(, $identifier:ident = $value:expr)*) => {{
+        $(let _ = $value;)*
+        crate::span::NoSpan
+    }};
+}
+
+pub(crate) use call_span;
+
+#[cfg(not(feature = "tracing"))]
+pub(crate) struct NoSpan;
 
 /// Makes a call within its span, which then tells its result.
 #[cfg(feature = "tracing")]
 pub(crate) async fn in_span<T>(
-    operation: &'static str,
-    order_id: Option<OrderId>,
-    pet_id: Option<PetId>,
+    span: tracing::Span,
     call: impl Future<Output = Result<Response<T>, Error>>,
 ) -> Result<Response<T>, Error> {
     use tracing::Instrument;
-    use tracing::field::{Empty, display};
 
-    let span = tracing::info_span!(
-        target: "store_orders_client",
-        "store_orders",
-        operation,
-        order_id = order_id.map(i64::from),
-        pet_id = pet_id.map(i64::from),
-        status = Empty,
-        attempts = Empty,
-        request_id = Empty,
-        error = Empty,
-    );
     let result = call.instrument(span.clone()).await;
     let (status, attempts, request_id) = match &result {
         Ok(response) => (Some(response.status()), response.attempts(), response.request_id()),
         Err(error) => {
-            span.record("error", display(error));
+            span.record("error", tracing::field::display(error));
             (error.status(), error.attempts(), error.request_id())
         }
     };
@@ -42,10 +59,20 @@ pub(crate) async fn in_span<T>(
 
 #[cfg(not(feature = "tracing"))]
 pub(crate) async fn in_span<T>(
-    _operation: &'static str,
-    _order_id: Option<OrderId>,
-    _pet_id: Option<PetId>,
+    _: NoSpan,
     call: impl Future<Output = Result<Response<T>, Error>>,
 ) -> Result<Response<T>, Error> {
     call.await
 }
+
+/// Tells of an attempt that is followed by another: an event in the span of its call.
+#[cfg(feature = "tracing")]
+pub(crate) fn tell_of_retry(attempt: &Attempt<'_>) {
+    if attempt.wait.is_some() {
+        // Its line has what the span does not know yet: status, request id and wait.
+        tracing::warn!(target: "store_orders_client", "{attempt}");
+    }
+}
+
+#[cfg(not(feature = "tracing"))]
+pub(crate) fn tell_of_retry(_attempt: &Attempt<'_>) {}

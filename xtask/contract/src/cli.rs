@@ -13,13 +13,17 @@ pub struct ContractArgs {
     document: PathBuf,
     #[command(flatten)]
     target: Target,
+    /// Leave the client out
+    #[arg(long, conflicts_with = "code")]
+    server_only: bool,
 }
 
 #[derive(Args, Debug)]
 #[group(required = true, multiple = false)]
 struct Target {
-    /// Write a package to this directory, which must not exist: the contract, and a test that
-    /// holds what it emits against the document
+    /// Write a package to this directory, which must not exist: the contract, a test that holds
+    /// what it emits against the document, and in `client` the client, with a test that calls each
+    /// operation
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
     /// Write the code alone to this file, as `cargo xtask generate` does
@@ -48,12 +52,12 @@ impl ContractArgs {
 
     fn write(&self, text: &str, source: &str, out: &mut dyn Write) -> anyhow::Result<()> {
         if let Some(directory) = &self.target.out {
-            let files = package(text, source)?;
+            let files = package(text, source, !self.server_only)?;
             let name = directory.display();
             write_package(&files, directory).with_context(|| format!("cannot write {name}"))?;
             writeln!(
                 out,
-                "Wrote {name} from {source}. `cargo test` in it holds what it emits against the document."
+                "Wrote {name} from {source}. `cargo test --workspace` in it holds what it emits against the document."
             )?;
         }
         if let Some(file) = &self.target.code {

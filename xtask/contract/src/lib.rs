@@ -7,6 +7,7 @@
 
 mod check;
 mod cli;
+pub mod client;
 mod errors;
 mod facts;
 mod format;

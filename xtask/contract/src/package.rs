@@ -1,7 +1,7 @@
 //! A package of its own with the contract of a document, and a test that holds what it emits
 //! against the document.
 
-use crate::{Error, contract, json};
+use crate::{Error, client, contract, json};
 use heck::ToKebabCase;
 use serde_json::Value;
 use std::io;
@@ -41,11 +41,14 @@ pub mod parameters;
 pub mod schemas;
 ";
 
+const MEMBERS: &str = "members = [\"client\"]\n";
+
 /// A file of a package: its name, and what it says.
 pub type File = (String, String);
 
-/// The package for the document in this text, of a file of this name.
-pub fn package(text: &str, source: &str) -> Result<Vec<File>, Error> {
+/// The package for the document in this text, of a file of this name; in `client/` that of its
+/// client, unless it is left out.
+pub fn package(text: &str, source: &str, has_client: bool) -> Result<Vec<File>, Error> {
     let document = json::parse(text)?;
     let command = format!("cargo xtask contract {source}");
     let code = contract(&document, source, &command)?;
@@ -53,12 +56,17 @@ pub fn package(text: &str, source: &str) -> Result<Vec<File>, Error> {
     let name = package_name(title);
     let file = |name: &str, text: &str| (name.to_string(), text.to_string());
     let mut files = vec![
-        file("Cargo.toml", &manifest(&name)),
+        file("Cargo.toml", &(manifest(&name) + if has_client { MEMBERS } else { "" })),
         file("openapi.json", text),
         file("src/lib.rs", ROOT),
         file("src/contract.rs", &code),
         file("tests/document.rs", &test(&name)),
     ];
+    if has_client {
+        let name = name.replace("contract", "client");
+        let client = client::package(&document, source, &name)?.into_iter();
+        files.extend(client.map(|(name, text)| (format!("client/{name}"), text)));
+    }
     // Their tests are those of this repository.
     let without_tests = |text: &str| text.split("\n#[cfg(test)]").next().map(str::to_string);
     files.extend(
@@ -88,6 +96,15 @@ pub fn write(files: &[File], directory: &Path) -> io::Result<()> {
     // It is there no more.
     drop(whole.keep());
     Ok(())
+}
+
+/// The version of a dependency that the workspace has.
+pub fn version(dependency: &str) -> String {
+    let start = format!("\n{dependency} = ");
+    let of_workspace = WORKSPACE.split_once("[workspace.dependencies]");
+    let after = of_workspace.and_then(|(_, all)| all.split_once(&start));
+    let after = after.map_or("", |(_, after)| after);
+    after.split('"').nth(1).unwrap_or("*").to_string()
 }
 
 fn package_name(title: &str) -> String {

@@ -118,7 +118,7 @@ fn members<'a>(root: &Node<'a>, path: &[&str]) -> Vec<(&'a str, Node<'a>)> {
 }
 
 /// The path of the first server, if all have the same.
-fn base_path(root: &Node<'_>) -> String {
+pub fn base_path(root: &Node<'_>) -> String {
     let servers = root.get("servers");
     let mut paths = servers.iter().flat_map(Node::elements).map(|server| {
         let url = server.text("url").unwrap_or_default();

@@ -220,7 +220,7 @@ fn all_places_are_listed_in_the_order_of_the_document() {
 fn a_package_is_written_whole_or_not_at_all() {
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().join("new/shop");
-    let files = package(include_str!("shop/shop.json"), "shop.json").unwrap();
+    let files = package(include_str!("shop/shop.json"), "shop.json", false).unwrap();
     write_package(&files, &directory).unwrap();
     for (name, text) in &files {
         assert_eq!(std::fs::read_to_string(directory.join(name)).unwrap(), *text, "{name}");
@@ -234,5 +234,5 @@ fn a_package_is_written_whole_or_not_at_all() {
     assert!(directory.join("src/mine.rs").exists());
     let left = std::fs::read_dir(root.path().join("new")).unwrap().count();
     assert_eq!(left, 1);
-    assert!(package("{}", "x").is_err());
+    assert!(package("{}", "x", false).is_err());
 }

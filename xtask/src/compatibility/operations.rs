@@ -177,8 +177,20 @@ fn response(found: &mut Findings, at: &Place<'_>) {
         "description" => found.text(member),
         "headers" => found.each(member, header),
         "content" => content(found, member, Direction::Received),
+        "x-outcome" | "x-outcome-after-retry" => outcome(found, member),
         _ => found.other(member),
     });
+}
+
+/// What generated clients call a success, or an error that follows one.
+fn outcome(found: &mut Findings, at: &Place<'_>) {
+    match at.both() {
+        None => found.other(at),
+        Some(_) => found.each(at, |found, member| match member.key {
+            "description" => found.text(member),
+            _ => found.other(member),
+        }),
+    }
 }
 
 /// A shared header is known by its name alone.

@@ -8,11 +8,13 @@
 
 #[cfg(all(feature = "blocking", feature = "testing"))]
 mod blocking;
+mod calls_as_a_whole;
 mod misbehaving_server;
 mod observer;
 #[cfg(feature = "v2-beta")]
 mod pages;
 mod proxy_in_front;
+mod rate_limits;
 mod scripted;
 #[cfg(feature = "tracing")]
 mod spans;

@@ -2,7 +2,7 @@
 
 use crate::scripted::{Reply, ScriptedServer};
 use std::time::Duration;
-use store_orders_client::v2::{Client, OrderStatus, Orders};
+use store_orders_client::v2::{CancelOrderOutcome, Client, OrderStatus, Orders};
 use store_orders_client::{BuildError, ErrorCode, ErrorKind, RetryPolicy};
 
 const UNAVAILABLE: &str = r#"{"code":"service_unavailable","message":"Later.","status":503}"#;
@@ -160,10 +160,11 @@ async fn an_order_is_cancelled_below_v2() {
     let lost = r#"{"code":"order_not_found","message":"None.","status":404}"#;
     let replies = [Reply::json(204, ""), Reply::close(), Reply::json(404, lost)];
     let (server, client) = start(replies).await;
-    client.cancel_order(1).await.unwrap();
-    let error = client.cancel_order(2).await.unwrap_err();
-    assert!(error.earlier_attempt_may_have_cancelled(), "{error}");
-    assert_eq!(error.cursor(), None);
+    let cancelled = client.cancel_order(1).await.unwrap();
+    assert_eq!(*cancelled, CancelOrderOutcome::Cancelled);
+    let gone = client.cancel_order(2).await.unwrap();
+    assert_eq!(*gone, CancelOrderOutcome::AlreadyGone);
+    assert_eq!((gone.status().as_u16(), gone.attempts()), (404, 2));
     let expected = ["1", "2", "2"].map(|id| format!("DELETE /v2/store/orders/{id} "));
     for (request, expected) in server.requests().iter().zip(expected) {
         assert!(request.starts_with(&expected), "{request}");
@@ -171,14 +172,21 @@ async fn an_order_is_cancelled_below_v2() {
 }
 
 #[test]
-fn the_base_url_ends_in_v2_and_no_key_is_shown() {
+fn the_base_url_has_v2_or_no_version_and_no_key_is_shown() {
     let key = "sto_test_0123456789abcdefghijklmnopqrstuvwxyz";
     let error = Client::new("https://orders.example/v1", key).unwrap_err();
     assert!(matches!(error, BuildError::BaseUrl(_)), "{error:?}");
-    assert!(error.to_string().ends_with("append /v2"), "{error}");
-    let client = Client::new("https://orders.example/v2/", key).unwrap();
-    for shown in [format!("{client:?}"), format!("{:?}", client.list_orders().stream())] {
-        assert!(shown.contains("https://orders.example/v2"), "{shown}");
-        assert!(!shown.contains("0123456789"), "{shown}");
+    assert!(error.to_string().contains("leave the version out, or write /v2"), "{error}");
+    let of_v1 = |url| store_orders_client::Client::new(url, key).unwrap().v2();
+    for client in [
+        Client::new("https://orders.example/v2/", key).unwrap(),
+        Client::new("https://orders.example", key).unwrap(),
+        of_v1("https://orders.example/v1"),
+        of_v1("https://orders.example/"),
+    ] {
+        for shown in [format!("{client:?}"), format!("{:?}", client.list_orders().stream())] {
+            assert!(shown.contains("\"https://orders.example/v2\""), "{shown}");
+            assert!(!shown.contains("0123456789"), "{shown}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The span of each call.
+//! The span of each call, and the events of its retries.
 
 use crate::scripted::{Reply, ScriptedServer};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use tracing::{Event, Metadata, Subscriber};
 
 const KEY: &str = "sto_test_0123456789abcdefghijklmnopqrstuvwxyz";
 
-/// The fields of a span or an event, and its target.
+/// The fields of a span or an event, its target, and its level if it is an event.
 #[derive(Default)]
 struct Fields(BTreeMap<&'static str, String>);
 
@@ -36,10 +36,11 @@ impl Recorder {
         all.len() as u64
     }
 
-    /// The fields of each span of the client, on a line.
-    fn spans(&self) -> Vec<String> {
+    /// The fields of each span, or each event, of the client, on a line.
+    fn lines(&self, events: bool) -> Vec<String> {
         let all = self.0.lock().unwrap();
         let own = all.iter().filter(|fields| fields.0["target"] == "store_orders_client");
+        let own = own.filter(|fields| fields.0.contains_key("level") == events);
         let line = |Fields(fields): &Fields| {
             let shown = fields.iter().filter(|(name, _)| **name != "target");
             shown.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
@@ -63,7 +64,10 @@ impl Subscriber for Recorder {
     }
 
     fn event(&self, event: &Event<'_>) {
-        self.add(event.metadata(), |fields| event.record(fields));
+        self.add(event.metadata(), |fields| {
+            event.record(fields);
+            fields.0.insert("level", event.metadata().level().to_string());
+        });
     }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
@@ -79,7 +83,8 @@ async fn each_call_is_one_span_with_its_result_and_without_the_key() {
             .header("x-request-id: b"),
         Reply::json(200, "[]"),
         Reply::json(200, r#"{"id":7,"name":"Rex"}"#),
-        Reply::close(),
+        Reply::json(504, ""),
+        Reply::json(504, "").header("x-request-id: c"),
     ])
     .await;
     let policy = RetryPolicy::default().first_wait(Duration::from_millis(2)).attempts(2);
@@ -94,9 +99,10 @@ async fn each_call_is_one_span_with_its_result_and_without_the_key() {
     client.list_orders().await.unwrap_err();
     drop(default);
 
-    let spans = recorder.spans();
+    let spans = recorder.lines(false);
     let error = "error=409 order_already_shipped: Gone. (request id b, after 2 attempts)";
-    let lost = "error=the connection to the server failed (after 2 attempts)";
+    let failed = "error=504 Gateway Timeout: not an error of the API, so a proxy may have \
+                  answered (request id c, after 2 attempts)";
     assert_eq!(
         spans,
         [
@@ -106,9 +112,17 @@ async fn each_call_is_one_span_with_its_result_and_without_the_key() {
             ),
             "attempts=1 operation=\"list_orders\" status=200",
             "attempts=1 operation=\"get_pet\" pet_id=7 status=200",
-            &format!("attempts=2 {lost} operation=\"list_orders\""),
+            &format!("attempts=2 {failed} operation=\"list_orders\" request_id=\"c\" status=504"),
         ]
     );
+    // At a level that subscribers show unless told otherwise.
+    let events = recorder.lines(true);
+    let [first, second] = events.as_slice() else { panic!("{events:?}") };
+    let retry = "level=WARN message=cancel_order, attempt 1: 503 Service Unavailable \
+                 (request id a); next attempt in ";
+    assert!(first.starts_with(retry), "{first}");
+    let retry = "level=WARN message=list_orders, attempt 1: 504 Gateway Timeout; next attempt in ";
+    assert!(second.starts_with(retry), "{second}");
     let all = recorder.0.lock().unwrap();
     for (name, value) in all.iter().flat_map(|fields| &fields.0) {
         assert!(!value.contains("0123456789abcdef"), "{name} shows the key");
@@ -129,6 +143,6 @@ async fn each_page_of_version_2_is_one_span() {
     let default = tracing::subscriber::set_default(recorder.clone());
     assert!(client.list_orders().pet_id(7).stream().next().await.is_none());
     drop(default);
-    let spans = recorder.spans();
+    let spans = recorder.lines(false);
     assert_eq!(spans, ["attempts=1 operation=\"list_orders\" pet_id=7 status=200"; 2]);
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 use store_orders_client::testing::{KEY, Server};
-use store_orders_client::{Client, ErrorCode, Order, Pet};
+use store_orders_client::{CancelOrderOutcome, Client, ErrorCode, Order, Pet};
 
 fn server() -> Server {
     Server::start([Order::new(1, 7, 2), Order::new(2, 8, 1)]).unwrap()
@@ -28,6 +28,15 @@ async fn orders_are_listed_and_cancelled_unless_they_have_shipped() {
     let error = client.cancel_order(2).await.unwrap_err();
     assert_eq!(error.code(), Some(ErrorCode::OrderAlreadyShipped));
     assert_eq!(server.orders(), [Order::new(2, 8, 1)]);
+}
+
+#[tokio::test]
+async fn calls_take_integers_of_fewer_bits() {
+    let server = server();
+    let client = client(&server);
+    client.cancel_order(1_i32).await.unwrap();
+    client.cancel_order(2_u32).await.unwrap();
+    assert!(server.orders().is_empty());
 }
 
 #[tokio::test]
@@ -87,11 +96,25 @@ async fn errors_come_on_demand_and_in_turn() {
 async fn a_lost_response_is_one_of_a_request_that_was_carried_out() {
     let server = server();
     server.lose_next_response();
-    let error = Client::new(server.base_url(), KEY).unwrap().cancel_order(1).await.unwrap_err();
-    assert!(error.earlier_attempt_may_have_cancelled(), "{error}");
+    let gone = Client::new(server.base_url(), KEY).unwrap().cancel_order(1).await.unwrap();
+    assert_eq!((*gone, gone.attempts()), (CancelOrderOutcome::AlreadyGone, 2));
     server.lose_next_response();
     let error = client(&server).cancel_order(2).await.unwrap_err();
     assert_eq!((error.status(), server.orders().len()), (None, 0));
+}
+
+#[tokio::test]
+async fn a_list_that_has_not_changed_is_not_sent_again() {
+    let server = server();
+    let client = client(&server);
+    let orders = client.list_orders().await.unwrap();
+    let etag = orders.etag().unwrap();
+    let same = client.list_orders_if_changed(etag).await.unwrap();
+    assert_eq!((same.status().as_u16(), &*same), (304, &None));
+    assert_eq!(same.rate_limit().unwrap().remaining, 998);
+    client.cancel_order(1).await.unwrap();
+    let other = client.list_orders_if_changed(etag).await.unwrap();
+    assert_eq!(other.as_ref().map(Vec::len), Some(1));
 }
 
 #[cfg(feature = "v2-beta")]

@@ -1,0 +1,84 @@
+//! From what progenitor's client answers to what a call returns.
+
+use crate::call::{Call, Sent};
+use crate::document::ErrorCode;
+use crate::error::Error;
+use crate::error_kind::ErrorKind;
+use crate::response::{Head, Response};
+use progenitor_client::ResponseValue;
+use std::fmt;
+
+/// Progenitor knows no errors: the body of each is read here.
+pub(crate) type Answer<T> = Result<ResponseValue<T>, progenitor_client::Error<()>>;
+
+pub(crate) async fn converted<T>(answer: Answer<T>, call: &Call) -> Result<Response<T>, Error> {
+    let sent = call.sent();
+    match answer {
+        Ok(response) => {
+            let head = Head { status: response.status(), headers: response.headers().clone() };
+            Ok(Response::new(response.into_inner(), head, sent.attempts))
+        }
+        Err(error) => Err(converted_error(error, sent).await),
+    }
+}
+
+async fn converted_error(error: progenitor_client::Error<()>, sent: Sent) -> Error {
+    use progenitor_client::Error as Failed;
+    match error {
+        Failed::UnexpectedResponse(response) => match response.bytes().await {
+            Ok(body) => match serde_json::from_slice(&body) {
+                Ok(body) => Error::response(sent, body),
+                Err(error) => Error::undocumented(sent, error),
+            },
+            Err(error) => Error::new(ErrorKind::of_body(&error), sent, error),
+        },
+        Failed::InvalidResponsePayload(_, error) => Error::undocumented(sent, error),
+        Failed::ResponseBodyError(error) => Error::new(ErrorKind::of_body(&error), sent, error),
+        Failed::CommunicationError(error) | Failed::InvalidUpgrade(error) => {
+            Error::new(ErrorKind::of_sending(&error), sent, error)
+        }
+        Failed::ErrorResponse(_) => Error::undocumented(sent, "an error without a body"),
+        Failed::InvalidRequest(message) | Failed::Custom(message) => {
+            Error::new(ErrorKind::Request, sent, message)
+        }
+    }
+}
+
+/// No value where the response has one of these statuses, which are successes without content.
+pub(crate) fn or_empty<T>(
+    result: Result<Response<T>, Error>,
+    statuses: &[u16],
+) -> Result<Response<Option<T>>, Error> {
+    result.map(|response| response.map(Some)).or_else(|error| {
+        let is_empty = error.status().is_some_and(|status| statuses.contains(&status.as_u16()));
+        if is_empty { error.into_response(None) } else { Err(error) }
+    })
+}
+
+/// What a success means: `done`, or `after_retry` where an attempt before the last one may have been
+/// carried out and the last one is answered with an error of these codes.
+pub(crate) fn with_outcome<T>(
+    result: Result<Response<()>, Error>,
+    done: T,
+    after_retry: T,
+    codes: &[ErrorCode],
+) -> Result<Response<T>, Error> {
+    match result {
+        Ok(response) => Ok(response.map(|()| done)),
+        Err(error) if error.follows_success(codes) => error.into_response(after_retry),
+        Err(error) => Err(error),
+    }
+}
+
+/// Shows no key: it is a header of the HTTP client, which is left out.
+pub(crate) fn debug(base_url: &str, call: &Call, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.debug_struct("Client")
+        .field("base_url", &base_url)
+        .field("retry", &call.policy)
+        .finish_non_exhaustive()
+}
+
+/// Which of these are called depends on the documents.
+const _: () = {
+    let _ = (or_empty::<()>, with_outcome::<()>, Error::at_cursor);
+};

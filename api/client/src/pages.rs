@@ -1,0 +1,113 @@
+//! Lists that come in pages, one record after the other.
+
+use crate::error::Error;
+use crate::response::Response;
+use futures_core::Stream;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// A request for a page. Outside this crate it has no name.
+pub trait PagedRequest: Clone + fmt::Debug + Send + Unpin + 'static {
+    type Page: Send;
+    type Item: Unpin;
+
+    /// The same request for the page of this cursor.
+    fn at_cursor(self, cursor: String) -> Self;
+    fn page(self) -> impl Future<Output = Result<Response<Self::Page>, Error>> + Send;
+    /// The records of a page, and the cursor of the next one.
+    fn parts(page: Self::Page) -> (Vec<Self::Item>, Option<String>);
+}
+
+/// The records of all pages of a request, each page requested when the records before it have
+/// been taken.
+///
+/// It ends on the first error: [`Error::cursor`] is the cursor of the page that failed, retries
+/// included. The records of the pages before have all been returned, so the same request with this
+/// cursor goes on where it stopped.
+#[must_use = "nothing is sent before the first record is asked for"]
+pub struct Pages<R: PagedRequest> {
+    /// The rest of the page that came last.
+    page: std::vec::IntoIter<R::Item>,
+    /// The call for the next page, and the request for the one after it, but for its cursor;
+    /// `None` at the end.
+    next: Option<(Call<R>, R)>,
+}
+
+type Call<R> =
+    Pin<Box<dyn Future<Output = Result<Response<<R as PagedRequest>::Page>, Error>> + Send>>;
+
+impl<R: PagedRequest> Pages<R> {
+    pub(crate) fn new(request: R) -> Self {
+        Self { page: Vec::new().into_iter(), next: Some((call(&request), request)) }
+    }
+
+    /// The next record; `None` after the last one, and after an error.
+    ///
+    /// It can be cancelled: no record is lost if its future is dropped.
+    pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
+        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+}
+
+fn call<R: PagedRequest>(request: &R) -> Call<R> {
+    Box::pin(request.clone().page())
+}
+
+impl<R: PagedRequest> Stream for Pages<R> {
+    type Item = Result<R::Item, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(record) = self.page.next() {
+                return Poll::Ready(Some(Ok(record)));
+            }
+            let Some((next, _)) = &mut self.next else { return Poll::Ready(None) };
+            let page = ready!(next.as_mut().poll(context));
+            let request = self.next.take().map(|(_, request)| request);
+            match page.map(Response::into_inner) {
+                Ok(page) => {
+                    let (records, cursor) = R::parts(page);
+                    self.page = records.into_iter();
+                    self.next = request.zip(cursor).map(|(request, cursor)| {
+                        let request = request.at_cursor(cursor);
+                        (call(&request), request)
+                    });
+                }
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+        }
+    }
+}
+
+/// Without the records of the page.
+impl<R: PagedRequest> fmt::Debug for Pages<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let request = self.next.as_ref().map(|(_, request)| request);
+        f.debug_struct("Pages").field("next", &request).finish_non_exhaustive()
+    }
+}
+
+/// The records of all pages for programs without async code, up to the first error: see [`Pages`].
+#[cfg(feature = "blocking")]
+#[derive(Debug)]
+pub struct BlockingPages<R: PagedRequest> {
+    pages: Pages<R>,
+    runtime: std::sync::Arc<tokio::runtime::Runtime>,
+}
+
+#[cfg(feature = "blocking")]
+impl<R: PagedRequest> BlockingPages<R> {
+    pub(crate) fn new(pages: Pages<R>, runtime: std::sync::Arc<tokio::runtime::Runtime>) -> Self {
+        Self { pages, runtime }
+    }
+}
+
+#[cfg(feature = "blocking")]
+impl<R: PagedRequest> Iterator for BlockingPages<R> {
+    type Item = Result<R::Item, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.runtime.block_on(self.pages.next())
+    }
+}

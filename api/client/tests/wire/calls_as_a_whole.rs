@@ -1,0 +1,156 @@
+//! How many calls are under way, and how long one may take.
+
+use crate::scripted::{Reply, ScriptedServer, read_request};
+use std::time::Duration;
+use store_orders_client::{Client, ClientBuilder, Error, ErrorKind};
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, timeout};
+
+const SECOND: Duration = Duration::from_secs(1);
+const LIST: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\
+                    Content-Length: 2\r\n\r\n";
+
+/// A client of a server that the test answers for. Its calls are sent at once.
+async fn listening() -> (TcpListener, ClientBuilder) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    (listener, Client::builder(base_url, "sto_test_x").without_retries())
+}
+
+/// The next request, if one comes.
+async fn next_request(listener: &TcpListener) -> Option<TcpStream> {
+    let (mut socket, _) = timeout(SECOND, listener.accept()).await.ok()?.unwrap();
+    read_request(&mut socket).await;
+    Some(socket)
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_more_calls_are_under_way_than_the_program_allows() {
+    let (listener, builder) = listening().await;
+    let client = builder.max_in_flight(2).build().unwrap();
+    let calls: Vec<_> = (0..3)
+        .map(|_| {
+            let client = client.clone();
+            tokio::spawn(async move { client.list_orders().await })
+        })
+        .collect();
+    let mut first = next_request(&listener).await.unwrap();
+    let mut second = next_request(&listener).await.unwrap();
+    assert!(next_request(&listener).await.is_none());
+    // A response is under way until its body has ended.
+    first.write_all(LIST.as_bytes()).await.unwrap();
+    assert!(next_request(&listener).await.is_none());
+    first.write_all(b"[]").await.unwrap();
+    let mut third = next_request(&listener).await.unwrap();
+    for socket in [&mut second, &mut third] {
+        socket.write_all(LIST.as_bytes()).await.unwrap();
+        socket.write_all(b"[]").await.unwrap();
+    }
+    for call in calls {
+        call.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_leaves_its_place() {
+    let (listener, builder) = listening().await;
+    // At least one.
+    let client = builder.max_in_flight(0).build().unwrap();
+    assert!(timeout(SECOND, client.list_orders()).await.is_err());
+    drop(next_request(&listener).await.unwrap());
+    let (_, request) = tokio::join!(timeout(SECOND, client.list_orders()), next_request(&listener));
+    assert!(request.is_some());
+}
+
+/// The kind of the error and its line, and that the call took as long as its limit.
+async fn timed_out(call: impl Future<Output = Result<(), Error>>) -> (ErrorKind, String) {
+    let began = Instant::now();
+    let error = call.await.unwrap_err();
+    let seconds = began.elapsed().as_secs_f64();
+    assert!((3.0..3.1).contains(&seconds), "{seconds}: {error}");
+    (error.kind(), error.to_string())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_ends_at_its_time_out_whatever_it_waits_for() {
+    let (listener, builder) = listening().await;
+    let client = builder.call_timeout(3 * SECOND).max_in_flight(1).build().unwrap();
+    let list = async || client.list_orders().await.map(drop);
+    let line = |part: &str| {
+        (
+            ErrorKind::CallTimeout,
+            format!("the call took longer than its `call_timeout` of 3s {part}"),
+        )
+    };
+
+    let ((first, second), _socket) = tokio::join!(
+        async { tokio::join!(timed_out(list()), timed_out(list())) },
+        next_request(&listener)
+    );
+    assert_eq!(first, line("while it waited for the response (after 1 attempt)"));
+    let waited = "while it waited for other calls to end (`max_in_flight`) (not sent)";
+    assert_eq!(second, line(waited));
+
+    let (third, _socket) = tokio::join!(timed_out(list()), async {
+        let mut socket = next_request(&listener).await.unwrap();
+        socket.write_all(LIST.as_bytes()).await.unwrap();
+        socket
+    });
+    assert_eq!(third, line("while it received the response (after 1 attempt)"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_time_out_ends_a_retry_and_the_error_tells_the_attempts() {
+    let server = ScriptedServer::start([Reply::close(), Reply::silence()]).await;
+    let client = Client::builder(&server.base_url, "sto_test_x").call_timeout(3 * SECOND);
+    let client = client.build().unwrap();
+    let (kind, line) = timed_out(async { client.cancel_order(1).await.map(drop) }).await;
+    assert_eq!(kind, ErrorKind::CallTimeout);
+    assert!(line.ends_with("3s while it waited for the response (after 2 attempts)"), "{line}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_wait_that_ends_after_the_time_out_is_not_begun() {
+    let away = Reply::json(503, "").header("Retry-After: 4");
+    let limited = Reply::json(429, "").header("Retry-After: 4");
+    let server = ScriptedServer::start([away, limited]).await;
+    let client = Client::builder(&server.base_url, "sto_test_x").call_timeout(3 * SECOND);
+    let client = client.build().unwrap();
+    let began = Instant::now();
+    for status in [503, 429] {
+        let error = client.list_orders().await.unwrap_err();
+        assert_eq!((error.status().unwrap().as_u16(), error.attempts()), (status, 1));
+    }
+    let error = client.list_orders().await.unwrap_err();
+    assert_eq!((error.kind(), error.attempts()), (ErrorKind::RateLimit, 0));
+    assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_time_outs_say_which_they_are() {
+    let server = ScriptedServer::start([Reply::silence()]).await;
+    let client = Client::builder(&server.base_url, "sto_test_x").without_retries();
+    let error = client.build().unwrap().list_orders().await.unwrap_err();
+    let address = server.base_url.trim_start_matches("http://").trim_end_matches("/v1");
+    let line = format!("{address} did not answer within `read_timeout`");
+    assert_eq!((error.kind(), error.to_string()), (ErrorKind::Timeout, line));
+}
+
+#[cfg(feature = "blocking")]
+#[test]
+fn the_blocking_client_has_both_limits() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let builder = Client::builder(base_url, "sto_test_x").max_in_flight(1);
+    let client = builder.call_timeout(SECOND / 20).build_blocking().unwrap();
+    std::thread::scope(|scope| {
+        let calls = [0, 1].map(|_| {
+            let client = client.clone();
+            scope.spawn(move || client.list_orders().unwrap_err())
+        });
+        for call in calls {
+            assert_eq!(call.join().unwrap().kind(), ErrorKind::CallTimeout);
+        }
+    });
+}
