@@ -143,6 +143,9 @@ fn add_parameters(
             if own.is_none() && shared.is_empty() {
                 continue;
             }
+            // Where dropshot has them, or would have them.
+            let is_place = |key: &String| ["parameters", "responses"].contains(&key.as_str());
+            let index = operation.keys().position(is_place).unwrap_or(operation.len());
             let emitted = operation.shift_remove("parameters");
             let [emitted, own_facts] = [emitted, own.clone()].map(|list| match list {
                 Some(Value::Array(list)) => list,
@@ -151,7 +154,7 @@ fn add_parameters(
             let place = format!("/paths/{}/{method}/parameters", escape(path));
             let merged = parameters(emitted, own_facts, &shared, &place, root)?;
             if own.is_some() || !merged.is_empty() {
-                operation.insert("parameters".to_string(), merged.into());
+                operation.shift_insert(index, "parameters".to_string(), merged.into());
             }
         }
     }

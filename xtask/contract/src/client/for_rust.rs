@@ -44,6 +44,9 @@ const BOUNDS: [&str; 11] = [
     "uniqueItems",
 ];
 
+/// The components that progenitor looks up.
+const SHARED: [&str; 4] = ["schemas", "parameters", "requestBodies", "responses"];
+
 /// The formats that have a type.
 const FORMATS: [&str; 12] = [
     "date",
@@ -94,7 +97,7 @@ pub fn for_rust(document: &Value, error: &str) -> ForRust {
     // Never generated: the enum is what it is replaced by.
     kinds.extend(enums.iter().map(|of| (of.name.clone(), json!({ "type": "string" }))));
     if let Some(components) = object(&mut document, "/components") {
-        components.retain(|key, _| ["schemas", "parameters"].contains(&key.as_str()));
+        components.retain(|key, _| SHARED.contains(&key.as_str()));
     }
     if let Some(schemas) = object(&mut document, "/components/schemas") {
         schemas.extend(kinds);

@@ -96,7 +96,11 @@ impl Source<'_> {
                     None => (
                         "body",
                         "body",
-                        node.at(&["requestBody", "content", "application/json", "schema"])?,
+                        resolved(&self.root, &node.get("requestBody")?)?.at(&[
+                            "content",
+                            "application/json",
+                            "schema",
+                        ])?,
                     ),
                 };
                 let about = found.and_then(|of| of.text("description")).unwrap_or_default();
