@@ -8,7 +8,6 @@
 //! ([`errors`], [`headers`]).
 
 pub mod answer;
-pub mod caller;
 pub mod documents;
 pub mod emission;
 pub mod errors;

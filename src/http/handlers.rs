@@ -1,6 +1,7 @@
 //! The handlers: they unpack a request, call the orders or the store, and wrap the outcome.
 
 use super::accept::accepts_gzip;
+use super::caller::Caller;
 use super::order_page::{first_id, page_response};
 use super::responses::json_body;
 use crate::blocking::run_with;
@@ -14,7 +15,6 @@ use slog::error;
 use std::error::Error;
 use std::sync::Arc;
 use store_orders_api::answer::Json;
-use store_orders_api::caller::CallerKey;
 use store_orders_api::documents::{V1, V2};
 use store_orders_api::errors::message;
 use store_orders_api::headers::link_error;
@@ -23,12 +23,15 @@ use store_orders_api::{v1, v2};
 /// Implements the contract.
 pub enum Handlers {}
 
+/// The operations that read the list, in any version: its check begins before they are called.
+pub const READ_THE_LIST: [&str; 2] = ["listOrders", "getOrder"];
+
 type Context = Arc<ServerContext>;
-type Request<'a> = store_orders_api::answer::Request<'a, Context, CallerKey>;
+type Request<'a> = store_orders_api::answer::Request<'a, Context, Caller>;
 
 impl v1::Api for Handlers {
     type Context = Context;
-    type Caller = CallerKey;
+    type Caller = Caller;
 
     fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {
         link_error(status, code, &V1, headers);
@@ -79,7 +82,7 @@ impl v1::Api for Handlers {
 
 impl v2::Api for Handlers {
     type Context = Context;
-    type Caller = CallerKey;
+    type Caller = Caller;
 
     fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {
         link_error(status, code, &V2, headers);
@@ -141,7 +144,7 @@ enum Cancelled {
 async fn cancel(request: &Request<'_>, id: i64) -> Result<Cancelled, Failure> {
     let (server, caller) = (request.context, request.caller);
     let at = DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
-    match server.orders.cancel(id, Arc::clone(&caller.id), at, caller.deadline).await {
+    match server.orders.cancel(id, Arc::clone(&caller.key_id), at, caller.deadline).await {
         Ok(CancelOutcome::Cancelled) => Ok(Cancelled::Yes),
         Ok(CancelOutcome::NotFound) => Ok(Cancelled::NotFound),
         Ok(CancelOutcome::AlreadyShipped) => Ok(Cancelled::AlreadyShipped),
@@ -153,7 +156,12 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<Cancelled, Failure> {
 
 /// The list as it stands now.
 async fn current_list(request: &Request<'_>) -> Result<Arc<Snapshot>, Failure> {
-    request.context.orders.list().await.map_err(|error| match error {
+    let orders = &request.context.orders;
+    let list = match &request.caller.list_check {
+        Some(check) => orders.list_as_of(check.clone()).await,
+        None => orders.list().await,
+    };
+    list.map_err(|error| match error {
         ListError::Store(_) | ListError::Unchecked(_) => unavailable(request, &error),
         ListError::CutShort => failed(request, &error),
     })

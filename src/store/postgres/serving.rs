@@ -8,12 +8,11 @@ pub use limiter::PostgresLimits;
 use super::columns::{date_ms, order_counts, plan_and_limits, value};
 use super::connecting::roles::SCANNER;
 use super::error::{read, unreachable_because, written};
-use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
+use super::journal::{SELECT_LAST_AND_KNOWN, ask};
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
 use super::session::{OpenError, Session, is_of_connection, within};
-use crate::clock::BootInstant;
 use crate::keys::Digest;
 use crate::log::ErrorChain;
 use crate::store::order_rows::{CANCELLED_ORDER, COUNT_ORDERS};
@@ -31,7 +30,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders_api::types::Pet;
 use tokio::runtime::Handle;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
@@ -119,23 +118,18 @@ impl PostgresStore {
 }
 
 impl Store for PostgresStore {
-    fn check_versions(&self) -> Result<VersionCheck, StoreError> {
+    fn check_versions(&self, list: Option<HalfVersion>) -> Result<VersionCheck, StoreError> {
         let session = current(&self.sessions)?;
-        let (sender, answer) = oneshot::channel();
-        session.ask(sender);
-        Ok(VersionCheck::Awaited(answer))
+        if let Some(list) = list {
+            self.replica.lists(list);
+        }
+        let ended = || unreachable_because("its session ended");
+        session.checks.join(list).map(VersionCheck::Awaited).ok_or_else(ended)
     }
 
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
         let session = current(&self.sessions)?;
-        let sent = BootInstant::now();
-        let asked = session.versions(&self.replica);
-        let versions = self.wait(session.answer(READ_LIMIT, asked))?;
-        // A primary that was replaced answers too: what it says is as old as its last
-        // confirmed commit.
-        let confirmed = session.confirmed_at();
-        let as_of = confirmed.ok_or_else(|| unreachable_because("no heartbeat yet"))?.min(sent);
-        Ok(PolledVersions { versions, as_of })
+        self.wait(session.answer(READ_LIMIT, session.poll(&self.replica)))
     }
 
     fn for_each_order_since(
@@ -145,20 +139,10 @@ impl Store for PostgresStore {
     ) -> Result<HalfVersion, StoreError> {
         let session = self.session_at(version)?;
         let visit_row = &mut |row: &Row| visit_order(row, visit);
-        let reached = self.wait(async {
-            if version.number == 0 {
-                return read_all(&session, &self.replica, visit_row).await;
-            }
-            let _reading = session.reading.lock().await;
-            let client = &session.reader.client;
-            let (changes, number) = (CHANGED_ORDERS, version.number);
-            let caught_up =
-                catch_up(&session, &self.replica, client, changes, number, visit_row).await;
-            roll_back_unless_done(&session, caught_up).await
-        })?;
+        let reached = self.wait(read_orders(&session, &self.replica, version.number, visit_row))?;
         session.require_open()?;
-        self.replica.lists(reached.of_orders());
-        Ok(reached.of_orders())
+        self.replica.lists(reached);
+        Ok(reached)
     }
 
     fn for_each_key_since(
@@ -171,8 +155,8 @@ impl Store for PostgresStore {
             visit(key_change(row)?);
             Ok(())
         };
-        // To open a connection takes time that a revocation has to wait, so only where a list is
-        // being read.
+        // To open a connection takes time that a revocation has to wait, so only where the reader is
+        // in use.
         let mut read = async |client: &Client| {
             catch_up(&session, &self.replica, client, CHANGED_KEYS, version.number, visit_row).await
         };
@@ -286,14 +270,23 @@ impl Store for PostgresStore {
     }
 }
 
-/// How many orders one statement of a whole list reads. Each has a snapshot of its own: one that
-/// lasts for seconds would keep old rows of the request counts from being removed.
+/// How many orders one statement reads. Each has a snapshot of its own: one that lasts for seconds
+/// would keep old rows of the request counts from being removed.
 const PAGE_ORDERS: i64 = 50_000;
 
 /// The next orders of a whole list.
 const LISTED_FROM: &str = "
     SELECT id, pet_id, quantity, ship_date, complete, false, status = 'shipped' FROM orders
     WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2";
+
+/// The orders of the next changes: whole changes, with as many orders as fit a statement.
+const CHANGED_ORDERS: &str = "
+    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped',
+           changed_in
+    FROM orders WHERE changed_in > $1 AND changed_in <= coalesce(
+        (SELECT changed_in FROM orders WHERE changed_in > $1 ORDER BY changed_in
+         OFFSET $2 - 1 LIMIT 1), 9223372036854775807)
+    ORDER BY id";
 
 /// How changes are read.
 struct Changes {
@@ -302,64 +295,100 @@ struct Changes {
     limit: Duration,
 }
 
-const CHANGED_ORDERS: Changes = Changes {
-    query: "
-    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
-    FROM orders WHERE changed_in > $1 AND changed_in <= $2 ORDER BY id",
-    limit: READ_LIMIT,
-};
-
 /// One statement, so that a change costs no more round trips. Rows of accounts have no digest.
 const CHANGED_KEYS: Changes = Changes {
     query: "
     SELECT id, plan, per_minute, per_day, closed_at, NULL::bytea, NULL::bigint, NULL::text,
            NULL::bigint, NULL::boolean, NULL::bigint, NULL::bigint
-    FROM accounts WHERE changed_in > $1 AND changed_in <= $2
+    FROM accounts WHERE changed_in > $1
     UNION ALL
     SELECT account, NULL, NULL, NULL, NULL, digest, \"row\", id,
            least(expires_at, revoked_at), revoked_at IS NOT NULL, used_at, unbanned_at
-    FROM keys WHERE changed_in > $1 AND changed_in <= $2",
+    FROM keys WHERE changed_in > $1",
     limit: LONG_READ_LIMIT,
 };
 
-/// Visits every listed order; returns the versions before the first was read. What changed since
-/// then may be among them, and is read again with what changed after those versions.
-async fn read_all(
+/// Visits the orders that changed after this number, or every listed one after 0; returns the
+/// version that is reached.
+async fn read_orders(
     session: &Session,
     replica: &Replica,
+    number: i64,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
-) -> Result<Versions, StoreError> {
-    // Of its own: pets and keys do not wait for millions of orders.
+) -> Result<HalfVersion, StoreError> {
+    // Of its own: pets and keys do not wait for many orders.
     let own = session.open_another(&SCANNER).await?;
     let journal = async || {
         let seen = replica.seen();
-        let found = last_and_known(&own.client, SELECT_LAST_AND_KNOWN, &seen);
+        let found = ask(&own.client, SELECT_LAST_AND_KNOWN, &seen);
         session.follow(replica, within(READ_LIMIT, found).await?)
     };
-    let read_pages = async {
-        let before = journal().await?;
-        let mut from = Some(i64::MIN);
-        while let Some(first) = from {
-            let parameters = [(first, Type::INT8), (PAGE_ORDERS, Type::INT8)];
-            let rows = own.client.query_typed_raw(LISTED_FROM, parameters);
-            let rows = within(LONG_READ_LIMIT, async { rows.await.map_err(read) }).await?;
-            pin_mut!(rows);
-            let mut last = None;
-            while let Some(row) = within(READ_LIMIT, async { Ok(rows.next().await) }).await? {
-                let row = row.map_err(read)?;
-                last = Some(value(&row, 0)?);
-                visit(&row)?;
-            }
-            from = last.and_then(|last: i64| last.checked_add(1));
-        }
+    let read_rows = async {
+        let before = journal().await?.of_orders();
+        let reached = match number {
+            0 => read_all(&own.client, visit).await.map(|()| before)?,
+            number => read_changes(&own.client, number, before, visit).await?,
+        };
         // Still of the history that it began in.
         journal().await?;
-        Ok(before)
+        Ok(reached)
     };
     tokio::select! {
-        read = read_pages => read,
+        read = read_rows => read,
         () = session.ended() => Err(unreachable_because("its session ended")),
     }
+}
+
+/// Visits every listed order. What changes meanwhile may be among them.
+async fn read_all(
+    client: &Client,
+    visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut from = Some(i64::MIN);
+    while let Some(first) = from {
+        let mut last = None;
+        read_page(client, LISTED_FROM, first, &mut |row| {
+            last = Some(value(row, 0)?);
+            visit(row)
+        })
+        .await?;
+        from = last.and_then(|last: i64| last.checked_add(1));
+    }
+    Ok(())
+}
+
+/// Visits the orders of the next changes, of which the last was this one before; returns the last
+/// one that was read.
+async fn read_changes(
+    client: &Client,
+    number: i64,
+    last: HalfVersion,
+    visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
+) -> Result<HalfVersion, StoreError> {
+    let (mut rows, mut newest) = (0, number);
+    read_page(client, CHANGED_ORDERS, number, &mut |row| {
+        (rows, newest) = (rows + 1, newest.max(value(row, 7)?));
+        visit(row)
+    })
+    .await?;
+    let is_all = rows < PAGE_ORDERS;
+    Ok(HalfVersion { number: if is_all { newest.max(last.number) } else { newest }, ..last })
+}
+
+/// Visits the rows of one statement.
+async fn read_page(
+    client: &Client,
+    query: &str,
+    from: i64,
+    visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let rows = client.query_typed_raw(query, [(from, Type::INT8), (PAGE_ORDERS, Type::INT8)]);
+    let rows = within(LONG_READ_LIMIT, async { rows.await.map_err(read) }).await?;
+    pin_mut!(rows);
+    while let Some(row) = within(READ_LIMIT, async { Ok(rows.next().await) }).await? {
+        visit(&row.map_err(read)?)?;
+    }
+    Ok(())
 }
 
 /// Visits the rows that changed after this number; returns the versions that they lead to.
@@ -378,17 +407,15 @@ async fn catch_up(
         );
         within(READ_LIMIT, async { begin.await.map_err(read) }).await?;
         let seen = replica.seen();
-        let last = last_and_known(client, SELECT_LAST_AND_KNOWN, &seen);
-        let (last, is_known) = within(READ_LIMIT, last).await?;
-        let bounds = [number, last.change.version].map(|bound| (bound, Type::INT8));
-        let rows = client.query_typed_raw(query, bounds);
+        let answer = within(READ_LIMIT, ask(client, SELECT_LAST_AND_KNOWN, &seen)).await?;
+        let rows = client.query_typed_raw(query, [(number, Type::INT8)]);
         let rows = within(limit, async { rows.await.map_err(read) }).await?;
         pin_mut!(rows);
         while let Some(row) = within(limit, async { Ok(rows.next().await) }).await? {
             visit(&row.map_err(read)?)?;
         }
         within(READ_LIMIT, async { client.batch_execute("COMMIT").await.map_err(read) }).await?;
-        Ok::<_, StoreError>((last, is_known))
+        Ok::<_, StoreError>(answer)
     };
     let found = tokio::select! {
         found = read_rows => found?,
