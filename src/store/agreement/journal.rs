@@ -14,7 +14,7 @@ pub struct Change<I> {
 }
 
 /// The last change that this process has seen, and its generation. It survives sessions.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Seen<I> {
     last: Option<(u64, Change<I>)>,
 }

@@ -22,7 +22,7 @@ impl<T: Copy + Ord + Add<Duration, Output = T>> Time for T {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease<T> {
     /// When the last confirmed heartbeat was sent; none before the first.
-    confirmed: Option<T>,
+    pub(crate) confirmed: Option<T>,
 }
 
 impl<T> Default for Lease<T> {
@@ -53,7 +53,7 @@ impl<T: Time> Lease<T> {
 /// lease on a primary that was replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Wait<T> {
-    until: T,
+    pub(crate) until: T,
 }
 
 /// The wait is over. Only [`Wait::over`] gives it.
