@@ -7,57 +7,52 @@ mod orders_gauge;
 #[cfg(target_os = "linux")]
 mod process_metrics;
 mod prometheus;
+mod readiness;
 
 pub use computed_gauge::Figure;
 
 use crate::blocking::run_with;
 use crate::config::{AdminListen, ListenError};
 use crate::context::ServerContext;
-use crate::log::{ErrorChain, LogBuffer};
+use crate::http::json_body;
+use crate::log::LogBuffer;
 use dropshot::{
     ApiDescription, ApiDescriptionRegisterError, ApiEndpoint, ApiEndpointVersions, Body,
-    ConfigDropshot, ErrorStatusCode, HandlerTaskMode, HttpError, HttpResponseOk, HttpServer,
-    RequestContext, ServerBuilder,
+    ConfigDropshot, HandlerTaskMode, HttpError, HttpServer, RequestContext, ServerBuilder,
 };
 use exposition::Format;
-use http::{HeaderValue, Method, Response, header};
-use orders_gauge::OrdersGauge;
+use http::{HeaderValue, Method, Response, StatusCode, header};
 use prometheus::registry;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
-use schemars::JsonSchema;
+use readiness::{Readiness, Unready};
 use serde::Serialize;
 use slog::{Logger, info, warn};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// A store that takes longer is not ready.
-const STORE_CHECK_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// How long a scrape waits for the orders to be counted.
-const ORDER_COUNT_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The state of the server.
-#[derive(Serialize, JsonSchema)]
-pub struct State {
-    /// `live` or `ready`.
+/// The state of the server, as `/livez` and `/readyz` tell it.
+#[derive(Serialize)]
+struct State<'a> {
+    /// `live`, `ready` or `unready`.
     state: &'static str,
+    /// Why it is not ready: one of [`readiness::Reason`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    /// The same for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<&'a str>,
     /// The damage to the store that was found, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
-    damaged: Option<String>,
+    damaged: Option<&'a str>,
 }
 
 /// The state of the admin listener.
 pub struct AdminContext {
     server: Arc<ServerContext>,
-    orders: OrdersGauge,
     metrics: Registry,
-    is_stopping: AtomicBool,
-    /// Held while the store is checked, and while metrics are encoded: of each there is one
-    /// at a time.
-    checking: Arc<Mutex<()>>,
+    readiness: Readiness,
+    /// Held while metrics are encoded: by one scrape at a time.
     encoding: Arc<Mutex<()>>,
 }
 
@@ -69,87 +64,56 @@ impl AdminContext {
         open_connections: Option<Figure>,
         certificate_ends_at: Option<Figure>,
     ) -> AdminContext {
-        let orders = OrdersGauge::new(Arc::clone(&server.store));
         let log_buffer = log_buffer.as_deref();
-        let metrics =
-            registry(&server, orders.clone(), log_buffer, open_connections, certificate_ends_at);
-        let (is_stopping, checking, encoding) = Default::default();
-        AdminContext { server, orders, metrics, is_stopping, checking, encoding }
+        let readiness = Readiness::of(Arc::clone(&server));
+        let mut metrics = registry(&server, log_buffer, open_connections, certificate_ends_at);
+        readiness.register(metrics.sub_registry_with_prefix("store_orders"));
+        AdminContext { server, metrics, readiness, encoding: Arc::default() }
     }
 
     /// From now on the server is not ready.
     pub fn begin_stopping(&self) {
-        self.is_stopping.store(true, Ordering::Relaxed);
-    }
-
-    /// `Err` says why the server is not ready.
-    async fn readiness(&self) -> Result<(), String> {
-        if self.is_stopping.load(Ordering::Relaxed) {
-            return Err("the server is stopping".to_string());
-        }
-        if let Some(damage) = self.server.store_check.refuses() {
-            return Err(format!("the store is damaged: {damage}"));
-        }
-        if let Some(reason) = self.server.limits.unavailable_because() {
-            return Err(format!("requests cannot be counted: {reason}"));
-        }
-        let server = Arc::clone(&self.server);
-        let check = move || {
-            let reason = |error: &dyn std::error::Error| ErrorChain(error).to_string();
-            server.store.check_ready().map_err(|error| reason(&error))?;
-            let stored = server.store.poll_versions().map_err(|error| reason(&error))?;
-            if stored.versions.generation != server.orders.version().generation {
-                server.orders.begin_refresh();
-                return Err("the list is being read again".to_string());
-            }
-            server.orders.check_writes().map_err(|error| reason(&error))
-        };
-        let checked = async {
-            let checking = Arc::clone(&self.checking).lock_owned().await;
-            run_with(checking, check).await
-        };
-        match tokio::time::timeout(STORE_CHECK_TIMEOUT, checked).await {
-            Ok(Ok(Ok(()))) if self.server.keys.is_current() => Ok(()),
-            Ok(Ok(Ok(()))) => Err("keys cannot be checked".to_string()),
-            Ok(Ok(Err(reason))) => Err(reason),
-            Ok(Err(_)) => Err("the store panicked".to_string()),
-            Err(_) => Err("the store does not answer".to_string()),
-        }
+        self.readiness.begin_stopping();
     }
 }
 
 type Request = RequestContext<Arc<AdminContext>>;
 
 /// Whether the process answers: always 200. Without a response, restart the server.
-async fn livez(_: Request) -> Result<HttpResponseOk<State>, HttpError> {
-    Ok(HttpResponseOk(State { state: "live", damaged: None }))
+async fn livez(_: Request) -> Result<Response<Body>, HttpError> {
+    let live = State { state: "live", reason: None, message: None, damaged: None };
+    answer(StatusCode::OK, &live)
 }
 
 /// Whether requests should be sent here: 503 while the server stops, while its store cannot be read
 /// or written, and while requests are refused because they cannot be counted. The body tells of a
 /// damaged store, which is 503 unless the operator has it served all the same.
-async fn readyz(context: Request) -> Result<HttpResponseOk<State>, HttpError> {
-    match context.context().readiness().await {
-        Ok(()) => {
-            let server = &context.context().server;
-            let damaged = server.store_check.damage().map(str::to_string);
-            Ok(HttpResponseOk(State { state: "ready", damaged }))
-        }
-        Err(reason) => Err(HttpError {
-            status_code: ErrorStatusCode::SERVICE_UNAVAILABLE,
-            error_code: None,
-            internal_message: reason.clone(),
-            external_message: reason,
-            headers: None,
-        }),
-    }
+async fn readyz(context: Request) -> Result<Response<Body>, HttpError> {
+    let admin = context.context();
+    let unready = admin.readiness.unready().await;
+    let (status, state) = match &unready {
+        None => (StatusCode::OK, "ready"),
+        Some(_) => (StatusCode::SERVICE_UNAVAILABLE, "unready"),
+    };
+    let reason = unready.as_ref().map(|unready| unready.reason.as_str());
+    let message = unready.as_ref().map(|Unready { message, .. }| message.as_str());
+    let damaged = admin.server.store_check.damage();
+    answer(status, &State { state, reason, message, damaged })
+}
+
+fn answer(status: StatusCode, state: &State<'_>) -> Result<Response<Body>, HttpError> {
+    let body = serde_json::to_vec(state);
+    let body = body.map_err(|error| HttpError::for_internal_error(error.to_string()))?;
+    let mut response = json_body(body);
+    *response.status_mut() = status;
+    Ok(response)
 }
 
 /// The metrics, as OpenMetrics or in the text format 0.0.4 of Prometheus.
 async fn metrics(context: Request) -> Result<Response<Body>, HttpError> {
     let format = Format::accepted(context.request.headers());
     let admin = Arc::clone(context.context());
-    admin.orders.refresh(ORDER_COUNT_TIMEOUT).await;
+    admin.readiness.observe().await;
     // It counts open files and connections.
     let encoding = Arc::clone(&admin.encoding).lock_owned().await;
     let encode = move || {

@@ -3,9 +3,11 @@
 
 mod accounts;
 mod backup;
+mod changing;
 mod check;
 mod config;
 mod demo;
+mod failure;
 mod handbook;
 mod health;
 mod importing;
@@ -20,6 +22,7 @@ mod options;
 mod orders;
 mod pets;
 mod printer;
+mod record_file;
 mod serve;
 mod shell;
 mod status;
@@ -29,11 +32,13 @@ mod usage;
 mod values;
 mod waiting;
 
+pub use failure::without_secrets;
 pub use invocation::{Invocation, InvocationError, wrong_value};
 
 use crate::config::{EffectiveSettings, ServerConfig, with_settings};
 use crate::store::StoreError;
 use clap::{CommandFactory, Parser, Subcommand};
+use failure::{Failure, FailureCode};
 use options::Options;
 use printer::Printer;
 use std::ffi::OsString;
@@ -58,6 +63,8 @@ Exit status:
   0    success
   1    failure; standard error says why
   2    invalid command line
+  3    the order, account or key that the command names does not exist
+  4    the store is not there, or cannot be reached, opened, read or written
   129  SIGHUP ended a command
   130  Ctrl-C ended a command, or a second Ctrl-C stopped a server at once
   143  SIGTERM ended a command, or a second SIGTERM stopped a server at once"
@@ -142,8 +149,8 @@ Examples:
     Status,
     /// Create the tables of a store in PostgreSQL, or bring them up to date
     ///
-    /// Running servers go on. One that is too old for the new tables becomes unready, and
-    /// says so.
+    /// Running servers go on answering. Those that are too old for the new tables become unready
+    /// within a second, so that load balancers turn away from them: `handbook upgrading`.
     #[command(after_help = "\
 Examples:
   store-orders migrate --store postgres://owner@db.example.com/store
@@ -168,9 +175,10 @@ Example:
 Examples:
   store-orders handbook
   store-orders handbook operating
+  store-orders handbook runbook StoreOrdersDamaged
   store-orders handbook replicas | less")]
     Handbook(handbook::HandbookArgs),
-    /// Print alerts for Prometheus; `handbook operating` says what to do when one fires
+    /// Print alerts for Prometheus; each names its section of `handbook runbook`
     #[command(after_help = "\
 Example:
   store-orders alerts > /etc/prometheus/rules/store-orders.yaml")]
@@ -202,16 +210,25 @@ Examples:
 
 /// The command line, as clap knows it.
 pub fn command() -> clap::Command {
-    with_settings(Cli::command())
+    with_settings(Cli::command()).mut_subcommand("demo", without_global_options)
+}
+
+/// The command with the global options hidden from its help.
+fn without_global_options(command: clap::Command) -> clap::Command {
+    // An argument of the command's own replaces the global one.
+    let whole = Cli::command();
+    let global = whole.get_arguments().filter(|arg| arg.is_global_set()).cloned();
+    command.args(global.map(|arg| arg.global(false).hide(true)))
 }
 
 impl Cli {
     fn run(&self, effective: &EffectiveSettings, out: &mut dyn Write) -> anyhow::Result<()> {
-        let done = self.dispatch(effective, out);
+        let mut printer = Printer::new(out, self.options.json);
+        let done = self.dispatch(effective, &mut printer);
         if matches!(self.command, Command::Serve(_) | Command::Demo(_)) {
             return done;
         }
-        done.map_err(|error| {
+        let named = done.map_err(|error| {
             // An engine's errors do not always name the store.
             let is_engines = |cause: &(dyn std::error::Error + 'static)| {
                 matches!(cause.downcast_ref(), Some(StoreError::Engine { .. }))
@@ -220,15 +237,24 @@ impl Cli {
                 true => error.context(self.options.store.name()),
                 false => error,
             }
-        })
+        });
+        if let Err(error) = &named
+            && !is_closed_pipe(error)
+        {
+            Failure::of(error).show(&mut printer)?;
+        }
+        named
     }
 
-    fn dispatch(&self, effective: &EffectiveSettings, out: &mut dyn Write) -> anyhow::Result<()> {
+    fn dispatch(
+        &self,
+        effective: &EffectiveSettings,
+        printer: &mut Printer<'_>,
+    ) -> anyhow::Result<()> {
         let options = &self.options;
-        let printer = &mut Printer::new(&mut *out, options.json);
         match &self.command {
             Command::Serve(settings) => serve::serve(&options.store.location()?, settings),
-            Command::Demo(args) => demo::demo(args, out),
+            Command::Demo(args) => demo::demo(args, printer.out()),
             Command::Orders(command) => command.run(options, printer),
             Command::Pets(command) => command.run(options, printer),
             Command::Accounts(command) => command.run(options, printer),
@@ -240,14 +266,14 @@ impl Cli {
             Command::Status => status::status(options, printer),
             Command::Migrate(args) => args.run(options, printer),
             Command::Config(command) => command.run(options, effective, printer),
-            Command::SystemdUnit => Ok(out.write_all(SYSTEMD_UNIT.as_bytes())?),
-            Command::NginxConf => Ok(out.write_all(NGINX_CONF.as_bytes())?),
-            Command::Handbook(args) => args.run(out),
-            Command::Alerts => Ok(out.write_all(ALERTS.as_bytes())?),
-            Command::Dashboard => Ok(out.write_all(DASHBOARD.as_bytes())?),
-            Command::Completions(args) => args.run(command(), out),
-            Command::Man(args) => args.run(command(), out),
-            Command::Openapi(args) => args.run(out),
+            Command::SystemdUnit => Ok(printer.text(SYSTEMD_UNIT)?),
+            Command::NginxConf => Ok(printer.text(NGINX_CONF)?),
+            Command::Handbook(args) => args.run(printer.out()),
+            Command::Alerts => Ok(printer.text(ALERTS)?),
+            Command::Dashboard => Ok(printer.text(DASHBOARD)?),
+            Command::Completions(args) => args.run(command(), printer.out()),
+            Command::Man(args) => args.run(command(), printer.out()),
+            Command::Openapi(args) => args.run(printer.out()),
         }
     }
 }
@@ -255,7 +281,20 @@ impl Cli {
 /// The status to exit with after this error.
 pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     let signal = error.downcast_ref::<serve::EndedBySignal>();
-    signal.map_or(ExitCode::FAILURE, |signal| ExitCode::from(signal.status))
+    ExitCode::from(signal.map_or_else(|| Failure::of(error).code.status(), |signal| signal.status))
+}
+
+/// Shows an invalid command line as data, if it asks for that.
+pub fn show_invalid_command_line(text: &str, out: &mut dyn Write) -> io::Result<()> {
+    // What does not parse can only be searched.
+    if !std::env::args_os().any(|argument| argument == "--json") {
+        return Ok(());
+    }
+    let message = text.split("\n\nUsage:").next().unwrap_or(text);
+    let message = message.split("\n\nFor more").next().unwrap_or(message);
+    let message = without_secrets(message.trim_start_matches("error: "));
+    let failure = Failure { code: FailureCode::InvalidCommandLine, message };
+    failure.show(&mut Printer::new(out, true))
 }
 
 /// Whether this command line runs the server, whose standard error is a log. It may be

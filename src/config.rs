@@ -25,7 +25,7 @@ pub use listen::{AdminListen, ListenAddress, ListenError};
 pub use passwords::without_passwords;
 pub use settings::{
     LogLevel, ServerConfig, all_settings, duration, duration_within, may_hold_password,
-    with_settings,
+    with_settings, without_empty_variables,
 };
 pub use store_settings::{StoreLocation, StoreSettings, path_parser};
 

@@ -1,5 +1,5 @@
-//! Reads records from a JSON array, JSON lines or CSV, and reports every invalid
-//! row before the store is asked. It opens no file and no store.
+//! Reads records from a JSON array, JSON lines or CSV, and ids from lines, and reports every
+//! invalid row before the store is asked. It opens no file and no store.
 
 mod bad_rows;
 mod csv;
@@ -12,7 +12,8 @@ mod records;
 pub use bad_rows::{BadRow, BadRows, Problem};
 pub use parsed::{ParseError, Parsed, ParsedRow};
 pub use position::Position;
-pub use record::{FieldValue, Fields, Record, Unknown};
+pub use record::{FieldProblem, FieldValue, Fields, NewRecord, Record, Unknown};
+pub use records::order_ids;
 
 use position::PositionCounter;
 

@@ -4,14 +4,16 @@
 mod buffer;
 mod error_chain;
 mod failure;
+mod of_dropshot;
 mod request;
 
 pub use buffer::{LogBuffer, LogTarget};
 pub use error_chain::ErrorChain;
 pub use failure::failure_line;
+pub use of_dropshot::for_dropshot;
 pub use request::{RequestLine, RequestLog};
 
-use slog::{Drain, FnValue, Level, Logger, Never, OwnedKVList, Record, o};
+use slog::{Drain, FnValue, Level, Logger, Record, o};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
@@ -43,28 +45,5 @@ const fn level_name(level: Level) -> &'static str {
         Level::Info => "INFO",
         Level::Debug => "DEBUG",
         Level::Trace => "TRACE",
-    }
-}
-
-/// The logger for dropshot: warnings and errors only, without the fields that
-/// dropshot attaches, because they hold the whole URI and a client may have put a
-/// key in it.
-pub fn for_dropshot(log: &Logger) -> Logger {
-    Logger::root(WarningsOnly { log: log.clone() }, o!())
-}
-
-struct WarningsOnly {
-    log: Logger,
-}
-
-impl Drain for WarningsOnly {
-    type Ok = ();
-    type Err = Never;
-
-    fn log(&self, record: &Record<'_>, _: &OwnedKVList) -> Result<(), Never> {
-        if record.level().is_at_least(Level::Warning) {
-            self.log.log(record);
-        }
-        Ok(())
     }
 }

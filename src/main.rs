@@ -6,8 +6,6 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use std::time::SystemTime;
 use store_orders::cli::{self, Invocation, InvocationError};
-use store_orders::config::without_passwords;
-use store_orders::keys::without_keys;
 use store_orders::log::failure_line;
 
 #[global_allocator]
@@ -18,8 +16,11 @@ const ERROR: Style = AnsiColor::Red.on_default().bold();
 fn main() -> ExitCode {
     let mut out = BufWriter::with_capacity(64 * 1024, io::stdout());
     let outcome = match Invocation::read(std::env::args_os()) {
-        Err(InvocationError::CommandLine(error)) => return refuse(&error),
-        Err(InvocationError::Settings(error)) => Err(error.into()),
+        Err(InvocationError::CommandLine(error)) => return refuse(&error, &mut out),
+        Err(InvocationError::Settings(error)) => {
+            show_refusal(&error.to_string(), &mut out);
+            Err(error.into())
+        }
         Ok(invocation) => invocation.run(&mut out).and_then(|()| Ok(out.flush()?)),
     };
     match outcome {
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
             if cli::writes_log(std::env::args_os()) {
                 log_failure(&text);
             } else {
-                let text = without_secrets(&text);
+                let text = cli::without_secrets(&text);
                 let _ = writeln!(anstream::stderr(), "{ERROR}error:{ERROR:#} {text}");
             }
             cli::exit_code(&error)
@@ -41,14 +42,15 @@ fn main() -> ExitCode {
 
 /// Prints the help that was asked for, or why the command line is refused. What is wrong with
 /// a server's setting is a line of its log, wherever the setting came from.
-fn refuse(error: &clap::Error) -> ExitCode {
+fn refuse(error: &clap::Error, out: &mut impl Write) -> ExitCode {
     if !error.use_stderr() {
         error.exit();
     }
     match cli::wrong_value(error).filter(|_| cli::writes_log(std::env::args_os())) {
         Some(text) => log_failure(&text),
         None => {
-            let text = without_secrets(&error.render().ansi().to_string());
+            show_refusal(&error.render().to_string(), out);
+            let text = cli::without_secrets(&error.render().ansi().to_string());
             let _ = write!(anstream::stderr(), "{text}");
         }
     }
@@ -58,11 +60,12 @@ fn refuse(error: &clap::Error) -> ExitCode {
 /// Why a server does not start, as a line of its log. If standard error is closed, the exit
 /// status is all there is.
 fn log_failure(text: &str) {
-    let line = failure_line(SystemTime::now(), &without_secrets(text));
+    let line = failure_line(SystemTime::now(), &cli::without_secrets(text));
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// What a person may read: neither keys nor passwords that were given in the wrong place.
-fn without_secrets(text: &str) -> String {
-    without_passwords(&without_keys(text))
+/// Shows why a command line is refused as data, if it asks for that. If standard output is closed,
+/// standard error has the text.
+fn show_refusal(text: &str, out: &mut impl Write) {
+    let _ = cli::show_invalid_command_line(text, out);
 }

@@ -20,12 +20,14 @@ mod search;
 mod sizes;
 mod snapshot;
 mod state;
+mod tag;
 mod writer;
 
 pub use filter::OrderFilter;
 pub use running_batch::RunningBatch;
 pub use search::{find_order, find_orders};
 pub use snapshot::Snapshot;
+pub use tag::ListTag;
 pub use writer::CancelError;
 
 use crate::blocking::run_with;
@@ -40,12 +42,13 @@ use memory::ListMemory;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use readers::Readers;
-use response::list_response;
+use response::{list_response, part_response};
 use sizes::Sizes;
 use slog::Logger;
 use state::{Prepared, Refresh, State};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::task::JoinError;
 use writer::Writer;
 
 /// A refresh that changes up to this many pages runs on the thread that asked for
@@ -80,6 +83,14 @@ pub enum OpenError {
     Thread(#[from] std::io::Error),
 }
 
+/// A check of the list, which tells what was committed before it began.
+#[derive(Clone, Debug)]
+pub struct ListCheck {
+    /// The history of the store before that.
+    history: u64,
+    check: VersionCheck,
+}
+
 /// The list of orders and the writer of cancellations.
 pub struct OrderList {
     store: Arc<dyn Store>,
@@ -109,9 +120,12 @@ impl OrderList {
 
     /// Asks the store what the list lacks. Every change that was committed before is in the
     /// answer.
-    pub fn check(&self) -> Result<VersionCheck, StoreError> {
+    pub fn check(&self) -> Result<ListCheck, StoreError> {
+        // Asked before: if the store fails over meanwhile, the list gets a tag that no other list
+        // gets.
+        let history = self.store.history()?;
         let known = self.state.lock().known();
-        self.store.check_versions(Some(known))
+        Ok(ListCheck { history, check: self.store.check_versions(Some(known))? })
     }
 
     /// The list as it stands now.
@@ -120,8 +134,8 @@ impl OrderList {
     }
 
     /// The list as it stood when this check began, or later.
-    pub async fn list_as_of(&self, check: VersionCheck) -> Result<Arc<Snapshot>, ListError> {
-        self.bring_to(check.wait().await.map_err(ListError::Unchecked)?).await
+    async fn list_as_of(&self, check: ListCheck) -> Result<Arc<Snapshot>, ListError> {
+        self.bring_to(check.check.wait().await.map_err(ListError::Unchecked)?).await
     }
 
     /// The list with all that a check found.
@@ -143,10 +157,38 @@ impl OrderList {
         run.await.map_err(|_| ListError::CutShort)?.map_err(Into::into)
     }
 
-    /// The list as a response to this account: plain, or gzip where the client accepts
+    /// The list as a response: plain, or gzip where the client accepts it.
+    pub fn respond(&self, list: Arc<Snapshot>, accepts_gzip: bool) -> Response<Body> {
+        list_response(list, &self.readers, accepts_gzip)
+    }
+
+    /// How many orders are pending, and how many have shipped, as the list knows them.
+    pub fn pending_and_shipped(&self) -> (usize, usize) {
+        let (snapshot, removed) = self.state.lock().counted();
+        let (pending, shipped) = snapshot.pending_and_shipped();
+        (pending.saturating_sub(removed), shipped)
+    }
+
+    /// The list as it stood when this check began, or later, and the entity tags of what is made of
     /// it.
-    pub fn respond(&self, list: Arc<Snapshot>, account: i64, accepts_gzip: bool) -> Response<Body> {
-        list_response(list, &self.readers, account, accepts_gzip)
+    pub async fn tagged_list(
+        &self,
+        check: ListCheck,
+    ) -> Result<(Arc<Snapshot>, ListTag), ListError> {
+        let history = check.history;
+        let list = self.list_as_of(check).await?;
+        let tag = list.tag(history);
+        Ok((list, tag))
+    }
+
+    /// A part of the list, encoded as JSON, as a response: plain, or gzip where the client accepts
+    /// it. An error means that compressing it panicked.
+    pub async fn respond_part(
+        &self,
+        json: Vec<u8>,
+        accepts_gzip: bool,
+    ) -> Result<Response<Body>, JoinError> {
+        part_response(json, &self.readers, accepts_gzip).await
     }
 
     /// How many bytes lists that are no longer current hold, because clients have not
@@ -191,7 +233,7 @@ impl OrderList {
             tokio::time::sleep(FOLLOW_INTERVAL).await;
             // A failure shows at the next request for a list.
             if let Ok(check) = self.check()
-                && let Ok(checked) = check.wait().await
+                && let Ok(checked) = check.check.wait().await
                 && checked.versions.of_orders().has_more_than(self.version())
             {
                 drop(self.bring_to(checked).await);

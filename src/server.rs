@@ -66,6 +66,7 @@ pub struct Server {
     background: Vec<JoinHandle<()>>,
     _key_refresh: KeyRefresh,
     log: Logger,
+    stop_delay: Duration,
     drain_timeout: Duration,
 }
 
@@ -122,6 +123,7 @@ impl Server {
             background,
             _key_refresh: key_refresh,
             log,
+            stop_delay: config.stop_delay,
             drain_timeout,
         };
         server.log_start(config);
@@ -167,12 +169,13 @@ impl Server {
         self.http.app_private().orders.running_batch()
     }
 
-    /// Stops accepting, lets requests under way finish for as long as is
-    /// configured, and returns. `/readyz` answers 503 meanwhile.
+    /// Goes on for as long as load balancers need, stops accepting, lets requests under way finish
+    /// for as long as is configured, and returns. `/readyz` answers 503 meanwhile.
     pub async fn stop(self) {
         info!(self.log, "stopping");
         self.admin_context.begin_stopping();
         self.http.app_private().store_check.stop();
+        tokio::time::sleep(self.stop_delay).await;
         if tokio::time::timeout(self.drain_timeout, drain(self.http, self.socket)).await.is_err() {
             warn!(self.log, "requests under way did not finish in time";
                 "seconds" => self.drain_timeout.as_secs_f64());

@@ -32,18 +32,21 @@ pub use account_rows::{
     Account, AccountRow, IssuedKey, KeyChange, KeyRecord, KeyRow, NewKey, Rotation,
 };
 pub use commands::{
-    AccountCommands, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS,
-    STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, existing_in_steps, import_in_steps,
+    AccountCommands, Ended, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS,
+    STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, existing_in_steps, import_in_steps, in_steps,
+    statuses_in_steps,
 };
 pub use error::StoreError;
 pub use order_rows::{
     CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangedOrder, ImportOutcome,
-    ListedOrder, NewOrder, OrderChange, OrderCounts, RecordKind, Records, Status, StoredOrder,
+    ListedOrder, NewOrder, OrderChange, OrderCounts, OrderUpdate, RecordKind, Records, Status,
+    StoredOrder,
 };
 pub use report::{CheckReport, Structure};
-pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, is_expired};
-pub use serving::Store;
+pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expired};
+pub use serving::{GivesUp, Standbys, Store};
 pub use timeouts::{PATIENCE, SILENT_FOR};
 pub use versions::{
     ChangedOrders, CheckAnswer, Checked, Half, HalfVersion, PolledVersions, VersionCheck, Versions,
+    history_of,
 };

@@ -71,10 +71,15 @@ impl StoreCheck {
 }
 
 impl Inner {
-    fn run(&self, store: &dyn Store, log: &Logger) {
+    fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
+    }
+
+    fn run(self: &Arc<Self>, store: &dyn Store, log: &Logger) {
         let started = Instant::now();
-        let is_stopped = || self.is_stopped.load(Ordering::Relaxed);
-        let checked = store.quick_check(&|| is_stopped() || started.elapsed() >= TIMEOUT);
+        let inner = Arc::clone(self);
+        let gives_up = move || inner.is_stopped() || started.elapsed() >= TIMEOUT;
+        let checked = store.quick_check(Box::new(gives_up));
         let seconds = started.elapsed().as_secs_f64();
         match checked {
             Ok(Structure::CheckedByEngine) => {}
@@ -82,7 +87,7 @@ impl Inner {
                 info!(log, "store checked: no damage found"; "seconds" => seconds);
             }
             Ok(Structure::Damaged(damage)) => self.set_damaged(damage, log),
-            Err(_) if is_stopped() => {}
+            Err(_) if self.is_stopped() => {}
             Err(error) => warn!(log, "store not checked"; "error" => %ErrorChain(&error),
                 "seconds" => seconds, "fix" => "run `store-orders check`"),
         }

@@ -2,11 +2,13 @@
 //! the wire, and finds by the documents themselves whether one was left out: of the server, and of
 //! the one that the client's crate has for users' tests.
 
+use crate::limits::bans::BURST;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use store_orders_api::plans::Plan;
 use store_orders_client::testing::{KEY, Server};
 use store_orders_client::{ErrorCode, Order, Pet};
-use testbed::contract::{Tap, contract};
+use testbed::contract::{Contract, Exchange, Promise, Tap, contract};
 use testbed::in_process::{Fault, TestCertificate, TestSetup};
 
 /// Each operation as a request that its path and method lead to.
@@ -21,10 +23,12 @@ const OPERATIONS: [(&str, &str); 6] = [
 
 /// What requests with a valid key are answered, in this order, where the orders 1 and 3 are
 /// pending, 2 has shipped, and the pet 7 is there.
-const ANSWERS: [(&str, &str, u16); 41] = [
+const ANSWERS: [(&str, &str, u16); 44] = [
     ("GET", "/v1/store/orders", 200),
+    ("GET", "/v1/store/orders?limit=1", 200),
     ("HEAD", "/v1/store/orders", 200),
     ("GET", "/v1/pets/7", 200),
+    ("GET", "/v1/pets/7?fields=id", 200),
     ("HEAD", "/v1/pets/7", 200),
     ("GET", "/v1/pets/8", 404),
     ("GET", "/v2/store/orders", 200),
@@ -59,11 +63,15 @@ const ANSWERS: [(&str, &str, u16); 41] = [
     ("GET", "/v1/store/orders/1", 405),
     ("POST", "/v2/store/orders", 405),
     ("GET", "/v2/store/orders/1", 200),
+    ("GET", "/v2/store/orders/2", 200),
     ("HEAD", "/v2/store/orders/2", 200),
     ("GET", "/v2/store/orders/9", 404),
     ("GET", "/v2/store/orders/x", 400),
     ("PUT", "/v2/store/orders/2", 405),
 ];
+
+/// What has an entity tag, by the end of these answers.
+const TAGGED: [&str; 3] = ["/v1/store/orders", "/v2/store/orders?limit=1", "/v2/store/orders/2"];
 
 /// How servers are to speak: HTTP/1.1 in the clear, or HTTP/2 over TLS.
 type NewSetup = fn() -> TestSetup;
@@ -73,50 +81,59 @@ fn tls_setup() -> TestSetup {
 }
 
 /// What operations answer by themselves, and what no operation answers.
-async fn answers_of_operations(new_setup: NewSetup) -> BTreeSet<String> {
+async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     let setup = new_setup();
     let key = setup.key(Plan::Pro);
     setup.pending([1, 3]).shipped(2).pet(7, "Rex");
     let server = setup.serve().await;
+    server.keep_exchanges();
     for (method, path, status) in ANSWERS {
         let answer = server.send_with(&key, method, path).await;
         assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
     }
+    let bearer = format!("Bearer {}", key.text);
+    for path in TAGGED {
+        let headers = [("authorization", bearer.as_str()), ("if-none-match", "*")];
+        assert_eq!(server.send("GET", path, &headers).await.status, 304, "{path}");
+    }
     for (method, path) in OPERATIONS {
         server.send(method, path, &[]).await.assert_error(401, "unauthorized");
     }
-    server.seen()
+    server.exchanges()
 }
 
-/// A limit of one request a minute: the second is refused, and one more bans.
-async fn answers_of_limits(new_setup: NewSetup) -> BTreeSet<String> {
-    let mut seen = BTreeSet::new();
+/// A limit of one request a minute: the second is refused, and one more, after the burst, bans.
+async fn answers_of_limits(new_setup: NewSetup) -> Vec<Exchange> {
+    let mut exchanges = Vec::new();
     for (method, path) in OPERATIONS {
         let setup = new_setup();
         let key = setup.enterprise_key(1, 1_000);
         setup.pending([1]).pet(7, "Rex");
         let server = setup.serve().await;
+        server.keep_exchanges();
         let mut codes = Vec::new();
         for _ in 0..4 {
             let answer = server.send_with(&key, method, path).await;
             if answer.status == 429 {
+                server.setup.clock.advance(BURST);
                 codes.push(answer.json()["code"].as_str().unwrap().to_string());
             }
         }
         codes.dedup();
         assert_eq!(codes, ["rate_limit_exceeded", "key_banned"], "{method} {path}");
-        seen.extend(server.seen());
+        exchanges.extend(server.exchanges());
     }
-    seen
+    exchanges
 }
 
 /// A store that fails is 503, one that panics is 500.
-async fn answers_of_faults(new_setup: NewSetup) -> BTreeSet<String> {
+async fn answers_of_faults(new_setup: NewSetup) -> Vec<Exchange> {
     let mut setup = new_setup();
     let key = setup.key(Plan::Pro);
     setup.pending([1]).pet(7, "Rex");
     let store = setup.add_faulty_store();
     let server = setup.serve().await;
+    server.keep_exchanges();
     for (fault, status, code) in
         [(Fault::Fails, 503, "service_unavailable"), (Fault::Panics, 500, "internal_error")]
     {
@@ -129,7 +146,7 @@ async fn answers_of_faults(new_setup: NewSetup) -> BTreeSet<String> {
     }
     store.set(Fault::None);
     assert_eq!(server.send_with(&key, "DELETE", "/v1/store/orders/1").await.status, 204);
-    server.seen()
+    server.exchanges()
 }
 
 #[tokio::test]
@@ -142,8 +159,27 @@ async fn every_documented_status_header_and_code_is_seen_over_tls_and_http_2() {
     every_documented_answer_is_seen(tls_setup).await;
 }
 
+/// All that a server answers, in a state where everything is there.
+pub async fn answers_of_server() -> Vec<Exchange> {
+    let new_setup = TestSetup::new;
+    [
+        answers_of_operations(new_setup).await,
+        answers_of_limits(new_setup).await,
+        answers_of_faults(new_setup).await,
+    ]
+    .concat()
+}
+
+/// `cargo xtask publish` shows the lines of the message.
+fn assert_all_seen(version: &str, seen: &BTreeSet<String>) {
+    let unseen = contract().unseen(version, seen);
+    let lines: Vec<_> = unseen.iter().map(|what| format!("{what} was never seen")).collect();
+    assert!(unseen.is_empty(), "of what {version} documents:\n{}", lines.join("\n"));
+}
+
 async fn every_documented_answer_is_seen(new_setup: NewSetup) {
-    let mut seen = answers_of_operations(new_setup).await;
+    let mut exchanges = answers_of_operations(new_setup).await;
+    let seen = contract().seen(&exchanges);
     let unseen =
         ["v1", "v2"].map(|version| contract().unseen(version, &seen).join("\n")).join("\n");
     for missing in [
@@ -154,29 +190,67 @@ async fn every_documented_answer_is_seen(new_setup: NewSetup) {
     ] {
         assert!(unseen.contains(missing), "{missing} would not be missed: {unseen}");
     }
-    seen.extend(answers_of_limits(new_setup).await);
-    seen.extend(answers_of_faults(new_setup).await);
-    for (version, promises) in [("v1", 80), ("v2", 60)] {
-        let promised = contract().promised(version);
-        assert!(promised.len() > promises, "{promised:#?}");
-        let unseen = contract().unseen(version, &seen);
-        assert!(unseen.is_empty(), "documented and never seen: {unseen:#?}");
+    exchanges.extend(answers_of_limits(new_setup).await);
+    exchanges.extend(answers_of_faults(new_setup).await);
+    let seen = contract().seen(&exchanges);
+    for (version, promises) in [("v1", 160), ("v2", 160)] {
+        let promised: Vec<_> = contract().promises(version).iter().map(Promise::label).collect();
+        assert!(promised.len() > promises, "{}: {promised:#?}", promised.len());
+        assert_all_seen(version, &seen);
     }
+}
+
+#[tokio::test]
+async fn what_a_document_promises_and_no_test_saw_is_named() {
+    let texts = [include_str!("../spec/openapi.json"), include_str!("../spec/openapi-v2.json")];
+    let mut documents = texts.map(|text| serde_json::from_str::<Value>(text).unwrap());
+    let mut put = |version: usize, place: &str, value: Value| {
+        let (parent, key) = place.rsplit_once('/').unwrap();
+        documents[version - 1].pointer_mut(parent).unwrap()[key] = value;
+    };
+    let (list, text) = ("/paths/~1store~1orders/get/responses", json!({ "type": "string" }));
+    put(1, &format!("{list}/418"), json!({ "description": "" }));
+    put(1, &format!("{list}/200/headers/X-Colour"), json!({ "schema": text }));
+    put(1, "/components/schemas/Order/properties/colour", text.clone());
+    let examples = "/components/responses/TooManyRequests/content/application~1json/examples";
+    put(2, &format!("{examples}/too_eager"), json!({ "value": { "status": 429 } }));
+    let status = "/components/schemas/Order/properties/status/x-extensible-enum";
+    put(2, status, json!(["pending", "shipped", "cancelled", "lost"]));
+    put(2, "/components/schemas/OrderPage/properties/total", text);
+
+    let contract = Contract::closed(&documents);
+    let seen = contract.seen(&answers_of_server().await);
+    let unseen = ["v1", "v2"].map(|version| contract.unseen(version, &seen));
+    let of_v1 =
+        ["header x-colour", "field Order.colour"].map(|what| format!("listOrders 200 {what}"));
+    assert_eq!(unseen[0], [&of_v1[..], &["listOrders 418".to_string()]].concat());
+    let of_v2 = [
+        "v2/listOrders 200 field OrderPage.total",
+        "v2/listOrders 200 value Order.status lost",
+        "v2/listOrders 429 code too_eager",
+        "v2/getOrder 200 value Order.status lost",
+        "v2/getOrder 429 code too_eager",
+        "v2/cancelOrder 429 code too_eager",
+    ];
+    assert_eq!(BTreeSet::from_iter(&unseen[1]), BTreeSet::from_iter(&of_v2.map(str::to_string)));
 }
 
 /// Sends a request through the tap, which checks the response; its status.
 async fn send(tap: &Tap, key: Option<&str>, method: &str, path: &str) -> u16 {
-    let method = method.parse().unwrap();
-    let request = reqwest::Client::new().request(method, format!("http://{}{path}", tap.address()));
-    let request = match key {
-        Some(key) => request.bearer_auth(key),
-        None => request,
-    };
-    request.send().await.unwrap().status().as_u16()
+    request(tap, key, method, path).send().await.unwrap().status().as_u16()
 }
 
-#[tokio::test]
-async fn the_server_for_users_tests_shows_every_documented_answer_and_no_other() {
+fn request(tap: &Tap, key: Option<&str>, method: &str, path: &str) -> reqwest::RequestBuilder {
+    let method = method.parse().unwrap();
+    let request = reqwest::Client::new().request(method, format!("http://{}{path}", tap.address()));
+    match key {
+        Some(key) => request.bearer_auth(key),
+        None => request,
+    }
+}
+
+/// All that [`answers_of_operations`] and the others have of the one server, of the other.
+pub async fn answers_of_users_server() -> Vec<Exchange> {
     let mut dated = Order::new(1, 7, 2);
     dated.complete = true;
     dated.ship_date = Some("2026-12-24T09:30:00.5Z".parse().unwrap());
@@ -185,8 +259,19 @@ async fn the_server_for_users_tests_shows_every_documented_answer_and_no_other()
     server.add_pet(Pet::new(7, "Rex"));
     let address = server.base_url().replace("http://", "").replace("/v1", "");
     let tap = Tap::before(address.parse().unwrap());
+    tap.observer().keep_exchanges();
     for (method, path, status) in ANSWERS {
         assert_eq!(send(&tap, Some(KEY), method, path).await, status, "{method} {path}");
+    }
+    for path in TAGGED {
+        let answer = request(&tap, Some(KEY), "GET", path).send().await.unwrap();
+        let tag = answer.headers()["etag"].clone();
+        for (known, status) in
+            [(tag, 304), ("*".parse().unwrap(), 304), ("\"a\"".parse().unwrap(), 200)]
+        {
+            let request = request(&tap, Some(KEY), "GET", path).header("if-none-match", known);
+            assert_eq!(request.send().await.unwrap().status(), status, "{path}");
+        }
     }
     for (method, path) in OPERATIONS {
         for key in [None, Some("sto_test_x")] {
@@ -205,9 +290,13 @@ async fn the_server_for_users_tests_shows_every_documented_answer_and_no_other()
     server.limit(0);
     assert_eq!(send(&tap, Some(KEY), "GET", "/v1/store/orders").await, 429);
 
-    assert_eq!(tap.observer().take_violations(), Vec::<String>::new());
+    tap.observer().exchanges()
+}
+
+#[tokio::test]
+async fn the_server_for_users_tests_shows_every_documented_answer_and_no_other() {
+    let seen = contract().seen(&answers_of_users_server().await);
     for version in ["v1", "v2"] {
-        let unseen = contract().unseen(version, &tap.observer().seen());
-        assert!(unseen.is_empty(), "documented and never seen: {unseen:#?}");
+        assert_all_seen(version, &seen);
     }
 }

@@ -11,12 +11,15 @@ fn assert_deprecated(answer: &Answer) {
     let links: Vec<_> = answer.text("link").split(", ").collect();
     assert_eq!(answer.headers.get_all("link").iter().count(), 1);
     assert_eq!(links[0], "</changelog>; rel=\"deprecation\"");
-    // On 401 and 404 also what every such response links to.
+    // On an error also what every error links to.
     let service =
         |code| [format!("</docs#error-{code}>; rel=\"service-doc\""), SERVICE_DESC.to_string()];
     match answer.status.as_u16() {
+        400 => assert_eq!(links[1..], service("invalid_parameter")),
         401 => assert_eq!(links[1..], service("unauthorized")),
         404 => assert_eq!(links[1..], service("pet_not_found")),
+        405 => assert_eq!(links[1..], service("method_not_allowed")),
+        429 => assert_eq!(links[1..], service("rate_limit_exceeded")),
         _ => assert_eq!(links.len(), 1),
     }
 }

@@ -2,7 +2,7 @@
 //! survives a restart, and counts that cannot be reached.
 
 mod agreement;
-mod bans;
+pub mod bans;
 mod crash;
 mod keyless;
 mod limits_file;

@@ -2,12 +2,13 @@
 //! generated client.
 //!
 //! - `list_orders`, `order_pages`, `cancel_order`, `get_pet`, `docs`, `paths_and_methods`: a file
-//!   per route. `authentication`, `last_used`, `limits`: keys and limits.
+//!   per route. `conditional`: entity tags. `traces`: the trace of a request in the log. `authentication`, `last_used`, `limits`: keys and limits.
 //! - `odd_requests`: what no client should send. `cli`: the commands. `server`: running a server.
 //!   `durability`: crashes.
 //! - `client`: the generated client and the contract.
 //! - `every_documented_answer` and `contract_check`: the wire and the document, also of the server
-//!   that the client's crate has for users' tests.
+//!   that the client's crate has for users' tests. `published_documents`: the same, held against
+//!   each document that was published.
 //! - `testbed` starts servers, `history` records and checks what clients saw.
 #![expect(
     clippy::unwrap_used,
@@ -20,6 +21,7 @@ mod authentication;
 mod cancel_order;
 mod cli;
 mod client;
+mod conditional;
 mod contract_check;
 mod docs;
 mod durability;
@@ -33,4 +35,6 @@ mod log_secrets;
 mod odd_requests;
 mod order_pages;
 mod paths_and_methods;
+mod published_documents;
 mod server;
+mod traces;

@@ -1,7 +1,9 @@
 //! GET /store/orders of v2: the list in pages.
 
+use flate2::read::GzDecoder;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::io::Read;
 use store_orders::store::{NewOrder, OperatorStore, OrderCommands, Records};
 use store_orders_api::plans::Plan;
 use testbed::Key;
@@ -32,6 +34,36 @@ async fn walk(server: &TestServer, key: &Key, query: &str) -> Vec<Vec<i64>> {
         let link = answer.text("link").strip_prefix('<').unwrap();
         query = link.strip_suffix(">; rel=\"next\"").unwrap().to_string();
         assert!(query.starts_with(&format!("?cursor={}&limit=", cursor.as_str().unwrap())));
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_1_kib_is_compressed_for_clients_that_accept_gzip() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Pro);
+    setup.pending(1..=2_000);
+    let server = setup.serve().await;
+    let bearer = format!("Bearer {}", key.text);
+    let zipped = [("authorization", bearer.as_str()), ("accept-encoding", "gzip")];
+    for (limit, is_compressed) in [(1, false), (100, true), (1_000, true)] {
+        let query = format!("?limit={limit}");
+        let plain = page(&server, &key, &query).await;
+        assert_eq!(plain.body.len() >= 1_024, is_compressed, "{limit}");
+        assert_eq!(plain.text("vary"), "Accept-Encoding");
+        let path = format!("/v2/store/orders{query}");
+        let answer = server.send("GET", &path, &zipped).await;
+        assert_eq!((answer.status.as_u16(), answer.text("vary")), (200, "Accept-Encoding"));
+        assert_eq!(answer.text("link"), plain.text("link"));
+        assert_eq!(answer.headers.contains_key("content-encoding"), is_compressed, "{limit}");
+        let head = server.send("HEAD", &path, &zipped).await;
+        assert_eq!(head.number("content-length"), answer.body.len() as u64, "{limit}");
+        if is_compressed {
+            assert_eq!(answer.text("content-encoding"), "gzip");
+            assert!(answer.body.len() * 4 < plain.body.len(), "{}", answer.body.len());
+            let mut text = Vec::new();
+            GzDecoder::new(&answer.body[..]).read_to_end(&mut text).unwrap();
+            assert!(text == plain.body, "{limit}");
+        }
     }
 }
 

@@ -6,7 +6,11 @@ use testbed::in_process::TestSetup;
 
 /// RFC 8631.
 fn link_of(code: &str) -> String {
-    format!("</docs#error-{code}>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"")
+    link_in("/docs", "/openapi.json", code)
+}
+
+fn link_in(reference: &str, document: &str, code: &str) -> String {
+    format!("<{reference}#error-{code}>; rel=\"service-doc\", <{document}>; rel=\"service-desc\"")
 }
 
 #[tokio::test]
@@ -66,14 +70,13 @@ async fn an_unknown_path_of_the_beta_links_to_its_document() {
         let answer = server.send_with(&key, "GET", path).await;
         let message = answer.assert_error(404, "not_found");
         assert!(message.contains(" /openapi-v2.json "), "{message}");
-        let link = link_of("not_found").replace("/openapi.json", "/openapi-v2.json");
-        assert_eq!(answer.text("link"), link, "{path}");
+        assert_eq!(answer.text("link"), link_in("/docs/v2", "/openapi-v2.json", "not_found"));
         assert!(!answer.headers.contains_key("deprecation"), "{path}");
     }
 }
 
 #[tokio::test]
-async fn only_401_and_404_link_to_the_reference_and_the_document() {
+async fn every_error_links_to_what_the_reference_says_of_its_code_and_to_the_document() {
     let setup = TestSetup::new();
     let key = setup.key(Plan::Business);
     setup.pending([1]).shipped(2);
@@ -82,9 +85,9 @@ async fn only_401_and_404_link_to_the_reference_and_the_document() {
         ("GET", "/v1/store/orders", 200, None),
         ("DELETE", "/v1/store/orders/1", 204, None),
         ("DELETE", "/v1/store/orders/1", 404, Some("order_not_found")),
-        ("DELETE", "/v1/store/orders/2", 409, None),
-        ("DELETE", "/v1/store/orders/x", 400, None),
-        ("POST", "/v1/store/orders", 405, None),
+        ("DELETE", "/v1/store/orders/2", 409, Some("order_already_shipped")),
+        ("DELETE", "/v1/store/orders/x", 400, Some("invalid_parameter")),
+        ("POST", "/v1/store/orders", 405, Some("method_not_allowed")),
         ("HEAD", "/v1/nothing", 404, Some("not_found")),
     ] {
         let answer = server.send_with(&key, method, path).await;
@@ -94,6 +97,10 @@ async fn only_401_and_404_link_to_the_reference_and_the_document() {
     }
     let answer = server.send("GET", "/v1/store/orders", &[]).await;
     assert_eq!((answer.status.as_u16(), answer.text("link")), (401, &*link_of("unauthorized")));
+    let answer = server.send_with(&key, "GET", "/v2/store/orders?pet=7").await;
+    answer.assert_error(400, "invalid_parameter");
+    let link = link_in("/docs/v2", "/openapi-v2.json", "invalid_parameter");
+    assert_eq!(answer.text("link"), link);
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ mod abandoned;
 mod admin;
 mod beside_commands;
 mod damaged;
+mod failures;
 mod fresh_keys;
 mod full_disk;
 mod hung_lookups;

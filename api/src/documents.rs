@@ -49,13 +49,6 @@ pub static V2: Document = Document {
 /// The document of each version.
 pub static DOCUMENTS: [&Document; 2] = [&V1, &V2];
 
-/// The document of the version to which this path belongs; of the stable one, if it is outside
-/// all versions.
-pub fn of_path(path: &str) -> &'static Document {
-    let mut all = DOCUMENTS.into_iter();
-    all.find(|document| document.relative_path(path).is_some()).unwrap_or(&V1)
-}
-
 impl Document {
     /// Whether it is the first version, with pets and without pages, whose operations metrics name
     /// without a version.

@@ -2,18 +2,25 @@
 //!
 //! A message is that of the document's example, with the figures of the request.
 
-use crate::documents::Document;
+use crate::documents::{DOCUMENTS, Document};
 use crate::headers;
 pub use crate::v1::{Error, ErrorCode};
+use bytes::Bytes;
 use dropshot::Body;
 use http::{HeaderValue, Response, StatusCode, header};
 use std::fmt::{Display, Write};
+use std::sync::LazyLock;
 
-/// The status of a code. Those that no operation has are sent before any is found.
+/// The status of a code. Those that no operation has are sent before any is found, by the
+/// middleware or by a proxy.
 pub fn status(code: ErrorCode) -> StatusCode {
     match code {
         ErrorCode::NotFound => StatusCode::NOT_FOUND,
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
+        ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
+        ErrorCode::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::UriTooLong => StatusCode::URI_TOO_LONG,
         code => code
             .status()
             .and_then(|status| StatusCode::from_u16(status).ok())
@@ -39,22 +46,47 @@ fn example(code: ErrorCode, figures: &[&dyn Display]) -> String {
     message(code.example().unwrap_or_default(), figures)
 }
 
-/// The response of this error. On 401 and 404 it links to what the document says of the error.
+/// The bodies of the errors whose messages have nothing of the request, with the paths of the
+/// documents, encoded once: a flood of requests without a key costs nothing here.
+static BODIES: LazyLock<Vec<(ErrorCode, &'static str, Bytes)>> = LazyLock::new(|| {
+    let plain = [ErrorCode::Unauthorized, ErrorCode::InternalError, ErrorCode::ServiceUnavailable];
+    let of = |document: &'static Document| {
+        let path = document.path;
+        let not_found =
+            format!("There is no such path. The API document at {path} lists the paths.");
+        let plain = plain.map(|code| (code, example(code, &[]))).into_iter();
+        let all = plain.chain([(ErrorCode::NotFound, not_found)]);
+        all.map(move |(code, message)| (code, path, encoded(code, message).into()))
+    };
+    DOCUMENTS.into_iter().flat_map(of).collect()
+});
+
+fn encoded(code: ErrorCode, message: String) -> Vec<u8> {
+    let error = Error { code, message, status: i64::from(status(code).as_u16()) };
+    serde_json::to_vec(&error).unwrap_or_default()
+}
+
+/// The response of this error. It links to what the document says of the error.
 pub fn response(code: ErrorCode, message: String, document: &Document) -> Response<Body> {
+    with_body(code, Body::from(encoded(code, message)), document)
+}
+
+fn with_body(code: ErrorCode, body: Body, document: &Document) -> Response<Body> {
     let status = status(code);
-    let error = Error { code, message, status: i64::from(status.as_u16()) };
-    let body = serde_json::to_vec(&error).unwrap_or_default();
-    let mut response = Response::new(Body::from(body));
+    let mut response = Response::new(body);
     *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
     response.headers_mut().insert(header::CONTENT_TYPE, json);
-    headers::link_error(status, code.as_str(), document, response.headers_mut());
+    headers::link_error(code.as_str(), document, response.headers_mut());
     response
 }
 
-/// The error whose message has no figures.
+/// An error of [`BODIES`].
 fn plain(code: ErrorCode, document: &Document) -> Response<Body> {
-    response(code, example(code, &[]), document)
+    let mut all = BODIES.iter();
+    let found = all.find(|(of, path, _)| *of == code && *path == document.path);
+    let body = found.map(|(.., body)| body.clone()).unwrap_or_default();
+    with_body(code, Body::from(body), document)
 }
 
 /// 401, the same whether the key is missing or invalid in any way but one.
@@ -73,9 +105,7 @@ pub fn key_of_other_environment(its: &str, here: &str, document: &Document) -> R
 
 /// 404: no such path.
 pub fn not_found(document: &Document) -> Response<Body> {
-    let path = document.path;
-    let message = format!("There is no such path. The API document at {path} lists the paths.");
-    response(ErrorCode::NotFound, message, document)
+    plain(ErrorCode::NotFound, document)
 }
 
 /// 405: `allow` is what the `Allow` header says.

@@ -1,8 +1,9 @@
 //! The response headers of the contract that the middleware sets.
 
-use crate::documents::Document;
+use crate::documents::{DOCUMENTS, Document};
 use crate::v1;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use std::sync::LazyLock;
 
 /// The request limit in force.
 pub static LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -23,24 +24,33 @@ pub static ON_DEPRECATED: [(HeaderName, &str); 2] = [
 /// Where a deprecation is announced, relative to the server.
 pub const DEPRECATION_LINK: &str = "</changelog>; rel=\"deprecation\"";
 
-/// Sets `Link` on an error of this status and code: where to read on, in the API reference, at
-/// the address of its code, and in the document, relative to the server. Only a client without a
-/// valid key, or with a wrong address, has to be told.
-pub fn link_error(status: StatusCode, code: &str, document: &Document, headers: &mut HeaderMap) {
-    if !matches!(status, StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND) {
-        return;
-    }
-    let path = document.path;
-    let link = format!("</docs#error-{code}>; rel=\"service-doc\", <{path}>; rel=\"service-desc\"");
-    if let Ok(link) = HeaderValue::try_from(link) {
-        headers.insert(header::LINK, link);
+/// Sets `Link` on an error of this code: where to read on, in the API reference, at the address of
+/// its code, and in the document, relative to the server.
+pub fn link_error(code: &str, document: &Document, headers: &mut HeaderMap) {
+    let mut all = LINKS.iter();
+    let found = all.find(|(of, path, _)| *of == code && *path == document.path);
+    if let Some((.., link)) = found {
+        headers.insert(header::LINK, link.clone());
     }
 }
+
+/// `Link` of each code and each document, by its path.
+static LINKS: LazyLock<Vec<(&'static str, &'static str, HeaderValue)>> = LazyLock::new(|| {
+    let of = |document: &'static Document| {
+        v1::ErrorCode::VALUES.iter().filter_map(move |(code, _)| {
+            let Document { reference, path, .. } = document;
+            let link = format!(
+                "<{reference}#error-{code}>; rel=\"service-doc\", <{path}>; rel=\"service-desc\""
+            );
+            Some((*code, *path, HeaderValue::try_from(link).ok()?))
+        })
+    };
+    DOCUMENTS.into_iter().flat_map(of).collect()
+});
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::documents::DOCUMENTS;
     use chrono::DateTime;
 
     #[test]
@@ -49,7 +59,7 @@ mod tests {
             DOCUMENTS.into_iter().zip([v1::LINK_EXAMPLE, crate::v2::LINK_EXAMPLE])
         {
             let mut headers = HeaderMap::new();
-            link_error(StatusCode::UNAUTHORIZED, "unauthorized", document, &mut headers);
+            link_error("unauthorized", document, &mut headers);
             assert_eq!(headers[header::LINK], example);
         }
     }

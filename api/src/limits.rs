@@ -7,6 +7,10 @@ pub const MINUTE_SECONDS: u32 = 60;
 /// The length of the longer window.
 pub const DAY_SECONDS: u32 = 86_400;
 
+/// From its first 429 a key gets no strikes for so long: a burst that was under way before the
+/// client could read the 429 does not ban.
+pub const STRIKES_BEGIN_AFTER_SECONDS: u32 = 2;
+
 /// The length of a first ban; each further one is twice as long.
 pub const FIRST_BAN_SECONDS: u32 = 300;
 

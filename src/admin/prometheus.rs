@@ -14,7 +14,6 @@ use store_orders_api::API_VERSION;
 /// Unix seconds.
 pub fn registry(
     server: &ServerContext,
-    orders: OrdersGauge,
     log_buffer: Option<&LogBuffer>,
     open_connections: Option<Figure>,
     certificate_ends_at: Option<Figure>,
@@ -50,7 +49,8 @@ pub fn registry(
         "Requests refused because their key was banned",
         metrics.rate_limited.banned,
     );
-    registry.register("orders", "Orders in the store", orders);
+    let orders = OrdersGauge(Arc::clone(&server.orders));
+    registry.register("orders", "Orders that are listed", orders);
     registry.register(
         "store_damaged",
         "1 if the store was found damaged, while it was read or by the check after the start",

@@ -13,7 +13,6 @@ use anyhow::Context;
 use chrono::{SubsecRound, Utc};
 use clap::{Args, Subcommand};
 use serde::Serialize;
-use serde_json::json;
 use std::io::{IsTerminal, Write};
 use store_orders_api::plans::{Plan, PlanLimits};
 
@@ -129,7 +128,7 @@ impl AccountsCommand {
                 with_notice(|_| store.rename_account(name, new_name))?;
                 let new_name = new_name.trim();
                 let text = format!("renamed account {name:?} to {new_name:?}");
-                Ok(printer.show(&json!({ "renamed": name, "name": new_name }), text)?)
+                Ok(printer.show(&changed(&*store, new_name)?, text)?)
             }
             AccountsCommand::Close { name, yes } => {
                 let name = &store.resolve_account(name)?;
@@ -139,7 +138,8 @@ impl AccountsCommand {
                 let revoked = with_notice(|_| store.close_account(name, now))?;
                 let plural = if revoked == 1 { "" } else { "s" };
                 let text = format!("closed account {name:?}: {revoked} key{plural} revoked");
-                Ok(printer.show(&json!({ "closed": name, "revokedKeys": revoked }), text)?)
+                let account = &changed(&*store, name)?;
+                Ok(printer.show(&ClosedAccount { account, revoked_keys: revoked }, text)?)
             }
             AccountsCommand::SetPlan { name, plan } => {
                 let name = &store.resolve_account(name)?;
@@ -163,15 +163,20 @@ fn confirmed(name: &str) -> anyhow::Result<bool> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
+/// An account that was changed.
+fn changed(store: &dyn OperatorStore, name: &str) -> anyhow::Result<Account> {
+    store
+        .account(name, Utc::now().timestamp_millis())
+        .with_context(|| format!("changed account {name:?}, but it cannot be shown"))
+}
+
 fn show(
     store: &dyn OperatorStore,
     name: &str,
     done: &str,
     printer: &mut Printer<'_>,
 ) -> anyhow::Result<()> {
-    let account = &store
-        .account(name, Utc::now().timestamp_millis())
-        .with_context(|| format!("{done} {name:?}, but it cannot be shown"))?;
+    let account = &changed(store, name)?;
     let PlanLimits { per_minute, per_day } = account.limits;
     if per_minute.min(per_day) == 0 {
         warn(format_args!(
@@ -231,6 +236,15 @@ fn list(store: &dyn OperatorStore, wide: bool, printer: &mut Printer<'_>) -> any
         listing.add(&account)?;
     }
     Ok(listing.finish()?)
+}
+
+/// An account that was closed.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClosedAccount<'a> {
+    #[serde(flatten)]
+    account: &'a Account,
+    revoked_keys: i64,
 }
 
 /// An account with what it has used.

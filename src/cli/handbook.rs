@@ -1,24 +1,36 @@
 //! The operator's handbook: Markdown in the program, so that it is on the machine where it is
 //! needed.
 
+use anyhow::Context;
 use clap::{Args, ValueEnum};
-use std::io::Write;
+use std::io::{IsTerminal, Write};
+use std::process::{Command, Stdio};
 
 /// Arguments of `handbook`.
 #[derive(Args, Debug)]
 pub struct HandbookArgs {
     /// Page to print; without it, the list of pages
     page: Option<Page>,
+    /// Section of the page to print, such as an alert of the runbook
+    section: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Page {
-    /// What to do when an alert fires; log, TLS, proxy, data directory, stopping
+    /// How a server behaves: metrics, TLS, proxy, data directory, stopping
     Operating,
+    /// What to do when an alert fires, with the commands
+    Runbook,
+    /// Every field of the log, and every event
+    Log,
     /// Several servers on one PostgreSQL
     Replicas,
     /// The image, and an example with Compose
     Containers,
+    /// A deployment on Kubernetes, with backups
+    Kubernetes,
+    /// What to do for each version, and how to go back
+    Upgrading,
     /// Where settings come from, and which to set first
     Settings,
 }
@@ -27,8 +39,12 @@ impl Page {
     fn text(self) -> &'static str {
         match self {
             Page::Operating => include_str!("../handbook/operating.md"),
+            Page::Runbook => include_str!("../handbook/runbook.md"),
+            Page::Log => include_str!("../handbook/log.md"),
             Page::Replicas => include_str!("../handbook/replicas.md"),
             Page::Containers => include_str!("../handbook/containers.md"),
+            Page::Kubernetes => include_str!("../handbook/kubernetes.md"),
+            Page::Upgrading => include_str!("../handbook/upgrading.md"),
             Page::Settings => include_str!("../handbook/settings.md"),
         }
     }
@@ -36,10 +52,48 @@ impl Page {
 
 impl HandbookArgs {
     pub(super) fn run(&self, out: &mut dyn Write) -> anyhow::Result<()> {
-        match self.page {
-            Some(page) => Ok(out.write_all(page.text().as_bytes())?),
-            None => list(out),
+        let Some(page) = self.page else { return list(out) };
+        let text = match &self.section {
+            Some(name) => section(page.text(), name)?,
+            None => page.text(),
+        };
+        let text = format!("{}\n", text.trim_end());
+        match std::io::stdout().is_terminal() {
+            true => show_on_terminal(&text, out),
+            false => Ok(out.write_all(text.as_bytes())?),
         }
+    }
+}
+
+/// The section of this name, with its heading.
+fn section<'a>(text: &'a str, name: &str) -> anyhow::Result<&'a str> {
+    let found = text.split_once(&format!("\n## {name}\n")).map(|(before, _)| before.len() + 1);
+    let section = found.and_then(|start| text.get(start..)).with_context(|| {
+        let names = text.lines().filter_map(|line| line.strip_prefix("## "));
+        format!("there is no section {name:?}. There are: {}", names.collect::<Vec<_>>().join(", "))
+    })?;
+    Ok(section.split_once("\n\n## ").map_or(section.trim_end(), |(own, _)| own))
+}
+
+/// Shows a text in the pager that PAGER names, as git does. Without one it is written.
+fn show_on_terminal(text: &str, out: &mut dyn Write) -> anyhow::Result<()> {
+    let pager = std::env::var("PAGER").unwrap_or_default();
+    let pager = if pager.trim().is_empty() { "less" } else { &*pager };
+    let mut command = Command::new("sh");
+    // A text of one screen is shown without waiting for a key.
+    command.args(["-c", pager]).env("LESS", std::env::var("LESS").unwrap_or("FRX".to_string()));
+    let Ok(mut shown) = command.stdin(Stdio::piped()).spawn() else {
+        return Ok(out.write_all(text.as_bytes())?);
+    };
+    // A reader who leaves the pager early closes the pipe.
+    let written = shown.stdin.take().map_or(Ok(()), |mut input| input.write_all(text.as_bytes()));
+    match shown.wait()?.code() {
+        // The shell's status for a program that is not there.
+        Some(126 | 127) => Ok(out.write_all(text.as_bytes())?),
+        _ => match written {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ => Ok(()),
+        },
     }
 }
 

@@ -73,12 +73,13 @@ struct Health<'a> {
 fn reason(status: u16, body: &str) -> String {
     let body: Value = serde_json::from_str(body).unwrap_or_default();
     let field = |name| body.get(name).and_then(Value::as_str);
-    match (field("state"), field("damaged")) {
-        (Some(state), Some(damage)) => format!("{state}, but the store is damaged: {damage}"),
-        (Some(state), None) => state.to_string(),
-        (None, _) => {
-            field("message").map_or_else(|| format!("HTTP status {status}"), str::to_string)
+    match (field("message"), field("state"), field("damaged")) {
+        (Some(message), _, _) => message.to_string(),
+        (None, Some(state), Some(damage)) => {
+            format!("{state}, but the store is damaged: {damage}")
         }
+        (None, Some(state), None) => state.to_string(),
+        (None, None, _) => format!("HTTP status {status}"),
     }
 }
 
@@ -121,7 +122,10 @@ mod tests {
         for (body, said) in [
             (r#"{"state":"ready"}"#, "ready"),
             (r#"{"state":"ready","damaged":"page 3"}"#, "ready, but the store is damaged: page 3"),
-            (r#"{"request_id":"x","message":"the server is stopping"}"#, "the server is stopping"),
+            (
+                r#"{"state":"unready","reason":"stopping","message":"the server is stopping"}"#,
+                "the server is stopping",
+            ),
             ("<html>", "HTTP status 503"),
         ] {
             assert_eq!(reason(503, body), said);

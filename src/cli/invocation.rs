@@ -2,12 +2,13 @@
 //! with the file's values as defaults.
 
 use super::config::ConfigCommand;
+use super::orders::ShipArg;
 use super::printer::warn;
 use super::serve::check_settings;
 use super::{Cli, Command, command};
 use crate::config::{
     ConfigFile, EffectiveSettings, InvalidSettings, ServerConfig, all_settings, check_environment,
-    may_hold_password, unknown_variables, why_invalid,
+    may_hold_password, unknown_variables, why_invalid, without_empty_variables,
 };
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::parser::ValueSource;
@@ -15,6 +16,7 @@ use clap::{Arg, ArgMatches, FromArgMatches};
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
+use store_orders_api::plans::Plan;
 
 /// A parsed command line and its settings.
 #[derive(Debug)]
@@ -41,16 +43,19 @@ impl Invocation {
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<Invocation, InvocationError> {
         let arguments: Vec<OsString> = arguments.into_iter().collect();
+        let command = || without_empty_variables(command());
         let mut matches = command().try_get_matches_from(&arguments).or_else(|error| {
             if is_wrong_value(&error) {
                 check_environment()?;
             }
-            Err(InvocationError::from(without_value(error)))
+            Err(InvocationError::from(with_plan_flag(without_value(error))))
         })?;
         refuse_ignored_options(&matches)?;
+        refuse_ids_beside_input(&matches)?;
         let file = named_file(&matches).map(|path| ConfigFile::read(&path)).transpose()?;
         if let Some(file) = &file {
-            matches = file.as_defaults(command()).try_get_matches_from(&arguments)?;
+            let command = without_empty_variables(file.as_defaults(super::command()));
+            matches = command.try_get_matches_from(&arguments)?;
         }
         let cli = Cli::from_arg_matches(&matches)?;
         Ok(Invocation { effective: EffectiveSettings::of(&matches, file.as_ref()), cli })
@@ -97,6 +102,16 @@ fn without_value(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// The error, with a tip if a plan was given without its flag.
+fn with_plan_flag(mut error: clap::Error) -> clap::Error {
+    let given = error.get(ContextKind::InvalidArg).map(ToString::to_string).unwrap_or_default();
+    if error.kind() == ErrorKind::UnknownArgument && given.parse::<Plan>().is_ok() {
+        let tip = format!("to give the plan, write '--plan {given}'");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
 /// The flag whose value is refused.
 fn flag_of(error: &clap::Error) -> Option<String> {
     let named = error.get(ContextKind::InvalidArg)?.to_string();
@@ -124,6 +139,18 @@ fn refuse_ignored_options(matches: &ArgMatches) -> Result<(), clap::Error> {
     };
     let why = format!("demo takes no --{flag}: it serves a store of its own, which it deletes");
     Err(command.error(ErrorKind::UnknownArgument, why))
+}
+
+/// `orders ship` takes ids, or `-`.
+fn refuse_ids_beside_input(matches: &ArgMatches) -> Result<(), clap::Error> {
+    let ship = matches.subcommand_matches("orders").and_then(|it| it.subcommand_matches("ship"));
+    let ids: Vec<&ShipArg> =
+        ship.and_then(|ship| ship.get_many("ids")).into_iter().flatten().collect();
+    if ids.len() > 1 && ids.iter().any(|id| matches!(id, ShipArg::Input)) {
+        let why = "orders ship takes ids or -, not both";
+        return Err(command().error(ErrorKind::ArgumentConflict, why));
+    }
+    Ok(())
 }
 
 /// The file with settings.

@@ -13,8 +13,9 @@ use crate::keys::Environment;
 use crate::store::{IssuedKey, NewKey, OperatorStore, Rotation};
 use clap::Subcommand;
 use find::{find, standard_input};
-use serde_json::json;
+use serde::Serialize;
 use shown::{COLUMNS, KeyJson, KeyState, bans};
+use std::collections::HashMap;
 use std::time::Duration;
 
 #[derive(Debug, Subcommand)]
@@ -87,7 +88,7 @@ Examples:
     /// Show whose key this is: its id, account and state
     ///
     /// The key is read from the first line of standard input, so that no argument holds it,
-    /// and is never printed. The exit status is 1 if the store has no such key.
+    /// and is never printed. The exit status is 3 if the store has no such key.
     #[command(after_help = "\
 Examples:
   store-orders keys find - < leaked-key
@@ -129,24 +130,25 @@ impl KeysCommand {
                     expires_after: *expires,
                     label: label.as_deref(),
                 };
-                show_once(&with_notice(|_| store.issue_key(&new, now_ms))?, printer)?;
+                let issued = with_notice(|_| store.issue_key(&new, now_ms))?;
+                show_once(&*store, &issued, &clock, printer)?;
                 store.await_servers();
                 Ok(())
             }
             KeysCommand::Rotate { key_id, overlap, label } => {
                 let rotation = Rotation { key_id, overlap: *overlap, label: label.as_deref() };
-                show_once(&with_notice(|_| store.rotate_key(rotation, now_ms))?, printer)?;
+                let issued = with_notice(|_| store.rotate_key(rotation, now_ms))?;
+                show_once(&*store, &issued, &clock, printer)?;
                 store.await_servers();
                 Ok(())
             }
             KeysCommand::Revoke { key_id } => {
                 with_notice(|_| store.revoke_key(key_id, now_ms))?;
-                Ok(printer.show(&json!({ "revoked": key_id }), format_args!("revoked {key_id}"))?)
+                show_changed(options, &*store, key_id, "revoked", &clock, printer)
             }
             KeysCommand::Unban { key_id } => {
                 with_notice(|_| store.unban_key(key_id, now_ms))?;
-                Ok(printer
-                    .show(&json!({ "unbanned": key_id }), format_args!("unbanned {key_id}"))?)
+                show_changed(options, &*store, key_id, "unbanned", &clock, printer)
             }
             KeysCommand::Find { .. } => find(options, &*store, &clock, printer),
             KeysCommand::List { account, state, table } => {
@@ -169,13 +171,59 @@ struct KeyNotShown {
     source: std::io::Error,
 }
 
-fn show_once(issued: &IssuedKey, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+/// A key that was issued, with the key itself.
+#[derive(Serialize)]
+struct IssuedJson<'a> {
+    key: &'a str,
+    #[serde(flatten)]
+    rest: IssuedRest<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum IssuedRest<'a> {
+    Record(KeyJson),
+    /// The store cannot be asked; the key is shown all the same.
+    Id {
+        id: &'a str,
+    },
+}
+
+fn show_once(
+    store: &dyn OperatorStore,
+    issued: &IssuedKey,
+    clock: &SystemClock,
+    printer: &mut Printer<'_>,
+) -> anyhow::Result<()> {
     let (id, key) = (&issued.id, issued.key.expose());
     let text = format!("id   {id}\nkey  {key}\nCopy this key now; it is not shown again.");
+    let rest = match printer.is_json().then(|| store.key_of_id(id)) {
+        Some(Ok(record)) => IssuedRest::Record(KeyJson::of(record, &HashMap::new(), clock.now())),
+        _ => IssuedRest::Id { id },
+    };
     printer
-        .show(&json!({ "id": id, "key": key }), text)
+        .show(&IssuedJson { key, rest }, text)
         .and_then(|()| printer.flush())
         .map_err(|source| KeyNotShown { id: id.clone(), source }.into())
+}
+
+/// Shows a key that was changed: `done` says how, as a participle.
+fn show_changed(
+    options: &Options,
+    store: &dyn OperatorStore,
+    key_id: &str,
+    done: &str,
+    clock: &SystemClock,
+    printer: &mut Printer<'_>,
+) -> anyhow::Result<()> {
+    if !printer.is_json() {
+        return Ok(printer.show(&(), format_args!("{done} {key_id}"))?);
+    }
+    let (record, now) = (store.key_of_id(key_id)?, clock.now());
+    let (bans, banned) = bans(options, store, std::slice::from_ref(&record), clock, now);
+    printer.show(&KeyJson::of(record, &banned, now), "")?;
+    printer.flush()?;
+    bans
 }
 
 /// Lists keys, also if it cannot be known which are banned; that is an error then.

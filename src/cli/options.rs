@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 /// Where help shows them.
 const GLOBAL: &str = "Global options";
 
+/// Of a busy processor, nine tenths are left to a server.
+const LOWER_PRIORITY: i32 = 10;
+
 /// The options of every command.
 #[derive(Args, Debug)]
 pub struct Options {
@@ -26,6 +29,15 @@ pub struct Options {
 }
 
 impl Options {
+    /// Lets requests come first during a long command. Not for an embedded store, on which a
+    /// server waits while it is locked.
+    pub fn lower_priority(&self) {
+        if self.store.store.is_some() {
+            // At its usual priority it does the same.
+            let _ = rustix::process::nice(LOWER_PRIORITY);
+        }
+    }
+
     /// Opens the store, which must exist.
     pub fn open_store(&self) -> anyhow::Result<Box<dyn OperatorStore>> {
         self.open(SqliteStore::open_existing)

@@ -1,17 +1,16 @@
-//! `orders`: import, ship, show, list.
+//! `orders`: import, ship, update, show, list.
 
+use super::changing::{UpdateArgs, ship};
 use super::importing::{ImportArgs, import};
 use super::listing::ListingArgs;
 use super::options::Options;
 use super::printer::Printer;
 use super::table::{Column, record_text};
 use super::values;
-use super::waiting::with_notice;
-use crate::store::{NewOrder, Status};
+use crate::store::{NewOrder, Status, StoreError};
 use clap::Subcommand;
-use serde_json::json;
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
@@ -43,20 +42,41 @@ Examples:
     Import(ImportArgs),
     /// Mark orders as shipped, so that they can no longer be cancelled
     ///
-    /// An order that has shipped already stays as it is, and the output names it.
+    /// All are checked first: an order that is not there, or is cancelled, and none is marked.
+    /// Many are marked in steps, as an import stores them. An order that has shipped already
+    /// stays as it is, and the output names it.
     #[command(after_help = "\
-Example:
-  store-orders orders ship 1001 1002")]
+Examples:
+  store-orders orders ship 1001 1002
+  store-orders orders ship --file shipped.txt
+  cut -d, -f1 shipped.csv | store-orders orders ship -")]
     Ship {
-        /// The orders; all of them are marked, or none
+        /// The orders, or `-` for standard input with an id on each line
         #[arg(
-            required = true,
+            required_unless_present = "file",
+            conflicts_with = "file",
             value_name = "ID",
-            value_parser = values::id,
+            value_parser = ShipArg::parse,
             allow_negative_numbers = true
         )]
-        ids: Vec<i64>,
+        ids: Vec<ShipArg>,
+        /// File with an id on each line
+        #[arg(long, value_name = "FILE")]
+        file: Option<PathBuf>,
     },
+    /// Change the shipDate and complete of orders
+    ///
+    /// The file is in one of the formats of an import, and is checked whole first: one bad
+    /// record, or an id that is not in the store or is cancelled, and nothing is changed. A
+    /// record has an id, and shipDate, complete or both. A field that is absent, null or an
+    /// empty cell stays as it is. Many orders are changed in steps, as an import stores them;
+    /// after an update that ended early the same command does the rest.
+    #[command(after_help = "\
+Examples:
+  store-orders orders update shipped.csv
+  store-orders orders update changes.json --dry-run
+  echo '{\"id\": 1001, \"complete\": true}' | store-orders orders update -")]
+    Update(UpdateArgs),
     /// Show all that the store holds of an order
     #[command(after_help = "\
 Example:
@@ -87,7 +107,12 @@ impl OrdersCommand {
     pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
         match self {
             OrdersCommand::Import(args) => import::<NewOrder>(args, options, printer),
-            OrdersCommand::Ship { ids } => ship(ids, options, printer),
+            OrdersCommand::Ship { ids, file } => {
+                let (ids, is_input) = ShipArg::split(ids);
+                let input = is_input.then_some(Path::new("-"));
+                ship(&ids, file.as_deref().or(input), options, printer)
+            }
+            OrdersCommand::Update(args) => args.run(options, printer),
             OrdersCommand::Show { id } => show(*id, options, printer),
             OrdersCommand::List { status, limit, table } => {
                 list(*status, *limit, table.wide, options, printer)
@@ -96,26 +121,37 @@ impl OrdersCommand {
     }
 }
 
-fn ship(ids: &[i64], options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
-    let ids: BTreeSet<i64> = ids.iter().copied().collect();
-    let ids: Vec<i64> = ids.into_iter().collect();
-    let store = options.open_store()?;
-    let shipped = with_notice(|_| store.ship_orders(&ids))?;
-    store.await_servers();
-    let (now, before): (Vec<i64>, Vec<i64>) = ids.iter().partition(|id| shipped.contains(id));
-    let plural = if now.len() == 1 { "" } else { "s" };
-    let mut text = format!("shipped {} order{plural}", now.len());
-    if !before.is_empty() {
-        let list: Vec<String> = before.iter().map(i64::to_string).collect();
-        let verb = if before.len() == 1 { "has" } else { "have" };
-        text.push_str(&format!("\n{} {verb} shipped already: {}", before.len(), list.join(", ")));
+/// An argument of `ship`.
+#[derive(Clone, Copy, Debug)]
+pub enum ShipArg {
+    /// An order.
+    Id(i64),
+    /// Standard input.
+    Input,
+}
+
+impl ShipArg {
+    fn parse(text: &str) -> Result<ShipArg, String> {
+        if text == "-" { Ok(ShipArg::Input) } else { values::id(text).map(ShipArg::Id) }
     }
-    Ok(printer.show(&json!({ "shipped": now, "alreadyShipped": before }), text)?)
+
+    /// The ids, and whether standard input has more.
+    fn split(arguments: &[ShipArg]) -> (Vec<i64>, bool) {
+        let id = |argument: &ShipArg| match argument {
+            ShipArg::Id(id) => Some(*id),
+            ShipArg::Input => None,
+        };
+        let ids: Vec<i64> = arguments.iter().filter_map(id).collect();
+        let is_input = ids.len() < arguments.len();
+        (ids, is_input)
+    }
 }
 
 fn show(id: i64, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let Some(order) = options.open_store()?.order(id)? else {
-        anyhow::bail!("there is no order {id}; `store-orders orders list` shows those there are");
+        let why =
+            format!("there is no order {id}; `store-orders orders list` shows those there are");
+        return Err(StoreError::NotFound(why).into());
     };
     Ok(printer.show(&order, record_text(columns(), &order)?)?)
 }
@@ -131,10 +167,11 @@ fn list(
     // wide enough.
     let is_complete = wide || status == Some(Status::Cancelled);
     let shown = COLUMNS.len() + if is_complete { CANCELLED.len() } else { 0 };
+    let store = options.open_store()?;
     let mut listing = printer.listing(columns().take(shown).collect(), wide);
     let mut left = limit.unwrap_or(u64::MAX);
     let mut written = Ok(());
-    options.open_store()?.for_each_order(status, &mut |order| {
+    store.for_each_order(status, &mut |order| {
         if left == 0 {
             return ControlFlow::Break(());
         }

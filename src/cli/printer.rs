@@ -18,12 +18,13 @@ pub fn warn(text: impl Display) {
 pub struct Printer<'a> {
     out: &'a mut dyn Write,
     json: bool,
+    has_shown: bool,
 }
 
 impl<'a> Printer<'a> {
     /// Writes there.
     pub fn new(out: &'a mut dyn Write, json: bool) -> Printer<'a> {
-        Printer { out, json }
+        Printer { out, json, has_shown: false }
     }
 
     /// Whether the output is JSON.
@@ -31,8 +32,19 @@ impl<'a> Printer<'a> {
         self.json
     }
 
+    /// Whether the command has shown something by now.
+    pub fn has_shown(&self) -> bool {
+        self.has_shown
+    }
+
+    /// The output itself, for what is the same with `--json`.
+    pub fn out(&mut self) -> &mut dyn Write {
+        self.out
+    }
+
     /// Shows one record: as JSON on one line, or as this text.
     pub fn show(&mut self, json: &impl Serialize, text: impl Display) -> io::Result<()> {
+        self.has_shown = true;
         if self.json {
             serde_json::to_writer(&mut *self.out, json)?;
             writeln!(self.out)
@@ -48,6 +60,7 @@ impl<'a> Printer<'a> {
 
     /// Begins a list of records, in a table of all columns if it is wide.
     pub fn listing(&mut self, columns: Vec<Column>, wide: bool) -> Listing<'_> {
+        self.has_shown = true;
         if self.json {
             Listing::json(self.out)
         } else {

@@ -5,10 +5,12 @@ use super::printer::Printer;
 use crate::config::{PostgresUrl, StoreLocation};
 use crate::store::postgres::{PostgresCommands, ReplicaRow};
 use crate::store::{OperatorStore, sqlite};
+use indicatif::{HumanCount, HumanDuration};
 use serde::Serialize;
 use serde_json::json;
 use std::fmt::Write;
 use std::path::Path;
+use std::time::Duration;
 
 pub(super) fn status(options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     match options.store.location()? {
@@ -82,8 +84,10 @@ struct Replica {
 impl SharedStatus {
     fn text(&self) -> Result<String, std::fmt::Error> {
         let mut text = format!(
-            "store     {}\nid        {}\norders    version {}",
-            self.store, self.id, self.orders_version
+            "store     {}\nid        {}\nchanges   {}",
+            self.store,
+            self.id,
+            HumanCount(self.orders_version.unsigned_abs())
         );
         if self.replicas.is_empty() {
             text.push_str("\nreplicas  none");
@@ -92,11 +96,19 @@ impl SharedStatus {
             let ReplicaRow { id, program, address, started_at, heard_seconds_ago, list_version } =
                 row;
             let heard = if *is_silent { "silent, last heard" } else { "heard" };
+            let ago = HumanDuration(Duration::from_secs(heard_seconds_ago.unsigned_abs()));
             let address = if address.is_empty() { "not listening yet" } else { address };
+            let list = match self.orders_version.saturating_sub(*list_version) {
+                ..=0 => "list is current".to_string(),
+                1 => "list is 1 change behind".to_string(),
+                behind => {
+                    format!("list is {} changes behind", HumanCount(behind.unsigned_abs()))
+                }
+            };
             write!(
                 text,
                 "\nreplica   {id}: {address}, program {program}, since {started_at}, {heard} \
-                 {heard_seconds_ago} s ago, list at version {list_version}"
+                 {ago} ago, {list}"
             )?;
         }
         Ok(text)

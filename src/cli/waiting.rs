@@ -1,11 +1,17 @@
-//! What a command says while it waits to write.
+//! What a command shows while it writes, or waits to.
 
+use super::interrupts::Interrupts;
+use indicatif::{ProgressBar, ProgressStyle};
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 /// How long a command waits before it says so.
 const NOTICE_AFTER: Duration = Duration::from_secs(2);
+
+/// How often the progress bar is drawn.
+const DRAW_EVERY: Duration = Duration::from_millis(100);
 
 /// Does `work`, which writes to the store. If that takes long, or if long after work last called
 /// what it is given, says once on standard error that it waits.
@@ -26,4 +32,28 @@ pub fn with_notice<T>(work: impl FnOnce(&dyn Fn()) -> T) -> T {
     // Without the thread nothing is said.
     let _ = std::thread::Builder::new().name("notice".to_string()).spawn(watch);
     work(&|| _ = progress.send(()))
+}
+
+/// Does `work`, which writes this many items to the store and calls what it is given with the
+/// number that it has written. A bar shows it on a terminal, and a signal ends it. Another thread
+/// draws the bar: a stalled terminal must not hold up the work.
+pub fn with_progress<T>(
+    items: usize,
+    interrupts: &Interrupts,
+    work: impl FnOnce(&dyn Fn(usize) -> ControlFlow<()>) -> T,
+) -> T {
+    let bar = ProgressBar::new(items as u64).with_style(
+        ProgressStyle::with_template("{bar:40} {human_pos} of {human_len}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar()),
+    );
+    bar.enable_steady_tick(DRAW_EVERY);
+    let done = with_notice(|is_at_work| {
+        work(&|written| {
+            bar.set_position(written as u64);
+            is_at_work();
+            interrupts.status().map_or(ControlFlow::Continue(()), |_| ControlFlow::Break(()))
+        })
+    });
+    bar.finish_and_clear();
+    done
 }

@@ -142,11 +142,17 @@ fn similar<'c>(known: &'c Command, key: &str) -> Option<&'c Arg> {
 }
 
 /// The environment's variables that are named like settings but are none, with what was
-/// probably meant. They are no error, because Kubernetes sets some for a service of this name.
+/// probably meant. Without those that Kubernetes sets for each service, of which one may have
+/// this name.
 pub fn unknown_variables() -> Option<String> {
     let known = all_settings();
     let unknown = |name: String| {
         let key = name.strip_prefix("STORE_ORDERS_").filter(|key| *key != "CONFIG")?;
+        // STORE_ORDERS_SERVICE_HOST, STORE_ORDERS_PORT, STORE_ORDERS_PORT_8080_TCP_ADDR and so on;
+        // STORE_ORDERS_ADMIN_PORT and so on for a service named store-orders-admin.
+        if key.split('_').any(|word| word == "SERVICE" || word == "PORT") {
+            return None;
+        }
         if known.get_arguments().any(|arg| arg.get_env() == Some(name.as_ref())) {
             return None;
         }
@@ -154,7 +160,8 @@ pub fn unknown_variables() -> Option<String> {
         let meant = meant.map(|meant| format!(" (did you mean {}?)", meant.display()));
         Some(format!("{name}{}", meant.unwrap_or_default()))
     };
-    let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+    let set = std::env::vars_os().filter(|(_, value)| !value.is_empty());
+    let names = set.map(|(name, _)| name.to_string_lossy().into_owned());
     let mut unknown: Vec<String> = names.filter_map(unknown).collect();
     unknown.sort();
     (!unknown.is_empty()).then(|| unknown.join(", "))
@@ -172,7 +179,7 @@ pub fn check_environment() -> Result<(), InvalidSettings> {
     let known = all_settings();
     let problems = known.get_arguments().filter_map(|arg| {
         let variable = arg.get_env()?;
-        let text = std::env::var_os(variable)?;
+        let text = std::env::var_os(variable).filter(|value| !value.is_empty())?;
         let why = check_value(&known, arg, text.to_string_lossy().into_owned()).err()?;
         Some(format!("{}: {why}", variable.display()))
     });

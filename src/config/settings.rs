@@ -87,7 +87,7 @@ pub struct ServerConfig {
     pub serve_damaged: bool,
     /// MiB of memory that outdated lists may hold while clients read them slowly
     ///
-    /// Beyond it, the oldest list of the account that holds most is cut off.
+    /// Beyond it, the oldest unfinished list is cut off.
     #[arg(
         long,
         value_name = "N",
@@ -96,7 +96,19 @@ pub struct ServerConfig {
         default_value = "256"
     )]
     pub outdated_lists_mib: u32,
-    /// How long the server may take to stop
+    /// How long the server goes on as before after it was told to stop
+    ///
+    /// /readyz is 503 meanwhile, so that load balancers turn away before the server takes no more
+    /// connections.
+    #[arg(
+        long,
+        value_name = "DURATION",
+        value_parser = duration_within(Duration::ZERO, LONGEST_STOP),
+        env,
+        default_value = "0s"
+    )]
+    pub stop_delay: Duration,
+    /// How long the server may take to stop, after that
     ///
     /// Requests in progress have all of this time but one second, which is left for the last
     /// counts and log lines.
@@ -133,6 +145,15 @@ pub fn with_settings(command: Command) -> Command {
         arg.value_name("BOOL").default_missing_value("true").default_value("false")
     };
     command.mut_args(setting).mut_subcommands(with_settings)
+}
+
+/// The command without the variables that are empty, which count as unset.
+pub fn without_empty_variables(command: Command) -> Command {
+    let unset = |arg: Arg| match arg.get_env().and_then(std::env::var_os) {
+        Some(value) if value.is_empty() => arg.env(None::<&str>),
+        _ => arg,
+    };
+    command.mut_args(unset).mut_subcommands(without_empty_variables)
 }
 
 /// Whether a setting is a list.
@@ -184,6 +205,7 @@ pub enum LogLevel {
     /// Errors.
     Error,
     /// Errors and warnings.
+    #[value(alias = "warn")]
     Warning,
     /// Also one line for each request.
     Info,

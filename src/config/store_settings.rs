@@ -73,7 +73,8 @@ impl StoreSettings {
             return Ok(StoreLocation::Directory(self.data_dir.clone()));
         };
         let file = self.store_password_file.as_deref();
-        let url = match (file, std::env::var("PGPASSWORD")) {
+        let password = std::env::var("PGPASSWORD").ok().filter(|password| !password.is_empty());
+        let url = match (file, password) {
             (Some(file), _) => {
                 // It is read again at each connection.
                 read_password(file).map_err(|error| {
@@ -83,8 +84,8 @@ impl StoreSettings {
                 })?;
                 url.or_password_file(file)
             }
-            (None, Ok(password)) => url.or_password(&password),
-            (None, Err(_)) => url,
+            (None, Some(password)) => url.or_password(&password),
+            (None, None) => url,
         };
         let url = url.with_limits_database(self.limits_database.clone());
         Ok(StoreLocation::Postgres(Box::new(url)))

@@ -1,6 +1,6 @@
 //! Who sent a request, on its way from the middleware to a handler.
 
-use crate::store::VersionCheck;
+use crate::orders::ListCheck;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -9,11 +9,9 @@ use std::time::Instant;
 pub struct Caller {
     /// `key_…` of the key.
     pub key_id: Arc<str>,
-    /// The number of its account.
-    pub account: i64,
     /// When the request must have been answered.
     pub deadline: Instant,
     /// The check of the list, if the operation reads it and the store could be asked. It began while
     /// the request was being counted.
-    pub list_check: Option<VersionCheck>,
+    pub list_check: Option<ListCheck>,
 }

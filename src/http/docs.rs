@@ -48,7 +48,7 @@ impl Docs {
             ("/robots.txt", asset(TEXT, include_str!("docs/assets/robots.txt"))),
         ];
         for (document, served) in DOCUMENTS.iter().zip(documents) {
-            let page = Page::plain("application/json", Policy::Asset, text(served)?);
+            let page = Page::plain("application/json", Policy::Document, text(served)?);
             pages.extend([(document.path, page), (document.reference, reference(document))]);
         }
         Ok(Docs(pages))
@@ -60,17 +60,15 @@ impl Docs {
             "/" => V1.reference,
             path => path,
         };
-        let page = match path {
-            // What people type, and what some tools make of the address of a page.
-            "/docs/" => None,
-            path => Some(&self.0.iter().find(|(own, _)| *own == path)?.1),
-        };
+        // What people type, and what some tools make of the address of a page.
+        let without_slash = path.strip_suffix('/').unwrap_or(path);
+        let (own_path, page) = self.0.iter().find(|(own, _)| *own == without_slash)?;
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return Some(method_not_allowed("GET, HEAD", &V1));
         }
-        Some(match page {
-            Some(page) => page.respond(request.headers()),
-            None => moved_permanently(V1.reference),
+        Some(match *own_path == path {
+            true => page.respond(request.headers()),
+            false => moved_permanently(own_path),
         })
     }
 }

@@ -2,16 +2,17 @@
 
 use super::accept::accepts_gzip;
 use super::caller::Caller;
-use super::order_page::{first_id, page_response};
+use super::conditional::names_tag;
+use super::order_page::{Page, WantedPage};
+use super::request_scope::log_failure;
 use super::responses::json_body;
 use crate::blocking::run_with;
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
-use crate::orders::{CancelError, ListError, Snapshot, find_order};
+use crate::orders::{CancelError, ListError, ListTag, Snapshot, find_order};
 use crate::store::{CancelOutcome, CancelledOrder, Store, StoreError};
 use chrono::DateTime;
-use http::{HeaderMap, StatusCode};
-use slog::error;
+use http::{HeaderMap, HeaderValue, StatusCode};
 use std::error::Error;
 use std::sync::Arc;
 use store_orders_api::answer::Json;
@@ -33,17 +34,22 @@ impl v1::Api for Handlers {
     type Context = Context;
     type Caller = Caller;
 
-    fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {
-        link_error(status, code, &V1, headers);
+    fn error_headers(_: StatusCode, code: &str, headers: &mut HeaderMap) {
+        link_error(code, &V1, headers);
     }
 
     async fn list_orders(
         request: Request<'_>,
+        header: v1::ListOrdersHeader,
     ) -> Result<v1::ListOrdersSuccess, v1::ListOrdersError> {
-        let list = current_list(&request).await.map_err(v1::ServerError::from)?;
+        let (list, tag) = current_list(&request).await.map_err(v1::ServerError::from)?;
+        let etag = tag.whole();
+        if is_known(&header.if_none_match, &etag) {
+            return Ok(v1::ListOrdersSuccess::NotModified { etag });
+        }
         let gzip = accepts_gzip(request.headers);
-        let list = request.context.orders.respond(list, request.caller.account, gzip);
-        Ok(v1::ListOrdersSuccess::Ok(Json::encoded(list)))
+        let list = request.context.orders.respond(list, gzip);
+        Ok(v1::ListOrdersSuccess::Ok { body: Json::encoded(list), etag })
     }
 
     async fn cancel_order(
@@ -84,35 +90,50 @@ impl v2::Api for Handlers {
     type Context = Context;
     type Caller = Caller;
 
-    fn error_headers(status: StatusCode, code: &str, headers: &mut HeaderMap) {
-        link_error(status, code, &V2, headers);
+    fn error_headers(_: StatusCode, code: &str, headers: &mut HeaderMap) {
+        link_error(code, &V2, headers);
     }
 
     async fn list_orders(
         request: Request<'_>,
         query: v2::ListOrdersQuery,
+        header: v2::ListOrdersHeader,
     ) -> Result<v2::ListOrdersSuccess, v2::ListOrdersError> {
-        let from = first_id(&query)?;
-        let list = current_list(&request).await.map_err(v2::ServerError::from)?;
-        Ok(v2::ListOrdersSuccess::Ok(Json::encoded(page_response(&list, &query, from).await)))
+        let wanted = WantedPage::of(&query)?;
+        let (list, tag) = current_list(&request).await.map_err(v2::ServerError::from)?;
+        let etag = tag.of(V2.version, &wanted.text());
+        if is_known(&header.if_none_match, &etag) {
+            return Ok(v2::ListOrdersSuccess::NotModified { etag });
+        }
+        let Page { json, link } = wanted.page(&list).await;
+        let gzip = accepts_gzip(request.headers);
+        let body = request.context.orders.respond_part(json, gzip).await;
+        let body = body.map_err(|error| v2::ServerError::from(failed(&request, &error)))?;
+        Ok(v2::ListOrdersSuccess::Ok { body: Json::encoded(body), etag, link })
     }
 
     async fn get_order(
         request: Request<'_>,
         path: v2::GetOrderPath,
+        header: v2::GetOrderHeader,
     ) -> Result<v2::GetOrderSuccess, v2::GetOrderError> {
         let id = path.order_id;
-        let list = current_list(&request).await.map_err(v2::ServerError::from)?;
-        if let Some(listed) = find_order(&list, id) {
-            return Ok(v2::GetOrderSuccess::Ok(Json::encoded(json_body(listed))));
+        let (list, tag) = current_list(&request).await.map_err(v2::ServerError::from)?;
+        let body = match find_order(&list, id) {
+            Some(listed) => Json::encoded(json_body(listed)),
+            None => match cancelled_order(&request, id).await.map_err(v2::ServerError::from)? {
+                Some(order) => order.into(),
+                None => {
+                    let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
+                    return Err(v2::GetOrderError::OrderNotFound(message(example, &[&id])));
+                }
+            },
+        };
+        let etag = tag.of(V2.version, &id.to_string());
+        if is_known(&header.if_none_match, &etag) {
+            return Ok(v2::GetOrderSuccess::NotModified { etag });
         }
-        match cancelled_order(&request, id).await.map_err(v2::ServerError::from)? {
-            Some(order) => Ok(v2::GetOrderSuccess::Ok(order.into())),
-            None => {
-                let example = v2::GetOrderError::ORDER_NOT_FOUND_EXAMPLE;
-                Err(v2::GetOrderError::OrderNotFound(message(example, &[&id])))
-            }
-        }
+        Ok(v2::GetOrderSuccess::Ok { body, etag })
     }
 
     async fn cancel_order(
@@ -154,12 +175,18 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<Cancelled, Failure> {
     }
 }
 
-/// The list as it stands now.
-async fn current_list(request: &Request<'_>) -> Result<Arc<Snapshot>, Failure> {
+/// Whether the client has what this tag is of.
+fn is_known(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
+    let tag = tag.to_str().unwrap_or_default();
+    if_none_match.as_ref().is_some_and(|sent| names_tag(sent, tag))
+}
+
+/// The list as it stands now, and its entity tags.
+async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag), Failure> {
     let orders = &request.context.orders;
     let list = match &request.caller.list_check {
-        Some(check) => orders.list_as_of(check.clone()).await,
-        None => orders.list().await,
+        Some(check) => orders.tagged_list(check.clone()).await,
+        None => async { orders.tagged_list(orders.check()?).await }.await,
     };
     list.map_err(|error| match error {
         ListError::Store(_) | ListError::Unchecked(_) => unavailable(request, &error),
@@ -234,13 +261,13 @@ impl From<Failure> for v2::ServerError {
 }
 
 fn unavailable(request: &Request<'_>, cause: &dyn Error) -> Failure {
-    error!(request.context.log, "the store cannot be reached";
-        "request_id" => request.id, "error" => %ErrorChain(cause));
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    log_failure(&request.context.log, request.id, status, &ErrorChain(cause));
     Failure::Unavailable
 }
 
 fn failed(request: &Request<'_>, cause: &dyn Error) -> Failure {
-    error!(request.context.log, "an operation failed";
-        "request_id" => request.id, "error" => %ErrorChain(cause));
+    let status = StatusCode::INTERNAL_SERVER_ERROR;
+    log_failure(&request.context.log, request.id, status, &ErrorChain(cause));
     Failure::Internal
 }

@@ -129,29 +129,36 @@ impl InnerRouter {
         operations.map(|operation| operation.route_name.as_str())
     }
 
-    /// Where a request of this method and path goes. HEAD goes where GET goes
-    /// (RFC 9110, 9.3.2).
-    pub fn route(&self, method: &Method, path: &str) -> Route<'_> {
+    /// Where a request of this method and path goes, and the document of its version; of the stable
+    /// one, if the path is outside all versions. HEAD goes where GET goes (RFC 9110, 9.3.2).
+    pub fn route(&self, method: &Method, path: &str) -> (&'static Document, Route<'_>) {
         let mut versions = self.versions.iter();
-        let Some((path, version)) =
-            versions.find_map(|version| Some((relative_path(version.document, path)?, version)))
-        else {
-            return Route::NotFound;
-        };
+        let version =
+            versions.find_map(|version| Some((version.document.relative_path(path)?, version)));
+        match version {
+            Some((path, version)) if is_plain(path) => {
+                (version.document, version.route(method, path))
+            }
+            Some((_, version)) => (version.document, Route::NotFound),
+            None => (&V1, Route::NotFound),
+        }
+    }
+}
+
+impl ApiVersion {
+    /// Where a request of this method and path below the base path goes.
+    fn route(&self, method: &Method, path: &str) -> Route<'_> {
         let method = if method == Method::HEAD { &Method::GET } else { method };
-        if let Some(found) = version.static_route(method, path) {
+        if let Some(found) = self.static_route(method, path) {
             return found;
         }
         // Dropshot ignores the letter case of methods, RFC 9110, 9.1 does not. No
         // operation takes TRACE.
         let known = if METHODS.contains(method) { method } else { &Method::TRACE };
-        match version.look_up(known, path) {
+        match self.look_up(known, path) {
             Ok((operation, endpoint)) => Route::Found(operation, endpoint),
             Err(error) if error.status_code.as_status() == StatusCode::METHOD_NOT_ALLOWED => {
-                Route::OtherMethod {
-                    allow: allowed(&error),
-                    is_deprecated: version.deprecates(path),
-                }
+                Route::OtherMethod { allow: allowed(&error), is_deprecated: self.deprecates(path) }
             }
             Err(_) => Route::NotFound,
         }
@@ -304,12 +311,9 @@ impl SharedExtractor for AnyPath {
     }
 }
 
-/// The path relative to the base address of a version. Dropshot would accept `//` and a
-/// trailing slash.
-fn relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
-    let relative = document.relative_path(path)?;
-    let plain = !relative.ends_with('/') && !relative.contains("//");
-    plain.then_some(relative)
+/// Dropshot would accept `//` and a trailing slash.
+fn is_plain(path: &str) -> bool {
+    !path.ends_with('/') && !path.contains("//")
 }
 
 /// One `Allow` value of the headers that dropshot sets, one for each method. HEAD
@@ -329,8 +333,13 @@ fn allowed(error: &HttpError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::relative_path;
-    use store_orders_api::documents::{V1, V2};
+    use super::is_plain;
+    use store_orders_api::documents::{Document, V1, V2};
+
+    /// The path that is looked up below the base path.
+    fn relative_path<'a>(document: &Document, path: &'a str) -> Option<&'a str> {
+        document.relative_path(path).filter(|path| is_plain(path))
+    }
 
     #[test]
     fn only_plain_paths_below_the_base_are_routed() {

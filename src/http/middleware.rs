@@ -56,13 +56,14 @@ impl Middleware {
             return Ok(scope.finish_unlimited(page));
         }
         let steps = async {
-            let route = self.router.route(context.request.method(), context.request.uri().path());
-            scope.note_route(&route);
+            let (document, route) =
+                self.router.route(context.request.method(), context.request.uri().path());
+            scope.note_route(document, &route);
             match (admit(&mut scope, context.request.headers(), &route).await, route) {
                 (ControlFlow::Break(refusal), _) => refusal,
                 (_, Route::Found(..)) if scope.server().store_check.refuses().is_some() => {
                     scope.refusal = Some("store_damaged");
-                    errors::service_unavailable(scope.document())
+                    scope.unavailable(&"the store is damaged")
                 }
                 (ControlFlow::Continue(caller), Route::Found(operation, endpoint)) => {
                     request.extensions_mut().insert(caller);
@@ -84,12 +85,13 @@ impl Middleware {
         };
         let response = match AssertUnwindSafe(steps).catch_unwind().await {
             Ok(response) => response,
-            Err(_) => {
+            Err(panic) => {
                 if scope.limit_status.is_none() {
                     // Every response has these headers.
                     rate_limit::status_by_address(&mut scope).await;
                 }
-                scope.panicked()
+                let why = panic.downcast_ref::<String>().map(String::as_str);
+                scope.panicked(why.or(panic.downcast_ref().copied()).unwrap_or("no message"))
             }
         };
         Ok(scope.finish(response))
@@ -110,9 +112,9 @@ async fn admit(
             // If it cannot begin, the handler tries again.
             let list_check = route.reads_list().then(|| scope.server().orders.check().ok());
             rate_limit::by_account(scope, &identity).await?;
-            let Identity { key_id, account, .. } = identity;
+            let Identity { key_id, .. } = identity;
             let (deadline, list_check) = (scope.deadline(), list_check.flatten());
-            ControlFlow::Continue(Caller { key_id, account, deadline, list_check })
+            ControlFlow::Continue(Caller { key_id, deadline, list_check })
         }
         Err(Unauthenticated::Refused { refusal, key_sent }) => {
             scope.refusal = Some(refusal.as_str());
@@ -122,7 +124,8 @@ async fn admit(
         }
         Err(Unauthenticated::CannotCheck) => {
             rate_limit::status_by_address(scope).await;
-            ControlFlow::Break(errors::service_unavailable(scope.document()))
+            let why = "the key cannot be checked: the store has not answered in time";
+            ControlFlow::Break(scope.unavailable(&why))
         }
     }
 }

@@ -1,10 +1,9 @@
-//! A page of v2's list as a response, and the cursor that leads to the next one.
+//! A page of v2's list, and the cursor that leads to the next one.
 
 use crate::orders::{OrderFilter, Snapshot, find_orders};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use dropshot::Body;
-use http::{HeaderValue, Response, header};
+use http::HeaderValue;
 use store_orders_api::parameters::{Invalid, Place};
 use store_orders_api::v2::ListOrdersQuery;
 
@@ -14,41 +13,61 @@ const CURSOR_FORM: u8 = 1;
 /// An order of v2 has about this many bytes.
 const ORDER_BYTES: usize = 120;
 
-/// The id from which a page begins.
-pub fn first_id(query: &ListOrdersQuery) -> Result<i64, Invalid> {
-    let Some(cursor) = &query.cursor else { return Ok(i64::MIN) };
-    decode(cursor, &query.into()).ok_or_else(|| {
-        let expected = "the nextCursor of a page, unchanged and with the filters of that page";
-        Invalid::Malformed(Place::Query, "cursor", expected.to_string())
-    })
+/// The page that a request asks for.
+pub struct WantedPage {
+    filter: OrderFilter,
+    /// The id that it begins from.
+    from: i64,
+    limit: usize,
 }
 
-/// 200 with the page of this list that begins at this id.
-pub async fn page_response(list: &Snapshot, query: &ListOrdersQuery, from: i64) -> Response<Body> {
-    let filter = &OrderFilter::from(query);
-    // Its schema has it from 1 to 1,000.
-    let limit = query.limit.try_into().unwrap_or(usize::MAX);
-    let mut body = Vec::with_capacity(limit.saturating_mul(ORDER_BYTES));
-    body.extend_from_slice(b"{\"orders\":[");
-    let next = find_orders(list, filter, from, limit, &mut body).await;
-    body.push(b']');
-    let cursor = next.map(|next| encode(next, filter));
-    if let Some(cursor) = &cursor {
-        body.extend_from_slice(b",\"nextCursor\":\"");
-        body.extend_from_slice(cursor.as_bytes());
-        body.push(b'"');
+/// A page of the list.
+pub struct Page {
+    /// The body.
+    pub json: Vec<u8>,
+    /// `Link`, unless it is the last one.
+    pub link: Option<HeaderValue>,
+}
+
+impl WantedPage {
+    /// The page of this query.
+    pub fn of(query: &ListOrdersQuery) -> Result<WantedPage, Invalid> {
+        let filter = OrderFilter::from(query);
+        // Its schema has it from 1 to 1,000.
+        let limit = query.limit.try_into().unwrap_or(usize::MAX);
+        let from = query.cursor.as_ref().map_or(Some(i64::MIN), |cursor| decode(cursor, &filter));
+        let from = from.ok_or_else(|| {
+            let expected = "the nextCursor of a page, unchanged and with the filters of that page";
+            Invalid::Malformed(Place::Query, "cursor", expected.to_string())
+        })?;
+        Ok(WantedPage { filter, from, limit })
     }
-    body.push(b'}');
-    // Counted while a connection holds it.
-    let mut response = Response::new(Body::from(list.memory().hold(body).into_bytes()));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    let link = cursor
-        .map(|cursor| format!("<?cursor={cursor}&limit={limit}{}>; rel=\"next\"", filter.query()));
-    if let Some(link) = link.and_then(|link| HeaderValue::try_from(link).ok()) {
-        headers.insert(header::LINK, link);
+
+    /// One text for one meaning.
+    pub fn text(&self) -> String {
+        let WantedPage { filter, from, limit } = self;
+        format!("from={from}&limit={limit}{}", filter.query())
     }
-    response
+
+    /// The page of this list.
+    pub async fn page(&self, list: &Snapshot) -> Page {
+        let WantedPage { filter, from, limit } = self;
+        let mut json = Vec::with_capacity(limit.saturating_mul(ORDER_BYTES));
+        json.extend_from_slice(b"{\"orders\":[");
+        let next = find_orders(list, filter, *from, *limit, &mut json).await;
+        json.push(b']');
+        let cursor = next.map(|next| encode(next, filter));
+        if let Some(cursor) = &cursor {
+            json.extend_from_slice(b",\"nextCursor\":\"");
+            json.extend_from_slice(cursor.as_bytes());
+            json.push(b'"');
+        }
+        json.push(b'}');
+        let link = cursor.map(|cursor| {
+            format!("<?cursor={cursor}&limit={limit}{}>; rel=\"next\"", filter.query())
+        });
+        Page { json, link: link.and_then(|link| HeaderValue::try_from(link).ok()) }
+    }
 }
 
 /// A cursor: its form, the id to go on from, a hash of the filters, and a checksum of these.

@@ -7,7 +7,6 @@ use crate::limits::{Decision, KeyedRequest};
 use dropshot::Body;
 use http::{HeaderValue, Response, header};
 use std::ops::ControlFlow;
-use store_orders_api::documents::Document;
 use store_orders_api::errors;
 
 /// Counts a request with a valid key against its account, or breaks with a 429 or 503.
@@ -27,14 +26,14 @@ pub async fn by_account(
     };
     scope.server().metrics.rate_limited.count(Some(plan), &decision);
     scope.limit_status = Some(decision.status());
-    refusal(decision, scope.document())
+    refusal(decision, scope)
 }
 
 /// Counts a request without a valid key against its address, or breaks with a 429.
 pub async fn by_address(scope: &mut RequestScope) -> ControlFlow<Response<Body>> {
     let decision = status_by_address(scope).await;
     scope.server().metrics.rate_limited.count(None, &decision);
-    refusal(decision, scope.document())
+    refusal(decision, scope)
 }
 
 /// Counts a request against its address, for the headers alone.
@@ -44,7 +43,8 @@ pub async fn status_by_address(scope: &mut RequestScope) -> Decision {
     decision
 }
 
-fn refusal(decision: Decision, document: &Document) -> ControlFlow<Response<Body>> {
+fn refusal(decision: Decision, scope: &RequestScope) -> ControlFlow<Response<Body>> {
+    let document = scope.document();
     let seconds = decision.status().retry_after();
     let mut response = match decision {
         Decision::Admitted(_) => return ControlFlow::Continue(()),
@@ -52,7 +52,11 @@ fn refusal(decision: Decision, document: &Document) -> ControlFlow<Response<Body
             errors::rate_limit_exceeded(status.limit, window.unit(), seconds, document)
         }
         Decision::Banned { .. } => errors::key_banned(seconds, document),
-        Decision::Unavailable(_) => errors::service_unavailable(document),
+        Decision::Unavailable(_) => {
+            let why = scope.server().limits.unavailable_because();
+            let why = why.as_deref().unwrap_or("no answer in time");
+            scope.unavailable(&format_args!("the request cannot be counted: {why}"))
+        }
     };
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     ControlFlow::Break(response)

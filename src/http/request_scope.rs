@@ -4,6 +4,7 @@
 use super::inner_router::{Context, Route};
 use super::redaction;
 use super::responses::without_body;
+use super::trace_context::{TraceContext, traceparent};
 use crate::clock::Now;
 use crate::context::ServerContext;
 use crate::limits::RateLimitStatus;
@@ -13,11 +14,12 @@ use crate::store::PATIENCE;
 use dropshot::Body;
 use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
 use http_body::Body as _;
-use slog::error;
+use slog::{Logger, error};
+use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Instant;
-use store_orders_api::documents::{self, Document};
+use store_orders_api::documents::{Document, V1};
 use store_orders_api::{errors, headers};
 
 /// `Retry-After` of a 503, in seconds, unless what refused the request named another.
@@ -27,6 +29,12 @@ const UNAVAILABLE_RETRY_SECONDS: u64 = 5;
 /// nginx's, and no client sees it.
 const CLIENT_CLOSED_REQUEST: u16 = 499;
 
+/// `Cache-Control` of what has an entity tag: no cache may show an order after its cancellation.
+const REVALIDATED: &str = "private, no-cache";
+
+/// `Cache-Control` of every other response.
+const NOT_STORED: &str = "no-store";
+
 /// A request under way.
 pub struct RequestScope {
     server: Arc<ServerContext>,
@@ -34,19 +42,22 @@ pub struct RequestScope {
     /// When it arrived.
     pub now: Now,
     method: Method,
-    uri: Uri,
+    /// Unless request lines are off, as what follows for the line alone.
+    uri: Option<Uri>,
     request_id: String,
     /// The address of the client, behind any trusted proxy.
     pub client: IpAddr,
     /// What the rate limit headers say.
     pub limit_status: Option<RateLimitStatus>,
     user_agent: Option<HeaderValue>,
+    traceparent: Option<HeaderValue>,
     /// The account of its valid key.
     pub account: Option<i64>,
     /// The id of its valid key.
     pub key_id: Option<Arc<str>>,
     /// Why it was refused, for the log: a constant of ours.
     pub refusal: Option<&'static str>,
+    document: &'static Document,
     is_deprecated: bool,
     /// Under which route it is counted.
     pub route: RouteId,
@@ -57,19 +68,22 @@ impl RequestScope {
     /// Begins with the arrival of the request.
     pub fn begin(context: &Context, client: IpAddr) -> RequestScope {
         let (server, request) = (context.context(), &context.request);
+        let is_logged = server.request_log.is_on();
         RequestScope {
             server: Arc::clone(server),
             started: Instant::now(),
             now: server.clock.now(),
             method: request.method().clone(),
-            uri: request.uri().clone(),
+            uri: is_logged.then(|| request.uri().clone()),
             request_id: context.request_id.clone(),
             client,
             limit_status: None,
-            user_agent: request.headers().get(header::USER_AGENT).cloned(),
+            user_agent: request.headers().get(header::USER_AGENT).filter(|_| is_logged).cloned(),
+            traceparent: traceparent(request.headers()).filter(|_| is_logged).cloned(),
             account: None,
             key_id: None,
             refusal: None,
+            document: &V1,
             is_deprecated: false,
             route: RouteId::UNKNOWN,
             is_finished: false,
@@ -82,7 +96,8 @@ impl RequestScope {
     }
 
     /// Notes where the request goes.
-    pub fn note_route(&mut self, route: &Route<'_>) {
+    pub fn note_route(&mut self, document: &'static Document, route: &Route<'_>) {
+        self.document = document;
         match route {
             Route::Found(operation, _) => {
                 self.route = self.server.metrics.requests.route(&operation.route_name);
@@ -95,7 +110,7 @@ impl RequestScope {
 
     /// The document of the version that it asks for.
     pub fn document(&self) -> &'static Document {
-        documents::of_path(self.uri.path())
+        self.document
     }
 
     /// When the store must have answered.
@@ -108,16 +123,22 @@ impl RequestScope {
         self.method.is_safe()
     }
 
-    /// The response to a request for which the store had no answer at its deadline.
-    pub fn timed_out(&self) -> Response<Body> {
-        error!(self.server.log, "the store cannot be reached"; "request_id" => &self.request_id,
-            "error" => format_args!("no answer within {} s", PATIENCE.as_secs()));
+    /// The response to a request that cannot be carried out at the moment; the log has the reason.
+    pub fn unavailable(&self, why: &dyn fmt::Display) -> Response<Body> {
+        log_failure(&self.server.log, &self.request_id, StatusCode::SERVICE_UNAVAILABLE, why);
         errors::service_unavailable(self.document())
     }
 
+    /// The response to a request for which the store had no answer at its deadline.
+    pub fn timed_out(&self) -> Response<Body> {
+        let seconds = PATIENCE.as_secs();
+        self.unavailable(&format_args!("the store gave no answer within {seconds} s"))
+    }
+
     /// The response to a request whose handling panicked.
-    pub fn panicked(&self) -> Response<Body> {
-        error!(self.server.log, "a request panicked"; "request_id" => &self.request_id);
+    pub fn panicked(&self, why: &str) -> Response<Body> {
+        let why = format_args!("panic: {why}");
+        log_failure(&self.server.log, &self.request_id, StatusCode::INTERNAL_SERVER_ERROR, &why);
         errors::internal_error(self.document())
     }
 
@@ -128,6 +149,14 @@ impl RequestScope {
         let set = response.headers_mut();
         // These, the request's id and the date: one allocation for all.
         set.reserve(8);
+        let cached = if set.contains_key(header::ETAG) {
+            // In each encoding, and on a 304 too (RFC 9110, 15.4.5).
+            set.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
+            REVALIDATED
+        } else {
+            NOT_STORED
+        };
+        set.insert(header::CACHE_CONTROL, HeaderValue::from_static(cached));
         if let Some(status) = self.limit_status {
             set.insert(&headers::LIMIT, HeaderValue::from(status.limit));
             set.insert(&headers::REMAINING, HeaderValue::from(status.remaining));
@@ -167,11 +196,12 @@ impl RequestScope {
         self.server.metrics.requests.count(self.route, &self.method, status, latency);
         let log = &self.server.request_log;
         let sent = || self.user_agent.as_ref().map(HeaderValue::as_bytes);
-        let user_agent = sent().filter(|_| log.is_on()).map(redaction::user_agent);
+        let user_agent = sent().map(redaction::user_agent);
+        let trace = self.traceparent.as_ref().and_then(TraceContext::of);
         log.write(self.now.wall.saturating_add(latency), || RequestLine {
             request_id: &self.request_id,
             method: self.method.as_str(),
-            path: redaction::path(self.uri.path()),
+            path: redaction::path(self.uri.as_ref().map_or("", Uri::path)),
             status: status.as_u16(),
             bytes,
             account: self.account,
@@ -179,9 +209,17 @@ impl RequestScope {
             refusal: self.refusal,
             client: self.client,
             user_agent: user_agent.as_deref(),
+            trace_id: trace.map(|trace| trace.trace_id),
+            span_id: trace.map(|trace| trace.span_id),
             latency,
         });
     }
+}
+
+/// Logs why a request is answered with this status, 500 or more.
+pub fn log_failure(log: &Logger, request_id: &str, status: StatusCode, why: &dyn fmt::Display) {
+    error!(log, "request failed"; "request_id" => request_id, "status" => status.as_u16(),
+        "error" => %why);
 }
 
 /// A request without a response is recorded too: its client went away, and what it asked for
@@ -192,7 +230,7 @@ impl Drop for RequestScope {
             return;
         }
         if std::thread::panicking() {
-            let response = self.panicked();
+            let response = self.panicked("after the response had begun");
             self.record(response.status(), None);
         } else if let Ok(status) = StatusCode::from_u16(CLIENT_CLOSED_REQUEST) {
             self.record(status, None);

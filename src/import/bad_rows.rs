@@ -1,7 +1,7 @@
 //! The rows that cannot be imported. All are counted, and only the first are
 //! kept: a million bad rows fill neither memory nor screen.
 
-use super::Position;
+use super::{FieldProblem, Position};
 use std::fmt;
 
 /// How many rows are shown.
@@ -11,8 +11,11 @@ const SHOWN: usize = 20;
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// The row is invalid.
+    #[error("{}", joined(_0))]
+    Invalid(Vec<FieldProblem>),
+    /// The order cannot be changed so.
     #[error("{0}")]
-    Invalid(String),
+    Refused(String),
     /// Its id is taken, perhaps by a cancelled order.
     #[error("{noun} {id} is already in the store")]
     InStore {
@@ -62,10 +65,14 @@ impl BadRows {
     }
 }
 
-impl From<String> for Problem {
-    fn from(problem: String) -> Problem {
-        Problem::Invalid(problem)
+impl From<Vec<FieldProblem>> for Problem {
+    fn from(problems: Vec<FieldProblem>) -> Problem {
+        Problem::Invalid(problems)
     }
+}
+
+fn joined(problems: &[FieldProblem]) -> String {
+    problems.iter().map(|problem| &*problem.problem).collect::<Vec<_>>().join("; ")
 }
 
 impl fmt::Display for BadRow {

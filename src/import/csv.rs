@@ -2,7 +2,7 @@
 
 use super::position::PositionCounter;
 use super::record::field_names;
-use super::{FieldValue, Fields, ParseError, Parsed, Position, Record, Unknown};
+use super::{FieldProblem, FieldValue, Fields, ParseError, Parsed, Position, Record, Unknown};
 use csv::{ReaderBuilder, StringRecord};
 
 /// Reads every row after the header row.
@@ -43,7 +43,8 @@ fn columns<R: Record>(
     if header.iter().next().is_some_and(|cell| !is_name(cell)) {
         return Err(format!("there is no header row, such as {}", R::FIELDS.join(",")));
     }
-    let (columns, mut problems) = field_names::<R>(header.iter(), unknown);
+    let (columns, problems) = field_names::<R>(header.iter(), unknown);
+    let mut problems: Vec<String> = problems.into_iter().map(|found| found.problem).collect();
     let missing = R::REQUIRED.iter().filter(|name| !columns.contains(&Some(**name)));
     problems.extend(missing.map(|name| format!("{name} is missing")));
     if problems.is_empty() { Ok(columns) } else { Err(problems.join("; ")) }
@@ -61,10 +62,14 @@ fn other_separator<R: Record>(header: &StringRecord) -> Option<&'static str> {
     separators.into_iter().find(|(sign, _)| only.contains(*sign) && names(*sign)).map(|(_, of)| of)
 }
 
-fn record<R: Record>(columns: &[Option<&'static str>], cells: &StringRecord) -> Result<R, String> {
+fn record<R: Record>(
+    columns: &[Option<&'static str>],
+    cells: &StringRecord,
+) -> Result<R, Vec<FieldProblem>> {
     if cells.len() != columns.len() {
         let (found, expected) = (cells.len(), columns.len());
-        return Err(format!("has {found} cells where the header row has {expected}"));
+        let problem = format!("has {found} cells where the header row has {expected}");
+        return Err(vec![problem.into()]);
     }
     Fields::new(columns, cells.iter().map(FieldValue::Cell), Vec::new()).read()
 }

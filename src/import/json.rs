@@ -2,7 +2,7 @@
 
 use super::position::PositionCounter;
 use super::record::{field_names, quoted};
-use super::{FieldValue, Fields, ParseError, Parsed, Position, Record, Unknown};
+use super::{FieldProblem, FieldValue, Fields, ParseError, Parsed, Position, Record, Unknown};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -31,13 +31,13 @@ pub fn read_lines<R: Record>(text: &str, parsed: &mut Parsed<R>) {
     }
 }
 
-fn record<R: Record>(text: &str, unknown: &mut Unknown) -> Result<R, String> {
+fn record<R: Record>(text: &str, unknown: &mut Unknown) -> Result<R, Vec<FieldProblem>> {
     if !text.trim_start().starts_with('{') {
-        return Err(format!("must be a JSON object, not {}", quoted(text.trim())));
+        return Err(vec![format!("must be a JSON object, not {}", quoted(text.trim())).into()]);
     }
     let Members { names, values } = serde_json::from_str(text).map_err(|error| {
         let error = error.to_string().replace(" at line 1 column ", " at column ");
-        format!("is not valid JSON: {error}")
+        vec![format!("is not valid JSON: {error}").into()]
     })?;
     let names = names.iter().map(|Name(name)| name.as_ref());
     let (names, problems) = field_names::<R>(names, unknown);

@@ -1,7 +1,7 @@
 //! The outcome of reading a file: its valid rows and its invalid ones, or why it
 //! cannot be read at all.
 
-use super::{BadRows, Position, Record, Unknown};
+use super::{BadRows, FieldProblem, Position, Record, Unknown};
 
 /// A record and where it begins in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl<R> Parsed<R> {
 
 impl<R: Record> Parsed<R> {
     /// Adds a row of the file.
-    pub(super) fn add(&mut self, position: Position, record: Result<R, String>) {
+    pub(super) fn add(&mut self, position: Position, record: Result<R, Vec<FieldProblem>>) {
         match record {
             Ok(record) => self.rows.push(ParsedRow { position, record }),
             Err(problem) => self.bad.add(position, problem),
@@ -87,7 +87,7 @@ impl<R: Record> Parsed<R> {
             if repeated {
                 let problem =
                     format!("{} {id} is in the file twice, first on {place}", R::KIND.noun());
-                self.bad.add(later.position, problem);
+                self.bad.add(later.position, vec![FieldProblem::of("id", problem)]);
             }
             repeated
         });

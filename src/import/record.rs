@@ -1,12 +1,12 @@
 //! The fields of one record, in whichever format they came.
 
 use crate::store::{RecordKind, Records};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// A type of record that an operator imports.
+/// A type of record that an operator has in a file.
 pub trait Record: Sized {
     /// Its type in the store.
     const KIND: RecordKind;
@@ -20,7 +20,10 @@ pub trait Record: Sized {
 
     /// Its id, unique among records of its type.
     fn id(&self) -> i64;
+}
 
+/// A type of record that an import adds.
+pub trait NewRecord: Record {
     /// All its integers of 64 bits.
     fn integers(&self) -> impl Iterator<Item = i64>;
 
@@ -33,7 +36,7 @@ pub trait Record: Sized {
 pub fn field_names<'n, R: Record>(
     names: impl Iterator<Item = &'n str>,
     unknown: &mut Unknown,
-) -> (Vec<Option<&'static str>>, Vec<String>) {
+) -> (Vec<Option<&'static str>>, Vec<FieldProblem>) {
     let (mut known, mut problems) = (Vec::with_capacity(R::FIELDS.len()), Vec::new());
     let mut refused = Vec::new();
     for name in names {
@@ -41,7 +44,7 @@ pub fn field_names<'n, R: Record>(
         match field {
             None if !unknown.ignore(name) => refused.push(quoted(name)),
             Some(field) if known.contains(&Some(field)) => {
-                problems.push(format!("{field} is given twice"));
+                problems.push(FieldProblem::of(field, format!("{field} is given twice")));
             }
             _ => {}
         }
@@ -50,7 +53,7 @@ pub fn field_names<'n, R: Record>(
     if !refused.is_empty() {
         let are = if refused.len() == 1 { "is" } else { "are" };
         let (refused, names) = (refused.join(", "), R::FIELDS.join(", "));
-        problems.push(format!("{refused} {are} unknown; the names are {names}"));
+        problems.push(format!("{refused} {are} unknown; the names are {names}").into());
     }
     (known, problems)
 }
@@ -68,6 +71,14 @@ pub enum Unknown {
 }
 
 impl Unknown {
+    /// The names of the first fields that were ignored.
+    pub fn ignored(self) -> BTreeSet<String> {
+        match self {
+            Unknown::Ignored(names) => names,
+            Unknown::Refused => BTreeSet::new(),
+        }
+    }
+
     /// Whether a field of this name is ignored.
     fn ignore(&mut self, name: &str) -> bool {
         let Unknown::Ignored(names) = self else { return false };
@@ -81,7 +92,30 @@ impl Unknown {
 /// The fields of one record, and what is wrong with them.
 pub struct Fields<'a> {
     fields: Vec<(&'static str, FieldValue<'a>)>,
-    problems: Vec<String>,
+    problems: Vec<FieldProblem>,
+}
+
+/// What is wrong with a record, or with one of its fields.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct FieldProblem {
+    /// The field; none if it is the record as a whole.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<&'static str>,
+    /// What is wrong, in words that name the field.
+    pub problem: String,
+}
+
+impl FieldProblem {
+    /// What is wrong with a field.
+    pub fn of(field: &'static str, problem: String) -> FieldProblem {
+        FieldProblem { field: Some(field), problem }
+    }
+}
+
+impl From<String> for FieldProblem {
+    fn from(problem: String) -> FieldProblem {
+        FieldProblem { field: None, problem }
+    }
 }
 
 impl<'a> Fields<'a> {
@@ -89,33 +123,41 @@ impl<'a> Fields<'a> {
     pub fn new(
         names: &[Option<&'static str>],
         values: impl Iterator<Item = FieldValue<'a>>,
-        problems: Vec<String>,
+        problems: Vec<FieldProblem>,
     ) -> Self {
         let fields = names.iter().zip(values).filter_map(|(name, value)| Some(((*name)?, value)));
         Fields { fields: fields.collect(), problems }
     }
 
     /// The record, or all that is wrong with it.
-    pub fn read<R: Record>(mut self) -> Result<R, String> {
+    pub fn read<R: Record>(mut self) -> Result<R, Vec<FieldProblem>> {
         let record = R::read(&mut self);
-        record.filter(|_| self.problems.is_empty()).ok_or_else(|| self.problems.join("; "))
+        record.filter(|_| self.problems.is_empty()).ok_or(self.problems)
+    }
+
+    /// The record as a whole is invalid, unless one of its fields is.
+    pub fn refuse(&mut self, problem: &str) {
+        if self.problems.is_empty() {
+            self.problems.push(problem.to_string().into());
+        }
     }
 
     /// A field that every record has. `read` returns the value, or what it must be.
-    pub fn required<T>(&mut self, name: &str, read: ReadValue<T>) -> Option<T> {
+    pub fn required<T>(&mut self, name: &'static str, read: ReadValue<T>) -> Option<T> {
         let Some(value) = self.get(name) else {
-            self.problems.push(format!("{name} is missing"));
+            self.problems.push(FieldProblem::of(name, format!("{name} is missing")));
             return None;
         };
         let read = read(value);
         read.map_err(|wanted| {
-            self.problems.push(format!("{name} must be {wanted}, not {}", value.shown()));
+            let problem = format!("{name} must be {wanted}, not {}", value.shown());
+            self.problems.push(FieldProblem::of(name, problem));
         })
         .ok()
     }
 
     /// A field that may be absent, `null` or an empty cell: then `Some(None)`.
-    pub fn optional<T>(&mut self, name: &str, read: ReadValue<T>) -> Option<Option<T>> {
+    pub fn optional<T>(&mut self, name: &'static str, read: ReadValue<T>) -> Option<Option<T>> {
         match self.get(name) {
             None => Some(None),
             Some(FieldValue::Json(raw)) if raw.get() == "null" => Some(None),

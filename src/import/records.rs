@@ -1,7 +1,8 @@
-//! Orders and pets: their fields in a file, and what each field may hold.
+//! Orders, their updates and pets: their fields in a file, and what each field may hold.
 
-use super::{FieldValue, Fields, Record};
-use crate::store::{NewOrder, RecordKind, Records};
+use super::record::quoted;
+use super::{BadRows, FieldProblem, FieldValue, Fields, NewRecord, Position, Record};
+use crate::store::{NewOrder, OrderUpdate, RecordKind, Records};
 use chrono::{DateTime, Utc};
 use store_orders_api::types::{Pet, parse_date_time, plain_int64};
 
@@ -31,13 +32,36 @@ impl Record for NewOrder {
     fn id(&self) -> i64 {
         self.id
     }
+}
 
+impl NewRecord for NewOrder {
     fn integers(&self) -> impl Iterator<Item = i64> {
         [self.id, self.pet_id].into_iter()
     }
 
     fn records(these: &[NewOrder]) -> Records<'_> {
         Records::Orders(these)
+    }
+}
+
+impl Record for OrderUpdate {
+    const KIND: RecordKind = RecordKind::Order;
+    const FIELDS: &'static [&'static str] = &["id", "shipDate", "complete"];
+    const REQUIRED: &'static [&'static str] = &["id"];
+
+    fn read(fields: &mut Fields<'_>) -> Option<OrderUpdate> {
+        let id = fields.required("id", int64);
+        let ship_date = fields.optional("shipDate", date_time);
+        let complete = fields.optional("complete", boolean);
+        let update = OrderUpdate { id: id?, ship_date: ship_date?, complete: complete? };
+        if update.ship_date.is_none() && update.complete.is_none() {
+            fields.refuse("has neither shipDate nor complete");
+        }
+        Some(update)
+    }
+
+    fn id(&self) -> i64 {
+        self.id
     }
 }
 
@@ -54,7 +78,9 @@ impl Record for Pet {
     fn id(&self) -> i64 {
         self.id
     }
+}
 
+impl NewRecord for Pet {
     fn integers(&self) -> impl Iterator<Item = i64> {
         std::iter::once(self.id)
     }
@@ -62,6 +88,23 @@ impl Record for Pet {
     fn records(these: &[Pet]) -> Records<'_> {
         Records::Pets(these)
     }
+}
+
+/// The ids of orders in a text with one on each line, and where each is; a line may be blank.
+pub fn order_ids(text: &str) -> (Vec<(Position, i64)>, BadRows) {
+    let (mut ids, mut bad) = (Vec::new(), BadRows::default());
+    for (line, text) in (1..).zip(text.lines().map(str::trim)) {
+        let position = Position { line, column: 0 };
+        match plain_int64(text) {
+            Some(id) => ids.push((position, id)),
+            None if text.is_empty() => {}
+            None => {
+                let problem = format!("id must be a 64-bit integer, not {}", quoted(text));
+                bad.add(position, vec![FieldProblem::of("id", problem)]);
+            }
+        }
+    }
+    (ids, bad)
 }
 
 fn int64(value: FieldValue<'_>) -> Result<i64, &'static str> {

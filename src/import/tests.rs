@@ -266,7 +266,8 @@ fn twenty_are_shown_and_all_are_counted() {
 fn the_first_bad_rows_are_those_of_the_lowest_lines() {
     let mut bad = BadRows::default();
     for line in (1..=100).rev() {
-        bad.add(Position { line, column: 0 }, "id is missing".to_string());
+        let problem = FieldProblem::of("id", "id is missing".to_string());
+        bad.add(Position { line, column: 0 }, vec![problem]);
     }
     let lines: Vec<_> = bad.first().iter().map(|row| row.position.line).collect();
     assert_eq!(lines, (1..=20).collect::<Vec<_>>());

@@ -7,9 +7,8 @@ use crate::keys::ApiKey;
 use crate::store::agreement::lease::KEYS_CURRENT_FOR;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
-    AccountCommands, Cancellation, CancelledBatch, CancelledOrder, HalfVersion, KeyChange,
-    KeyCommands, NewKey, OrderChange, OrderCounts, PolledVersions, Rotation, Structure,
-    VersionCheck,
+    AccountCommands, Cancellation, CancelledBatch, CancelledOrder, GivesUp, HalfVersion, KeyChange,
+    KeyCommands, NewKey, OrderChange, PolledVersions, Rotation, Structure, VersionCheck,
 };
 use chrono::DateTime;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -84,6 +83,10 @@ impl Store for Watched {
         self.store.check_versions(list)
     }
 
+    fn history(&self) -> Result<u64, StoreError> {
+        unreachable!()
+    }
+
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
         self.failure()?;
         let polled = self.store.poll_versions();
@@ -137,11 +140,7 @@ impl Store for Watched {
         unreachable!()
     }
 
-    fn count_orders(&self) -> Result<OrderCounts, StoreError> {
-        unreachable!()
-    }
-
-    fn quick_check(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError> {
+    fn quick_check(&self, _: GivesUp) -> Result<Structure, StoreError> {
         unreachable!()
     }
 

@@ -24,9 +24,6 @@ use std::time::Duration;
 /// Its name in the data directory.
 const FILE_NAME: &str = "limits.snapshot";
 
-/// What versions up to 1.1 wrote instead.
-const EARLIER_FILE_NAME: &str = "limits.sqlite";
-
 /// How often expired windows and bans are removed.
 const CLEANUP_INTERVAL: Duration = Duration::from_secs(600);
 
@@ -137,14 +134,7 @@ impl LimitsFile {
                     "file" => %self.path.display(), "quarantine" => %renamed.display(),
                     "effect" => EFFECT);
             }
-            Ok(None) => {
-                let earlier = self.path.with_file_name(EARLIER_FILE_NAME);
-                if earlier.exists() {
-                    warn!(self.log, "limits file of an earlier version ignored";
-                        "file" => %earlier.display(), "effect" => EFFECT,
-                        "fix" => "delete it, with the files whose names begin with its name");
-                }
-            }
+            Ok(None) => {}
             Err(ReadError::Damaged(damage)) => {
                 let renamed = self.quarantine("damaged", now)?;
                 error!(self.log, "limits file quarantined"; "file" => %self.path.display(),

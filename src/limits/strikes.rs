@@ -4,16 +4,21 @@ use super::timestamp::Timestamp;
 use super::{RateLimitStatus, Window};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-use store_orders_api::limits::{BAN_FORGIVEN_AFTER_HOURS, FIRST_BAN_SECONDS, MAX_BAN_SECONDS};
+use store_orders_api::limits::{
+    BAN_FORGIVEN_AFTER_HOURS, FIRST_BAN_SECONDS, MAX_BAN_SECONDS, STRIKES_BEGIN_AFTER_SECONDS,
+};
 
 const FORGIVEN_AFTER: Duration = Duration::from_secs(BAN_FORGIVEN_AFTER_HOURS as u64 * 3_600);
+
+/// The start of a key's minute, in which a 429 adds no strike.
+const BURST: Duration = Duration::from_secs(STRIKES_BEGIN_AFTER_SECONDS as u64);
 
 /// The strikes and the latest ban of a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Strikes {
     /// When the minute closes in which strikes are counted.
     pub closes_at: Timestamp,
-    /// 429s after the first within that minute.
+    /// 429s within that minute, without those of its burst.
     pub count: u32,
     /// The length of the latest ban; 0 if there was none.
     pub ban_seconds: u32,
@@ -39,8 +44,8 @@ impl Strikes {
         is_banned.then_some(RateLimitStatus { limit: per_minute, remaining: 0, resets_in })
     }
 
-    /// Counts a 429. The first opens a minute; `per_minute` further ones within it
-    /// ban the key, and the last of them already reports the ban.
+    /// Counts a 429. The first opens a minute; `per_minute` further ones within it, those of its
+    /// burst aside, ban the key, and the last of them already reports the ban.
     /// A ban that was lifted does not lengthen the next one.
     pub fn strike(
         &mut self,
@@ -59,6 +64,9 @@ impl Strikes {
         if now >= self.closes_at {
             self.closes_at = now + Window::Minute.length();
             self.count = 0;
+            return None;
+        }
+        if now + Window::Minute.length() < self.closes_at + BURST {
             return None;
         }
         self.count += 1;
@@ -94,11 +102,13 @@ impl Strikes {
         let (closes_at, count) = match (now < before.closes_at, now < self.closes_at) {
             (false, _) => (self.closes_at, self.count),
             (true, false) => (before.closes_at, before.count),
-            // Of two first 429s, the later is a strike.
-            (true, true) => (
-                before.closes_at.min(self.closes_at),
-                before.count.saturating_add(self.count).saturating_add(1),
-            ),
+            (true, true) => {
+                let first = before.closes_at.min(self.closes_at);
+                // The first 429 of the later minute is a strike in the earlier one.
+                let is_strike = before.closes_at.max(self.closes_at) >= first + BURST;
+                let count = before.count.saturating_add(self.count);
+                (first, count.saturating_add(is_strike.into()))
+            }
         };
         let unbanned_at_ms = before.unbanned_at_ms.max(self.unbanned_at_ms);
         let bans = [before, self].into_iter().filter(|strikes| {
@@ -120,7 +130,7 @@ mod tests {
         let now = Timestamp::from(Duration::from_secs(10));
         let mut strikes = Strikes::default();
         assert_eq!(strikes.strike(now, 1, 0), None);
-        let ban = strikes.strike(now, 1, 0);
+        let ban = strikes.strike(now + BURST, 1, 0);
         assert_eq!(ban.map(|ban| ban.resets_in), Some(Duration::from_secs(300)));
         let before = strikes;
         for _ in 0..5 {
@@ -135,11 +145,13 @@ mod tests {
         let now = Timestamp::from(Duration::from_secs(10));
         let mut strikes = Strikes::default();
         assert_eq!(strikes.strike(now, 1, 0), None);
+        let now = now + BURST;
         assert!(strikes.strike(now, 1, 0).is_some());
         assert!(strikes.ban_at(now, 1, 0).is_some());
         assert_eq!(strikes.ban_at(now, 1, 1), None);
         assert_eq!(strikes.strike(now, 1, 1), None);
         assert_eq!(strikes.ban_at(now, 1, 1), None, "a first 429 brings no ban back");
+        let now = now + BURST;
         let ban = strikes.strike(now, 1, 1);
         assert_eq!(ban.map(|ban| ban.resets_in), Some(Duration::from_secs(300)));
         // A server that has not heard of the lifting yet.
@@ -164,6 +176,7 @@ mod tests {
             (Strikes::default(), banned(300, 300), banned(300, 300)),
             (banned(500, 600), lifted(300, 300), lifted(300, 300)),
             (struck(120, 2), struck(150, 3), struck(120, 6)),
+            (struck(120, 2), struck(121, 3), struck(120, 5)),
             (struck(99, 2), struck(150, 3), struck(150, 3)),
             (struck(120, 2), Strikes::default(), struck(120, 2)),
         ] {
@@ -177,9 +190,21 @@ mod tests {
         let mut strikes = Strikes::default();
         for seconds in [300, 600, 1_200, 2_400, 3_600, 3_600] {
             assert_eq!(strikes.strike(now, 1, 0), None);
-            let ban = strikes.strike(now, 1, 0);
+            let ban = strikes.strike(now + BURST, 1, 0);
             assert_eq!(ban.map(|ban| ban.resets_in), Some(Duration::from_secs(seconds)));
             now = strikes.banned_until;
         }
+    }
+
+    #[test]
+    fn a_burst_adds_no_strike() {
+        let now = Timestamp::from(Duration::from_secs(10));
+        let mut strikes = Strikes::default();
+        for _ in 0..100 {
+            assert_eq!(strikes.strike(now, 2, 0), None);
+            assert_eq!(strikes.strike((now + BURST).shifted(-1), 2, 0), None);
+        }
+        assert_eq!(strikes.strike(now + BURST, 2, 0), None);
+        assert!(strikes.strike(now + BURST, 2, 0).is_some());
     }
 }

@@ -44,6 +44,10 @@ pub struct RequestLine<'a> {
     pub client: IpAddr,
     /// What it calls itself, shortened and without what may be a key.
     pub user_agent: Option<&'a str>,
+    /// The trace that it is part of, if its `traceparent` is valid: hexadecimal digits.
+    pub trace_id: Option<&'a str>,
+    /// The caller's span in that trace.
+    pub span_id: Option<&'a str>,
     /// From the request's arrival to the head of the response.
     pub latency: Duration,
 }
@@ -53,7 +57,8 @@ impl RequestLine<'_> {
     /// memory cannot fail.
     fn encode(&self, responded_at: Duration, line: &mut Vec<u8>) {
         let RequestLine { request_id, method, path, status, bytes, account, .. } = *self;
-        let RequestLine { key_id, refusal, client, user_agent, latency, .. } = *self;
+        let RequestLine { key_id, refusal, client, user_agent, .. } = *self;
+        let RequestLine { trace_id, span_id, latency, .. } = *self;
         let time = UNIX_EPOCH.checked_add(responded_at).unwrap_or(UNIX_EPOCH);
         let time = humantime::format_rfc3339_millis(time);
         let level = super::level_name(Level::Info);
@@ -72,6 +77,10 @@ impl RequestLine<'_> {
         append(line, client);
         line.extend_from_slice(br#","user_agent":"#);
         append(line, user_agent);
+        line.extend_from_slice(br#","trace_id":"#);
+        append(line, trace_id);
+        line.extend_from_slice(br#","span_id":"#);
+        append(line, span_id);
         let _ = writeln!(line, r#","latency_us":{}}}"#, latency.as_micros());
     }
 }
@@ -120,6 +129,8 @@ mod tests {
             refusal: Some("no_key"),
             client: "2001:db8::1".parse().unwrap(),
             user_agent: Some("a \"b\"\t\u{fffd}"),
+            trace_id: None,
+            span_id: None,
             latency: Duration::from_nanos(1_234_567),
         };
         let at = Duration::from_millis(1_781_524_800_007);
@@ -140,6 +151,8 @@ mod tests {
             "refusal": "no_key",
             "client": "2001:db8::1",
             "user_agent": "a \"b\"\t\u{fffd}",
+            "trace_id": null,
+            "span_id": null,
             "latency_us": 1_234,
         });
         // Also the order of the fields.
@@ -150,6 +163,8 @@ mod tests {
         (request.account, request.bytes, request.user_agent) = (Some(7), None, None);
         expected["account"] = json!(7);
         (expected["bytes"], expected["user_agent"]) = (Value::Null, Value::Null);
+        (request.trace_id, request.span_id) = (Some("4bf9"), Some("00f0"));
+        (expected["trace_id"], expected["span_id"]) = (json!("4bf9"), json!("00f0"));
         line.clear();
         request.encode(at, &mut line);
         assert_eq!(serde_json::from_slice::<Value>(&line).unwrap(), expected);

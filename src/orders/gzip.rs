@@ -32,24 +32,40 @@ pub struct Deflated {
 impl Deflated {
     /// Compresses these bytes.
     pub fn of(bytes: &[u8], memory: &ListMemory) -> Deflated {
-        let mut compress = Compress::new(Compression::default(), false);
-        // A guess; the loop adds room where it is too low.
-        let mut blocks = Vec::with_capacity(bytes.len() / 8 + 1_024);
-        loop {
-            let rest = bytes.get(compress.total_in() as usize..).unwrap_or_default();
-            let before = blocks.len();
-            // Only a stream that has ended can fail, and this one never ends.
-            let _ = compress.compress_vec(rest, &mut blocks, FlushCompress::Full);
-            if blocks.len() < blocks.capacity() || blocks.len() == before && rest.is_empty() {
-                break;
-            }
-            blocks.reserve(blocks.capacity());
-        }
+        let mut blocks = Vec::new();
+        deflate(bytes, &mut blocks);
         Deflated {
             blocks: memory.hold(blocks.into_boxed_slice().into_vec()),
             crc: crc32fast::hash(bytes),
             length: bytes.len() as u64,
         }
+    }
+}
+
+/// These bytes as a gzip file.
+pub fn file(bytes: &[u8]) -> Vec<u8> {
+    let mut file = HEADER.to_vec();
+    deflate(bytes, &mut file);
+    let crc = crc32fast::Hasher::new_with_initial(crc32fast::hash(bytes));
+    file.extend_from_slice(&Checksum { crc, length: bytes.len() as u64 }.end());
+    file.shrink_to_fit();
+    file
+}
+
+/// Adds these bytes as deflate blocks, ended by a full flush.
+fn deflate(bytes: &[u8], blocks: &mut Vec<u8>) {
+    let mut compress = Compress::new(Compression::default(), false);
+    // A guess; the loop adds room where it is too low.
+    blocks.reserve(bytes.len() / 8 + 1_024);
+    loop {
+        let rest = bytes.get(compress.total_in() as usize..).unwrap_or_default();
+        let before = blocks.len();
+        // Only a stream that has ended can fail, and this one never ends.
+        let _ = compress.compress_vec(rest, blocks, FlushCompress::Full);
+        if blocks.len() < blocks.capacity() || blocks.len() == before && rest.is_empty() {
+            break;
+        }
+        blocks.reserve(blocks.capacity());
     }
 }
 
@@ -98,6 +114,17 @@ mod tests {
         let mut text = Vec::new();
         flate2::read::GzDecoder::new(&file[..]).read_to_end(&mut text).unwrap();
         text
+    }
+
+    #[test]
+    fn bytes_are_a_gzip_file() {
+        let mut noise = vec![0; 5_000];
+        StdRng::seed_from_u64(7).fill_bytes(&mut noise);
+        for bytes in [vec![], b"[]".to_vec(), b"abc".repeat(50_000), noise] {
+            let (file, mut text) = (file(&bytes), Vec::new());
+            flate2::read::GzDecoder::new(&file[..]).read_to_end(&mut text).unwrap();
+            assert_eq!(text, bytes);
+        }
     }
 
     #[test]

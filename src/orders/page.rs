@@ -5,6 +5,7 @@ use super::mark::{Mark, PET_BITS};
 use super::memory::{Buffer, ListMemory};
 use crate::blocking::run_with;
 use bytes::Bytes;
+use parking_lot::Mutex;
 use std::sync::{Arc, OnceLock};
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::task::JoinError;
@@ -15,8 +16,34 @@ use tokio::task::JoinError;
 pub struct Page {
     bytes: Buffer,
     orders: Arc<PageOrders>,
-    /// Compressed when a gzip list first needs it.
-    deflated: Arc<OnceCell<Deflated>>,
+    /// Shared by the pages of the same bytes.
+    compressed: Arc<Compressed>,
+}
+
+/// The bytes of a page as gzip, made when a gzip list first needs them.
+#[derive(Debug, Default)]
+struct Compressed {
+    deflated: OnceCell<Deflated>,
+    standing: Mutex<Standing>,
+}
+
+/// The last publication that the page was part of, and the last one that replaced a page of these
+/// bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Standing {
+    published: u64,
+    retired: u64,
+}
+
+impl Compressed {
+    fn stand(&self, change: impl FnOnce(&mut Standing)) {
+        let mut standing = self.standing.lock();
+        change(&mut standing);
+        if let Some(deflated) = self.deflated.get() {
+            deflated.blocks.publish(standing.published);
+            deflated.blocks.retire(standing.retired);
+        }
+    }
 }
 
 /// What a page knows of its orders, in ascending order of id.
@@ -48,7 +75,7 @@ impl Page {
     /// These orders, encoded in these bytes.
     pub fn new(bytes: Buffer, orders: &PageOrders) -> Page {
         // A copy has no room to spare.
-        Page { bytes, orders: Arc::new(orders.clone()), deflated: Arc::default() }
+        Page { bytes, orders: Arc::new(orders.clone()), compressed: Arc::default() }
     }
 
     /// The bytes as they are sent.
@@ -106,41 +133,37 @@ impl Page {
 
     /// A page of these orders with other bytes around them.
     pub fn with_bytes(&self, bytes: Buffer) -> Arc<Page> {
-        Arc::new(Page { bytes, orders: Arc::clone(&self.orders), deflated: Arc::default() })
+        Arc::new(Page { bytes, orders: Arc::clone(&self.orders), compressed: Arc::default() })
     }
 
     /// This page with its bytes elsewhere in memory.
     pub fn moved_to(&self, bytes: Buffer) -> Arc<Page> {
         debug_assert_eq!(*self.bytes, *bytes);
-        let (orders, deflated) = (Arc::clone(&self.orders), Arc::clone(&self.deflated));
-        Arc::new(Page { bytes, orders, deflated })
+        let (orders, compressed) = (Arc::clone(&self.orders), Arc::clone(&self.compressed));
+        Arc::new(Page { bytes, orders, compressed })
     }
 
     /// It is part of this publication of a snapshot.
     pub fn publish(&self, publication: u64) {
-        self.buffers().for_each(|buffer| buffer.publish(publication));
+        self.bytes.publish(publication);
+        self.compressed.stand(|standing| standing.published = publication);
     }
 
     /// Clients read it that began before this publication, which may still have it.
     pub fn retire(&self, publication: u64) {
-        self.buffers().for_each(|buffer| buffer.retire(publication));
+        self.bytes.retire(publication);
+        self.compressed.stand(|standing| standing.retired = publication);
     }
 
-    /// How many bytes of it the current snapshot lacks.
-    pub fn outdated_bytes(&self) -> usize {
-        self.buffers().filter(|buffer| buffer.is_outdated()).map(|buffer| buffer.len()).sum()
-    }
-
-    /// Those that it holds by now. The compressed one is looked for after the other was changed,
-    /// and [`Page::deflate`] looks at the other after it has made that one.
-    fn buffers(&self) -> impl Iterator<Item = &Buffer> {
-        let deflated = std::iter::once_with(|| self.deflated()).flatten();
-        std::iter::once(&self.bytes).chain(deflated.map(|deflated| &deflated.blocks))
+    /// Whether it has bytes that the current snapshot lacks.
+    pub fn is_outdated(&self) -> bool {
+        let is_deflated_outdated = |deflated: &Deflated| deflated.blocks.is_outdated();
+        self.bytes.is_outdated() || self.deflated().is_some_and(is_deflated_outdated)
     }
 
     /// The bytes as a gzip list sends them, if they have been compressed.
     pub fn deflated(&self) -> Option<&Deflated> {
-        self.deflated.get()
+        self.compressed.deflated.get()
     }
 
     /// The bytes as a gzip list sends them. The first call compresses them, which
@@ -157,10 +180,9 @@ impl Page {
             let permit = permits.acquire_owned().await;
             run_with(permit, move || Deflated::of(&bytes, &memory)).await
         };
-        let deflated = self.deflated.get_or_try_init(compress).await?;
-        if self.bytes.is_outdated() {
-            deflated.blocks.retire(u64::MAX);
-        }
+        let deflated = self.compressed.deflated.get_or_try_init(compress).await?;
+        // It may have been published or retired meanwhile.
+        self.compressed.stand(|_| ());
         Ok(deflated.clone())
     }
 }

@@ -1,15 +1,16 @@
 //! The lists that are being sent, and what outdated ones may hold in memory. Whoever
 //! reads slowly holds a whole snapshot; after each change of the list that is one more.
 
-use super::gzip::Deflated;
+use super::gzip::{self, Deflated};
 use super::memory::ListMemory;
 use super::page::Page;
 use super::snapshot::{Position, Snapshot};
+use crate::blocking::run_with;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use slog::{Logger, warn};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use tokio::sync::Semaphore;
@@ -42,11 +43,10 @@ struct UnderWay {
     readers: BTreeMap<u64, Weak<Reader>>,
 }
 
-/// A list that is being sent to an account.
+/// A list that is being sent.
 #[derive(Debug)]
 pub struct Reader {
     number: u64,
-    account: i64,
     /// Taken away when the list is cut off.
     snapshot: Mutex<Option<Arc<Snapshot>>>,
     all: Arc<Readers>,
@@ -63,14 +63,26 @@ impl Readers {
     }
 
     /// A list that begins to be sent.
-    pub fn begin(self: &Arc<Self>, snapshot: Arc<Snapshot>, account: i64) -> Arc<Reader> {
+    pub fn begin(self: &Arc<Self>, snapshot: Arc<Snapshot>) -> Arc<Reader> {
         let mut under_way = self.under_way.lock();
         under_way.begun += 1;
         let number = under_way.begun;
         let snapshot = Mutex::new(Some(snapshot));
-        let reader = Arc::new(Reader { number, account, snapshot, all: Arc::clone(self) });
+        let reader = Arc::new(Reader { number, snapshot, all: Arc::clone(self) });
         under_way.readers.insert(number, Arc::downgrade(&reader));
         reader
+    }
+
+    /// A part of a list, counted while a connection holds it.
+    pub fn hold(&self, part: Vec<u8>) -> Bytes {
+        self.memory.hold(part).into_bytes()
+    }
+
+    /// A part of a list as gzip, compressed as soon as a thread may.
+    pub async fn zip(&self, part: Vec<u8>) -> Result<Bytes, JoinError> {
+        // Never closed.
+        let permit = Arc::clone(&self.compressions).acquire_owned().await;
+        Ok(self.hold(run_with(permit, move || gzip::file(&part)).await?))
     }
 
     /// How many bytes clients still read that the current snapshot lacks.
@@ -101,8 +113,7 @@ impl Readers {
         self.outdated_bytes() + in_connections > self.bound
     }
 
-    /// Cuts lists off until outdated snapshots hold no more than they may: first the
-    /// oldest list of the account whose lists hold most.
+    /// Cuts lists off, the oldest first, until outdated snapshots hold no more than they may.
     pub fn enforce(&self) {
         let held = self.outdated_bytes() + self.bytes_in_connections();
         let is_scarce = held >= self.bound / 2;
@@ -110,14 +121,15 @@ impl Readers {
         if !self.is_exceeded() {
             return;
         }
-        let mut readers = self.outdated_readers();
+        // Apart from what follows: a reader that is dropped takes the lock.
+        let readers: Vec<_> =
+            self.under_way.lock().readers.values().filter_map(Weak::upgrade).collect();
         let mut cut = 0;
-        while self.is_exceeded()
-            && let Some(account) = account_that_holds_most(&readers)
-            && let Some(oldest) = readers.iter().position(|(reader, _)| reader.account == account)
-        {
-            readers.remove(oldest).0.cut_off();
-            cut += 1;
+        for reader in readers {
+            if !self.is_exceeded() {
+                break;
+            }
+            cut += u64::from(reader.cut_off_if_outdated());
         }
         if cut == 0 {
             return;
@@ -127,28 +139,6 @@ impl Readers {
             "effect" => "their bodies end early, with an error",
             "fix" => "raise outdated_lists_mib if there is memory to spare");
     }
-
-    /// Readers of something that the current snapshot lacks, the oldest first, and how many bytes
-    /// that is.
-    fn outdated_readers(&self) -> Vec<(Arc<Reader>, usize)> {
-        // Apart from what follows: a reader that is dropped takes the lock.
-        let readers: Vec<_> =
-            self.under_way.lock().readers.values().filter_map(Weak::upgrade).collect();
-        let outdated = readers.into_iter().filter_map(|reader| {
-            let bytes = reader.snapshot().ok()?.outdated_bytes();
-            (bytes > 0).then_some((reader, bytes))
-        });
-        outdated.collect()
-    }
-}
-
-/// The account whose lists hold most together.
-fn account_that_holds_most(readers: &[(Arc<Reader>, usize)]) -> Option<i64> {
-    let mut by_account: HashMap<i64, usize> = HashMap::new();
-    for (reader, bytes) in readers {
-        *by_account.entry(reader.account).or_default() += bytes;
-    }
-    by_account.into_iter().max_by_key(|(_, bytes)| *bytes).map(|(account, _)| account)
 }
 
 impl Reader {
@@ -183,10 +173,11 @@ impl Reader {
         Ok(self.page(number)?.deflate(memory, permits))
     }
 
-    fn cut_off(&self) {
-        let snapshot = self.snapshot.lock().take();
+    /// Cuts the list off if that may free memory.
+    fn cut_off_if_outdated(&self) -> bool {
+        let cut = self.snapshot.lock().take_if(|snapshot| snapshot.is_outdated());
         // Dropped without the lock.
-        drop(snapshot);
+        cut.is_some()
     }
 }
 
@@ -216,13 +207,13 @@ mod tests {
         };
         let log = Logger::root(slog::Discard.filter(counting).fuse(), slog::o!());
         let readers = Arc::new(Readers::new(memory.clone(), bound, &log));
-        let slow = readers.begin(Arc::clone(&outdated), 1);
+        let slow = readers.begin(Arc::clone(&outdated));
         let current = Arc::new(edited(&outdated, (0..200).step_by(2).map(OrderChange::Removed)));
         current.replace(outdated);
         readers.enforce();
         assert!(readers.is_scarce());
         let first_turn = |_| {
-            let reader = readers.begin(Arc::clone(&current), 2);
+            let reader = readers.begin(Arc::clone(&current));
             reader.next_turn(&mut Position::default()).unwrap().unwrap()
         };
         let in_connections: Vec<Bytes> = (0..100).map(first_turn).collect();
@@ -240,7 +231,7 @@ mod tests {
         let memory = list.memory().clone();
         let readers =
             Arc::new(Readers::new(memory.clone(), 1_000, &Logger::root(slog::Discard, slog::o!())));
-        let reader = readers.begin(Arc::clone(&list), 1);
+        let reader = readers.begin(Arc::clone(&list));
         let page = list.pages()[0].bytes().as_ptr_range();
         let is_copy = || {
             let turn = reader.next_turn(&mut Position::default()).unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! A snapshot as a response: plain, or gzip where the caller takes it.
+//! A snapshot, or a part of one, as a response: plain, or gzip where the caller takes it.
 
 use super::body::ListBody;
 use super::readers::Readers;
@@ -6,30 +6,44 @@ use super::snapshot::Snapshot;
 use dropshot::Body;
 use http::{HeaderValue, Response, header};
 use std::sync::Arc;
+use tokio::task::JoinError;
 
-/// A list that fits into one TCP segment is not compressed: that would save nothing.
-const SEGMENT_BYTES: usize = 1_400;
+/// What is shorter is not compressed: it fits into one TCP segment as it is.
+const MIN_GZIP_BYTES: usize = 1_024;
 
 /// 200 with the whole list, as gzip if the client accepts it and it pays.
 pub fn list_response(
     list: Arc<Snapshot>,
     readers: &Arc<Readers>,
-    account: i64,
     accepts_gzip: bool,
 ) -> Response<Body> {
     readers.enforce();
-    let zipped = accepts_gzip && list.length() > SEGMENT_BYTES;
-    let begin = || readers.begin(Arc::clone(&list), account);
+    let zipped = accepts_gzip && list.length() >= MIN_GZIP_BYTES;
+    let begin = || readers.begin(Arc::clone(&list));
     let in_one_turn = || list.length() <= list.sizes().turn_bytes || !readers.is_scarce();
     let body = match list.joined_bytes() {
         _ if zipped => Body::wrap(ListBody::gzip(&list, begin())),
         Some(bytes) if in_one_turn() => Body::from(bytes),
         _ => Body::wrap(ListBody::plain(&list, begin())),
     };
+    json_response(body, zipped)
+}
+
+/// 200 with this part of a list, as JSON, as gzip if the client accepts it and it pays.
+pub async fn part_response(
+    json: Vec<u8>,
+    readers: &Readers,
+    accepts_gzip: bool,
+) -> Result<Response<Body>, JoinError> {
+    let zipped = accepts_gzip && json.len() >= MIN_GZIP_BYTES;
+    let bytes = if zipped { readers.zip(json).await? } else { readers.hold(json) };
+    Ok(json_response(Body::from(bytes), zipped))
+}
+
+fn json_response(body: Body, zipped: bool) -> Response<Body> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::VARY, HeaderValue::from_static("Accept-Encoding"));
     if zipped {
         headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     }

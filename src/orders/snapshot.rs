@@ -7,8 +7,10 @@ use super::gzip;
 use super::memory::ListMemory;
 use super::page::Page;
 use super::sizes::Sizes;
+use super::tag::ListTag;
 use bytes::Bytes;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use store_orders_api::v2::OrderStatus;
 
 /// The array without orders.
 const EMPTY: &[u8] = b"[]";
@@ -23,6 +25,10 @@ pub struct Snapshot {
     length: usize,
     sizes: Sizes,
     memory: ListMemory,
+    /// The last change of the store that it reflects.
+    change_number: i64,
+    /// Of the history of its first list.
+    tag: OnceLock<ListTag>,
 }
 
 /// How far a snapshot has been sent.
@@ -44,7 +50,21 @@ impl Snapshot {
         };
         let of_pages = || pages.iter().map(|page| page.bytes().len()).sum();
         let length = joined.as_ref().map_or_else(of_pages, Bytes::len);
-        Snapshot { pages, joined, length, sizes, memory }
+        let (change_number, tag) = Default::default();
+        Snapshot { pages, joined, length, sizes, memory, change_number, tag }
+    }
+
+    /// This list, as it reflects the store up to this change.
+    pub fn at_change(self, change_number: i64) -> Snapshot {
+        Snapshot { change_number, ..self }
+    }
+
+    /// Its entity tags, in this history of the store.
+    pub fn tag(&self, history: u64) -> ListTag {
+        let new = || ListTag::new(history, self.change_number);
+        let tag = self.tag.get_or_init(new);
+        // After a failover the numbers may go on unchanged in another history.
+        if tag.history() == history { tag.clone() } else { new() }
     }
 
     /// The list without orders.
@@ -107,9 +127,16 @@ impl Snapshot {
         }
     }
 
-    /// How many bytes of it the current snapshot lacks.
-    pub fn outdated_bytes(&self) -> usize {
-        self.pages.iter().map(|page| page.outdated_bytes()).sum()
+    /// Whether it has something that the current snapshot lacks.
+    pub fn is_outdated(&self) -> bool {
+        self.pages.iter().any(|page| page.is_outdated())
+    }
+
+    /// How many orders of it are pending, and how many have shipped.
+    pub fn pending_and_shipped(&self) -> (usize, usize) {
+        let marks = || self.pages.iter().flat_map(|page| page.marks());
+        let shipped = marks().filter(|mark| mark.status() == OrderStatus::Shipped).count();
+        (marks().count() - shipped, shipped)
     }
 
     /// The array in one buffer, if it is joined.
@@ -150,7 +177,7 @@ impl Snapshot {
         });
         let pages = pages.collect();
         let (joined, memory) = (Some(joined.into_bytes()), self.memory.clone());
-        Some(Snapshot { pages, joined, memory, ..*self })
+        Some(Snapshot { pages, joined, memory, tag: self.tag.clone(), ..*self })
     }
 
     /// The pages from the one on that has this id, or would have it.
@@ -172,6 +199,7 @@ impl Snapshot {
 mod tests {
     use super::super::edit::tests::{SMALL, edited, snapshot, text};
     use super::*;
+    use crate::store::OrderChange;
 
     #[test]
     fn no_orders_are_an_empty_array() {
@@ -197,6 +225,23 @@ mod tests {
         let page = joined.pages()[0].deflated().unwrap();
         assert_eq!(page.blocks.as_ptr(), deflated.blocks.as_ptr());
         assert!(joined.joined().is_none());
+    }
+
+    /// A slow client has it compressed as it was before it was joined.
+    #[tokio::test]
+    async fn the_compressed_pages_of_a_joined_list_are_those_of_the_current_one() {
+        let list = Arc::new(snapshot(200));
+        let memory = list.memory().clone();
+        let joined = Arc::new(list.joined().unwrap());
+        joined.replace(Arc::clone(&list));
+        let permits = Arc::new(tokio::sync::Semaphore::new(1));
+        let page = Arc::clone(&list.pages()[0]);
+        page.deflate(memory.clone(), permits).await.unwrap();
+        assert_eq!(memory.outdated(), list.length());
+        let next = Arc::new(edited(&joined, (0..200).map(OrderChange::Removed)));
+        next.replace(Arc::clone(&joined));
+        let blocks = joined.pages()[0].deflated().unwrap().blocks.len();
+        assert_eq!(memory.outdated(), 2 * list.length() + blocks);
     }
 
     #[test]

@@ -48,6 +48,11 @@ impl State {
         self.version.known()
     }
 
+    /// The snapshot, and how many orders of it are cancelled.
+    pub fn counted(&self) -> (Arc<Snapshot>, usize) {
+        (Arc::clone(&self.snapshot), self.removed.len())
+    }
+
     /// The snapshot for a list, if it reflects this version of the store. Joins it when it is
     /// listed for the second time.
     pub fn current(&mut self, stored: HalfVersion) -> Option<Arc<Snapshot>> {
@@ -142,20 +147,22 @@ impl Refresh {
     /// The next snapshot, and what it reflects.
     fn snapshot(&self, store: &dyn Store) -> Result<(Arc<Snapshot>, HalfVersion), StoreError> {
         let removed = || self.removed.iter().map(|id| OrderChange::Removed(*id));
-        match self.lacks {
-            Lacks::Nothing | Lacks::Removals => Ok((edited(&self.base, removed()), self.known)),
+        let (changed, reached) = match self.lacks {
+            Lacks::Nothing | Lacks::Removals => (Arc::clone(&self.base), self.known),
             Lacks::Rows => {
-                let changed = edited(&self.base, self.changes().iter().map(ChangedOrder::change));
-                Ok((edited(&changed, removed()), self.checked.versions.of_orders()))
+                let rows = self.changes().iter().map(ChangedOrder::change);
+                let reached = self.checked.versions.of_orders();
+                (edited(&self.base, rows, reached), reached)
             }
             Lacks::ReadingAfter(after) if after.number == 0 => {
-                read_changes(store, &self.base.emptied(), after)
+                return read_changes(store, &self.base.emptied(), after);
             }
-            Lacks::ReadingAfter(after) => {
-                let (read, reached) = read_changes(store, &self.base, after)?;
-                Ok((edited(&read, removed()), reached))
-            }
+            Lacks::ReadingAfter(after) => read_changes(store, &self.base, after)?,
+        };
+        if self.removed.is_empty() {
+            return Ok((changed, reached));
         }
+        Ok((edited(&changed, removed(), reached), reached))
     }
 
     /// What came with the check.
@@ -167,18 +174,15 @@ impl Refresh {
     }
 }
 
-/// The snapshot with these changes, in ascending order of id.
+/// The snapshot with these changes, in ascending order of id, which lead to this version.
 fn edited<'a>(
-    base: &Arc<Snapshot>,
+    base: &Snapshot,
     changes: impl Iterator<Item = OrderChange<'a>>,
+    version: HalfVersion,
 ) -> Arc<Snapshot> {
-    let mut changes = changes.peekable();
-    if changes.peek().is_none() {
-        return Arc::clone(base);
-    }
     let mut edit = Edit::of(base);
     changes.for_each(|change| edit.apply(change));
-    Arc::new(edit.finish())
+    Arc::new(edit.finish().at_change(version.number))
 }
 
 /// The snapshot with what the store holds after this version, and the version that
@@ -190,7 +194,7 @@ fn read_changes(
 ) -> Result<(Arc<Snapshot>, HalfVersion), StoreError> {
     let mut edit = Edit::of(base);
     let version = store.for_each_order_since(after, &mut |change| edit.apply(change))?;
-    Ok((Arc::new(edit.finish()), version))
+    Ok((Arc::new(edit.finish().at_change(version.number)), version))
 }
 
 #[cfg(test)]

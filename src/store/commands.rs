@@ -3,20 +3,21 @@
 mod accounts;
 mod check;
 mod engine;
-mod importing;
 mod keys;
 mod orders;
+mod steps;
 
 pub use accounts::AccountCommands;
 pub use check::check_rows;
 pub use engine::{Engine, Parameters, Row, Statements};
-pub use importing::{
-    STEP_RECORDS, STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, existing_in_steps, import_in_steps,
-};
 pub use keys::KeyCommands;
 pub use orders::OrderCommands;
 #[cfg(test)]
 pub use orders::PAGE_ORDERS;
+pub use steps::{
+    Ended, STEP_RECORDS, STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, existing_in_steps,
+    import_in_steps, in_steps, statuses_in_steps,
+};
 
 use super::error::StoreError;
 use super::order_rows::{ImportOutcome, RecordKind, Records};

@@ -35,8 +35,17 @@ pub enum StoreError {
         /// The newest schema that this program knows.
         known: i64,
     },
-    /// A rule forbids it: the operator named something that does not exist, or
-    /// exists already.
+    /// There is no store.
+    #[error(
+        "there is no store at {}; give its directory with --data-dir, or create one with `orders \
+         import`",
+        _0.display()
+    )]
+    NoStore(PathBuf),
+    /// The operator named an order, account or key that does not exist.
+    #[error("{0}")]
+    NotFound(String),
+    /// A rule forbids it.
     #[error("{0}")]
     Refused(String),
     /// A file cannot be written, or not be copied.

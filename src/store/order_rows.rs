@@ -2,10 +2,11 @@
 //! operator's commands: plain values, the same on every engine.
 
 use chrono::{DateTime, Utc};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
-use store_orders_api::types::Pet;
+use store_orders_api::types::{Pet, utc_text};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
 /// The status of an order in the store. v1's record has no such field.
@@ -179,6 +180,24 @@ pub struct NewOrder {
     pub shipped: bool,
 }
 
+/// What to change of an order that is pending or has shipped; its fields have been checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OrderUpdate {
+    /// The order.
+    pub id: i64,
+    /// Its new ship date; none leaves it as it is.
+    #[serde(serialize_with = "as_stored")]
+    pub ship_date: Option<DateTime<Utc>>,
+    /// Whether it has been fulfilled; none leaves it as it is.
+    pub complete: Option<bool>,
+}
+
+/// A date as the store has it.
+fn as_stored<S: Serializer>(date: &Option<DateTime<Utc>>, to: S) -> Result<S::Ok, S::Error> {
+    date.as_ref().map(utc_text).serialize(to)
+}
+
 #[cfg(test)]
 impl NewOrder {
     /// A pending order of this id, for unit tests.
@@ -233,18 +252,11 @@ impl Records<'_> {
         }
     }
 
-    /// The first `count` of them, and the rest.
-    pub fn split_at(self, count: usize) -> (Self, Self) {
-        let count = count.min(self.count());
+    /// Those of a step.
+    pub fn step(self, range: Range<usize>) -> Self {
         match self {
-            Records::Orders(orders) => {
-                let (first, rest) = orders.split_at(count);
-                (Records::Orders(first), Records::Orders(rest))
-            }
-            Records::Pets(pets) => {
-                let (first, rest) = pets.split_at(count);
-                (Records::Pets(first), Records::Pets(rest))
-            }
+            Records::Orders(orders) => Records::Orders(orders.get(range).unwrap_or_default()),
+            Records::Pets(pets) => Records::Pets(pets.get(range).unwrap_or_default()),
         }
     }
 

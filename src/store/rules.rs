@@ -26,6 +26,21 @@ fn refused(why: impl Into<String>) -> StoreError {
     StoreError::Refused(why.into())
 }
 
+/// No order has this id.
+fn not_there(id: i64) -> StoreError {
+    StoreError::NotFound(format!("there is no order {id}"))
+}
+
+/// Why a change of several orders was refused as a whole.
+pub fn refused_whole(error: StoreError) -> StoreError {
+    let whole = |why| format!("{why}; nothing was changed");
+    match error {
+        StoreError::NotFound(why) => StoreError::NotFound(whole(why)),
+        StoreError::Refused(why) => StoreError::Refused(whole(why)),
+        other => other,
+    }
+}
+
 /// The outcome for an order that the transaction did not cancel, by its status.
 pub fn not_cancelled(status: Option<Status>) -> CancelOutcome {
     match status {
@@ -39,10 +54,21 @@ pub fn can_ship(id: i64, status: Option<Status>) -> Result<bool, StoreError> {
     match status {
         Some(Status::Pending) => Ok(true),
         Some(Status::Shipped) => Ok(false),
-        Some(Status::Cancelled) => Err(refused(format!(
-            "order {id} is cancelled and cannot be shipped; nothing was changed"
-        ))),
-        None => Err(refused(format!("there is no order {id}; nothing was changed"))),
+        Some(Status::Cancelled) => {
+            Err(refused(format!("order {id} is cancelled and cannot be shipped")))
+        }
+        None => Err(not_there(id)),
+    }
+}
+
+/// Whether an order of this status can be updated.
+pub fn can_update(id: i64, status: Option<Status>) -> Result<(), StoreError> {
+    match status {
+        Some(Status::Pending | Status::Shipped) => Ok(()),
+        Some(Status::Cancelled) => {
+            Err(refused(format!("order {id} is cancelled and cannot be updated")))
+        }
+        None => Err(not_there(id)),
     }
 }
 
@@ -145,7 +171,7 @@ pub fn account_exists(name: &str) -> StoreError {
 
 /// No account has this name.
 pub fn no_account(name: &str) -> StoreError {
-    refused(format!(
+    StoreError::NotFound(format!(
         "there is no account {:?}; `store-orders accounts list` shows those there are",
         without_keys(name)
     ))
@@ -153,7 +179,7 @@ pub fn no_account(name: &str) -> StoreError {
 
 /// No key has this id.
 pub fn no_key(key_id: &str) -> StoreError {
-    refused(format!(
+    StoreError::NotFound(format!(
         "there is no key {}; `store-orders keys list` shows those there are",
         without_keys(key_id)
     ))

@@ -2,19 +2,36 @@
 
 use super::account_rows::KeyChange;
 use super::error::StoreError;
-use super::order_rows::{Cancellation, CancelledBatch, CancelledOrder, OrderChange, OrderCounts};
+use super::order_rows::{Cancellation, CancelledBatch, CancelledOrder, OrderChange};
 use super::report::Structure;
 use super::versions::{HalfVersion, PolledVersions, VersionCheck};
 use store_orders_api::types::Pet;
 
+/// Says when a check is to be given up.
+pub type GivesUp = Box<dyn Fn() -> bool + Send>;
+
+/// Standbys of the store that must confirm each commit; none on an engine without them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standbys {
+    /// How many have to.
+    pub required: u32,
+    /// How many can.
+    pub confirming: u32,
+}
+
 /// Where a running server keeps orders, pets, accounts and keys.
 ///
-/// Every method but [`Store::check_versions`] blocks, and belongs on a blocking thread.
+/// Every method but [`Store::check_versions`] and [`Store::history`] blocks, and belongs on a blocking thread.
 pub trait Store: Send + Sync {
     /// Asks for the versions, including every change that any process committed before the
     /// call. For each list, which is at this version, and each unknown key: it does not block, and
     /// costs an embedded engine no allocation. The answer may bring what the list lacks.
     fn check_versions(&self, list: Option<HalfVersion>) -> Result<VersionCheck, StoreError>;
+
+    /// Names the history that the numbers of changes belong to: the same for every server of the
+    /// store and after its restart, and another where numbers may have been used again, as after a
+    /// restore or a failover. It does not block.
+    fn history(&self) -> Result<u64, StoreError>;
 
     /// The versions, and how old that news may be, without holding up a list.
     fn poll_versions(&self) -> Result<PolledVersions, StoreError>;
@@ -49,10 +66,6 @@ pub trait Store: Send + Sync {
     /// The pet of this id.
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;
 
-    /// The number of orders in each status. It may read every row, and blocks no
-    /// other call.
-    fn count_orders(&self) -> Result<OrderCounts, StoreError>;
-
     /// The damage that reading the orders has found, if any.
     fn damage(&self) -> Option<&str> {
         None
@@ -60,11 +73,16 @@ pub trait Store: Send + Sync {
 
     /// Checks the structure of the store, where that is ours to do. It reads all of it,
     /// blocks no other call, and ends with an error once `gives_up` returns true.
-    fn quick_check(&self, gives_up: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError>;
+    fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError>;
 
     /// Why requests should be sent elsewhere although the store answers, if they should.
     fn check_ready(&self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// The standbys that must confirm each commit, as this server last saw them.
+    fn standbys(&self) -> Standbys {
+        Standbys::default()
     }
 
     /// Commits a write that changes no row, to test whether writing works.

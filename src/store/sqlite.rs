@@ -75,6 +75,8 @@ pub struct SqliteStore {
     versions: Mutex<VersionChecker>,
     /// What reading the orders has found.
     damage: OnceLock<String>,
+    /// Read when it is first asked for: a damaged store is opened too.
+    history: OnceLock<u64>,
 }
 
 impl SqliteStore {
@@ -130,6 +132,7 @@ impl SqliteStore {
             reader: Mutex::new(connect(&path)?),
             versions: Mutex::new(VersionChecker::open(&path)?),
             damage: OnceLock::new(),
+            history: OnceLock::new(),
             path,
         })
     }

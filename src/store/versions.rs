@@ -5,8 +5,21 @@ pub use super::agreement::versions::{HalfVersion, Versions};
 use super::error::StoreError;
 use super::order_rows::ChangedOrder;
 use crate::clock::BootInstant;
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use tokio::sync::watch;
+
+/// The name of the history that these identify: the store, and what may have lost changes of it.
+pub fn history_of(parts: &[&str]) -> u64 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+        hash.update([0]);
+    }
+    let mut name = [0; 8];
+    name.iter_mut().zip(hash.finalize()).for_each(|(to, from)| *to = from);
+    u64::from_be_bytes(name)
+}
 
 /// A half of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

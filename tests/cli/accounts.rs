@@ -67,11 +67,11 @@ fn an_account_can_be_renamed() {
              one; this one is a\\u{202e}b\\tc",
         ),
     ] {
-        assert_eq!(sandbox.run(&["accounts", "rename", name, new_name]).error(), error);
+        sandbox.run(&["accounts", "rename", name, new_name]).refused_with(error);
     }
     sandbox.run(&["accounts", "rename", "globex", "globex"]).done();
-    let renamed = sandbox.run(&["accounts", "rename", "globex", &long[..64], "--json"]);
-    assert_eq!(renamed.json(), json!({"renamed": "globex", "name": &long[..64]}));
+    let renamed = sandbox.run(&["accounts", "rename", "globex", &long[..64], "--json"]).json();
+    assert_eq!((&renamed["id"], &renamed["name"]), (&json!(2), &json!(&long[..64])));
 }
 
 #[test]
@@ -87,7 +87,9 @@ fn a_closed_account_keeps_its_name_and_has_no_key() {
     let close = ["accounts", "close", "acme", "--yes"];
     assert_eq!(sandbox.run(&close).done(), "closed account \"acme\": 2 keys revoked\n");
     let again = sandbox.run(&[&close[..], &["--json"]].concat()).json();
-    assert_eq!(again, json!({"closed": "acme", "revokedKeys": 0}));
+    let account = &sandbox.listed(&["accounts"])[0];
+    assert_eq!(again["revokedKeys"], 0);
+    assert!(account.as_object().unwrap().iter().all(|(name, value)| again[name] == *value));
     let found = sandbox.run_with_input(&["keys", "find", "-", "--json"], key.as_bytes()).json();
     assert_eq!(found["state"], "revoked");
     assert_eq!(
@@ -109,7 +111,7 @@ fn a_closed_account_keeps_its_name_and_has_no_key() {
     assert!(
         sandbox
             .run(&["accounts", "close", "none", "--yes"])
-            .error()
+            .missing()
             .starts_with("there is no account")
     );
 }
@@ -155,7 +157,7 @@ fn a_refused_account_is_one_line_and_changes_nothing() {
         ),
         (&["create", " ", "--plan", "free"], "the name of an account is empty"),
     ] {
-        assert_eq!(sandbox.run(&[&["accounts"], arguments].concat()).error(), error);
+        sandbox.run(&[&["accounts"], arguments].concat()).refused_with(error);
     }
     for arguments in [
         &["create", "globex"][..],

@@ -57,7 +57,7 @@ fn a_sound_store_is_counted_beside_a_server_too() {
 #[test]
 fn there_has_to_be_a_store() {
     let sandbox = CliSandbox::new();
-    let error = sandbox.run(&["check"]).error();
+    let error = sandbox.run(&["check"]).unavailable();
     assert!(error.contains("there is no store at "), "{error}");
     assert!(!sandbox.path("store-orders-data").exists());
 }

@@ -1,6 +1,7 @@
 //! Settings: which layer overrides which, and the errors of invalid ones.
 
 use serde_json::{Value, json};
+use store_orders::config::all_settings;
 use testbed::in_process::TestCertificate;
 use testbed::{CliSandbox, ServerProcess, Signal};
 
@@ -197,6 +198,51 @@ fn a_variable_that_is_no_setting_is_named() {
     assert!(log.contains(named) && log.contains("\"WARN\"") && !log.contains("secret"), "{log}");
 }
 
+/// As a file of variables or a deployment leaves them: `STORE_ORDERS_TLS_CERT=`.
+#[test]
+fn an_empty_variable_counts_as_unset() {
+    let sandbox = CliSandbox::new();
+    sandbox.write("a.toml", "keyless_per_minute = 7\n");
+    let mut variables = vec!["PGPASSWORD".to_string(), "STORE_ORDERS_COLOUR".to_string()];
+    variables.extend(
+        all_settings().get_arguments().filter_map(|arg| {
+            arg.get_env().map(|variable| variable.to_string_lossy().into_owned())
+        }),
+    );
+    let empty: Vec<(&str, &str)> = variables.iter().map(|name| (name.as_str(), "")).collect();
+    for command in [
+        &["config", "show", "--json"][..],
+        &["config", "show", "--json", "--config", "a.toml"],
+        &["config", "check"],
+    ] {
+        let output = sandbox.run_with(command, &empty);
+        assert_eq!((output.status, &*output.stderr), (0, ""), "{command:?}");
+        assert_eq!(output.stdout, sandbox.run(command).stdout);
+    }
+    let no_file = sandbox.run_with(&["config", "show"], &[("STORE_ORDERS_CONFIG", "")]);
+    assert_eq!((no_file.status, &*no_file.stderr), (0, ""));
+}
+
+/// Those of a service named store-orders, and of one that is named after it.
+#[test]
+fn what_kubernetes_sets_for_a_service_is_no_unknown_setting() {
+    let address = "tcp://10.96.7.1:8080";
+    let variables = [
+        ("STORE_ORDERS_SERVICE_HOST", "10.96.7.1"),
+        ("STORE_ORDERS_SERVICE_PORT", "8080"),
+        ("STORE_ORDERS_SERVICE_PORT_HTTP", "8080"),
+        ("STORE_ORDERS_PORT", address),
+        ("STORE_ORDERS_PORT_8080_TCP", address),
+        ("STORE_ORDERS_PORT_8080_TCP_PROTO", "tcp"),
+        ("STORE_ORDERS_PORT_8080_TCP_PORT", "8080"),
+        ("STORE_ORDERS_PORT_8080_TCP_ADDR", "10.96.7.1"),
+        ("STORE_ORDERS_ADMIN_SERVICE_HOST", "10.96.7.2"),
+        ("STORE_ORDERS_ADMIN_PORT", address),
+    ];
+    let checked = CliSandbox::new().run_with(&["config", "check"], &variables);
+    assert_eq!((checked.status, &*checked.stderr), (0, ""));
+}
+
 #[test]
 fn the_default_file_can_be_used_as_it_is() {
     let sandbox = CliSandbox::new();
@@ -227,7 +273,7 @@ fn a_store_in_postgres_needs_no_other_setting_and_settings_that_are_gone_are_ref
     let said = sandbox.run_with(&["config", "check"], &gone).error();
     assert!(said.starts_with("STORE_ORDERS_LIMITS: ") && said.contains("is gone"), "{said}");
     // Nothing listens there.
-    let error = sandbox.run(&["orders", "list", "--store", url]).error();
+    let error = sandbox.run(&["orders", "list", "--store", url]).unavailable();
     assert!(error.contains("127.0.0.1:1") && error.contains("refused"), "{error}");
 }
 
@@ -246,7 +292,7 @@ fn no_command_shows_the_password_of_a_store() {
     shown(sandbox.run_with(&["config", "show"], &environment).done(), "store:***@");
     let serve = [&["serve", "--log-level", "off"], &settings[..]].concat();
     shown(sandbox.run(&serve).failed_server(), "127.0.0.1:1");
-    shown(sandbox.run(&["orders", "list", "--store", &url]).error(), "127.0.0.1:1");
+    shown(sandbox.run(&["orders", "list", "--store", &url]).unavailable(), "127.0.0.1:1");
     let wrong = format!("{url}?sslmode=secret");
     let said = sandbox.run(&["orders", "list", "--store", &wrong]).usage();
     shown(said, "sslmode must be one of");

@@ -20,7 +20,7 @@ fn a_command_that_needs_a_store_creates_none() {
         &["backup", "b.sqlite"],
     ] {
         assert_eq!(
-            sandbox.run(command).error(),
+            sandbox.run(command).unavailable(),
             "there is no store at ./store-orders-data/store.sqlite; give its directory with --data-dir, or create one with `orders import`"
         );
         assert!(sandbox.names("").is_empty(), "{command:?}: {:?}", sandbox.names(""));
@@ -40,13 +40,13 @@ fn a_directory_that_this_user_may_not_use_is_not_an_empty_one() {
     mode("", 0o777);
     mode("b.sqlite", 0o644);
     mode("store-orders-data", 0o000);
-    let refused = |arguments: &[&str]| {
+    let refused = |arguments: &[&str], status| {
         let mut command = sandbox.command(arguments);
         if rustix::process::geteuid().is_root() {
             command.uid(65_534).gid(65_534);
         }
         let output = command.output().unwrap();
-        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}");
         String::from_utf8(output.stderr).unwrap()
     };
     let fix = "(fix: run the command as the owner of its files): Permission denied (os error 13)";
@@ -58,18 +58,18 @@ fn a_directory_that_this_user_may_not_use_is_not_an_empty_one() {
         &["status"],
         &["backup", "c.sqlite"],
     ] {
-        let error = refused(arguments);
+        let error = refused(arguments, 4);
         let expected = format!("error: cannot use the data directory ./store-orders-data {fix}\n");
         assert_eq!(error, expected, "{arguments:?}");
     }
     for arguments in [&["restore", "b.sqlite"][..], &["serve", "--admin-listen", "off"]] {
-        let error = refused(arguments);
+        let error = refused(arguments, 1);
         let expected = format!("cannot lock ./store-orders-data/server.lock {fix}");
         assert!(error.contains(&expected), "{arguments:?}: {error}");
     }
     mode("store-orders-data", 0o700);
     mode("b.sqlite", 0o000);
-    let error = refused(&["restore", "b.sqlite", "--data-dir", "new"]);
+    let error = refused(&["restore", "b.sqlite", "--data-dir", "new"], 1);
     assert!(error.contains("b.sqlite") && error.contains("Permission denied"), "{error}");
 }
 

@@ -93,15 +93,15 @@ fn a_data_directory_that_cannot_be_used_is_one_line() {
     sandbox.write("file", "");
     let create = ["accounts", "create", "acme", "--plan", "pro"];
     let refused =
-        |directory: &str| sandbox.run(&[&create[..], &["--data-dir", directory]].concat()).error();
+        |directory: &str| sandbox.run(&[&create[..], &["--data-dir", directory]].concat());
     assert_eq!(
-        refused("file"),
+        refused("file").error(),
         "cannot use the data directory file: it is a file; choose another --data-dir"
     );
-    let error = refused("file/below");
+    let error = refused("file/below").unavailable();
     assert!(error.starts_with("cannot use the data directory file/below: "), "{error}");
     // Not even root can create a directory there.
-    let error = refused("/proc/store-orders");
+    let error = refused("/proc/store-orders").unavailable();
     assert!(error.starts_with("cannot use the data directory /proc/store-orders: "), "{error}");
 }
 
@@ -111,7 +111,7 @@ fn a_store_that_cannot_be_opened_is_one_line() {
     // Not even root, who may write in any directory, can open this.
     std::fs::create_dir_all(sandbox.path("closed/store.sqlite")).unwrap();
     let create = ["accounts", "create", "acme", "--plan", "pro", "--data-dir", "closed"];
-    let error = sandbox.run(&create).error();
+    let error = sandbox.run(&create).unavailable();
     assert!(error.starts_with("data directory closed: the store cannot be opened: "), "{error}");
 }
 
@@ -131,13 +131,13 @@ fn a_file_that_is_no_store_of_ours_stays_as_it_is() {
         let file = sandbox.path(directory).join("store.sqlite");
         rusqlite::Connection::open(&file).unwrap().execute_batch(statement).unwrap();
         let before = std::fs::read(&file).unwrap();
-        let output = sandbox.run(&["keys", "list", "--data-dir", directory]).error();
+        let output = sandbox.run(&["keys", "list", "--data-dir", directory]).unavailable();
         assert!(output.starts_with(&format!("{directory}/store.sqlite {error}")), "{output}");
         assert_eq!(std::fs::read(&file).unwrap(), before);
     }
     std::fs::create_dir(sandbox.path("text")).unwrap();
     sandbox.write("text/store.sqlite", "no database, but long enough for a header".repeat(20));
-    let output = sandbox.run(&["keys", "list", "--data-dir", "text"]).error();
+    let output = sandbox.run(&["keys", "list", "--data-dir", "text"]).unavailable();
     assert_eq!(output, format!("text/store.sqlite {foreign}"));
 }
 
@@ -171,4 +171,43 @@ fn no_error_repeats_a_key_that_was_given_in_the_wrong_place() {
         assert!(!output.status.success(), "{} worked", arguments[0]);
         assert!(!text.concat().contains(&key[9..20]), "{} repeats a key", arguments[0]);
     }
+}
+
+#[test]
+fn an_error_is_data_with_json_and_its_status_tells_what_kind() {
+    let sandbox = CliSandbox::new();
+    let failed = |arguments: &[&str]| {
+        let output = sandbox.run(&[arguments, &["--json"]].concat());
+        let said: Value = serde_json::from_str(&output.stdout).expect("one JSON document");
+        let text = output.stderr.strip_prefix("error: ").unwrap().to_string();
+        let message = said["error"]["message"].as_str().unwrap();
+        assert!(text.starts_with(message), "{message:?} is not {text:?}");
+        (said["error"]["code"].as_str().unwrap().to_string(), output.status)
+    };
+    let unavailable = ("store_unavailable".to_string(), 4);
+    assert_eq!(failed(&["orders", "list"]), unavailable);
+    let nowhere = "postgres://store@127.0.0.1:1/store";
+    assert_eq!(failed(&["keys", "list", "--store", nowhere]), unavailable);
+    sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
+    for missing in [
+        &["orders", "show", "7"][..],
+        &["accounts", "show", "globex"],
+        &["keys", "revoke", "key_none"],
+        &["orders", "ship", "7"],
+    ] {
+        assert_eq!(failed(missing), ("not_found".to_string(), 3));
+    }
+    let exists = ["accounts", "create", "acme", "--plan", "free"];
+    assert_eq!(failed(&exists), ("failed".to_string(), 1));
+    assert_eq!(failed(&["orders", "show", "x"]), ("invalid_command_line".to_string(), 2));
+    // A command that shows its data shows no second document.
+    let not_ready = sandbox.run(&["health", "--admin-listen", "127.0.0.1:1", "--json"]);
+    let said: Value = serde_json::from_str(&not_ready.stdout).unwrap();
+    assert_eq!((not_ready.status, &said["ready"]), (1, &Value::Bool(false)));
+}
+
+#[test]
+fn a_plan_without_its_flag_is_told_the_flag() {
+    let error = CliSandbox::new().run(&["accounts", "set-plan", "acme", "free"]).usage();
+    assert!(error.contains("tip: to give the plan, write '--plan free'"), "{error}");
 }

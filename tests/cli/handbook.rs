@@ -3,10 +3,19 @@
 use crate::cli::commands;
 use std::collections::BTreeSet;
 use std::path::Path;
-use testbed::CliSandbox;
+use testbed::{CliSandbox, DataDir, Signal};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-const PAGES: [&str; 4] = ["operating", "replicas", "containers", "settings"];
+const PAGES: [&str; 8] = [
+    "operating",
+    "runbook",
+    "log",
+    "replicas",
+    "containers",
+    "kubernetes",
+    "upgrading",
+    "settings",
+];
 
 /// Each text with its path below the root.
 fn texts() -> Vec<(String, String)> {
@@ -33,6 +42,19 @@ fn code(text: &str) -> Vec<String> {
     found
 }
 
+/// The arguments of our program, if this line calls it: not a path, a message, or what units,
+/// directories and objects of a cluster are named.
+fn our_command(line: &str) -> Option<&str> {
+    let calls = line.match_indices("store-orders ").find(|(at, _)| {
+        let before = &line[..*at];
+        let names = ["systemctl", "journalctl", "kubectl create", "version of", "needs "];
+        !before.ends_with(['/', '='])
+            && !before.ends_with(": ")
+            && !names.iter().any(|name| before.contains(name))
+    });
+    calls.map(|(at, name)| &line[at + name.len()..])
+}
+
 #[test]
 fn a_page_is_printed_and_all_are_listed() {
     let sandbox = CliSandbox::new();
@@ -50,7 +72,7 @@ fn commands_that_are_named_exist_and_take_their_arguments() {
     let (commands, mut seen, mut parsed) = (commands(), 0, 0);
     for (path, text) in texts() {
         for line in code(&text).iter().filter(|line| !line.starts_with("docker run ")) {
-            let Some((_, ours)) = line.split_once("store-orders ") else { continue };
+            let Some(ours) = our_command(line) else { continue };
             let end = ours.find(['|', '>', '`', '#']).unwrap_or(ours.len());
             let words: Vec<&str> = ours[..end].split_whitespace().collect();
             let (mut command, mut names) = (&commands[0], 0);
@@ -83,12 +105,13 @@ fn settings_that_are_named_exist() {
     for (path, text) in texts() {
         for line in code(&text) {
             // Other programs have options too.
-            let ours = line.starts_with("--") || line.contains("store-orders ");
-            let other = line.starts_with("docker") || line.starts_with("cargo");
+            let ours = line.starts_with("--") || our_command(&line).is_some();
+            let other = ["docker", "cargo", "kubectl"].iter().any(|other| line.starts_with(other));
             let is_name =
                 |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
             for word in line.split(|character| !is_name(character)) {
-                let flag = ours && !other && word.len() > 2 && word.starts_with("--");
+                let is_flag = word.starts_with("--") && word.ends_with(char::is_alphanumeric);
+                let flag = ours && !other && is_flag;
                 let variable =
                     word.len() > "STORE_ORDERS_".len() && word.starts_with("STORE_ORDERS_");
                 if (flag && word != "--help") || variable {
@@ -128,15 +151,162 @@ fn links_lead_to_files_and_headings() {
 }
 
 #[test]
-fn each_alert_is_in_the_runbook() {
-    let alerts = CliSandbox::new().run(&["alerts"]).done();
-    let runbook = read("src/handbook/operating.md");
-    let names = alerts.lines().filter_map(|line| line.split_once("- alert: "));
-    let mut seen = 0;
-    for (_, name) in names {
-        assert!(runbook.contains(&format!("| `{name}` |")), "{name}");
-        seen += 1;
+fn pages_are_those_of_this_version() {
+    let version = env!("CARGO_PKG_VERSION");
+    let upgrading = read("src/handbook/upgrading.md");
+    let newest = upgrading.lines().filter(|line| line.starts_with("## ")).nth(2);
+    assert_eq!(newest, Some(&*format!("## {version}")));
+    let kubernetes = read("src/handbook/kubernetes.md");
+    let images = kubernetes.lines().filter(|line| line.contains("image: store-orders"));
+    let expected = format!("image: store-orders:{version}");
+    assert!(images.clone().count() > 2 && images.clone().all(|line| line.ends_with(&expected)));
+    assert!(kubernetes.contains(&format!("store-orders-migrate-{}\n", version.replace('.', "-"))));
+    // What the containers run exists; what they are given is in a list of text.
+    for line in kubernetes.lines().filter_map(|line| line.trim().strip_prefix("args: [")) {
+        let words = line.trim_end_matches(']').split(", ");
+        let parsed =
+            commands()[0].clone().try_get_matches_from(["store-orders"].into_iter().chain(words));
+        assert!(parsed.is_ok(), "{line}");
     }
-    assert!(seen > 5, "{alerts}");
-    assert_eq!(alerts.matches("runbook: store-orders handbook operating\n").count(), seen);
+    // The time to stop is over before the cluster kills the server.
+    for seconds in ["STOP_DELAY: 15s", "STOP_WITHIN: 20s", "GracePeriodSeconds: 45"] {
+        assert!(kubernetes.contains(seconds), "{seconds}");
+    }
+}
+
+/// The script of the nightly timer, on a store that is being served.
+#[test]
+fn the_script_for_backups_keeps_some_and_tries_each() {
+    let page = read("src/handbook/operating.md");
+    let script = page.split("```sh\n").nth(1).unwrap().split("```").next().unwrap();
+    let data = DataDir::temporary().unwrap();
+    data.import_pending(1..=10).unwrap();
+    let _server = data.serve(&[]).unwrap();
+    let backups = tempfile::tempdir().unwrap();
+    let kept = || {
+        let files = std::fs::read_dir(backups.path()).unwrap().map(|file| file.unwrap().path());
+        files.filter(|file| file.extension().is_some_and(|end| end == "sqlite")).collect::<Vec<_>>()
+    };
+    for day in 1..=20 {
+        std::fs::write(backups.path().join(format!("2026-01-{day:02}T000000Z.sqlite")), "")
+            .unwrap();
+    }
+    let program = std::path::PathBuf::from(env!("CARGO_BIN_EXE_store-orders"));
+    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
+    let run = || {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", script]).env("PATH", &path).env("BACKUPS", backups.path());
+        shell.env("STORE_ORDERS_DATA_DIR", data.path()).output().unwrap()
+    };
+    let output = run();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(said.contains("sound") && said.contains("10 pending"), "{said}");
+    let files = kept();
+    assert_eq!(files.len(), 14);
+    let newest = files.iter().max().unwrap();
+    assert!(newest.metadata().unwrap().len() > 0);
+    // A store that cannot be copied whole is a failure, and costs no earlier backup.
+    let store = rusqlite::Connection::open(data.path().join("store.sqlite")).unwrap();
+    let damage = "PRAGMA ignore_check_constraints = ON; UPDATE orders SET quantity = 0";
+    store.execute_batch(damage).unwrap();
+    assert!(!run().status.success());
+    assert_eq!(kept().iter().filter(|file| files.contains(file)).count(), 14);
+}
+
+/// What the annotation of each alert names is a section of the runbook, with all its parts.
+#[test]
+fn each_alert_has_its_section_of_the_runbook() {
+    let sandbox = CliSandbox::new();
+    let alerts = sandbox.run(&["alerts"]).done();
+    let names: Vec<&str> = alerts
+        .lines()
+        .filter_map(|line| line.split_once("- alert: "))
+        .map(|(_, name)| name)
+        .collect();
+    assert!(names.len() > 12, "{alerts}");
+    for name in &names {
+        let address = format!("runbook: store-orders handbook runbook {name}\n");
+        assert_eq!(alerts.matches(&address).count(), 1, "{name}");
+        let section = sandbox.run(&["handbook", "runbook", name]).done();
+        let headings = section.lines().filter(|line| line.starts_with("## "));
+        assert_eq!(headings.collect::<Vec<_>>(), [format!("## {name}")]);
+        for part in ["**Means.**", "**Do.**", "**Do not**", "**Over when**"] {
+            assert_eq!(section.matches(&format!("\n{part}")).count(), 1, "{name}: {part}");
+        }
+        assert!(section.contains("$ ") || section.contains("`store-orders "), "{name}");
+    }
+    let sections = read("src/handbook/runbook.md");
+    assert_eq!(sections.matches("\n## ").count(), names.len());
+    let error = sandbox.run(&["handbook", "runbook", "StoreOrdersUp"]).error();
+    assert!(error.contains("There are: StoreOrdersDown, StoreOrdersNotReady, "), "{error}");
+}
+
+/// Files below this directory.
+fn sources(directory: &Path) -> Vec<String> {
+    let mut texts = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            texts.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let tests = "\n#[cfg(test)]\nmod tests {";
+            texts.push(text.split(tests).next().unwrap_or_default().to_string());
+        }
+    }
+    texts
+}
+
+/// What stands in quotation marks in the arguments of each call of this macro.
+fn quoted_in_calls(text: &str, macro_name: &str) -> Vec<Vec<String>> {
+    let starts = text.match_indices(macro_name).filter(|(at, _)| !text[..*at].ends_with('_'));
+    let calls = starts.map(|(at, _)| {
+        let rest = &text[at + macro_name.len()..];
+        let end = rest.match_indices(')').map(|(end, _)| end);
+        let closes = |end: &usize| {
+            let before = &rest[..=*end];
+            before.matches('"').count().is_multiple_of(2)
+                && before.matches('(').count() < before.matches(')').count()
+        };
+        rest[..end.into_iter().find(closes).unwrap_or(0)].to_string()
+    });
+    calls.map(|call| call.split('"').skip(1).step_by(2).map(str::to_string).collect()).collect()
+}
+
+#[tokio::test]
+async fn the_log_page_has_every_field_and_every_warning() {
+    let page = read("src/handbook/log.md");
+    let (mut fields, mut events) = (0, 0);
+    for text in sources(&Path::new(ROOT).join("src")) {
+        for level in ["crit!(", "error!(", "warn!(", "info!(", "debug!("] {
+            for quoted in quoted_in_calls(&text, level) {
+                let named = quoted.iter().skip(1);
+                for field in named.filter(|name| text.contains(&format!("\"{name}\" =>"))) {
+                    assert!(page.contains(&format!("`{field}`")), "field {field}");
+                    fields += 1;
+                }
+                let event = quoted.first().map_or("", String::as_str);
+                let is_warning = !["info!(", "debug!("].contains(&level);
+                if is_warning && !event.is_empty() && !event.contains("{}") {
+                    assert!(page.contains(&format!("`{event}`")), "event {event}");
+                    events += 1;
+                }
+            }
+        }
+    }
+    assert!(fields > 50 && events > 20, "{fields} {events}");
+    let data = DataDir::temporary().unwrap();
+    let server = data.serve(&[]).unwrap();
+    reqwest::get(format!("{}/store/orders", server.base_url())).await.unwrap();
+    server.signal(Signal::TERM).unwrap();
+    let (_, log) = server.exited().await;
+    let request = log.lines().find(|line| line.contains(r#""msg":"request""#)).unwrap();
+    let request: serde_json::Value = serde_json::from_str(request).unwrap();
+    for field in request.as_object().unwrap().keys() {
+        assert!(page.contains(&format!("`{field}`")), "field {field}");
+    }
+    for refusal in ["no_key", "several_authorization_headers", "malformed_key", "unknown_key"] {
+        assert!(page.contains(&format!("`{refusal}`")), "{refusal}");
+    }
 }

@@ -44,7 +44,7 @@ fn a_running_server_is_ready() {
 fn a_server_that_is_not_ready_says_why() {
     let sandbox = CliSandbox::new();
     let stopping = "HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\n\r\n\
-                    {\"request_id\":\"x\",\"message\":\"the server is stopping\"}";
+                    {\"state\":\"unready\",\"reason\":\"stopping\",\"message\":\"the server is stopping\"}";
     let (address, asked) = answering(stopping);
     let error = sandbox.run(&["health", "--admin-listen", &address.to_string()]).error();
     assert_eq!(error, format!("http://{address}/readyz: not ready: the server is stopping"));

@@ -60,8 +60,10 @@ fn one_bad_row_and_nothing_is_stored() {
     let refused = sandbox.run(&["orders", "import", "orders.csv", "--json"]);
     let said: serde_json::Value = serde_json::from_str(&refused.stdout).unwrap();
     let problem = "quantity must be an integer from 1 to 2147483647, not \"0\"";
-    let errors = json!([{ "line": 4, "problem": problem }]);
-    assert_eq!(said, json!({ "imported": 0, "badRows": 1, "errors": errors }));
+    let errors = json!([{ "line": 4, "field": "quantity", "problem": problem }]);
+    let message = format!("orders.csv: line 4: {problem}; nothing was imported");
+    let error = json!({ "code": "failed", "message": message });
+    assert_eq!(said, json!({ "error": error, "imported": 0, "badRows": 1, "errors": errors }));
     assert!(refused.status == 1 && refused.stderr.contains(problem), "{}", refused.stderr);
     assert_eq!(sandbox.order_ids(), [0_i64; 0]);
 }
@@ -320,7 +322,9 @@ fn an_interrupted_import_says_how_many_it_stored_and_is_finished_by_skipping() {
     import.stderr(File::create(sandbox.path("said")).unwrap());
     let mut import = ChildProcess::new(import.spawn().unwrap(), "orders import");
     let store = sandbox.store();
-    let stored = || usize::try_from(store.count_orders().unwrap().pending).unwrap() - 1;
+    let connection = rusqlite::Connection::open(store.path()).unwrap();
+    let count = "SELECT count(*) - 1 FROM orders";
+    let stored = || connection.query_one(count, [], |row| row.get::<_, i64>(0)).unwrap() as usize;
     while stored() == 0 {
         assert!(import.is_running(), "it ended before it was interrupted");
     }
@@ -364,6 +368,8 @@ fn an_import_that_fails_in_between_says_what_it_stored_and_why() {
     );
     assert_eq!((failed.status, failed.stderr), (1, format!("error: {problem}\n")));
     let said: serde_json::Value = serde_json::from_str(&failed.stdout).unwrap();
-    let errors = json!([{ "problem": problem }]);
-    assert_eq!(said, json!({ "imported": stored, "badRows": 0, "errors": errors }));
+    let (error, errors) =
+        (json!({ "code": "failed", "message": problem }), json!([{ "problem": problem }]));
+    let expected = json!({ "error": error, "imported": stored, "badRows": 0, "errors": errors });
+    assert_eq!(said, expected);
 }

@@ -14,7 +14,7 @@ fn shipping_is_for_all_or_none() {
     sandbox.import_pending([-3, 1, 2]);
     assert_eq!(sandbox.run(&["orders", "ship", "-3"]).done(), "shipped 1 order\n");
     assert_eq!(
-        sandbox.run(&["orders", "ship", "1", "2", "99"]).error(),
+        sandbox.run(&["orders", "ship", "1", "2", "99"]).missing(),
         "there is no order 99; nothing was changed"
     );
     assert_eq!(status_of(&sandbox, "1"), "pending");
@@ -65,7 +65,7 @@ fn an_order_is_shown_whatever_its_status() {
         "order 4 is cancelled and cannot be shipped; nothing was changed"
     );
     assert_eq!(
-        sandbox.run(&["orders", "show", "5"]).error(),
+        sandbox.run(&["orders", "show", "5"]).missing(),
         "there is no order 5; `store-orders orders list` shows those there are"
     );
 }
@@ -135,4 +135,81 @@ fn a_closed_pipe_ends_it_quietly() {
         child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
         assert_eq!((status.code(), err.as_str()), (Some(0), ""));
     }
+}
+
+#[test]
+fn orders_are_shipped_from_a_file_and_from_standard_input() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending(1..=5);
+    sandbox.write("ids.txt", "3\r\n\n  1\n3\n");
+    let shipped = sandbox.run(&["orders", "ship", "--file", "ids.txt", "--json"]).json();
+    assert_eq!(shipped, json!({"shipped": [1, 3], "alreadyShipped": []}));
+    let ship = |input: &str, more: &[&str]| {
+        sandbox.run_with_input(&[&["orders", "ship", "-"], more].concat(), input.as_bytes())
+    };
+    assert_eq!(ship("2\n3\n", &[]).done(), "shipped 1 order\n1 has shipped already: 3\n");
+
+    let refused = ship("4\nfour\n99\n", &["--json"]);
+    let said: serde_json::Value = serde_json::from_str(&refused.stdout).unwrap();
+    assert_eq!((refused.status, &said["changed"], &said["badRows"]), (1, &json!(0), &json!(2)));
+    let id_must_be = "id must be a 64-bit integer, not \"four\"";
+    assert_eq!(
+        said["errors"],
+        json!([{"line": 2, "field": "id", "problem": id_must_be},
+               {"line": 3, "field": "id", "problem": "there is no order 99"}])
+    );
+    assert_eq!(status_of(&sandbox, "4"), "pending");
+    assert!(ship("\n", &[]).error().contains("has no id"));
+    ship("4\n", &["5"]).usage();
+    sandbox.run(&["orders", "ship", "5", "--file", "ids.txt"]).usage();
+}
+
+#[test]
+fn ship_dates_and_completion_are_updated_by_a_file_that_is_checked_whole() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending(1..=3);
+    sandbox.run(&["orders", "ship", "2"]).done();
+    let update = |input: &str, more: &[&str]| {
+        sandbox.run_with_input(&[&["orders", "update", "-"], more].concat(), input.as_bytes())
+    };
+    let csv = "id,shipDate,complete\n1,2026-12-01T09:30:00+02:00,\n2,,TRUE\n";
+    let planned = update(csv, &["--dry-run", "--json"]).json();
+    assert_eq!(planned, json!({"updated": 2, "dryRun": true}));
+    assert_eq!(sandbox.listed(&["orders"])[0]["shipDate"], json!(null));
+    assert_eq!(update(csv, &[]).done(), "updated 2 orders\n");
+    let orders = sandbox.listed(&["orders"]);
+    assert_eq!(orders[0]["shipDate"], "2026-12-01T07:30:00Z");
+    assert_eq!((&orders[0]["complete"], &orders[1]["complete"]), (&json!(false), &json!(true)));
+    assert_eq!(update("{\"id\": 1, \"complete\": true}", &[]).done(), "updated 1 order\n");
+
+    let wrong = "[{\"id\": 3, \"complete\": true},\n{\"id\": 3, \"complete\": false},\n\
+                 {\"id\": 2, \"shipDate\": null},\n{\"id\": 9, \"shipDate\": \"soon\"},\n\
+                 {\"id\": 8, \"complete\": true}]";
+    let refused = update(wrong, &["--json"]);
+    let said: serde_json::Value = serde_json::from_str(&refused.stdout).unwrap();
+    let found: Vec<_> = said["errors"].as_array().unwrap().iter().collect();
+    let fields: Vec<_> =
+        found.iter().map(|error| (error["line"].clone(), error["field"].clone())).collect();
+    let expected = [(2, json!("id")), (3, json!(null)), (4, json!("shipDate")), (5, json!("id"))];
+    assert_eq!(fields, expected.map(|(line, field)| (json!(line), field)));
+    assert_eq!((refused.status, &said["error"]["code"]), (1, &json!("failed")));
+    assert!(
+        update("{\"id\": 3, \"quantity\": 2}", &[]).error().contains("\"quantity\" is unknown")
+    );
+    assert_eq!(sandbox.listed(&["orders"])[2]["complete"], json!(false));
+}
+
+/// Next to a server a step is smaller, and each is one change of the list.
+#[test]
+fn many_orders_are_changed_in_steps() {
+    let sandbox = CliSandbox::new();
+    sandbox.import_pending(1..=1_200);
+    let server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
+    let changes = || sandbox.run(&["check", "--json"]).json()["ordersVersion"].as_i64().unwrap();
+    let before = changes();
+    let ids: String = (1..=1_200).map(|id| format!("{id}\n")).collect();
+    let shipped = sandbox.run_with_input(&["orders", "ship", "-"], ids.as_bytes());
+    assert_eq!(shipped.done(), "shipped 1200 orders\n");
+    assert_eq!(changes() - before, 3);
+    drop(server);
 }

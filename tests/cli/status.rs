@@ -10,7 +10,7 @@ const NOWHERE: &str = "postgres://store:hidden-word@127.0.0.1:1/store";
 #[test]
 fn the_server_of_a_store_is_named() {
     let sandbox = CliSandbox::new();
-    let missing = sandbox.run(&["status"]).error();
+    let missing = sandbox.run(&["status"]).unavailable();
     assert!(missing.contains("there is no store at"), "{missing}");
     sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
     let stopped = sandbox.run(&["status", "--json"]).json();
@@ -46,7 +46,7 @@ fn migrate_is_for_postgresql() {
 fn a_store_that_cannot_be_reached_is_named_without_its_password() {
     let sandbox = CliSandbox::new();
     for command in [&["check"][..], &["status"], &["migrate"], &["orders", "list"]] {
-        let refused = sandbox.run(&[command, &["--store", NOWHERE]].concat()).error();
+        let refused = sandbox.run(&[command, &["--store", NOWHERE]].concat()).unavailable();
         assert!(refused.contains("store postgres://store@127.0.0.1:1/store"), "{refused}");
         assert!(!refused.contains("hidden-word"), "{refused}");
     }

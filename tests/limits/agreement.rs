@@ -67,6 +67,8 @@ fn any_duration() -> impl Strategy<Value = Duration> {
     prop_oneof![
         Just(Duration::from_nanos(1)),
         Just(Duration::from_millis(1)),
+        Just(Duration::new(1, 999_999_999)),
+        Just(Duration::from_secs(2)),
         Just(Duration::new(59, 999_999_999)),
         (0_u64..70_000_000_000).prop_map(Duration::from_nanos),
         (0_u64..4_000).prop_map(Duration::from_secs),

@@ -11,10 +11,14 @@ use testbed::{Key, wait_a_second_until, wait_until};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 
+/// From its first 429 a key gets no strikes for so long.
+pub const BURST: Duration = Duration::from_secs(2);
+
 /// Exhausts a key of one request a minute until it is banned; the ban's length.
 async fn ban(server: &TestServer, key: &Key) -> u64 {
     admitted(server, key, 1).await;
     server.list_with(key).await.assert_limited("rate_limit_exceeded");
+    server.setup.clock.advance(BURST);
     server.list_with(key).await.assert_limited("key_banned")
 }
 
@@ -33,13 +37,18 @@ async fn as_many_further_refusals_as_requests_a_minute_ban_the_key() {
     let key = setup.enterprise_key(3, 1_000);
     let server = setup.serve().await;
     admitted(&server, &key, 3).await;
-    for _ in 0..3 {
+    for _ in 0..100 {
         let refused = server.list_with(&key).await;
-        assert_eq!(refused.assert_limited("rate_limit_exceeded"), 60);
+        assert_eq!(refused.assert_limited("rate_limit_exceeded"), 60, "a burst");
+    }
+    server.setup.clock.advance(BURST);
+    for _ in 0..2 {
+        let refused = server.list_with(&key).await;
+        assert_eq!(refused.assert_limited("rate_limit_exceeded"), 58);
     }
     let banned = server.list_with(&key).await;
     assert_eq!(banned.assert_limited("key_banned"), 300);
-    assert_eq!(banned.rate_limit(), (3, 0, 300));
+    assert_eq!(banned.rate_limit(), (3, 0, 302));
 }
 
 #[tokio::test]
@@ -48,14 +57,22 @@ async fn strikes_have_a_minute_of_their_own() {
     let key = setup.enterprise_key(3, 3);
     let server = setup.serve().await;
     admitted(&server, &key, 3).await;
-    for _ in 0..3 {
+    for _ in 0..2 {
+        assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
+        server.setup.clock.advance(BURST);
+        for _ in 0..2 {
+            assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
+        }
+        server.setup.clock.advance(Duration::from_secs(58));
+    }
+    for _ in 0..100 {
         assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
     }
-    server.setup.clock.advance(Duration::from_secs(60));
-    for _ in 0..3 {
+    server.setup.clock.advance(BURST);
+    for _ in 0..2 {
         assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
     }
-    server.setup.clock.advance(Duration::from_millis(59_999));
+    server.setup.clock.advance(Duration::from_millis(57_999));
     assert_eq!(code(&server, &key).await, "key_banned");
 }
 
@@ -72,7 +89,7 @@ async fn requests_during_a_ban_do_not_lengthen_it() {
         for _ in 0..3 {
             let answer = server.send_with(&key, "DELETE", "/v1/store/orders/1").await;
             assert_eq!(answer.assert_limited("key_banned"), left);
-            assert_eq!(answer.rate_limit(), (1, 0, 300));
+            assert_eq!(answer.rate_limit(), (1, 0, 302));
         }
     }
     let left = server.list_with(&key).await.assert_limited("key_banned");
@@ -92,7 +109,7 @@ async fn bans_double_to_an_hour_and_a_day_without_one_resets_them() {
         server.setup.clock.advance(Duration::from_secs(length));
     }
     let day = Duration::from_secs(86_400);
-    server.setup.clock.advance(day - Duration::from_millis(1));
+    server.setup.clock.advance(day - BURST - Duration::from_millis(1));
     assert_eq!(ban(&server, &key).await, 3_600, "24 hours are not over");
     server.setup.clock.advance(Duration::from_secs(3_600) + day);
     assert_eq!(ban(&server, &key).await, 300);
@@ -108,9 +125,9 @@ async fn two_keys_of_an_account_share_windows_and_not_bans() {
     let server = setup.serve().await;
     admitted(&server, &first, 1).await;
     admitted(&server, &second, 1).await;
-    for _ in 0..2 {
-        assert_eq!(code(&server, &first).await, "rate_limit_exceeded");
-    }
+    assert_eq!(code(&server, &first).await, "rate_limit_exceeded");
+    server.setup.clock.advance(BURST);
+    assert_eq!(code(&server, &first).await, "rate_limit_exceeded");
     assert_eq!(code(&server, &first).await, "key_banned");
     assert_eq!(code(&server, &second).await, "rate_limit_exceeded");
     server.setup.clock.advance(Duration::from_secs(60));
@@ -126,6 +143,7 @@ async fn strikes_and_bans_survive_a_restart() {
     let server = setup.serve().await;
     admitted(&server, &key, 2).await;
     assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
+    server.setup.clock.advance(BURST);
     assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
     let server = server.stop().await.serve().await;
     let banned = server.list_with(&key).await;
@@ -135,13 +153,13 @@ async fn strikes_and_bans_survive_a_restart() {
     let server = setup.restarted().serve().await;
     let banned = server.list_with(&key).await;
     assert_eq!(banned.assert_limited("key_banned"), 200);
-    assert_eq!(banned.rate_limit(), (2, 0, 300));
+    assert_eq!(banned.rate_limit(), (2, 0, 302));
     server.setup.clock.advance(Duration::from_millis(199_500));
     admitted(&server, &key, 2).await;
     let server = server.stop().await.serve().await;
-    for _ in 0..2 {
-        assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
-    }
+    assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
+    server.setup.clock.advance(BURST);
+    assert_eq!(code(&server, &key).await, "rate_limit_exceeded");
     let banned = server.list_with(&key).await;
     assert_eq!(banned.assert_limited("key_banned"), 600, "so did the ban before");
 }
@@ -175,7 +193,7 @@ async fn a_ban_is_one_warning_and_request_lines_say_why() {
     assert_eq!(warnings[0]["key_id"], key.id);
     assert_eq!(warnings[0]["account"], account);
     assert_eq!(warnings[0]["seconds"], 300);
-    assert_eq!(warnings[0]["until"], "2026-06-15T12:05:00Z");
+    assert_eq!(warnings[0]["until"], "2026-06-15T12:05:02Z");
     let requests = captured.lines("INFO").into_iter().filter(|line| line["msg"] == "request");
     let requests: Vec<_> = requests.collect();
     let accounts: Vec<_> = requests.iter().map(|line| line["account"].as_i64()).collect();
@@ -198,6 +216,7 @@ async fn a_ban_whose_client_has_gone_is_counted_and_logged() {
         let mut client = TcpStream::connect(server.untapped_address()).await.unwrap();
         client.write_all(request.as_bytes()).await.unwrap();
         drop(client);
+        server.setup.clock.advance(Duration::from_millis(100));
         captured.lines("WARN").iter().any(|line| line["msg"] == "key banned")
     };
     wait_until("a ban is logged", is_banned).await;

@@ -10,6 +10,7 @@ pub type Time = i128;
 
 pub const SECOND: Time = 1_000_000_000;
 const MINUTE: Time = 60 * SECOND;
+const BURST: Time = 2 * SECOND;
 const DAY: Time = 86_400 * SECOND;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,8 @@ impl FixedWindow {
 
 #[derive(Clone, Debug, Default)]
 struct Key {
-    /// The rejection that opened the strike minute, and the further ones.
+    /// The rejections in the strike minute. The first opened it, and those soon after are no
+    /// strikes.
     strikes: Vec<Time>,
     /// When each ban began, and how long it is.
     bans: Vec<(Time, Time)>,
@@ -133,8 +135,9 @@ impl Key {
             self.strikes.clear();
         }
         self.strikes.push(now);
-        let further = self.strikes.len() - 1;
-        if further == 0 || further < per_minute as usize {
+        let burst_ends = self.strikes[0] + BURST;
+        let counted = self.strikes.iter().filter(|at| **at >= burst_ends).count();
+        if now < burst_ends || counted < per_minute as usize {
             return None;
         }
         self.strikes.clear();

@@ -66,10 +66,8 @@ async fn two_hundred_at_once_on_free_admit_exactly_sixty() {
     }
     remaining.sort_unstable();
     assert_eq!(remaining, (0..60).collect::<Vec<_>>(), "each sandbox is given once");
-    // The first refusal opens the strike minute, 60 further ones ban the key.
     let limited = refused.iter().filter(|code| *code == "rate_limit_exceeded").count();
-    let banned = refused.iter().filter(|code| *code == "key_banned").count();
-    assert_eq!((limited, banned), (60, 80));
+    assert_eq!((limited, refused.len()), (140, 140), "a burst does not ban");
 }
 
 #[tokio::test]

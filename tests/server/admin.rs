@@ -54,10 +54,33 @@ async fn a_server_whose_store_fails_is_not_ready_until_it_works_again() {
         faulty.set(fault);
         let (status, body) = ask(&origin, "/readyz").await;
         assert_eq!(status, 503, "{body}");
+        let unready: serde_json::Value = serde_json::from_str(&body).unwrap();
+        let fields: Vec<_> = unready.as_object().unwrap().keys().collect();
+        assert_eq!(fields, ["state", "reason", "message"], "{body}");
+        assert_eq!([&unready["state"], &unready["reason"]], ["unready", "store_unreachable"]);
         assert_eq!(ask(&origin, "/livez").await.0, 200);
-        assert_eq!(ask(&origin, "/metrics").await.0, 200);
+        expect_metrics(&origin, "store_unreachable", 0, 0).await;
         faulty.set(Fault::None);
         assert_eq!(ask(&origin, "/readyz").await.0, 200);
+        expect_metrics(&origin, "", 1, 1).await;
+    }
+}
+
+/// What a monitor sees although no request arrives.
+async fn expect_metrics(origin: &str, reason: &str, ready: u8, reachable: u8) {
+    let (status, metrics) = ask(origin, "/metrics").await;
+    assert_eq!(status, 200);
+    let samples: Vec<&str> = metrics.lines().filter(|line| line.contains("ready{")).collect();
+    for sample in samples {
+        let is_reason = sample.contains(&format!("reason=\"{reason}\""));
+        assert!(sample.ends_with(if is_reason { " 1" } else { " 0" }), "{sample}");
+    }
+    for sample in [
+        format!("store_orders_ready {ready}"),
+        format!("store_orders_store_reachable {reachable}"),
+        "store_orders_standbys_required 0".to_string(),
+    ] {
+        assert!(metrics.lines().any(|line| line == sample), "{sample}: {metrics}");
     }
 }
 
@@ -167,6 +190,7 @@ async fn limits_that_are_lost_are_shown_to_the_operator() {
     let ready = ask(&origin, "/readyz").await;
     let why = "requests cannot be counted: no answer";
     assert!(ready.0 == 503 && ready.1.contains(why), "{ready:?}");
+    expect_metrics(&origin, "counts_unavailable", 0, 1).await;
     let admin = origin.strip_prefix("http://").unwrap().to_string();
     let health = move || CliSandbox::new().run(&["health", "--admin-listen", &admin]);
     let asked = tokio::task::spawn_blocking(health);

@@ -64,7 +64,9 @@ async fn expect_refused(server: &ServerProcess, key: &Key, damage: &str) {
     let admin = server.printed_after("admin listener on ").unwrap();
     let (status, body) = ask(admin, "/readyz").await;
     assert!(status == 503 && body.contains(damage), "{body}");
-    assert!(ask(admin, "/metrics").await.1.contains("store_orders_store_damaged 1\n"));
+    let metrics = ask(admin, "/metrics").await.1;
+    assert!(metrics.contains("store_orders_store_damaged 1\n"), "{metrics}");
+    assert!(metrics.contains("store_orders_unready{reason=\"store_damaged\"} 1\n"), "{metrics}");
     wait_until("the damage is logged", || async {
         server.log().contains("\"the store is damaged\"")
     })

@@ -1,5 +1,6 @@
 //! How the program stops.
 
+use super::admin::ask;
 use super::{MANY_ORDERS, data_with, rest_of_list, slow_reader};
 use rustix::process::kill_process;
 use std::os::unix::net::UnixDatagram;
@@ -31,6 +32,33 @@ async fn sigterm_during_a_list_finishes_it_and_exits_0() {
     let (ended, log) = server.exited().await;
     assert_eq!(ended.code(), Some(0), "{log}");
     assert!(!log.contains("did not finish in time"), "{log}");
+}
+
+/// A load balancer that sees 503 may still send requests.
+#[tokio::test(flavor = "multi_thread")]
+async fn it_goes_on_for_the_delay_after_it_has_become_unready() {
+    let (data, key) = data_with(1);
+    let delay = Duration::from_secs(3);
+    let flags = ["--stop-delay", "3s", "--admin-listen", "127.0.0.1:0"];
+    let server = data.serve(&flags).unwrap();
+    let admin = server.printed_after("admin listener on ").unwrap().to_string();
+    let url = format!("{}/store/orders", server.base_url());
+    let signalled = std::time::Instant::now();
+    server.signal(Signal::TERM).unwrap();
+    let is_unready = || async { ask(&admin, "/readyz").await.0 == 503 };
+    wait_until("it is not ready", is_unready).await;
+    // A new connection.
+    let answer = reqwest::Client::new().get(url).bearer_auth(&key.text).send().await.unwrap();
+    assert_eq!(answer.status(), 200);
+    let (ended, log) = server.exited().await;
+    assert_eq!(ended.code(), Some(0), "{log}");
+    assert!(signalled.elapsed() >= delay && ends_with_stopped(&log), "{log}");
+
+    let server = data.serve(&["--stop-delay", "1h"]).unwrap();
+    server.signal(Signal::TERM).unwrap();
+    is_stopping(&server).await;
+    let (ended, log) = signalled_until_it_exits(server, Signal::TERM).await;
+    assert_eq!(ended.code(), Some(143), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -55,7 +55,7 @@ async fn list_until(
     (url, key, certificates): (String, Key, Vec<TestCertificate>),
 ) {
     let observer = Observer::default();
-    let request = SentRequest { method: "GET".to_string(), target: "/v1/store/orders".to_string() };
+    let request = SentRequest::new("GET", "/v1/store/orders", []);
     let client = || client_trusting(&certificates.iter().collect::<Vec<_>>()).build().unwrap();
     let kept = client();
     while !stop.load(Ordering::Relaxed) {

@@ -19,7 +19,7 @@ pub use document::check_document;
 pub use inputs::Inputs;
 pub use major_version::check_major_version;
 pub use problem::Problem;
-pub use promises::{check_promises, no_version};
+pub use promises::{check_promises, check_served, no_version};
 pub use texts::check_texts;
 
 use crate::Outcome;
@@ -43,13 +43,18 @@ const CHECKS: [Check; 8] = [
     Check { claim: imports::claim, run: imports::run },
 ];
 
+/// What no check looks at.
+const NOT_BUILT: &str = "The server was not compiled: `cargo check --workspace`.";
+
 /// Runs all checks. An error is one of the writer.
 pub fn check(inputs: &Inputs, out: &mut dyn Write) -> io::Result<Outcome> {
-    let mut report = Report::new(out);
+    let mut report = Report::new(&mut *out);
     for check in &CHECKS {
         let result =
             (check.run)(inputs).map(|problems| problems.iter().flat_map(Problem::lines).collect());
         report.add(&(check.claim)(inputs), &result)?;
     }
-    report.finish("checks")
+    let outcome = report.finish("checks")?;
+    writeln!(out, "{NOT_BUILT}")?;
+    Ok(outcome)
 }

@@ -1,7 +1,8 @@
 //! The command line of `cargo xtask`: commands, arguments and help texts.
 
+use crate::emitted::{cargo_run, emitted};
 use crate::repository::Repository;
-use crate::{Outcome, browser, check, generate, judge, publish};
+use crate::{Outcome, browser, check, evidence, generate, judge, publish};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use contract::ContractArgs;
@@ -49,7 +50,7 @@ enum Command {
 
     /// Generate the contract and the clients from the documents in spec.
     ///
-    /// Rewrites api/src/v1.rs and v2.rs, the generated files of api/client/src,
+    /// Also runs while api does not compile. Rewrites api/src/v1.rs and v2.rs, the generated files of api/client/src,
     /// api/client/README.md from the crate's documentation, and the server's pages of
     /// changelog and summary. A document with what no code can be made of is refused, with
     /// each place, and no file is written.
@@ -67,17 +68,17 @@ enum Command {
     /// what stands there and what to write instead, and nothing is written.
     #[command(after_help = concat!(
         "Examples:\n",
-        "  cargo xtask contract shop.json --out shop-contract && (cd shop-contract && cargo test)\n",
-        "  cargo run --package contract -- spec/openapi.json --code api/src/v1.rs\n",
-        "                              while api does not compile",
+        "  cargo xtask contract shop.json --out shop-contract && (cd shop-contract && cargo test)",
     ))]
     Contract(ContractArgs),
 
     /// Keep the documents as they are released: spec/published/VERSION.json.
     ///
     /// Copies each document whose version is not published yet under the name of its
-    /// version and adds its checksum to spec/published/SHA256SUMS, if `check` passes and
-    /// CHANGELOG.md has a section for each. A published document never changes.
+    /// version and adds its checksum to spec/published/SHA256SUMS, if `check` passes,
+    /// CHANGELOG.md has a section for each, and the tests `every_documented_answer`, which it
+    /// compiles and runs, saw on the wire each status, header, code and field that the
+    /// documents promise. A published document never changes.
     #[command(after_help = concat!(
         "Example:\n",
         "  cargo xtask publish && git add spec/published",
@@ -143,7 +144,10 @@ impl Cli {
     pub fn run(self, out: &mut dyn Write) -> anyhow::Result<Outcome> {
         let repository = Repository::here();
         match self.command {
-            Command::Check => Ok(check::check(&check::Inputs::read(&repository), out)?),
+            Command::Check => {
+                let inputs = check::Inputs::read(&repository, emitted(&repository));
+                Ok(check::check(&inputs, out)?)
+            }
             Command::Generate => generate::generate(&repository, out),
             Command::Contract(arguments) => {
                 let is_written = arguments.run(out)?;
@@ -159,7 +163,9 @@ impl Cli {
             Command::Faults { arguments } => {
                 become_package(&repository, &["--bin", "faults"], &arguments)
             }
-            Command::Publish => publish::publish(&repository, out),
+            Command::Publish => {
+                publish::publish(&repository, emitted(&repository), &evidence::of_tests, out)
+            }
             Command::Judge(arguments) => judge::judge(&arguments, &repository, out),
         }
     }
@@ -171,9 +177,6 @@ fn become_package(
     package: &[&str],
     arguments: &[OsString],
 ) -> anyhow::Result<Outcome> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = std::process::Command::new(cargo);
-    command.args(["run", "--quiet"]).args(package).arg("--").args(arguments);
-    let error = command.current_dir(repository.root()).exec();
+    let error = cargo_run(repository, package).args(arguments).exec();
     Err(error).context("cannot run cargo")
 }

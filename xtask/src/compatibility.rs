@@ -9,17 +9,21 @@
 //!   only grow; what they receive must stay expected, so its set may only shrink.
 //!   Where that cannot be decided, the change is breaking.
 //! - **New things.** New fields, headers and errors may be received, as the
-//!   introduction of the document says; new successes and media types may not.
+//!   introduction of the document says; new successes and media types may not. A 304 may, where
+//!   `If-None-Match` is new as well: no caller sends it yet.
 //! - **Names that generated clients show are promised like the wire:**
 //!   `operationId`, tags, titles, parameters (those of a path too), and that a
-//!   component schema or security scheme of a name exists. Where a schema is
-//!   referred to, and the names of other components, are how the document is
+//!   component schema or security scheme of a name exists. A reference to another
+//!   schema of the same form is an addition: it changes the name of a type. Otherwise, where
+//!   a schema is referred to, and the names of other components, are how the document is
 //!   organised: equivalent documents are neutral.
-//! - **Promises for programs.** Limits in `x-plans` may rise, values of
-//!   `x-extensible-enum` may be added, the day of `x-sunset` may move away.
+//! - **Promises for programs.** Limits in `x-plans` may rise, plans and values of
+//!   `x-extensible-enum` may be added, the day of `x-sunset` may move away. A further limit of a
+//!   plan is breaking.
 //! - **End of life.** A deprecated operation may be removed after the day of its
-//!   `x-sunset`, with the schemas that only it uses. Only operations have one: a
-//!   deprecated field or parameter goes with a major version.
+//!   `x-sunset`, with the schemas that only it uses; between the publication that first names the
+//!   day and the day are at least 90 days. A version goes like its operations. Only operations
+//!   have a sunset: a deprecated field or parameter goes with a major version.
 //! - **Stability.** An operation that was published as `beta` or `experimental`
 //!   promised nothing, nor did its schemas and servers: its breaking changes count
 //!   as additions. Without `x-stability`, an operation is stable.
@@ -70,6 +74,13 @@ pub fn is_beta(document: &Value) -> bool {
 /// The operations of a document, by the name that the changelog uses.
 pub fn operation_names(document: &Value) -> Vec<String> {
     all_operations(document).iter().map(|(name, _)| name.to_string()).collect()
+}
+
+/// The operations of a published document that must still be there on this day.
+pub fn operations_that_stay(published: &Value, today: NaiveDate) -> Vec<&str> {
+    let operations = all_operations(published).into_iter();
+    let stay = operations.filter(|(_, operation)| promises::must_stay(operation, today));
+    stay.map(|(name, _)| name).collect()
 }
 
 fn without_version(document: &Value) -> Value {

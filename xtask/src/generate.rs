@@ -6,8 +6,9 @@ use crate::canonical_json;
 use crate::check::check_canonical;
 use crate::client_code::client_code;
 use crate::client_readme::client_readme;
+use crate::documents::DOCUMENTS;
 use crate::pages::pages;
-use crate::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, CONTRACTS, Repository};
+use crate::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
 use anyhow::{Context, ensure};
 use contract::contract;
 use std::io::Write;
@@ -26,11 +27,12 @@ pub struct GeneratedFile {
 pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> {
     let file = |name: &str, source, text| GeneratedFile { name: name.to_string(), source, text };
     let (mut files, mut documents) = (Vec::new(), Vec::new());
-    for (source, name) in CONTRACTS {
+    for of in DOCUMENTS {
+        let source = of.file;
         let document = canonical_json::parse(source, &repository.read(source)?)?;
         let code = contract(&document, source, "cargo xtask generate");
         let code = code.with_context(|| format!("no contract can be made of {source}"))?;
-        files.push(file(name, source, code));
+        files.push(file(of.contract, source, code));
     }
     for client in &CLIENTS {
         let source = client.document;

@@ -12,6 +12,7 @@ mod clients;
 mod documents;
 mod fuzzing;
 mod har;
+mod kubernetes;
 mod metrics;
 mod page;
 mod served;
@@ -44,7 +45,7 @@ struct Judge {
     run: fn(&Setup) -> anyhow::Result<Vec<String>>,
 }
 
-const JUDGES: [Judge; 10] = [
+const JUDGES: [Judge; 11] = [
     Judge {
         claim: "openapi-spec-validator, Redocly, Spectral with our rules: no findings",
         run: documents::checked_in,
@@ -58,6 +59,10 @@ const JUDGES: [Judge; 10] = [
     Judge { claim: "schemathesis with a large limit: no findings", run: fuzzing::large_limit },
     Judge { claim: "schemathesis up to 429: no findings", run: fuzzing::small_limit },
     Judge { claim: "promtool: no findings in alerts and metrics", run: metrics::promtool },
+    Judge {
+        claim: "kubernetes-validate: no findings in the handbook's files",
+        run: kubernetes::manifests,
+    },
     Judge { claim: "TypeScript: openapi-typescript, openapi-fetch", run: clients::typescript },
     Judge { claim: "Python: openapi-python-client", run: clients::python },
     Judge { claim: "TypeScript: openapi-ts, from a live server", run: served::client },

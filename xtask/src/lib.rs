@@ -2,8 +2,8 @@
 //! client in agreement. A library, so that tests call the same functions as the
 //! command line.
 //!
-//! It depends on `api` and never on the server, because the checks must run while
-//! the server does not compile. Each command has a file of its own and prints to
+//! It depends neither on `api` nor on the server: `generate` must run while `api` does not
+//! compile, and the checks while the server does not. Each command has a file of its own and prints to
 //! the writer that is passed in.
 
 pub mod browser;
@@ -15,6 +15,9 @@ pub mod client_code;
 pub mod client_readme;
 pub mod compare;
 pub mod compatibility;
+pub mod documents;
+pub mod emitted;
+pub mod evidence;
 pub mod generate;
 pub mod history;
 pub mod judge;

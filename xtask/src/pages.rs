@@ -5,10 +5,10 @@ mod changelog;
 mod feed;
 mod llms;
 
+use crate::documents::V1;
 use crate::generate::GeneratedFile;
 use crate::repository::{CHANGELOG, PAGES};
 use serde_json::Value;
-use store_orders_api::documents::V1;
 
 /// All pages of this changelog and the documents of all versions, the stable one first.
 pub fn pages(changelog: &str, documents: &[Value]) -> Vec<GeneratedFile> {

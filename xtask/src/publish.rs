@@ -3,36 +3,50 @@
 use crate::Outcome;
 use crate::check::{Inputs, check, no_version};
 use crate::compatibility::operation_names;
+use crate::documents::DOCUMENTS;
+use crate::emitted::Emitted;
+use crate::evidence::Evidence;
 use crate::published::{PUBLISHED, Published, SUMS, checksum, file_name};
 use crate::repository::{CHANGELOG, Repository};
 use crate::{canonical_json, changelog, version};
 use semver::Version;
 use std::io::Write;
-use store_orders_api::documents::DOCUMENTS;
 
 /// Writes `spec/published/VERSION.json` of each document whose version is not published yet, if
-/// every check passes and the changelog has a section for each of these versions.
-pub fn publish(repository: &Repository, out: &mut dyn Write) -> anyhow::Result<Outcome> {
-    let outcome = check(&Inputs::read(repository), out)?;
+/// every check passes, the changelog has a section for each of these versions, and there is
+/// evidence that the servers keep all promises.
+pub fn publish(
+    repository: &Repository,
+    emitted: Emitted,
+    evidence: &Evidence,
+    out: &mut dyn Write,
+) -> anyhow::Result<Outcome> {
+    let outcome = check(&Inputs::read(repository, emitted), out)?;
     if outcome != Outcome::Clean {
         writeln!(out, "Nothing was published: fix the above first.")?;
         return Ok(outcome);
     }
     let mut published = Published::read(repository)?;
-    match unpublished(repository, &published)? {
+    let documents = match unpublished(repository, &published)? {
+        Ok(documents) => documents,
         Err(reason) => {
             writeln!(out, "Nothing was published: {reason}.")?;
-            Ok(Outcome::Drift)
+            return Ok(Outcome::Drift);
         }
-        Ok(documents) => {
-            for (version, text) in documents {
-                write(repository, &mut published, &version, &text)?;
-                let name = file_name(&version);
-                writeln!(out, "Published {PUBLISHED}/{name}. Commit it with {PUBLISHED}/{SUMS}.")?;
-            }
-            Ok(Outcome::Clean)
-        }
+    };
+    writeln!(out, "Running the tests that see on the wire what the documents promise …")?;
+    let unseen = evidence(repository)?;
+    if !unseen.is_empty() {
+        writeln!(out, "Nothing was published: the documents promise what no test saw:")?;
+        unseen.iter().try_for_each(|line| writeln!(out, "  {line}"))?;
+        return Ok(Outcome::Drift);
     }
+    for (version, text) in documents {
+        write(repository, &mut published, &version, &text)?;
+        let name = file_name(&version);
+        writeln!(out, "Published {PUBLISHED}/{name}. Commit it with {PUBLISHED}/{SUMS}.")?;
+    }
+    Ok(Outcome::Clean)
 }
 
 /// The versions that are not published yet, with their documents, or why nothing is to be

@@ -2,13 +2,13 @@
 //! were released, and their checksums in `SHA256SUMS`, in the format of
 //! `sha256sum`.
 
+use crate::documents::Document;
 use crate::repository::Repository;
 use crate::version;
 use anyhow::{Context, bail};
 use semver::Version;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use store_orders_api::documents::Document;
 
 /// Where they are, as messages name it.
 pub const PUBLISHED: &str = "spec/published";
@@ -37,11 +37,18 @@ impl Published {
 
     /// The highest published version with this document's base path, and what was published.
     pub fn newest(&self, of: &Document) -> Option<(Version, &[u8])> {
-        self.files
-            .iter()
+        let mut newest = self.newest_of_each_path();
+        newest.remove(of.base_path)
+    }
+
+    /// The highest published version of each base path, and what was published.
+    pub fn newest_of_each_path(&self) -> BTreeMap<String, (Version, &[u8])> {
+        let versions = self.files.iter();
+        let mut versions: Vec<_> = versions
             .filter_map(|(name, bytes)| Some((version_of(name)?, bytes.as_slice())))
-            .filter(|(version, _)| of.base_path == format!("/v{}", version.major))
-            .max_by_key(|(version, _)| version.clone())
+            .collect();
+        versions.sort();
+        versions.into_iter().map(|newest| (format!("/v{}", newest.0.major), newest)).collect()
     }
 
     /// The checksums by file name.
@@ -83,7 +90,7 @@ pub fn checksum(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use store_orders_api::documents::{V1, V2};
+    use crate::documents::{V1, V2};
 
     #[test]
     fn the_checksum_is_sha_256() {

@@ -1,10 +1,10 @@
 //! The files that the commands read and write.
 
+use crate::documents::{V1, V2};
 use anyhow::Context;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use store_orders_api::documents::{V1, V2};
 
 /// The generated client of each document.
 pub static CLIENTS: [ClientFiles; 2] = [
@@ -38,9 +38,6 @@ pub struct ClientFiles {
     /// The types, and with `Error` the codes, that it takes from the first client.
     pub shared_types: &'static [&'static str],
 }
-
-/// The generated contract of each document: the document, and the file.
-pub const CONTRACTS: [(&str, &str); 2] = [(V1.file, "api/src/v1.rs"), (V2.file, "api/src/v2.rs")];
 
 /// The file with the documentation of the client's crate, as messages name it.
 pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";

@@ -1,11 +1,12 @@
 //! A checkout in a temporary directory, with the real contract and clients, to be edited.
 
 use std::fs;
-use store_orders_api::documents::DOCUMENTS;
 use tempfile::TempDir;
 use xtask::Outcome;
 use xtask::check::{Inputs, check};
-use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, CONTRACTS, Repository};
+use xtask::documents::DOCUMENTS;
+use xtask::emitted::Emitted;
+use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
 
 pub struct Checkout {
     root: TempDir,
@@ -15,12 +16,8 @@ pub struct Checkout {
 /// The documents, the contract, the files of the clients, and the changelog.
 pub fn files() -> Vec<&'static str> {
     let of_clients = CLIENTS.iter().flat_map(|client| [client.code, client.operations]);
-    let documents = DOCUMENTS.into_iter().map(|of| of.file);
-    documents
-        .chain(CONTRACTS.map(|(_, code)| code))
-        .chain(of_clients)
-        .chain([CLIENT_DOCS, CLIENT_README, CHANGELOG])
-        .collect()
+    let documents = DOCUMENTS.into_iter().flat_map(|of| [of.file, of.contract]);
+    documents.chain(of_clients).chain([CLIENT_DOCS, CLIENT_README, CHANGELOG]).collect()
 }
 
 impl Checkout {
@@ -48,8 +45,13 @@ impl Checkout {
 
     /// The outcome of the check, and its output without colours.
     pub fn check(&self) -> (Outcome, String) {
-        run(&Inputs::read(&self.repository))
+        run(&Inputs::read(&self.repository, emitted()))
     }
+}
+
+/// What the contract emits that the tests are built with.
+pub fn emitted() -> Emitted {
+    store_orders_api::documents::DOCUMENTS.map(|of| Ok(of.emitted()?))
 }
 
 /// The outcome of the check, and its output without colours.

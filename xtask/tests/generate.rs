@@ -3,10 +3,10 @@
 use crate::checkout::Checkout;
 use std::fs;
 use std::path::Path;
-use store_orders_api::documents::V1;
 use xtask::Outcome;
+use xtask::documents::{DOCUMENTS, V1};
 use xtask::generate::generate;
-use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, CONTRACTS, Repository};
+use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
 
 /// A checkout with the documents, of which the first is this one, what the clients have by hand,
 /// and nothing generated.
@@ -39,7 +39,7 @@ fn writes_the_contract_the_clients_and_nothing_else() {
     assert_eq!(read(CLIENT_README), real.read(CLIENT_README).unwrap());
     assert_eq!(read(V1.file), document);
     let clients = CLIENTS.iter().map(|client| (client.document, client.code));
-    for (document, name) in clients.chain(CONTRACTS) {
+    for (document, name) in clients.chain(DOCUMENTS.map(|of| (of.file, of.contract))) {
         let code = read(name);
         assert_eq!(code, real.read(name).unwrap());
         let header: String = code.lines().take(2).collect();
@@ -54,7 +54,7 @@ fn a_limit_of_a_plan_has_one_source() {
         &real_document().replace("\"requestsPerMinute\": 300", "\"requestsPerMinute\": 400"),
     );
     run(root.repository.root()).unwrap();
-    let code = root.repository.read(CONTRACTS[0].1).unwrap();
+    let code = root.repository.read(V1.contract).unwrap();
     assert!(code.contains("Plans::Pro => Some(400)") && !code.contains("Some(300)"), "{code}");
 }
 
@@ -78,7 +78,7 @@ fn a_refused_document_is_told_place_by_place_and_nothing_is_written() {
             "{line}"
         );
     }
-    let written = CONTRACTS.iter().any(|(_, code)| root.repository.root().join(code).exists());
+    let written = DOCUMENTS.iter().any(|of| root.repository.root().join(of.contract).exists());
     assert!(
         !written && CLIENTS.iter().all(|client| !root.repository.root().join(client.code).exists())
     );

@@ -5,9 +5,9 @@ use crate::checkout::{self, Checkout, files};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use store_orders_api::documents::V1;
 use xtask::Outcome;
 use xtask::check::Inputs;
+use xtask::documents::V1;
 use xtask::published::{checksum, file_name};
 use xtask::repository::Repository;
 
@@ -55,7 +55,7 @@ fn repository() -> Checkout {
 }
 
 fn run(root: &Path) -> (Outcome, String) {
-    checkout::run(&Inputs::read(&Repository::at(root)))
+    checkout::run(&Inputs::read(&Repository::at(root), checkout::emitted()))
 }
 
 const COMPARED: &str = "✓ spec/published holds what was published, by SHA256SUMS and by the \

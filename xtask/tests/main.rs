@@ -11,6 +11,7 @@ mod check;
 mod checkout;
 mod client_package;
 mod compatibility;
+mod documents;
 mod every_leaf;
 mod generate;
 mod history;

@@ -2,14 +2,14 @@
 //! might make them by mistake: `check` finds each, says where and why, and calls
 //! it breaking.
 
-use crate::checkout::{Checkout, files, run};
+use crate::checkout::{Checkout, emitted, files, run};
 use serde_json::{Value, json};
-use store_orders_api::documents::{Document, V1, V2};
 use xtask::Outcome;
 use xtask::check::{Inputs, check_major_version};
 use xtask::client_code::client_code;
+use xtask::documents::{Document, V1, V2};
 use xtask::published::{PUBLISHED, SUMS};
-use xtask::repository::{CHANGELOG, CLIENTS, CONTRACTS, Repository};
+use xtask::repository::{CHANGELOG, CLIENTS, Repository};
 
 /// What `check` says of the real files with one change of the document, made in
 /// the contract in Rust too, so that only the promise to callers is at stake.
@@ -28,7 +28,7 @@ fn changed(change: impl Fn(&mut Value)) -> (Checkout, Value) {
         serde_json::from_str(&checkout.repository.read(V1.file).unwrap()).unwrap();
     change(&mut document);
     let contract = contract::contract(&document, V1.file, "cargo xtask generate").unwrap();
-    checkout.put(CONTRACTS[0].1, &contract);
+    checkout.put(V1.contract, &contract);
     checkout.put(CLIENTS[0].code, &client_code(&CLIENTS[0], &document).unwrap());
     checkout.put(V1.file, &(serde_json::to_string_pretty(&document).unwrap() + "\n"));
     (checkout, document)
@@ -36,7 +36,7 @@ fn changed(change: impl Fn(&mut Value)) -> (Checkout, Value) {
 
 /// The check of it on a day, or today, as if the contract in Rust emitted it.
 fn check((checkout, document): (Checkout, Value), day: Option<&str>) -> (Outcome, String) {
-    let mut inputs = Inputs::read(&checkout.repository);
+    let mut inputs = Inputs::read(&checkout.repository, emitted());
     inputs.emitted[0] = Ok(document);
     if let Some(day) = day {
         inputs.today = day.parse().unwrap();
@@ -105,7 +105,7 @@ fn a_type_changes_under_the_next_major_version_but_the_old_path() {
         "  /servers/0/url\n    https://orders.store.example/v1 does not end in /v2, but info.version \
          is 2.0.0\n",
         "  /servers/1/url\n",
-        "  base_path in api/src/documents.rs\n    /v1 is not /v2, but info.version is 2.0.0\n",
+        "  base_path in xtask/src/documents.rs\n    /v1 is not /v2, but info.version is 2.0.0\n",
     ] {
         assert!(text.contains(line), "{line}: {text}");
     }
@@ -121,7 +121,7 @@ fn each_base_url_ends_in_the_major_version() {
         problems.into_iter().map(|problem| problem.place).collect::<Vec<_>>()
     };
     assert_eq!(places(&|_| {}, &V1), [""; 0]);
-    assert_eq!(places(&|_| {}, &V2), ["base_path in api/src/documents.rs"]);
+    assert_eq!(places(&|_| {}, &V2), ["base_path in xtask/src/documents.rs"]);
     let own = |document: &mut Value| {
         let path = document.pointer_mut("/paths/~1store~1orders").unwrap();
         path["servers"] = json!([{ "url": "https://x.example/v11" }]);

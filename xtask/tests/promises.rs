@@ -2,8 +2,8 @@
 //! the changelog must name them.
 
 use serde_json::{Value, json};
-use store_orders_api::documents::{Document, V1, V2};
-use xtask::check::{Problem, check_promises};
+use xtask::check::{Problem, check_promises, check_served};
+use xtask::documents::{Document, V1, V2};
 use xtask::published::Published;
 use xtask::repository::Repository;
 
@@ -202,4 +202,45 @@ fn a_change_of_a_shared_component_is_reported_once() {
         let lines = details.iter().filter(|line| line.contains("`Error.hint` is a new field"));
         assert_eq!(lines.count(), 1, "{details:?}");
     }
+}
+
+#[test]
+fn a_published_version_stays_served_until_its_operations_may_go() {
+    let ends = |deprecated: &[&str]| {
+        let mut document = document("1.4.0");
+        for path in document["paths"].as_object_mut().unwrap().values_mut() {
+            for operation in path.as_object_mut().unwrap().values_mut() {
+                if deprecated.contains(&operation["operationId"].as_str().unwrap()) {
+                    operation["deprecated"] = json!(true);
+                    operation["x-sunset"] = json!("2027-12-01");
+                }
+            }
+        }
+        let files =
+            [("1.4.0.json", document), ("2.0.0-beta.1.json", document_of(&V2, "2.0.0-beta.1"))];
+        let files =
+            files.map(|(name, document)| (name.to_string(), document.to_string().into_bytes()));
+        Published { files: files.into(), sums: String::new() }
+    };
+    let served = |paths: &[&str], published: &Published, day: &str| {
+        check_served(paths, published, day.parse().unwrap()).unwrap()
+    };
+    let published = ends(&["getPet", "listOrders"]);
+    assert_eq!(served(&["/v1", "/v2"], &published, "2027-06-01"), []);
+    // What was only in beta may go.
+    assert_eq!(served(&["/v1"], &published, "2027-06-01"), []);
+    for (day, kept) in
+        [("2027-12-01", "getPet, listOrders, cancelOrder"), ("2027-12-02", "cancelOrder")]
+    {
+        // The document of version 1 moved to a base path of its own, or there is none any more.
+        for paths in [["/v3", "/v2"].as_slice(), &["/v2"]] {
+            let found = served(paths, &published, day);
+            let [Problem { place, details, .. }] = found.as_slice() else { panic!("{found:?}") };
+            assert_eq!(place, "spec/published/1.4.0.json");
+            let promised = "no document is served under /v1, which promised: ";
+            assert_eq!(details, &[format!("{promised}{kept}")]);
+        }
+    }
+    let all = ends(&["getPet", "listOrders", "cancelOrder"]);
+    assert_eq!(served(&["/v2"], &all, "2027-12-02"), []);
 }

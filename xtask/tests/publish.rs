@@ -1,12 +1,13 @@
 //! What `cargo xtask publish` writes and refuses, and what `check` reports of the
 //! published documents afterwards.
 
-use crate::checkout::{Checkout, files, plain};
+use crate::checkout::{Checkout, emitted, files, plain};
+use serde_json::Value;
 use std::fs;
 use store_orders_api::API_VERSION as VERSION;
-use store_orders_api::documents::{DOCUMENTS, Document, V1, V2};
 use xtask::Outcome;
 use xtask::compatibility::operation_names;
+use xtask::documents::{DOCUMENTS, Document, V1, V2};
 use xtask::publish::publish;
 use xtask::published::{PUBLISHED, SUMS, checksum};
 use xtask::repository::{CHANGELOG, Repository};
@@ -18,15 +19,20 @@ fn checkout() -> Checkout {
     let entry = |of: &Document| {
         let document = serde_json::from_str(&Repository::here().read(of.file).unwrap()).unwrap();
         let names = operation_names(&document).join("`, `");
-        format!("## {}\n\n- `{names}`\n\n", of.version)
+        format!("## {}\n\n- `{names}`\n\n", version(of))
     };
     checkout.put(CHANGELOG, &DOCUMENTS.into_iter().map(entry).collect::<String>());
     checkout
 }
 
+fn version(of: &Document) -> String {
+    let document: Value = serde_json::from_str(&Repository::here().read(of.file).unwrap()).unwrap();
+    document["info"]["version"].as_str().unwrap().to_string()
+}
+
 fn run(checkout: &Checkout) -> (Outcome, String) {
     let mut out = Vec::new();
-    let outcome = publish(&checkout.repository, &mut out).unwrap();
+    let outcome = publish(&checkout.repository, emitted(), &|_| Ok(Vec::new()), &mut out).unwrap();
     (outcome, plain(&out))
 }
 
@@ -44,14 +50,15 @@ fn publishes_the_exact_bytes_once() {
     let (outcome, text) = run(&root);
     assert_eq!(outcome, Outcome::Clean, "{text}");
     assert!(text.contains("nothing is published yet"), "{text}");
-    let line = |Document { version, .. }: &Document| {
+    let line = |of: &Document| {
+        let version = version(of);
         format!("Published spec/published/{version}.json. Commit it with {PUBLISHED}/{SUMS}.\n")
     };
     assert!(text.ends_with(&DOCUMENTS.map(line).concat()), "{text}");
     let read =
         |name: &str| fs::read_to_string(root.repository.root().join(PUBLISHED).join(name)).unwrap();
     let sum = |of: &Document| {
-        let (name, real) = (format!("{}.json", of.version), Repository::here().read(of.file));
+        let (name, real) = (format!("{}.json", version(of)), Repository::here().read(of.file));
         let real = real.unwrap();
         assert_eq!(read(&name), real);
         format!("{}  {name}\n", checksum(real.as_bytes()))
@@ -60,7 +67,7 @@ fn publishes_the_exact_bytes_once() {
 
     let (outcome, text) = run(&root);
     assert_eq!(outcome, Outcome::Drift);
-    let versions = DOCUMENTS.map(|of| of.version).join(", ");
+    let versions = DOCUMENTS.map(version).join(", ");
     let refusal =
         format!("Nothing was published: already published, and cannot change: {versions}.\n");
     assert!(text.ends_with(&refusal), "{text}");
@@ -71,7 +78,7 @@ fn publishes_the_exact_bytes_once() {
 fn publishes_the_next_beta_alone() {
     let root = checkout();
     assert_eq!(run(&root).0, Outcome::Clean);
-    fs::remove_file(root.repository.root().join(PUBLISHED).join(format!("{}.json", V2.version)))
+    fs::remove_file(root.repository.root().join(PUBLISHED).join(format!("{}.json", version(&V2))))
         .unwrap();
     let sums = root.repository.root().join(PUBLISHED).join(SUMS);
     let first = fs::read_to_string(&sums).unwrap().lines().next().unwrap().to_string() + "\n";
@@ -80,7 +87,7 @@ fn publishes_the_next_beta_alone() {
     assert_eq!(outcome, Outcome::Clean, "{text}");
     let published: Vec<_> = text.lines().filter(|line| line.starts_with("Published")).collect();
     assert_eq!(published.len(), 1, "{text}");
-    assert!(published[0].contains(V2.version), "{text}");
+    assert!(published[0].contains(&version(&V2)), "{text}");
 }
 
 #[test]
@@ -107,6 +114,19 @@ fn publishes_nothing_that_the_check_does_not_pass() {
     let (outcome, text) = run(&root);
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.ends_with("Nothing was published: fix the above first.\n"), "{text}");
+    assert!(!root.repository.root().join(PUBLISHED).exists());
+}
+
+#[test]
+fn publishes_nothing_with_a_promise_that_no_test_saw() {
+    let root = checkout();
+    let mut out = Vec::new();
+    let unseen = "listOrders 200 field Order.colour was never seen";
+    let evidence = |_: &Repository| Ok(vec![unseen.to_string()]);
+    let outcome = publish(&root.repository, emitted(), &evidence, &mut out).unwrap();
+    assert_eq!(outcome, Outcome::Drift);
+    let text = plain(&out);
+    assert!(text.ends_with(&format!("promise what no test saw:\n  {unseen}\n")), "{text}");
     assert!(!root.repository.root().join(PUBLISHED).exists());
 }
 

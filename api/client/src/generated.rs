@@ -12,7 +12,7 @@ pub mod types {
     #[non_exhaustive]
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug, PartialEq)]
     pub struct Error {
-        ///Machine-readable error code. Codes may be added: handle an unknown one by its `status`. Today's codes: `invalid_parameter`, `unauthorized`, `order_not_found`, `pet_not_found`, `not_found`, `method_not_allowed`, `order_already_shipped`, `rate_limit_exceeded`, `key_banned`, `internal_error`, `service_unavailable`.
+        ///Machine-readable error code. Codes may be added: handle an unknown one by its `status`. Today's codes: `invalid_parameter`, `unauthorized`, `order_not_found`, `pet_not_found`, `not_found`, `method_not_allowed`, `order_already_shipped`, `rate_limit_exceeded`, `key_banned`, `internal_error`, `service_unavailable`, `invalid_request`, `request_timeout`, `request_too_large`, `uri_too_long`.
         pub code: ::std::string::String,
         ///Human-readable description: what was wrong with this request and, where possible, what to do.
         pub message: ::std::string::String,
@@ -192,7 +192,7 @@ pub mod types {
 #[derive(Clone, Debug)]
 /**Client for Store Orders API
 
-Version: 1.2.0*/
+Version: 1.3.0*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
@@ -234,7 +234,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "1.2.0"
+        "1.3.0"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()
@@ -320,17 +320,23 @@ Returns all orders of the store in ascending order of `id`. There are no paramet
 
 Sends a `GET` request to `/store/orders`
 
+Arguments:
+- `if_none_match`: The `ETag` of a response that you have, several separated by commas, or `*` (RFC 9110). If nothing has changed since, the response is 304.
 */
     pub async fn list_orders<'a>(
         &'a self,
+        if_none_match: Option<&'a str>,
     ) -> Result<ResponseValue<::std::vec::Vec<types::Order>>, Error<types::Error>> {
         let url = format!("{}/store/orders", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
         header_map
             .append(
                 ::reqwest::header::HeaderName::from_static("api-version"),
                 ::reqwest::header::HeaderValue::from_static(Self::api_version()),
             );
+        if let Some(value) = if_none_match {
+            header_map.append("If-None-Match", value.to_string().try_into()?);
+        }
         #[allow(unused_mut)]
         let mut request = self
             .client
@@ -461,11 +467,19 @@ pub mod codes {
         InternalError,
         /// `service_unavailable`. The server cannot reach its data. Wait for the time in `Retry-After`.
         ServiceUnavailable,
+        /// `invalid_request`. The request is not valid HTTP, its headers are too large, or it was not sent by HTTPS. A proxy in front of the service sends this. Correct the request.
+        InvalidRequest,
+        /// `request_timeout`. The request took too long to arrive. A proxy in front of the service sends this. Send it again.
+        RequestTimeout,
+        /// `request_too_large`. The request has a body, which no operation takes, and a large one. A proxy in front of the service sends this. Send no body.
+        RequestTooLarge,
+        /// `uri_too_long`. The address of the request is too long. A proxy in front of the service sends this. Shorten it.
+        UriTooLong,
         /// A code that this version of the client does not know.
         Other(String),
     }
     /// Each known code with its spelling, for both directions.
-    pub(crate) const KNOWN: [(ErrorCode, &str); 11usize] = [
+    pub(crate) const KNOWN: [(ErrorCode, &str); 15usize] = [
         (ErrorCode::InvalidParameter, "invalid_parameter"),
         (ErrorCode::Unauthorized, "unauthorized"),
         (ErrorCode::OrderNotFound, "order_not_found"),
@@ -477,5 +491,9 @@ pub mod codes {
         (ErrorCode::KeyBanned, "key_banned"),
         (ErrorCode::InternalError, "internal_error"),
         (ErrorCode::ServiceUnavailable, "service_unavailable"),
+        (ErrorCode::InvalidRequest, "invalid_request"),
+        (ErrorCode::RequestTimeout, "request_timeout"),
+        (ErrorCode::RequestTooLarge, "request_too_large"),
+        (ErrorCode::UriTooLong, "uri_too_long"),
     ];
 }

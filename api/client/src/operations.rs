@@ -29,7 +29,7 @@ impl Client {
     /// An order is in no list that begins after its cancellation was answered.
     pub async fn list_orders(&self) -> Result<Response<Vec<types::Order>>, Error> {
         let client = self.for_one_call();
-        let call = async { converted(client.list_orders().await, &client.inner).await };
+        let call = async { converted(client.list_orders(None).await, &client.inner).await };
         in_span("list_orders", None, None, call).await
     }
 

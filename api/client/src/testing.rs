@@ -32,13 +32,17 @@ use chrono::{DateTime, Utc};
 #[cfg(feature = "v2-beta")]
 use hyper::Method;
 use hyper::body::Incoming;
-use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, LINK, RETRY_AFTER, WWW_AUTHENTICATE};
+use hyper::header::{
+    ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH, LINK, RETRY_AFTER,
+    WWW_AUTHENTICATE,
+};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -59,7 +63,7 @@ const PETS: &str = "/pets";
 
 const SERVICE_LINK: &str = "</docs>; rel=\"service-doc\", </openapi.json>; rel=\"service-desc\"";
 const SERVICE_LINK_V2: &str =
-    "</docs>; rel=\"service-doc\", </openapi-v2.json>; rel=\"service-desc\"";
+    "</docs/v2>; rel=\"service-doc\", </openapi-v2.json>; rel=\"service-desc\"";
 const PET_LINK: &str = "</changelog>; rel=\"deprecation\"";
 
 impl Order {
@@ -352,6 +356,7 @@ impl State {
             let error = if was_sent { ", error=\"invalid_token\"" } else { "" };
             head = head.header(WWW_AUTHENTICATE, format!("Bearer realm=\"store-orders\"{error}"));
         }
+        let tag = answer.as_ref().ok().and_then(|success| success.body.as_deref()).map(tag);
         let (is_v2, path) = versioned(path);
         let is_pet = !is_v2 && path.rsplit_once('/').is_some_and(|(parent, _)| parent == PETS);
         if is_pet {
@@ -361,12 +366,19 @@ impl State {
         let status = match (&answer, code) {
             (_, Some(code)) => status_of(code),
             (Ok(Success { body: None, .. }), _) => StatusCode::NO_CONTENT,
+            _ if tag.as_deref().is_some_and(|tag| !is_pet && is_known(request, tag)) => {
+                StatusCode::NOT_MODIFIED
+            }
             _ => StatusCode::OK,
         };
-        let has_links = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::NOT_FOUND);
+        head = match tag.filter(|_| !is_pet) {
+            Some(tag) => head.header(CACHE_CONTROL, "private, no-cache").header(ETAG, tag),
+            None => head.header(CACHE_CONTROL, "no-store"),
+        };
         let service_link = if is_v2 { SERVICE_LINK_V2 } else { SERVICE_LINK };
         let next = answer.as_ref().ok().and_then(|success| success.link.as_deref());
-        let links = [next, is_pet.then_some(PET_LINK), has_links.then_some(service_link)];
+        let next = next.filter(|_| status != StatusCode::NOT_MODIFIED);
+        let links = [next, is_pet.then_some(PET_LINK), code.map(|_| service_link)];
         let links: Vec<_> = links.into_iter().flatten().collect();
         if !links.is_empty() {
             head = head.header(LINK, links.join(", "));
@@ -376,7 +388,7 @@ impl State {
                 let (code, status) = (code.to_string(), status.as_u16().into());
                 Some(json(&types::Error { code, message, status }))
             },
-            |success| success.body,
+            |success| success.body.filter(|_| status != StatusCode::NOT_MODIFIED),
         );
         if body.is_some() {
             head = head.header(CONTENT_TYPE, "application/json");
@@ -417,15 +429,32 @@ fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
+/// The entity tag of a body.
+fn tag(body: &str) -> String {
+    let mut hasher = DefaultHasher::new();
+    body.hash(&mut hasher);
+    format!("W/\"{:016x}\"", hasher.finish())
+}
+
+/// Whether `If-None-Match` names this tag.
+fn is_known(request: &Request<Incoming>, tag: &str) -> bool {
+    let values = request.headers().get_all(IF_NONE_MATCH).iter();
+    let mut tags = values.filter_map(|value| value.to_str().ok()).flat_map(|tags| tags.split(','));
+    tags.any(|named| named.trim() == tag || named.trim() == "*")
+}
+
 fn status_of(code: &ErrorCode) -> StatusCode {
     match code {
-        ErrorCode::InvalidParameter => StatusCode::BAD_REQUEST,
+        ErrorCode::InvalidParameter | ErrorCode::InvalidRequest => StatusCode::BAD_REQUEST,
         ErrorCode::Unauthorized => StatusCode::UNAUTHORIZED,
         ErrorCode::OrderNotFound | ErrorCode::PetNotFound | ErrorCode::NotFound => {
             StatusCode::NOT_FOUND
         }
         ErrorCode::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        ErrorCode::RequestTimeout => StatusCode::REQUEST_TIMEOUT,
         ErrorCode::OrderAlreadyShipped => StatusCode::CONFLICT,
+        ErrorCode::RequestTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        ErrorCode::UriTooLong => StatusCode::URI_TOO_LONG,
         ErrorCode::RateLimitExceeded | ErrorCode::KeyBanned => StatusCode::TOO_MANY_REQUESTS,
         ErrorCode::ServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
         ErrorCode::InternalError | ErrorCode::Other(_) => StatusCode::INTERNAL_SERVER_ERROR,

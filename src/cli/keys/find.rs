@@ -6,7 +6,7 @@ use crate::cli::printer::Printer;
 use crate::cli::table::record_text;
 use crate::clock::{Clock, SystemClock};
 use crate::keys::{Digest, Environment, digest_of};
-use crate::store::OperatorStore;
+use crate::store::{OperatorStore, StoreError};
 use anyhow::Context;
 use std::io::{BufRead, Read};
 
@@ -19,10 +19,9 @@ pub fn find(
 ) -> anyhow::Result<()> {
     let digest = presented_digest()?;
     let Some(record) = store.key_record(&digest)? else {
-        anyhow::bail!(
-            "the store knows no such key: its form is valid, so it may be of another store; \
-             --data-dir or --store names one"
-        );
+        let why = "the store knows no such key: its form is valid, so it may be of another store; \
+                   --data-dir or --store names one";
+        return Err(StoreError::NotFound(why.to_string()).into());
     };
     let now = clock.now();
     let (bans, banned) = bans(options, store, std::slice::from_ref(&record), clock, now);

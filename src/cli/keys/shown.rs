@@ -81,7 +81,7 @@ impl KeyState {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyJson {
-    id: String,
+    pub id: String,
     pub account: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     label: Option<String>,

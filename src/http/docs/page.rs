@@ -2,6 +2,7 @@
 
 use super::policy::Policy;
 use crate::http::accept::accepts_gzip;
+use crate::http::conditional::names_tag;
 use bytes::Bytes;
 use dropshot::Body;
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
@@ -45,7 +46,8 @@ impl Page {
     pub fn respond(&self, request: &HeaderMap) -> Response<Body> {
         let is_gzip = accepts_gzip(request);
         let tag = self.tag(is_gzip);
-        let mut response = if matches_tag(request, &tag) {
+        let named = |value: &HeaderValue| value.to_str().is_ok_and(|sent| names_tag(sent, &tag));
+        let mut response = if request.get_all(header::IF_NONE_MATCH).iter().any(named) {
             let mut response = Response::new(Body::empty());
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             response
@@ -102,14 +104,4 @@ impl Page {
         });
         format!("\"{hash:08x}{}\"", if is_gzip { "-gzip" } else { "" })
     }
-}
-
-/// Whether `If-None-Match` holds this tag.
-fn matches_tag(request: &HeaderMap, tag: &str) -> bool {
-    let values = request.get_all(header::IF_NONE_MATCH).iter();
-    let mut tags = values.filter_map(|value| value.to_str().ok()).flat_map(|tags| tags.split(','));
-    tags.any(|other| {
-        let other = other.trim();
-        other == "*" || other.strip_prefix("W/").unwrap_or(other) == tag
-    })
 }

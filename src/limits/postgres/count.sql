@@ -24,9 +24,10 @@ SET (minute_closes, minute_requests, day_closes, day_requests, admitted, counted
          WHEN given > 0 THEN now + 86400000000 ELSE c.day_closes END,
     day_used + given, given, now
     -- While this batch waited for the row, another one may have counted at a later time. No batch
-    -- waits for a second: a later time than that is of a clock that was set back since.
+    -- waits for a second: a later time than that is of a clock that was set back since. OFFSET has
+    -- it worked out once.
     FROM (SELECT CASE WHEN c.counted_at - excluded.counted_at BETWEEN 0 AND 1000000
-                      THEN c.counted_at ELSE excluded.counted_at END AS now) n,
+                      THEN c.counted_at ELSE excluded.counted_at END AS now OFFSET 0) n,
     LATERAL (SELECT CASE WHEN c.minute_closes > now THEN c.minute_requests ELSE 0 END
                         AS minute_used,
                     CASE WHEN c.day_closes > now THEN c.day_requests ELSE 0 END AS day_used) u,

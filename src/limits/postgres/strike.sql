@@ -1,4 +1,5 @@
--- Counts the refusals of each key as strikes, and begins its ban if they are too many. Numbers are
+-- Counts the refusals of each key as strikes, and begins its ban if they are too many. The first
+-- opens a minute, in whose first two seconds there are none: a burst does not ban. Numbers are
 -- microseconds. The account's row gets the end of the ban.
 --
 -- $1 keys, $2 their accounts, $3 refusals, $4 the account's limit a minute, $5 the key's
@@ -10,43 +11,36 @@ WITH clock AS MATERIALIZED (
 struck AS (
     INSERT INTO limits_keys AS k (key, account, closes, strikes, ban_seconds, banned_until,
                                   unbanned_at, struck_at, per_minute, refused, limited)
-    SELECT key, account, CASE WHEN begins THEN now ELSE now + 60000000 END,
-           CASE WHEN begins THEN 0 ELSE refused - 1 END,
-           CASE WHEN begins THEN 300 ELSE 0 END,
-           CASE WHEN begins THEN now + 300000000 ELSE 0 END,
-           unbanned_at, now, per_minute, refused, least(refused, per_minute)
-    FROM (SELECT *, refused > per_minute AS begins
-          FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
-               AS a (key, account, refused, per_minute, unbanned_at)) a, clock
+    SELECT key, account, now + 60000000, 0, 0, 0, unbanned_at, now, per_minute, refused, refused
+    FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[])
+         AS a (key, account, refused, per_minute, unbanned_at), clock
     ORDER BY key
     ON CONFLICT (key) DO UPDATE
     SET (closes, strikes, ban_seconds, banned_until, unbanned_at, struck_at, per_minute, refused,
          limited) = (SELECT
         CASE WHEN is_banned THEN k.closes WHEN begins THEN now
-             WHEN first = 1 THEN now + 60000000 ELSE least(k.closes, now + 60000000) END,
-        CASE WHEN is_banned THEN k.strikes WHEN begins THEN 0
-             ELSE before + excluded.refused - first END,
+             WHEN is_first THEN now + 60000000 ELSE least(k.closes, now + 60000000) END,
+        CASE WHEN is_banned THEN k.strikes WHEN begins OR is_first THEN 0
+             WHEN is_burst THEN k.strikes ELSE k.strikes + excluded.refused END,
         CASE WHEN begins THEN length ELSE last_seconds END,
         CASE WHEN begins THEN now + length * 1000000::bigint ELSE k.banned_until END,
         greatest(k.unbanned_at, excluded.unbanned_at), now, excluded.per_minute,
         excluded.refused,
         CASE WHEN is_banned THEN -1
-             WHEN begins THEN first + greatest(excluded.per_minute - before, 1) - 1
+             WHEN begins THEN greatest(excluded.per_minute - k.strikes, 1) - 1
              ELSE excluded.refused END
-        -- The time as in count.sql. The first refusal opens a minute and is no strike; a ban that
-        -- was lifted does not lengthen the next.
+        -- The time as in count.sql. A ban that was lifted does not lengthen the next.
         FROM (SELECT CASE WHEN k.struck_at - excluded.struck_at BETWEEN 0 AND 1000000
                           THEN k.struck_at ELSE excluded.struck_at END AS now,
                      CASE WHEN k.unbanned_at < excluded.unbanned_at THEN 0
                           ELSE k.ban_seconds END AS last_seconds) n,
         LATERAL (SELECT last_seconds > 0 AND k.banned_until > now AS is_banned,
-                        CASE WHEN k.closes > now THEN 0 ELSE 1 END AS first,
-                        CASE WHEN k.closes > now THEN k.strikes ELSE 0 END AS before,
+                        k.closes <= now AS is_first,
+                        least(k.closes, now + 60000000) - 58000000 > now AS is_burst,
                         CASE WHEN last_seconds = 0 OR k.banned_until + 86400000000 <= now
                              THEN 300 ELSE least(last_seconds * 2, 3600) END AS length) b,
-        LATERAL (SELECT NOT is_banned AND excluded.refused > first
-                        AND before + excluded.refused - first >= excluded.per_minute
-                        AS begins) s)
+        LATERAL (SELECT NOT (is_banned OR is_first OR is_burst)
+                        AND k.strikes + excluded.refused >= excluded.per_minute AS begins) s)
     RETURNING key, account, struck_at, refused, limited, banned_until
 ),
 -- Accounts after keys, and in one order.

@@ -21,6 +21,9 @@ pub trait Engine {
     /// A query of the numbers in `$1`, a JSON array.
     const NUMBERS: &'static str;
 
+    /// A query of the columns `id`, `ship_date` and `complete` of the objects in `$1`, a JSON array.
+    const UPDATES: &'static str;
+
     /// Does `work`, which only reads.
     fn read<T>(
         &self,

@@ -27,6 +27,9 @@ pub trait KeyCommands {
 
     /// The key of this digest, if it was ever issued.
     fn key_record(&self, digest: &Digest) -> Result<Option<KeyRecord>, StoreError>;
+
+    /// The key of this id.
+    fn key_of_id(&self, key_id: &str) -> Result<KeyRecord, StoreError>;
 }
 
 impl<E: Engine> KeyCommands for E {
@@ -43,9 +46,7 @@ impl<E: Engine> KeyCommands for E {
     fn rotate_key(&self, rotation: Rotation<'_>, now_ms: i64) -> Result<IssuedKey, StoreError> {
         let label = rotation.label.map(key_label).transpose()?;
         self.change(Half::Keys, |statements, version| {
-            let query = format!("{SELECT_KEYS} WHERE keys.id = $1");
-            let old = statements.only(&query, &[&rotation.key_id], key_record)?;
-            let old = old.ok_or_else(|| no_key(rotation.key_id))?;
+            let old = key_of_id(statements, rotation.key_id)?;
             let (old_end, end) = rotated(rotation, &old, now_ms)?;
             let account = open_account(statements, &old.account)?;
             let label = label.or(old.label.as_deref());
@@ -78,6 +79,10 @@ impl<E: Engine> KeyCommands for E {
         let query = format!("{SELECT_KEYS} WHERE digest = $1");
         self.read(|statements| statements.only(&query, &[&digest.0], key_record))
     }
+
+    fn key_of_id(&self, key_id: &str) -> Result<KeyRecord, StoreError> {
+        self.read(|statements| key_of_id(statements, key_id))
+    }
 }
 
 /// Selects the columns of [`key_record`].
@@ -85,6 +90,11 @@ const SELECT_KEYS: &str = "
     SELECT keys.id, accounts.name, environment, issued_at, expires_at, revoked_at,
            used_at, successor, \"row\", unbanned_at, label, closed_at
     FROM keys JOIN accounts ON accounts.id = keys.account";
+
+fn key_of_id(statements: &dyn Statements, key_id: &str) -> Result<KeyRecord, StoreError> {
+    let query = format!("{SELECT_KEYS} WHERE keys.id = $1");
+    statements.only(&query, &[&key_id], key_record)?.ok_or_else(|| no_key(key_id))
+}
 
 fn key_record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
     let (revoked_at, account_closed_at): (Option<i64>, _) = (row.get(5)?, row.date_ms(11)?);

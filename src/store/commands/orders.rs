@@ -1,8 +1,8 @@
 //! Orders: shown, listed, shipped.
 
-use super::engine::{Engine, Row};
-use crate::store::rules::can_ship;
-use crate::store::{Half, Status, StoreError, StoredOrder};
+use super::engine::{Engine, Row, Statements};
+use crate::store::rules::{can_ship, can_update, refused_whole};
+use crate::store::{Half, OrderUpdate, Status, StoreError, StoredOrder};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
 
@@ -47,6 +47,12 @@ pub trait OrderCommands {
         Ok(())
     }
 
+    /// The status of each of these orders that the store holds.
+    fn order_statuses(&self, ids: &[i64]) -> Result<HashMap<i64, Status>, StoreError>;
+
+    /// Makes all of these changes, or none; each is of another order.
+    fn update_orders(&self, updates: &[OrderUpdate]) -> Result<(), StoreError>;
+
     /// Marks all of these orders as shipped, or none: from then on they cannot be
     /// cancelled. One that has shipped already is left as it is. Returns those that were
     /// marked.
@@ -73,9 +79,32 @@ impl<E: Engine> OrderCommands for E {
         self.read(|statements| statements.all(&query, &[&first, &status], stored_order))
     }
 
+    fn order_statuses(&self, ids: &[i64]) -> Result<HashMap<i64, Status>, StoreError> {
+        self.read(|statements| statuses::<E>(statements, ids))
+    }
+
+    fn update_orders(&self, updates: &[OrderUpdate]) -> Result<(), StoreError> {
+        let ids: Vec<i64> = updates.iter().map(|update| update.id).collect();
+        let json = serde_json::to_string(updates)
+            .map_err(|error| StoreError::Engine { doing: "written", source: error.into() })?;
+        let update = format!(
+            "UPDATE orders SET ship_date = coalesce(updates.ship_date, orders.ship_date),
+                               complete = coalesce(updates.complete, orders.complete), {} = $2
+             FROM ({}) AS updates WHERE orders.id = updates.id",
+            E::VERSION,
+            E::UPDATES
+        );
+        self.change(Half::Orders, |statements, version| {
+            let statuses = statuses::<E>(statements, &ids)?;
+            ids.iter()
+                .try_for_each(|id| can_update(*id, statuses.get(id).copied()))
+                .map_err(refused_whole)?;
+            statements.execute(&update, &[&json, &version]).map(drop)
+        })
+    }
+
     fn ship_orders(&self, ids: &[i64]) -> Result<BTreeSet<i64>, StoreError> {
         let json = format!("{ids:?}");
-        let select = format!("SELECT id, status FROM orders WHERE id IN ({})", E::NUMBERS);
         let update = format!(
             "UPDATE orders SET status = 'shipped', {} = $2
              WHERE status = 'pending' AND id IN ({})",
@@ -83,12 +112,10 @@ impl<E: Engine> OrderCommands for E {
             E::NUMBERS
         );
         self.change(Half::Orders, |statements, version| {
-            let found =
-                statements.all(&select, &[&json], |row| Ok((row.get(0)?, row.parsed(1)?)))?;
-            let statuses: HashMap<i64, Status> = found.into_iter().collect();
+            let statuses = statuses::<E>(statements, ids)?;
             let mut marked = BTreeSet::new();
             for id in ids {
-                if can_ship(*id, statuses.get(id).copied())? {
+                if can_ship(*id, statuses.get(id).copied()).map_err(refused_whole)? {
                     marked.insert(*id);
                 }
             }
@@ -96,6 +123,16 @@ impl<E: Engine> OrderCommands for E {
             Ok(marked)
         })
     }
+}
+
+fn statuses<E: Engine>(
+    statements: &dyn Statements,
+    ids: &[i64],
+) -> Result<HashMap<i64, Status>, StoreError> {
+    let select = format!("SELECT id, status FROM orders WHERE id IN ({})", E::NUMBERS);
+    let json = format!("{ids:?}");
+    let found = statements.all(&select, &[&json], |row| Ok((row.get(0)?, row.parsed(1)?)))?;
+    Ok(found.into_iter().collect())
 }
 
 fn stored_order(row: &Row<'_>) -> Result<StoredOrder, StoreError> {

@@ -1,8 +1,8 @@
 //! Columns that hold words or limits, read as their types.
 
 use super::error::{PostgresError, read};
+use crate::store::StoreError;
 use crate::store::rules::limits_in_force;
-use crate::store::{OrderCounts, StoreError};
 use chrono::{DateTime, Utc};
 use std::fmt::Display;
 use std::str::FromStr;
@@ -35,12 +35,6 @@ pub fn plan_and_limits(row: &Row, first: usize) -> Result<(Plan, PlanLimits), St
         let limit: i64 = value(row, first + 1 + own)?;
         u32::try_from(limit).map_err(|error| damaged(row, first + 1 + own, &error))
     })
-}
-
-/// The row of `COUNT_ORDERS`.
-pub fn order_counts(row: &Row) -> Result<OrderCounts, StoreError> {
-    let (pending, shipped, cancelled) = (value(row, 0)?, value(row, 1)?, value(row, 2)?);
-    Ok(OrderCounts { pending, shipped, cancelled })
 }
 
 fn damaged(row: &Row, column: usize, error: &dyn Display) -> StoreError {

@@ -37,7 +37,7 @@ const WHO: &str = "SELECT pg_is_in_recovery(), current_setting('transaction_read
     (SELECT system_identifier::text FROM pg_control_system()), \
     CASE WHEN pg_is_in_recovery() THEN '' \
          ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END, \
-    pg_postmaster_start_time()::text, \
+    extract(epoch FROM pg_postmaster_start_time())::text, \
     set_config('search_path', coalesce(quote_ident(current_schema()), '\"\"'), false), \
     CASE WHEN current_setting('server_version_num')::int >= 170000 \
          THEN set_config('transaction_timeout', '0', false) END";
@@ -135,7 +135,7 @@ pub async fn connect(
     Err(ConnectError::no_primary(&refusals))
 }
 
-/// Every address of every host, in each mode to be tried, in their order. What cannot be
+/// Every address of every host, in their order. What cannot be
 /// looked up, and TLS that cannot be set up, is a refusal.
 pub async fn targets(
     url: &PostgresUrl,
@@ -149,7 +149,7 @@ pub async fn targets(
     targets
 }
 
-/// Each address of a host, in each mode to be tried.
+/// Each address of a host.
 async fn targets_of(
     url: &PostgresUrl,
     host: &Host,
@@ -174,23 +174,18 @@ async fn targets_of(
         }
     };
     let mode = url.tls().mode_for(host);
-    // `allow` asks for TLS only when the server refuses to do without.
-    let other = (mode == TlsMode::Allow).then_some(TlsMode::Require);
-    let mut connectors = Vec::new();
-    for mode in [mode].into_iter().chain(other) {
-        match connector(url.tls(), mode) {
-            Ok(tls) => connectors.push((mode, tls)),
-            Err(error) => refusals.push(error.to_string()),
+    let tls = match connector(url.tls(), mode) {
+        Ok(tls) => tls,
+        Err(error) => {
+            refusals.push(error.to_string());
+            return Vec::new();
         }
-    }
-    let target = |address| {
-        let target = move |(mode, tls): &(TlsMode, MakeRustlsConnect)| {
-            let (host, mode, tls) = (host.clone(), *mode, tls.clone());
-            Target { host, address, port, mode, tls }
-        };
-        connectors.iter().map(target)
     };
-    addresses.into_iter().flat_map(target).collect()
+    let target = |address| {
+        let (host, tls) = (host.clone(), tls.clone());
+        Target { host, address, port, mode, tls }
+    };
+    addresses.into_iter().map(target).collect()
 }
 
 /// What PostgreSQL says, and what the operator can do about it.

@@ -52,21 +52,30 @@ pub async fn remove_silent(
 /// The ids of the servers of which no heartbeat comes: they were killed or suspended, or cannot
 /// reach the database. Waits for no longer than it takes to know.
 pub async fn silent(client: &impl GenericClient) -> Result<Vec<String>, StoreError> {
+    Ok(seen_and_silent(client).await?.1)
+}
+
+/// The heartbeats that were seen first, and the ids of the servers that sent no later one.
+async fn seen_and_silent(
+    client: &impl GenericClient,
+) -> Result<(Vec<String>, Vec<String>), StoreError> {
     let (seen, until) = (heartbeats(client).await?, Instant::now() + HEARD_WITHIN);
     loop {
         let silent = silent_since(client, &seen).await?;
         if silent.is_empty() || Instant::now() >= until {
-            return Ok(silent);
+            return Ok((seen, silent));
         }
         sleep(LOOKS_EVERY).await;
     }
 }
 
-/// Refuses a store that a server uses. One that was killed left its row.
+/// Refuses a store that a server uses. Removes the rows of silent servers: one that was suspended
+/// then has to open another session, which reads what was changed meanwhile.
 pub async fn require_unserved(client: &impl GenericClient) -> Result<(), StoreError> {
-    let silent = silent(client).await?;
-    let query = "SELECT id, address FROM replicas WHERE id <> ALL($1) LIMIT 1";
-    let Some(row) = client.query_opt(query, &[&silent]).await.map_err(read)? else { return Ok(()) };
+    let (seen, _) = seen_and_silent(client).await?;
+    remove_silent(client, &seen).await?;
+    let query = "SELECT id, address FROM replicas LIMIT 1";
+    let Some(row) = client.query_opt(query, &[]).await.map_err(read)? else { return Ok(()) };
     let (id, address): (String, String) = (value(&row, 0)?, value(&row, 1)?);
     Err(StoreError::Refused(format!(
         "the server {id} ({address}) uses the database; stop all servers, and try again"

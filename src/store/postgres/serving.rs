@@ -5,7 +5,7 @@ mod limiter;
 
 pub use limiter::PostgresLimits;
 
-use super::columns::{date_ms, order_counts, plan_and_limits, value};
+use super::columns::{date_ms, plan_and_limits, value};
 use super::connecting::roles::SCANNER;
 use super::error::{read, unreachable_because, written};
 use super::journal::{SELECT_LAST_AND_KNOWN, ask};
@@ -15,13 +15,13 @@ use super::session::replica::Replica;
 use super::session::{OpenError, Session, is_of_connection, within};
 use crate::keys::Digest;
 use crate::log::ErrorChain;
-use crate::store::order_rows::{CANCELLED_ORDER, COUNT_ORDERS};
+use crate::store::order_rows::CANCELLED_ORDER;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::timeouts::{LONG_READ_LIMIT, PATIENCE, READ_LIMIT};
 use crate::store::{
-    AccountRow, Cancellation, CancelledBatch, CancelledOrder, HalfVersion, KeyChange, KeyRow,
-    ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions, Store, StoreError,
-    Structure, VersionCheck, Versions,
+    AccountRow, Cancellation, CancelledBatch, CancelledOrder, GivesUp, HalfVersion, KeyChange,
+    KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledVersions, Standbys, Store,
+    StoreError, Structure, VersionCheck, Versions,
 };
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
@@ -88,7 +88,8 @@ impl PostgresStore {
     pub fn leave(&self, timeout: Duration) -> Result<(), StoreError> {
         let session = current(&self.sessions)?;
         self.replica.leave();
-        self.wait(session.answer(timeout, deregister(&session, &self.replica)))
+        let left = deregister(&session.checker.client, &self.replica);
+        self.wait(session.answer(timeout, left))
     }
 
     /// The session of the moment, if it is at the generation of this version.
@@ -127,6 +128,10 @@ impl Store for PostgresStore {
         session.checks.join(list).map(VersionCheck::Awaited).ok_or_else(ended)
     }
 
+    fn history(&self) -> Result<u64, StoreError> {
+        Ok(current(&self.sessions)?.history)
+    }
+
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
         let session = current(&self.sessions)?;
         self.wait(session.answer(READ_LIMIT, session.poll(&self.replica)))
@@ -139,7 +144,13 @@ impl Store for PostgresStore {
     ) -> Result<HalfVersion, StoreError> {
         let session = self.session_at(version)?;
         let visit_row = &mut |row: &Row| visit_order(row, visit);
-        let reached = self.wait(read_orders(&session, &self.replica, version.number, visit_row))?;
+        let reached = self.wait(async {
+            if version.number == 0 {
+                let read = read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await;
+                return read.map(Versions::of_orders);
+            }
+            read_changes(&session, &self.replica, version, visit_row).await
+        })?;
         session.require_open()?;
         self.replica.lists(reached);
         Ok(reached)
@@ -155,12 +166,16 @@ impl Store for PostgresStore {
             visit(key_change(row)?);
             Ok(())
         };
-        // To open a connection takes time that a revocation has to wait, so only where the reader is
-        // in use.
-        let mut read = async |client: &Client| {
-            catch_up(&session, &self.replica, client, CHANGED_KEYS, version.number, visit_row).await
-        };
         let reached = self.wait(async {
+            if version.number == 0 {
+                return read_all(&session, &self.replica, &ALL_KEYS, visit_row).await;
+            }
+            let mut read = async |client: &Client| {
+                let (changes, number) = (CHANGED_KEYS, version.number);
+                catch_up(&session, &self.replica, client, changes, number, visit_row).await
+            };
+            // To open a connection takes time that a revocation has to wait, so only where the
+            // reader is in use.
             match session.reading.try_lock() {
                 Ok(_reading) => {
                     let caught_up = read(&session.reader.client).await;
@@ -208,17 +223,7 @@ impl Store for PostgresStore {
         row.map(|row| Ok(Pet { id, name: value(&row, 0)? })).transpose()
     }
 
-    fn count_orders(&self) -> Result<OrderCounts, StoreError> {
-        let session = current(&self.sessions)?;
-        let row = self.wait(async {
-            let own = session.open_another(&SCANNER).await?;
-            let asked = async { own.client.query_one(COUNT_ORDERS, &[]).await.map_err(read) };
-            within(LONG_READ_LIMIT, asked).await
-        })?;
-        order_counts(&row)
-    }
-
-    fn quick_check(&self, _: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError> {
+    fn quick_check(&self, _: GivesUp) -> Result<Structure, StoreError> {
         Ok(Structure::CheckedByEngine)
     }
 
@@ -229,6 +234,10 @@ impl Store for PostgresStore {
             Some(why) => Err(StoreError::Refused(why)),
             None => Ok(()),
         }
+    }
+
+    fn standbys(&self) -> Standbys {
+        self.replica.standbys()
     }
 
     fn try_write(&self) -> Result<(), StoreError> {
@@ -270,23 +279,41 @@ impl Store for PostgresStore {
     }
 }
 
-/// How many orders one statement reads. Each has a snapshot of its own: one that lasts for seconds
-/// would keep old rows of the request counts from being removed.
-const PAGE_ORDERS: i64 = 50_000;
+/// How many rows one statement of a whole list reads. Each has a snapshot of its own: one that
+/// lasts for seconds would keep old rows of the request counts from being removed.
+const PAGE_ROWS: i64 = 50_000;
 
-/// The next orders of a whole list.
-const LISTED_FROM: &str = "
+/// How a whole table is read.
+struct Pages {
+    /// The next rows, with the columns of its changes.
+    query: &'static str,
+    /// The column by which they are sorted.
+    id_column: usize,
+}
+
+const ALL_ORDERS: [Pages; 1] = [Pages {
+    query: "
     SELECT id, pet_id, quantity, ship_date, complete, false, status = 'shipped' FROM orders
-    WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2";
+    WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2",
+    id_column: 0,
+}];
 
-/// The orders of the next changes: whole changes, with as many orders as fit a statement.
-const CHANGED_ORDERS: &str = "
-    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped',
-           changed_in
-    FROM orders WHERE changed_in > $1 AND changed_in <= coalesce(
-        (SELECT changed_in FROM orders WHERE changed_in > $1 ORDER BY changed_in
-         OFFSET $2 - 1 LIMIT 1), 9223372036854775807)
-    ORDER BY id";
+/// Keys first: an account that is added meanwhile is there once its keys are.
+const ALL_KEYS: [Pages; 2] = [
+    Pages {
+        query: "
+    SELECT account, NULL, NULL, NULL, NULL, digest, \"row\", id,
+           least(expires_at, revoked_at), revoked_at IS NOT NULL, used_at, unbanned_at
+    FROM keys WHERE \"row\" >= $1 ORDER BY \"row\" LIMIT $2",
+        id_column: 6,
+    },
+    Pages {
+        query: "
+    SELECT id, plan, per_minute, per_day, closed_at, NULL::bytea
+    FROM accounts WHERE id >= $1 ORDER BY id LIMIT $2",
+        id_column: 0,
+    },
+];
 
 /// How changes are read.
 struct Changes {
@@ -294,6 +321,15 @@ struct Changes {
     /// The time to the next row: a long list takes longer.
     limit: Duration,
 }
+
+/// The orders of the next changes: whole changes, and a page of rows or little more.
+const CHANGED_ORDERS: &str = "
+    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped',
+           changed_in
+    FROM orders WHERE changed_in > $1 AND changed_in <= coalesce(
+        (SELECT changed_in FROM orders WHERE changed_in > $1 ORDER BY changed_in
+         LIMIT 1 OFFSET $2 - 1), 9223372036854775807)
+    ORDER BY id";
 
 /// One statement, so that a change costs no more round trips. Rows of accounts have no digest.
 const CHANGED_KEYS: Changes = Changes {
@@ -308,87 +344,88 @@ const CHANGED_KEYS: Changes = Changes {
     limit: LONG_READ_LIMIT,
 };
 
-/// Visits the orders that changed after this number, or every listed one after 0; returns the
-/// version that is reached.
-async fn read_orders(
+/// Visits every row; returns the versions before the first was read. What changed since then may
+/// be among them, and is read again with what changed after those versions.
+async fn read_all(
     session: &Session,
     replica: &Replica,
-    number: i64,
+    tables: &[Pages],
+    visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
+) -> Result<Versions, StoreError> {
+    scanned(session, replica, async |client, before| {
+        for Pages { query, id_column } in tables {
+            let mut from = Some(i64::MIN);
+            while let Some(first) = from {
+                let last = read_page(client, query, *id_column, first, visit).await?.1;
+                from = last.and_then(|last| last.checked_add(1));
+            }
+        }
+        Ok(before)
+    })
+    .await
+}
+
+/// Visits the orders of the next changes; returns the last one that was read.
+async fn read_changes(
+    session: &Session,
+    replica: &Replica,
+    after: HalfVersion,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<HalfVersion, StoreError> {
-    // Of its own: pets and keys do not wait for many orders.
+    let change_column = 7;
+    scanned(session, replica, async |client, before| {
+        let (rows, last) =
+            read_page(client, CHANGED_ORDERS, change_column, after.number, visit).await?;
+        let read = last.unwrap_or(after.number);
+        let number = if rows < PAGE_ROWS { read.max(before.orders) } else { read };
+        Ok(HalfVersion { number, ..after })
+    })
+    .await
+}
+
+/// What is read on a connection of its own, so that pets and keys do not wait for many rows; the
+/// versions before are told.
+async fn scanned<T>(
+    session: &Session,
+    replica: &Replica,
+    rows: impl AsyncFnOnce(&Client, Versions) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
     let own = session.open_another(&SCANNER).await?;
     let journal = async || {
         let seen = replica.seen();
         let found = ask(&own.client, SELECT_LAST_AND_KNOWN, &seen);
         session.follow(replica, within(READ_LIMIT, found).await?)
     };
-    let read_rows = async {
-        let before = journal().await?.of_orders();
-        let reached = match number {
-            0 => read_all(&own.client, visit).await.map(|()| before)?,
-            number => read_changes(&own.client, number, before, visit).await?,
-        };
+    let read = async {
+        let read = rows(&own.client, journal().await?).await?;
         // Still of the history that it began in.
         journal().await?;
-        Ok(reached)
+        Ok(read)
     };
     tokio::select! {
-        read = read_rows => read,
+        read = read => read,
         () = session.ended() => Err(unreachable_because("its session ended")),
     }
 }
 
-/// Visits every listed order. What changes meanwhile may be among them.
-async fn read_all(
-    client: &Client,
-    visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    let mut from = Some(i64::MIN);
-    while let Some(first) = from {
-        let mut last = None;
-        read_page(client, LISTED_FROM, first, &mut |row| {
-            last = Some(value(row, 0)?);
-            visit(row)
-        })
-        .await?;
-        from = last.and_then(|last: i64| last.checked_add(1));
-    }
-    Ok(())
-}
-
-/// Visits the orders of the next changes, of which the last was this one before; returns the last
-/// one that was read.
-async fn read_changes(
-    client: &Client,
-    number: i64,
-    last: HalfVersion,
-    visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
-) -> Result<HalfVersion, StoreError> {
-    let (mut rows, mut newest) = (0, number);
-    read_page(client, CHANGED_ORDERS, number, &mut |row| {
-        (rows, newest) = (rows + 1, newest.max(value(row, 7)?));
-        visit(row)
-    })
-    .await?;
-    let is_all = rows < PAGE_ORDERS;
-    Ok(HalfVersion { number: if is_all { newest.max(last.number) } else { newest }, ..last })
-}
-
-/// Visits the rows of one statement.
+/// Visits the rows of a page; returns how many they are, and the highest value of this column.
 async fn read_page(
     client: &Client,
     query: &str,
+    column: usize,
     from: i64,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    let rows = client.query_typed_raw(query, [(from, Type::INT8), (PAGE_ORDERS, Type::INT8)]);
+) -> Result<(i64, Option<i64>), StoreError> {
+    let rows = client.query_typed_raw(query, [(from, Type::INT8), (PAGE_ROWS, Type::INT8)]);
     let rows = within(LONG_READ_LIMIT, async { rows.await.map_err(read) }).await?;
     pin_mut!(rows);
+    let (mut count, mut highest) = (0, None);
     while let Some(row) = within(READ_LIMIT, async { Ok(rows.next().await) }).await? {
-        visit(&row.map_err(read)?)?;
+        let row = row.map_err(read)?;
+        (count, highest) = (count + 1, highest.max(Some(value::<i64>(&row, column)?)));
+        visit(&row)?;
     }
-    Ok(())
+    Ok((count, highest))
 }
 
 /// Visits the rows that changed after this number; returns the versions that they lead to.

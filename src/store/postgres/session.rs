@@ -42,6 +42,8 @@ pub struct Session {
     pub generation: u64,
     /// The store's id.
     pub store_id: String,
+    /// What numbers of changes belong to, on every server of the store.
+    pub history: u64,
     /// Which server it is.
     pub server: ServerIdentity,
     /// No cancellation is acknowledged before, and no list answered: an older session, to a

@@ -24,7 +24,7 @@ pub fn open_existing(path: &Path, access: OpenFlags) -> Result<Connection, Store
     let is_there = is_readable(path)
         .map_err(|error| StoreError::Engine { doing: "opened", source: error.into() })?;
     if !is_there {
-        return Err(StoreError::Refused(format!("there is no store at {}", path.display())));
+        return Err(StoreError::NoStore(path.to_path_buf()));
     }
     let open = || {
         let connection = connect_with(path, access)?;

@@ -15,6 +15,10 @@ use std::path::Path;
 impl Engine for SqliteStore {
     const VERSION: &'static str = "version";
     const NUMBERS: &'static str = "SELECT value FROM json_each($1)";
+    const UPDATES: &'static str = "
+        SELECT value ->> 'id' AS id, value ->> 'shipDate' AS ship_date,
+               value ->> 'complete' AS complete
+        FROM json_each($1)";
 
     fn read<T>(
         &self,

@@ -1,37 +1,18 @@
 //! Whether the structure of a store is damaged, found out while it is served.
 
-use crate::store::StoreError;
+use crate::store::{GivesUp, StoreError};
 use rusqlite::{Connection, ErrorCode};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
 
-/// How often it is asked whether to give up.
-const GIVE_UP_INTERVAL: Duration = Duration::from_millis(50);
+/// How many steps SQLite makes between two questions whether to give up: a millisecond.
+const STEPS: i32 = 1_000;
 
 /// The first structural problem, if there is one; an error once `gives_up` returns true.
 pub fn quick_check_until(
-    connection: &Connection,
-    gives_up: &(dyn Fn() -> bool + Sync),
+    mut connection: Connection,
+    gives_up: GivesUp,
 ) -> Result<Option<String>, StoreError> {
-    let interrupt = connection.get_interrupt_handle();
-    let (done, is_done) = channel::<()>();
-    let watch = move || {
-        while is_done.recv_timeout(GIVE_UP_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-            if gives_up() {
-                interrupt.interrupt();
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        let watching = std::thread::Builder::new().name("check-watch".to_string());
-        watching
-            .spawn_scoped(scope, watch)
-            .map_err(|error| StoreError::Engine { doing: "checked", source: error.into() })?;
-        let found =
-            connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0));
-        drop(done);
-        outcome(found)
-    })
+    connection.progress_handler(STEPS, Some(gives_up))?;
+    outcome(connection.query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0)))
 }
 
 /// The problems in a row of one of SQLite's checks: a line each, under a heading that
@@ -75,7 +56,7 @@ mod tests {
     fn a_torn_page_is_found() {
         let directory = tempfile::tempdir().unwrap();
         let (store, path) = (store(directory.path(), 1_000), directory.path().join("store.sqlite"));
-        assert_eq!(store.quick_check(&|| false).unwrap(), Structure::Sound);
+        assert_eq!(store.quick_check(Box::new(|| false)).unwrap(), Structure::Sound);
         let leaf: i64 = {
             let connection = Connection::open(&path).unwrap();
             let query = "SELECT rootpage FROM sqlite_schema WHERE name = 'orders_by_version'";
@@ -88,16 +69,15 @@ mod tests {
         file.read_exact_at(&mut half, 4096).unwrap();
         file.write_all_at(&half, (leaf as u64 - 1) * 4096).unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
-        let found = store.quick_check(&|| false).unwrap();
+        let found = store.quick_check(Box::new(|| false)).unwrap();
         assert!(matches!(found, Structure::Damaged(damage) if !damage.is_empty()));
     }
 
     #[test]
     fn a_check_that_takes_too_long_is_ended() {
         let directory = tempfile::tempdir().unwrap();
-        // It takes longer than until the first look, unless the watching thread is late.
-        let store = store(directory.path(), 200_000);
-        let ended = (0..20).find_map(|_| store.quick_check(&|| true).err());
-        assert!(ended.is_some_and(|error| error.to_string().contains("took too long")));
+        let store = store(directory.path(), 10_000);
+        let ended = store.quick_check(Box::new(|| true)).unwrap_err();
+        assert!(ended.to_string().contains("took too long"), "{ended}");
     }
 }

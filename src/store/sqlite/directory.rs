@@ -38,10 +38,7 @@ pub fn existing_store(directory: &Path) -> Result<PathBuf, StoreError> {
     if exists(directory)? {
         return Ok(path);
     }
-    Err(StoreError::Refused(format!(
-        "there is no store at {}; give its directory with --data-dir, or create one with `orders import`",
-        path.display()
-    )))
+    Err(StoreError::NoStore(path))
 }
 
 /// The store's file in this directory, which is created if missing, empty and for its

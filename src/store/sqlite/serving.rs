@@ -7,13 +7,13 @@ use super::damage::quick_check_until;
 use super::versions::{raise_version, read_versions};
 use crate::clock::BootInstant;
 use crate::keys::Digest;
-use crate::store::order_rows::{CANCELLED_ORDER, COUNT_ORDERS};
+use crate::store::order_rows::CANCELLED_ORDER;
 use crate::store::rules::not_cancelled;
 use crate::store::timeouts::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::store::{
-    AccountRow, CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, Half, HalfVersion,
-    KeyChange, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, OrderCounts, PolledVersions,
-    Store, StoreError, Structure, VersionCheck, Versions,
+    AccountRow, CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, GivesUp, Half,
+    HalfVersion, KeyChange, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OperatorStore, OrderChange,
+    PolledVersions, Store, StoreError, Structure, VersionCheck, Versions, history_of,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -23,6 +23,14 @@ use store_orders_api::types::{Pet, utc_text};
 impl Store for SqliteStore {
     fn check_versions(&self, _: Option<HalfVersion>) -> Result<VersionCheck, StoreError> {
         Ok(VersionCheck::Known(self.versions.lock().versions()?))
+    }
+
+    fn history(&self) -> Result<u64, StoreError> {
+        if let Some(history) = self.history.get() {
+            return Ok(*history);
+        }
+        let id = self.id()?;
+        Ok(*self.history.get_or_init(|| history_of(&[&id])))
     }
 
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
@@ -114,21 +122,12 @@ impl Store for SqliteStore {
         Ok(statement.query_row([id], |row| Ok(Pet { id, name: row.get(0)? })).optional()?)
     }
 
-    fn count_orders(&self) -> Result<OrderCounts, StoreError> {
-        // Its own connection: a list must not wait for this.
-        let count = |row: &Row<'_>| {
-            let (pending, shipped, cancelled) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            Ok(OrderCounts { pending, shipped, cancelled })
-        };
-        Ok(connect(&self.path)?.query_row(COUNT_ORDERS, [], count)?)
-    }
-
     fn damage(&self) -> Option<&str> {
         self.damage.get().map(String::as_str)
     }
 
-    fn quick_check(&self, gives_up: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError> {
-        let damage = quick_check_until(&connect(&self.path)?, gives_up)?;
+    fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError> {
+        let damage = quick_check_until(connect(&self.path)?, gives_up)?;
         Ok(damage.map_or(Structure::Sound, Structure::Damaged))
     }
 

@@ -9,6 +9,8 @@ mod keys;
 mod listing_orders;
 mod pets;
 mod shipping;
+mod tags;
+mod updating;
 
 use crate::engine::Case;
 
@@ -39,6 +41,7 @@ pub fn all() -> Vec<Case> {
         listing_orders::an_operator_lists_the_same_bytes_on_every_engine,
         listing_orders::orders_are_visited_once_in_pages_until_the_visitor_breaks,
         shipping::all_orders_are_shipped_or_none,
+        updating::all_orders_are_updated_or_none,
         cancelling::a_cancellation_has_the_outcome_of_its_order,
         cancelling::a_cancelled_order_keeps_who_and_when,
         cancelling::a_cancellation_past_its_deadline_is_not_carried_out,
@@ -49,6 +52,7 @@ pub fn all() -> Vec<Case> {
         following::a_server_catches_up_with_imports_shipments_and_cancellations,
         following::versions_never_hide_a_late_commit,
         following::versions_never_hide_a_long_import,
+        tags::a_list_has_one_tag_on_every_server_until_an_order_changes,
         pets::pets_are_imported_all_or_none_and_found,
         accounts::accounts_are_created_once_and_listed_by_name,
         accounts::an_account_is_renamed_and_keeps_its_keys,

@@ -8,6 +8,7 @@ pub use pool::{CALM, Pool};
 
 use crate::event::{Answer, Answered, Page, Request};
 use crate::{GIVES_UP_AFTER, Journal};
+use reqwest::header::HeaderMap;
 use reqwest::{Client, RequestBuilder};
 use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
@@ -31,6 +32,9 @@ pub const LOAD: Load = Load { writers: 5, listers: 4, walkers: 2 };
 /// How long each rests between two requests.
 const WRITER_RESTS: Duration = Duration::from_millis(20);
 const LISTER_RESTS: Duration = Duration::from_millis(15);
+
+/// Of the listers, those from this one on send the tag of the list that they have.
+const FIRST_ASKING_AGAIN: usize = 2;
 
 /// How many orders walkers have on a page: a walk takes several pages.
 const PAGE: usize = 200;
@@ -145,11 +149,40 @@ impl Workload {
     async fn list(self: Arc<Self>, number: usize) {
         let name = format!("lister-{number}");
         let mut random = self.random(50 + number);
+        let (asks_again, mut known) = (number >= FIRST_ASKING_AGAIN, None);
         while !self.pool.is_over() {
             let server = self.server_of(number, &mut random);
-            self.send(&name, server, &self.key, Request::List).await;
+            self.send_list(&name, server, &mut known).await;
+            known = known.filter(|_| asks_again);
             self.pool.pause(LISTER_RESTS).await;
         }
+    }
+
+    /// Lists orders with `If-None-Match`, if a list is known, unless clients avoid this server. A
+    /// 304 is recorded as the list that is known: it says that this one would be sent.
+    async fn send_list(&self, client: &str, server: usize, known: &mut Option<KnownList>) {
+        let server = self.pool.choose(server, self.servers.len());
+        let Some((server, base)) = self.servers.get(server) else { return };
+        // Some of the clients read gzip.
+        let http = if client.ends_with(['1', '3']) { &self.gzip } else { &self.plain };
+        let mut request = http.get(format!("{base}/store/orders")).bearer_auth(&self.key.text);
+        if let Some(known) = known {
+            request = request.header("if-none-match", &known.tag);
+        }
+        let op = self.journal.asks(client, Some(server), Some(&self.key.id), Request::List);
+        let exchanged = exchange(request).await;
+        let status = exchanged.as_ref().map(|exchanged| exchanged.status);
+        let answer = match (status, &known) {
+            (Ok(304), Some(known)) => known.list.clone(),
+            _ => {
+                let tag = exchanged.as_ref().ok().and_then(|exchanged| exchanged.header("etag"));
+                let tag = tag.map(str::to_string);
+                let list = answer_of(exchanged, Some(|body: &[u8]| self.journal.orders.list(body)));
+                *known = tag.map(|tag| KnownList { tag, list: list.clone() });
+                list
+            }
+        };
+        self.journal.gets(op, answer);
     }
 
     /// Walks over all pages again and again, each page at any server: of all orders, then of the
@@ -278,10 +311,6 @@ impl Workload {
         };
         let request = match &what {
             Request::Cancel(id) => self.plain.delete(format!("{base}/store/orders/{id}")),
-            // Some of its clients read gzip.
-            Request::List if client.ends_with(['1', '3']) => {
-                self.gzip.get(format!("{base}/store/orders"))
-            }
             Request::List => self.plain.get(format!("{base}/store/orders")),
             _ => self.plain.get(format!("{base}/pets/1")),
         };
@@ -293,22 +322,49 @@ impl Workload {
     }
 }
 
+/// A list that a client has.
+struct KnownList {
+    tag: String,
+    list: Answer,
+}
+
+/// What came back on a request.
+struct Exchanged {
+    status: u16,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+impl Exchanged {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+}
+
+async fn exchange(request: RequestBuilder) -> reqwest::Result<Exchanged> {
+    let answer = request.send().await?;
+    let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+    Ok(Exchanged { status, headers, body: answer.bytes().await?.into() })
+}
+
 /// Sends a request; what the recording says of its answer. The body of a list or a page is read
 /// by `read`, which holds it against the orders that were shown before.
 async fn answer_to(request: RequestBuilder, read: Option<impl FnOnce(&[u8]) -> Answer>) -> Answer {
-    let answered = async {
-        let answer = request.send().await?;
-        let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
-        reqwest::Result::Ok((status, headers, answer.bytes().await?))
-    };
-    match (answered.await, read) {
-        (Ok((200, _, body)), Some(read)) => read(&body),
-        (Ok((status, headers, body)), _) => {
-            let header = |name| headers.get(name)?.to_str().ok();
+    answer_of(exchange(request).await, read)
+}
+
+fn answer_of(
+    exchanged: reqwest::Result<Exchanged>,
+    read: Option<impl FnOnce(&[u8]) -> Answer>,
+) -> Answer {
+    match (exchanged, read) {
+        (Ok(Exchanged { status: 200, body, .. }), Some(read)) => read(&body),
+        (Ok(exchanged), _) => {
+            let header = |name| exchanged.header(name);
             let retry_after = header("retry-after").and_then(|text| text.parse().ok());
             let closes_in = closes_in(header("x-ratelimit-reset"), header("date"));
-            let is_banned = body.windows(BANNED.len()).any(|part| part == BANNED);
-            Answer::Status(Answered { status, retry_after, closes_in, is_banned })
+            let is_banned = exchanged.body.windows(BANNED.len()).any(|part| part == BANNED);
+            Answer::Status(Answered { status: exchanged.status, retry_after, closes_in, is_banned })
         }
         (Err(error), _) => Answer::Lost(format!("{:#}", anyhow::Error::from(error))),
     }

@@ -20,7 +20,7 @@ const fn mutant(file: &'static str, from: &'static str, to: &'static str) -> Mut
     Mutant { file, from, to }
 }
 
-const MUTANTS: [Mutant; 15] = [
+const MUTANTS: [Mutant; 16] = [
     // A lease that never ends; an answer that is not judged; a look that is as young as its question.
     mutant(
         "lease.rs",
@@ -62,6 +62,7 @@ const MUTANTS: [Mutant; 15] = [
         "        self.saw(generation, change);\n",
         "        let _ = (generation, change);\n",
     ),
+    mutant("journal.rs", "if !is_known {", "if false && !is_known {"),
     // What a list lacks.
     mutant(
         "list.rs",
@@ -70,8 +71,8 @@ const MUTANTS: [Mutant; 15] = [
     ),
     mutant(
         "list.rs",
-        "Some(after) if !after.has_more_than(self.known) => Lacks::Rows,",
-        "Some(_) => Lacks::Rows,",
+        "if stored.generation != self.known.generation || self.known.number == 0 {",
+        "if self.known.number == 0 {",
     ),
     mutant(
         "versions.rs",

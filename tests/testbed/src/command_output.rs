@@ -46,27 +46,57 @@ impl CommandOutput {
 
     /// Asserts exit status 1 and one line of error, which it returns.
     pub fn error(self) -> String {
-        let lines = self.errors();
+        self.error_with(1)
+    }
+
+    /// Asserts exit status 3, that the order, account or key does not exist, and one line of
+    /// error, which it returns.
+    pub fn missing(self) -> String {
+        self.error_with(3)
+    }
+
+    /// Asserts this one line of error: exit status 3 if it says that something does not exist,
+    /// and 1 otherwise.
+    pub fn refused_with(self, error: &str) {
+        let status = if error.starts_with("there is no ") { 3 } else { 1 };
+        assert_eq!(self.error_with(status), error);
+    }
+
+    /// Asserts exit status 4, that the store cannot be used, and one line of error, which it
+    /// returns.
+    pub fn unavailable(self) -> String {
+        self.error_with(4)
+    }
+
+    fn error_with(self, status: i32) -> String {
+        let lines = self.errors_with(status);
         assert_eq!(lines.len(), 1, "{lines:?}");
         lines.into_iter().next().unwrap()
     }
 
     /// Asserts exit status 1; the lines of the error.
     pub fn errors(self) -> Vec<String> {
-        assert_eq!((self.status, self.stdout.as_str()), (1, ""), "{}", self.stderr);
+        self.errors_with(1)
+    }
+
+    fn errors_with(self, status: i32) -> Vec<String> {
+        assert_eq!((self.status, self.stdout.as_str()), (status, ""), "{}", self.stderr);
         let text = self.stderr.strip_prefix("error: ").unwrap();
         text.lines().map(ToString::to_string).collect()
     }
 
-    /// Asserts exit status 1 of a server, whose last line on standard error is the line of its
+    /// Asserts exit status 1 of a server, or 4 if the store cannot be used, whose last line on standard error is the line of its
     /// log that says why; the error.
     pub fn failed_server(self) -> String {
-        assert_eq!((self.status, self.stdout.as_str()), (1, ""), "{}", self.stderr);
+        assert_eq!(self.stdout, "", "{}", self.stderr);
         let lines: Result<Vec<Value>, _> = self.stderr.lines().map(serde_json::from_str).collect();
         let last = lines.unwrap().pop().unwrap();
         let field = |name| last.get(name).and_then(Value::as_str);
         assert_eq!((field("level"), field("msg")), (Some("ERROR"), Some("serve failed")));
-        field("error").unwrap().to_string()
+        let error = field("error").unwrap().to_string();
+        let status = if error.contains("the store cannot be ") { 4 } else { 1 };
+        assert_eq!(self.status, status, "{error}");
+        error
     }
 
     /// Asserts exit status 2, a wrong command line; the error.

@@ -6,9 +6,12 @@
 
 mod check;
 mod documented;
+mod fields;
 mod http1;
 mod messages;
 mod observer;
+mod promise;
+mod published;
 mod response;
 mod schema;
 mod tap;
@@ -16,6 +19,8 @@ mod undocumented;
 
 pub use check::contract;
 pub use documented::Contract;
-pub use messages::{ReceivedResponse, SentRequest};
+pub use messages::{Exchange, ReceivedResponse, SentRequest};
 pub use observer::{Observer, SharedObserver};
+pub use promise::Promise;
+pub use published::{PublishedDocument, published_documents, replay};
 pub use tap::Tap;

@@ -55,6 +55,11 @@ fn parts(reader: &mut Reader<'_>, root: &Node<'_>) {
     read::<ReferenceOr<Schema>>(reader, members(&["components", "schemas"]), "a schema");
     read::<ReferenceOr<Response>>(reader, members(&["components", "responses"]), "a response");
     read::<ReferenceOr<Header>>(reader, members(&["components", "headers"]), "a header");
+    let parameters = members(&["components", "parameters"]).into_iter();
+    let of_paths = members(&["paths"]).into_iter().filter_map(|path| path.get("parameters"));
+    let of_paths = of_paths.flat_map(|list| list.elements().collect::<Vec<_>>());
+    read::<ReferenceOr<Parameter>>(reader, parameters.chain(of_paths), "a parameter");
+    read::<ReferenceOr<RequestBody>>(reader, members(&["components", "requestBodies"]), "a body");
     read::<ReferenceOr<SecurityScheme>>(
         reader,
         members(&["components", "securitySchemes"]),

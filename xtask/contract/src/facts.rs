@@ -8,6 +8,9 @@ use serde_json::{Map, Value};
 pub const METHODS: [&str; 8] =
     ["get", "put", "post", "delete", "options", "head", "patch", "trace"];
 
+/// Where parameters may be, in the order in which dropshot emits them.
+pub const PLACES: [&str; 3] = ["path", "query", "header"];
+
 /// Whether a key of a schema says nothing of its values: it is carried as a fact.
 pub fn is_schema_fact(key: &str) -> bool {
     let texts = ["title", "example", "externalDocs", "deprecated", "readOnly", "writeOnly", "xml"];
@@ -18,7 +21,10 @@ pub fn is_schema_fact(key: &str) -> bool {
 pub fn facts(root: &Node<'_>) -> Value {
     let facts = each(root, |key, member| match key {
         "info" => each(member, |key, member| (key != "title").then(|| copy(member))),
-        "paths" => each(member, |_, path| each(path, path_facts)),
+        "paths" => each(member, |name, path| match name.starts_with("x-") {
+            true => Some(copy(path)),
+            false => each(path, |key, part| path_facts(path, key, part)),
+        }),
         "components" => each(member, |key, member| match key {
             "schemas" => each(member, |_, schema| schema_facts(schema)),
             _ => Some(copy(member)),
@@ -28,7 +34,7 @@ pub fn facts(root: &Node<'_>) -> Value {
     facts.unwrap_or_default()
 }
 
-fn path_facts(key: &str, member: &Node<'_>) -> Option<Value> {
+fn path_facts(path: &Node<'_>, key: &str, member: &Node<'_>) -> Option<Value> {
     if !METHODS.contains(&key) {
         return Some(copy(member));
     }
@@ -38,19 +44,23 @@ fn path_facts(key: &str, member: &Node<'_>) -> Option<Value> {
         "summary" if part.value.as_str().is_some_and(is_summary) => None,
         "tags" if *part.value != Value::Array(Vec::new()) => None,
         "deprecated" if *part.value == true => None,
-        "parameters" => list(part, parameter_facts),
-        "requestBody" if is_json(part) => message_facts(part, "required"),
+        "parameters" => parameters(path, part),
+        "requestBody" if is_json(part) => message_facts(part),
         "responses" => each(part, |status, response| match documented {
-            Some(documented) if documented == status => message_facts(response, "description"),
+            Some(documented) if documented == status && response.text("$ref").is_none() => {
+                message_facts(response)
+            }
             _ => Some(copy(response)),
         }),
         _ => Some(copy(part)),
     })
 }
 
-/// What a message has besides this member and the schema of its JSON.
-fn message_facts(message: &Node<'_>, derived: &str) -> Option<Value> {
+/// What a message has besides the schema of its JSON, and a response besides its description.
+fn message_facts(message: &Node<'_>) -> Option<Value> {
+    let is_response = message.pointer.contains("/responses/");
     each(message, |key, member| match key {
+        "content" if member.members().next().is_none() => Some(copy(member)),
         "content" => each(member, |kind, media| match kind {
             "application/json" => each(media, |key, member| match key {
                 "schema" => schema_facts(member),
@@ -58,7 +68,7 @@ fn message_facts(message: &Node<'_>, derived: &str) -> Option<Value> {
             }),
             _ => Some(copy(media)),
         }),
-        _ => (key != derived).then(|| copy(member)),
+        _ => (key != "description" || !is_response).then(|| copy(member)),
     })
 }
 
@@ -69,17 +79,47 @@ pub fn is_json(body: &Node<'_>) -> bool {
     kinds.next() == Some("application/json") && kinds.next().is_none()
 }
 
+/// The facts of the parameters of an operation, and their order unless it is that of the places.
+fn parameters(path: &Node<'_>, list: &Node<'_>) -> Option<Value> {
+    let all: Vec<_> = list.elements().collect();
+    let place = |node: &Node<'_>| PLACES.iter().position(|place| node.text("in") == Some(place));
+    let is_derived =
+        |node: &Node<'_>| node.text("$ref").is_none() && parameter_facts(node).is_none();
+    if !all.is_empty()
+        && path.get("parameters").is_none()
+        && all.is_sorted_by_key(place)
+        && all.iter().all(is_derived)
+    {
+        return None;
+    }
+    let facts = |parameter: &Node<'_>| match parameter.text("$ref") {
+        Some(_) => copy(parameter),
+        None => {
+            let known = ["in", "name"].into_iter();
+            let known = known.filter_map(|key| Some((key.to_string(), copy(&parameter.get(key)?))));
+            let facts = parameter_facts(parameter);
+            let facts = facts.and_then(|facts| facts.as_object().cloned()).unwrap_or_default();
+            Value::Object(known.chain(facts).collect())
+        }
+    };
+    Some(all.iter().map(facts).collect())
+}
+
 fn parameter_facts(parameter: &Node<'_>) -> Option<Value> {
     each(parameter, |key, member| match key {
         "in" | "name" | "description" => None,
         "required" if *member.value == true => None,
-        "schema" => parameter_schema_facts(member),
+        "schema" => facts_with_default(member),
         _ => Some(copy(member)),
     })
 }
 
+fn is_required(schema: &Node<'_>, name: &str) -> bool {
+    schema.get("required").iter().flat_map(Node::elements).any(|required| required.value == name)
+}
+
 /// Dropshot does not show the default of a parameter.
-fn parameter_schema_facts(schema: &Node<'_>) -> Option<Value> {
+fn facts_with_default(schema: &Node<'_>) -> Option<Value> {
     let facts = schema_facts(schema);
     let Some(default) = schema.get("default") else { return facts };
     let mut members = facts.and_then(|facts| facts.as_object().cloned()).unwrap_or_default();
@@ -99,7 +139,11 @@ fn list(node: &Node<'_>, facts: impl Fn(&Node<'_>) -> Option<Value>) -> Option<V
 /// The facts of a schema, and of those in it.
 fn schema_facts(schema: &Node<'_>) -> Option<Value> {
     each(schema, |key, member| match key {
-        "properties" => each(member, |_, property| schema_facts(property)),
+        // Schemars shows no default of a member that is required.
+        "properties" => each(member, |name, property| match is_required(schema, name) {
+            true => facts_with_default(property),
+            false => schema_facts(property),
+        }),
         "items" | "additionalProperties" => schema_facts(member),
         "oneOf" => list(member, schema_facts),
         _ => is_schema_fact(key).then(|| copy(member)),

@@ -2,8 +2,8 @@
 //! successes, errors, a trait of plain methods for handlers, and what dropshot serves.
 //!
 //! It knows no document in particular. A construct that it cannot carry is refused with its
-//! place; nothing is dropped in silence. The code leans on four files by hand, which are the same
-//! for every document: `answer.rs`, `emission.rs`, `parameters.rs` and `schemas.rs` of `api/src`.
+//! place; nothing is dropped in silence. The code leans on `api/runtime`, which is the same for
+//! every document.
 
 mod check;
 mod cli;
@@ -18,6 +18,8 @@ mod package;
 mod refusal;
 mod schemas;
 mod status;
+#[cfg(test)]
+mod tests;
 mod text;
 mod unions;
 mod values;

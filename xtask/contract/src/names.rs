@@ -12,7 +12,7 @@ const KEYWORDS: [&str; 48] = [
 ];
 
 /// What the code uses by these names.
-const USED: [&str; 68] = [
+const USED: [&str; 69] = [
     "AnyObject",
     "Answer",
     "Api",
@@ -34,6 +34,7 @@ const USED: [&str; 68] = [
     "From",
     "Future",
     "HeaderMap",
+    "HeaderValue",
     "Inline",
     "InstanceType",
     "Integer",

@@ -1,11 +1,12 @@
 //! The operations of a document, read as methods of a trait.
 
 use crate::errors::{ErrorVariant, errors};
-use crate::facts::{METHODS, is_json, primary_success};
+use crate::facts::{METHODS, PLACES, is_json, primary_success};
 use crate::names::{pascal, snake};
 use crate::node::Node;
 use crate::schemas::{Field, Reader, Record, Type};
 use crate::status;
+use http::HeaderName;
 use std::collections::BTreeMap;
 
 /// An operation.
@@ -31,6 +32,8 @@ pub struct Operation {
     pub parameters: Vec<ParameterSet>,
     /// Its body.
     pub body: Option<RequestBody>,
+    /// Whether the body may be absent.
+    pub is_body_optional: bool,
     /// Its successes; dropshot documents the first.
     pub successes: Vec<SuccessVariant>,
     /// Its errors.
@@ -59,6 +62,21 @@ pub struct SuccessVariant {
     pub description: String,
     /// What it holds.
     pub body: SuccessBody,
+    /// The headers that the handler sets.
+    pub headers: Vec<ResponseHeader>,
+}
+
+/// A header of a success.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResponseHeader {
+    /// Its name in Rust.
+    pub name: String,
+    /// Its name in the document.
+    pub key: String,
+    /// Its description.
+    pub description: Option<String>,
+    /// Whether it is always there.
+    pub is_required: bool,
 }
 
 /// The body of a request.
@@ -86,11 +104,14 @@ pub fn operations(reader: &mut Reader<'_>) -> Vec<Operation> {
     let mut operations: Vec<Operation> = Vec::new();
     let mut ids: BTreeMap<String, String> = BTreeMap::new();
     let paths = reader.root.get("paths");
-    for (path, item) in paths.iter().flat_map(Node::members) {
+    let paths = paths.iter().flat_map(Node::members).filter(|(path, _)| !path.starts_with("x-"));
+    for (path, item) in paths {
         check_path(reader, path, &item);
         for (method, node) in item.members().filter(|(key, _)| METHODS.contains(key)) {
-            if is_new(reader, &mut ids, &node) {
-                operations.extend(operation(reader, path, method, &node));
+            if method == "trace" {
+                reader.refuse(&node, "dropshot serves no TRACE; leave the operation out");
+            } else if is_new(reader, &mut ids, &node) {
+                operations.extend(operation(reader, (path, &item), method, &node));
             }
         }
     }
@@ -120,7 +141,8 @@ fn is_new(reader: &mut Reader<'_>, ids: &mut BTreeMap<String, String>, node: &No
 
 /// What dropshot's router cannot tell apart.
 fn check_path(reader: &mut Reader<'_>, path: &str, item: &Node<'_>) {
-    let known: Vec<&str> = METHODS.into_iter().chain(["summary", "description"]).collect();
+    let known: Vec<&str> =
+        METHODS.into_iter().chain(["summary", "description", "parameters"]).collect();
     reader.only(item, "a path", &known);
     for segment in path.split('/') {
         let is_variable = segment.starts_with('{') && segment.ends_with('}') && segment.len() > 2;
@@ -154,7 +176,7 @@ fn conflict<'p>(path: &'p str, other: &'p str) -> Option<(&'p str, &'p str)> {
 
 fn operation<'a>(
     reader: &mut Reader<'a>,
-    path: &str,
+    (path, item): (&str, &Node<'a>),
     method: &str,
     node: &Node<'a>,
 ) -> Option<Operation> {
@@ -177,8 +199,12 @@ fn operation<'a>(
     for end in ["Success", "Error"] {
         reader.claim(&id_node, Some(format!("{type_name}{end}")), id)?;
     }
-    let parameters = parameters(reader, path, &type_name, node);
-    let body = node.get("requestBody").and_then(|body| request_body(reader, &type_name, &body));
+    let all = parameter_nodes(reader, item, node);
+    check_variables(reader, path, node, &all);
+    let parameters = parameters(reader, &type_name, &all);
+    let body = node.get("requestBody").and_then(|body| reader.component(&body, "requestBodies"));
+    let is_body_optional = body.as_ref().is_some_and(|body| !body.is("required"));
+    let body = body.and_then(|body| request_body(reader, &type_name, &body));
     let successes = successes(reader, &type_name, node);
     let errors = errors(reader, &type_name, node);
     let tags = node.get("tags");
@@ -195,34 +221,63 @@ fn operation<'a>(
         texts: (text("summary"), text("description")),
         parameters,
         body,
+        is_body_optional,
         successes,
         errors,
         has_caller: has_security(reader, node),
     })
 }
 
-fn has_security(reader: &Reader<'_>, node: &Node<'_>) -> bool {
-    let security = node.value.get("security").or(reader.root.value.get("security"));
-    security.and_then(serde_json::Value::as_array).is_some_and(|list| !list.is_empty())
+/// Whether an operation takes a key: each way that its security names is one.
+fn has_security(reader: &mut Reader<'_>, node: &Node<'_>) -> bool {
+    let Some(security) = node.get("security").or(reader.root.get("security")) else { return false };
+    let schemes = reader.root.at(&["components", "securitySchemes"]);
+    let mut ways = 0;
+    for way in security.elements() {
+        ways += 1;
+        if way.members().next().is_none() {
+            reader.refuse(&way, "a key that may be absent is not supported; leave it out");
+        }
+        for (name, scheme) in way.members() {
+            if schemes.as_ref().is_none_or(|schemes| schemes.get(name).is_none()) {
+                let add = "add it, or name another";
+                reader.refuse(&scheme, format!("{name:?} is no scheme of components; {add}"));
+            }
+        }
+    }
+    ways > 0
 }
 
-fn parameters<'a>(
+/// The parameters of an operation, and those of its path that it does not replace.
+fn parameter_nodes<'a>(
     reader: &mut Reader<'a>,
-    path: &str,
-    type_name: &str,
-    node: &Node<'a>,
-) -> Vec<ParameterSet> {
+    item: &Node<'a>,
+    operation: &Node<'a>,
+) -> Vec<Node<'a>> {
+    let mut found: Vec<Node<'a>> = Vec::new();
+    for list in [operation, item].into_iter().filter_map(|node| node.get("parameters")) {
+        let own = found.clone();
+        let is_replaced = |node: &Node<'_>| {
+            own.iter().any(|own| ["in", "name"].iter().all(|key| own.text(key) == node.text(key)))
+        };
+        let all = list.elements().filter_map(|node| reader.component(&node, "parameters"));
+        let all: Vec<_> = all.filter(|node| !is_replaced(node)).collect();
+        found.extend(all);
+    }
+    found
+}
+
+fn parameters<'a>(reader: &mut Reader<'a>, type_name: &str, all: &[Node<'a>]) -> Vec<ParameterSet> {
     let mut sets: Vec<ParameterSet> = Vec::new();
-    let list = node.get("parameters");
-    for parameter in list.iter().flat_map(Node::elements) {
-        let Some((place, field)) = parameter_field(reader, type_name, &parameter, &sets) else {
+    for parameter in all {
+        let Some((place, field)) = parameter_field(reader, type_name, parameter, &sets) else {
             continue;
         };
         match sets.iter_mut().find(|set| set.place == place) {
             Some(set) => set.record.fields.push(field),
             None => {
                 let name = format!("{type_name}{place}");
-                let Some(name) = reader.claim(&parameter, Some(name.clone()), &name) else {
+                let Some(name) = reader.claim(parameter, Some(name.clone()), &name) else {
                     continue;
                 };
                 let record = Record {
@@ -236,25 +291,16 @@ fn parameters<'a>(
             }
         }
     }
-    let order = ["Path", "Query", "Header"];
-    sets.sort_by_key(|set| order.iter().position(|place| *place == set.place));
-    check_variables(reader, path, node);
+    sets.sort_by_key(|set| PLACES.iter().position(|place| place.eq_ignore_ascii_case(set.place)));
     sets
 }
 
 /// Each parameter of a path is declared, and no other.
-fn check_variables(reader: &mut Reader<'_>, path: &str, node: &Node<'_>) {
+fn check_variables(reader: &mut Reader<'_>, path: &str, node: &Node<'_>, all: &[Node<'_>]) {
     let in_path =
         path.split('/').filter_map(|segment| segment.strip_prefix('{')?.strip_suffix('}'));
     let in_path: Vec<&str> = in_path.collect();
-    let parameters = node.get("parameters");
-    let parameters = parameters.iter().flat_map(Node::elements);
-    // One that refers to another place may be any.
-    let parameters: Vec<_> = parameters.collect();
-    if parameters.iter().any(|parameter| parameter.text("$ref").is_some()) {
-        return;
-    }
-    let in_place = parameters.iter().filter(|parameter| parameter.text("in") == Some("path"));
+    let in_place = all.iter().filter(|parameter| parameter.text("in") == Some("path"));
     let declared: Vec<&str> = in_place.filter_map(|parameter| parameter.text("name")).collect();
     let list = node.get("parameters").unwrap_or(node.clone());
     for name in in_path.iter().filter(|name| !declared.contains(*name)) {
@@ -277,10 +323,6 @@ fn parameter_field<'a>(
     node: &Node<'a>,
     sets: &[ParameterSet],
 ) -> Option<(&'static str, Field)> {
-    if node.text("$ref").is_some() {
-        reader.refuse(node, "a parameter with `$ref` is not supported; write the parameter here");
-        return None;
-    }
     reader.only(
         node,
         "a parameter",
@@ -321,7 +363,12 @@ fn parameter_field<'a>(
     let own = sets.iter().find(|set| set.place == place);
     let fields = own.map_or(&[][..], |set| &set.record.fields);
     let name_node = node.get("name").unwrap_or(node.clone());
-    let name = reader.field_name(&name_node, key, fields)?;
+    let name = if place == "Header" {
+        header_name(reader, &name_node, key, &["Accept", "Content-Type", "Authorization"])?;
+        reader.field_name(&name_node, &key.to_lowercase(), fields)?
+    } else {
+        reader.field_name(&name_node, key, fields)?
+    };
     let hint = format!("{type_name}{}", pascal(key).unwrap_or_default());
     let mut shape = reader.shape(&schema, &hint)?;
     if shape.rule.is_none() || shape.is_list {
@@ -335,11 +382,14 @@ fn parameter_field<'a>(
         reader.refuse(node, "a parameter of this style is not supported; leave out `style`");
         return None;
     }
+    let is_required = node.is("required");
+    if place == "Path" && !is_required {
+        reader.refuse(node, "a parameter in the path is always there; write `required: true`");
+    }
     if let Some(inner) = schema.get("description") {
         reader.refuse(&inner, "is lost beside the description of the parameter; write it there");
     }
     shape.description = node.text("description").map(str::to_string);
-    let is_required = node.is("required");
     Some((place, Field { name, key: key.to_string(), is_required, shape }))
 }
 
@@ -348,15 +398,8 @@ fn request_body<'a>(
     type_name: &str,
     node: &Node<'a>,
 ) -> Option<RequestBody> {
-    if node.text("$ref").is_some() {
-        reader.refuse(node, "a body with `$ref` is not supported; write the body here");
-        return None;
-    }
     if !is_json(node) {
         return Some(RequestBody::Other);
-    }
-    if !node.is("required") {
-        reader.refuse(node, "a body that may be absent is not supported; write `required: true`");
     }
     let media = node.at(&["content", "application/json"])?;
     let Some(schema) = media.get("schema") else {
@@ -383,7 +426,7 @@ fn successes<'a>(reader: &mut Reader<'a>, type_name: &str, node: &Node<'a>) -> V
         if !is_success(status) {
             continue;
         }
-        let Some(variant) = success(reader, type_name, status, &response, status == primary) else {
+        let Some(variant) = success(reader, type_name, status, &response) else {
             continue;
         };
         let index = if status == primary { 0 } else { found.len() };
@@ -397,33 +440,25 @@ fn success<'a>(
     type_name: &str,
     status: &str,
     node: &Node<'a>,
-    is_primary: bool,
 ) -> Option<SuccessVariant> {
     if status == "default" {
         let description = node.text("description").unwrap_or_default().to_string();
         let (name, body) = ("Any".to_string(), SuccessBody::Other);
-        return Some(SuccessVariant { name, status: None, description, body });
+        let headers = response_headers(reader, node);
+        return Some(SuccessVariant { name, status: None, description, body, headers });
     }
     let Some((name, constant)) = status.parse().ok().and_then(status::names) else {
         reader.refuse(node, format!("{status} is no status of a success; write one such as 200"));
         return None;
     };
-    let response = match node.text("$ref") {
-        Some(_) if is_primary => {
-            reader.refuse(node, "a success with `$ref` is not supported; write the response here");
-            return None;
-        }
-        Some(reference) => match reader.resolve(reference) {
-            Some(response) => response,
-            None => {
-                reader.refuse(node, format!("{reference} leads nowhere; add it to components"));
-                return None;
-            }
-        },
-        None => node.clone(),
-    };
+    let response = reader.component(node, "responses")?;
     let content = response.get("content");
     let kinds: Vec<_> = content.iter().flat_map(Node::members).collect();
+    if let Some(content) = &content
+        && ["204", "205", "304"].contains(&status)
+    {
+        reader.refuse(content, format!("a response of {status} has no content; leave it out"));
+    }
     let body = match kinds.as_slice() {
         [] => SuccessBody::None,
         [("application/json", media)] => {
@@ -437,5 +472,51 @@ fn success<'a>(
         _ => SuccessBody::Other,
     };
     let description = response.text("description").unwrap_or_default().to_string();
-    Some(SuccessVariant { name, status: Some(constant), description, body })
+    let headers = response_headers(reader, &response);
+    Some(SuccessVariant { name, status: Some(constant), description, body, headers })
+}
+
+/// The headers that the response itself describes. One of `components` is shared: what serves the
+/// operations sets it.
+fn response_headers(reader: &mut Reader<'_>, response: &Node<'_>) -> Vec<ResponseHeader> {
+    let mut found: Vec<ResponseHeader> = Vec::new();
+    let headers = response.get("headers");
+    for (key, node) in headers.iter().flat_map(Node::members) {
+        if node.text("$ref").is_some() {
+            continue;
+        }
+        let Some(name) = header_name(reader, &node, key, &["Content-Type"]) else { continue };
+        if name == "body" || found.iter().any(|other| other.name == name) {
+            reader.refuse(
+                &node,
+                format!("is named {name} in Rust, as another part is; rename one of them"),
+            );
+            continue;
+        }
+        let description = node.text("description").map(str::to_string);
+        let is_required = node.is("required");
+        found.push(ResponseHeader { name, key: key.to_string(), description, is_required });
+    }
+    found
+}
+
+/// The name of a header in Rust: it has no letter case. OpenAPI ignores those of some names.
+fn header_name(
+    reader: &mut Reader<'_>,
+    node: &Node<'_>,
+    key: &str,
+    ignored: &[&str],
+) -> Option<String> {
+    if ignored.iter().any(|name| name.eq_ignore_ascii_case(key)) {
+        reader.refuse(node, format!("OpenAPI ignores a header {key:?} here; leave it out"));
+        return None;
+    }
+    let name = snake(&key.to_lowercase()).filter(|_| HeaderName::try_from(key).is_ok());
+    if name.is_none() {
+        reader.refuse(
+            node,
+            format!("{key:?} is no name of a header and in Rust; rename it: letters, then letters, digits, - or _"),
+        );
+    }
+    name
 }

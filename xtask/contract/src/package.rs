@@ -7,12 +7,12 @@ use serde_json::Value;
 use std::io;
 use std::path::Path;
 
-/// The files by hand that the code leans on.
+/// The runtime that the code leans on.
 const RUNTIME: [(&str, &str); 4] = [
-    ("src/answer.rs", include_str!("../../../api/src/answer.rs")),
-    ("src/emission.rs", include_str!("../../../api/src/emission.rs")),
-    ("src/parameters.rs", include_str!("../../../api/src/parameters.rs")),
-    ("src/schemas.rs", include_str!("../../../api/src/schemas.rs")),
+    ("src/answer.rs", include_str!("../../../api/runtime/src/answer.rs")),
+    ("src/emission.rs", include_str!("../../../api/runtime/src/emission.rs")),
+    ("src/parameters.rs", include_str!("../../../api/runtime/src/parameters.rs")),
+    ("src/schemas.rs", include_str!("../../../api/runtime/src/schemas.rs")),
 ];
 
 /// The workspace, of whose dependencies the package has the versions.

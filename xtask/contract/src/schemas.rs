@@ -321,8 +321,30 @@ impl<'a> Reader<'a> {
         Some(Node { pointer: pointer.to_string(), value: self.root.value.pointer(pointer)? })
     }
 
+    /// What stands here, or what its reference leads to among the components of this kind.
+    pub fn component(&mut self, node: &Node<'a>, kind: &str) -> Option<Node<'a>> {
+        let Some(reference) = node.text("$ref") else { return Some(node.clone()) };
+        let target = self.resolve(reference).filter(|target| {
+            reference.starts_with(&format!("#/components/{kind}/")) && target.text("$ref").is_none()
+        });
+        if target.is_none() {
+            self.refuse(node, format!("{reference} is none of components/{kind}; refer to one"));
+        }
+        target
+    }
+
     /// The type of a schema with a name of its own.
     fn named(&mut self, node: &Node<'a>, rust: &str, schema_name: &str) {
+        for key in ["nullable", "default"] {
+            if let Some(member) = node.get(key).filter(|_| key == "default" || node.is(key)) {
+                self.refuse(
+                    &member,
+                    format!(
+                        "a named schema with `{key}` is not supported; write it where it is used"
+                    ),
+                );
+            }
+        }
         if node.text("type") == Some("object") && has_members(node) {
             self.record(node, rust, schema_name);
             return;
@@ -341,12 +363,6 @@ impl<'a> Reader<'a> {
         }
         let inner = format!("{rust}Inner");
         let Some(shape) = self.shape(node, &inner) else { return };
-        if shape.is_nullable {
-            self.refuse(
-                node,
-                "a named schema with `nullable` is not supported; write it where it is used",
-            );
-        }
         let (name, schema_name) = (rust.to_string(), schema_name.to_string());
         self.push(Item::Wrapper(Wrapper { name, schema_name, shape }));
     }

@@ -1,5 +1,6 @@
 //! `oneOf`, read as an enum: the forms that serde and schemars have for one.
 
+use crate::facts::is_schema_fact;
 use crate::names::pascal;
 use crate::node::Node;
 use crate::schemas::{Field, Held, Item, Reader, Union, UnionVariant};
@@ -15,6 +16,7 @@ impl<'a> Reader<'a> {
         description: Option<String>,
     ) -> Option<()> {
         let forms: Vec<_> = node.get("oneOf").iter().flat_map(Node::elements).collect();
+        self.union_keys(node, &["oneOf", "nullable", "default", "description"]);
         let tag = tag(&forms);
         let mut variants: Vec<UnionVariant> = Vec::new();
         for form in &forms {
@@ -51,13 +53,21 @@ impl<'a> Reader<'a> {
     ) -> Option<Vec<UnionVariant>> {
         let description = form.text("description").map(str::to_string);
         let properties: Vec<_> = form.get("properties").iter().flat_map(Node::members).collect();
+        let is_object = form.text("type") == Some("object");
         let found = match (tag, values(form), properties.as_slice()) {
-            (None, Some(texts), _) => texts.into_iter().map(|text| (text, Held::Nothing)).collect(),
+            (None, Some(texts), _) => {
+                self.union_keys(form, &["type", "enum", "description"]);
+                texts.into_iter().map(|text| (text, Held::Nothing)).collect()
+            }
             (None, None, [(key, inner)]) if is_wrapping(form, key) => {
+                let known = ["type", "properties", "required", "additionalProperties"];
+                self.union_keys(form, &[&known[..], &["description"]].concat());
                 let hint = format!("{rust}{}", pascal(key).unwrap_or_default());
                 vec![(key.to_string(), Held::Value(Box::new(self.shape(inner, &hint)?)))]
             }
-            (Some(tag), None, _) if form.value.get("additionalProperties").is_none() => {
+            (Some(tag), None, _) if is_object && form.get("additionalProperties").is_none() => {
+                self.union_keys(form, &["type", "properties", "required", "description"]);
+                self.tag_keys(form, tag);
                 let key = form.at(&["properties", tag]).and_then(|tag| values(&tag))?.pop()?;
                 let fields = self.tagged_fields(form, rust, &key, tag)?;
                 let held = if fields.is_empty() { Held::Nothing } else { Held::Fields(fields) };
@@ -82,6 +92,32 @@ impl<'a> Reader<'a> {
             variants.push(UnionVariant { name, key, description: description.clone(), held });
         }
         Some(variants)
+    }
+
+    /// Refuses what no enum has, a default among it.
+    fn union_keys(&mut self, node: &Node<'a>, known: &[&str]) {
+        for (key, member) in node.members() {
+            if !known.contains(&key) && !is_schema_fact(key) {
+                self.refuse(&member, format!("a form with `{key}` is not supported; leave it out"));
+            }
+        }
+    }
+
+    /// The member that tells a form apart has its value alone, and each required one is there.
+    fn tag_keys(&mut self, form: &Node<'a>, tag: &str) {
+        let properties = form.get("properties");
+        if let Some(tag) = properties.as_ref().and_then(|properties| properties.get(tag)) {
+            self.union_keys(&tag, &["type", "enum"]);
+        }
+        for name in form.get("required").iter().flat_map(Node::elements) {
+            let key = name.value.as_str().unwrap_or_default();
+            if properties.as_ref().is_none_or(|properties| properties.get(key).is_none()) {
+                self.refuse(
+                    &name,
+                    format!("{key:?} is required and no property; add the property"),
+                );
+            }
+        }
     }
 
     fn tagged_fields(
@@ -132,5 +168,7 @@ fn is_required(form: &Node<'_>, key: &str) -> bool {
 
 /// Whether the form is an object with this member and no other.
 fn is_wrapping(form: &Node<'_>, key: &str) -> bool {
-    is_required(form, key) && form.value.get("additionalProperties") == Some(&Value::Bool(false))
+    form.text("type") == Some("object")
+        && is_required(form, key)
+        && form.value.get("additionalProperties") == Some(&Value::Bool(false))
 }

@@ -76,6 +76,7 @@ fn imports(body: &str) -> String {
                 "Success",
                 "documented_error",
                 "empty_response",
+                "with_headers",
                 "with_status",
             ],
         ),
@@ -118,7 +119,7 @@ fn imports(body: &str) -> String {
         ),
         ("chrono", &["DateTime", "NaiveDate", "Utc"]),
         ("dropshot", &["ApiDescription", "Body", "RequestContext", "ServerContext"]),
-        ("http", &["HeaderMap", "Response", "StatusCode"]),
+        ("http", &["HeaderMap", "HeaderValue", "Response", "StatusCode"]),
         ("serde", &["Deserialize", "Deserializer", "Serialize"]),
     ];
     let mut imports = String::new();

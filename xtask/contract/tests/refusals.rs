@@ -125,12 +125,55 @@ fn each_bad_input_is_one_line_with_its_place() {
         ),
         (&format!("{get}/parameters/0/in"), json!("cookie"), "in \"cookie\" is not supported;"),
         (
+            &format!("{get}/parameters/5/name"),
+            json!("authorization"),
+            "/paths/~1things/get/parameters/5/name: OpenAPI ignores a header \"authorization\" here;",
+        ),
+        (&format!("{get}/parameters/5/name"), json!("X/Y"), "\"X/Y\" is no name of a header"),
+        (
+            &format!("{get}/responses/200/headers/x-total"),
+            json!({ "schema": { "type": "integer" } }),
+            "/paths/~1things/get/responses/200/headers/x-total: is named x_total in Rust, as another part is;",
+        ),
+        (
+            &format!("{get}/responses/200/headers/Content-Type"),
+            json!({ "schema": { "type": "string" } }),
+            "OpenAPI ignores a header \"Content-Type\" here;",
+        ),
+        (
             &format!("{get}/parameters/0"),
             json!({ "$ref": "#/components/schemas/State" }),
-            "a parameter with `$ref` is not supported;",
+            "/paths/~1things/get/parameters/0: #/components/schemas/State is none of components/parameters;",
+        ),
+        ("/paths/~1picture/trace", id("trace"), "dropshot serves no TRACE;"),
+        (&format!("{get}/security"), json!([{}]), "a key that may be absent is not supported;"),
+        (&format!("{get}/security"), json!([{ "x": [] }]), "\"x\" is no scheme of components;"),
+        (
+            "/components/parameters/ThingId/required",
+            json!(false),
+            "/components/parameters/ThingId: a parameter in the path is always there;",
+        ),
+        (
+            &format!("{get}/responses/304/content"),
+            json!({ "application/json": { "schema": { "type": "string" } } }),
+            "a response of 304 has no content;",
+        ),
+        (
+            "/components/schemas/Thing/nullable",
+            json!(true),
+            "/components/schemas/Thing/nullable: a named schema with `nullable` is not supported;",
+        ),
+        (
+            "/components/schemas/Origin/discriminator",
+            json!({ "propertyName": "kind" }),
+            "/components/schemas/Origin/discriminator: a form with `discriminator` is not supported;",
         ),
         (&format!("{get}/callbacks"), json!({}), "an operation with `callbacks` is not supported;"),
-        ("/paths/~1things~1all", json!({ "get": id("all") }), "does not tell them apart;"),
+        (
+            "/paths/~1things~1{thingId}~1notes~1all",
+            json!({ "parameters": [{ "$ref": "#/components/parameters/ThingId" }], "get": id("all") }),
+            "does not tell them apart;",
+        ),
         ("/paths/~1x~1{a}b", json!({ "get": id("ab") }), "{a}b is more than a parameter;"),
         ("/paths/~1x~1{a}", json!({ "get": id("ab") }), "the path has {a}, which is no parameter"),
     ] {

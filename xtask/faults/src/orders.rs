@@ -1,6 +1,7 @@
 //! Orders, accounts and keys in PostgreSQL: each scenario on servers of its own.
 
 mod absent_standby;
+mod alerts;
 pub mod conformance;
 mod full_disk;
 mod hosts;
@@ -28,6 +29,7 @@ pub fn scenarios() -> Vec<Scenario> {
         scenario!("orders::restored_in_place", same_timeline::run_restored),
         scenario!("orders::slow_standby", slow_standby::run),
         scenario!("orders::absent_standby", absent_standby::run),
+        scenario!("orders::alerts", alerts::run),
         scenario!("orders::reset_session", reset_session::run),
         scenario!("orders::suspended_host", hosts::run_suspended),
         scenario!("orders::read_only_host", hosts::run_read_only),

@@ -79,6 +79,11 @@ impl Replica {
         Ok(Replica { server, admin, http })
     }
 
+    /// Where its admin listener is, HOST:PORT.
+    pub fn admin_address(&self) -> &str {
+        self.admin.trim_start_matches("http://")
+    }
+
     /// `None` if it is ready, or what it says instead.
     pub async fn unready_because(&self) -> Option<String> {
         let answer = self.http.get(format!("{}/readyz", self.admin)).send().await;
@@ -127,6 +132,15 @@ impl Replica {
             bail!("a list was answered {}", answer.status());
         }
         Ok(answer.bytes().await?.to_vec())
+    }
+
+    /// The status and the entity tag of its list, of which a client may know this tag.
+    pub async fn list_unless(&self, key: &Key, known: &str) -> anyhow::Result<(u16, String)> {
+        let url = format!("{}/store/orders", self.server.base_url());
+        let list = self.http.get(url).bearer_auth(&key.text).header("if-none-match", known);
+        let answer = list.send().await?;
+        let tag = answer.headers().get("etag").context("a list without a tag")?;
+        Ok((answer.status().as_u16(), tag.to_str()?.to_string()))
     }
 }
 

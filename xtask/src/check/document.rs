@@ -3,8 +3,8 @@
 use super::inputs::{Inputs, available, document_files};
 use super::problem::Problem;
 use crate::compare::{Difference, differences};
+use crate::documents::DOCUMENTS;
 use serde_json::Value;
-use store_orders_api::documents::DOCUMENTS;
 
 /// Longer values are shortened. Fills a terminal line next to the label.
 const MAX_CHARS: usize = 72;

@@ -2,12 +2,13 @@
 
 use super::problem::Problem;
 use crate::canonical_json;
+use crate::documents::{DOCUMENTS, Document};
+use crate::emitted::Emitted;
 use crate::history::History;
 use crate::published::Published;
 use crate::repository::Repository;
 use chrono::{NaiveDate, Utc};
 use serde_json::Value;
-use store_orders_api::documents::{DOCUMENTS, Document};
 
 /// What the checks compare. What could not be read holds the reason: the checks that need it
 /// cannot run, the others still do.
@@ -16,7 +17,7 @@ pub struct Inputs {
     /// The checkout with the files.
     pub repository: Repository,
     /// What the contract in Rust emits for each version, the stable one first.
-    pub emitted: [anyhow::Result<Value>; DOCUMENTS.len()],
+    pub emitted: Emitted,
     /// The published documents.
     pub published: anyhow::Result<Published>,
     /// The published documents in the history of the main branch.
@@ -26,11 +27,11 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// What this program emits, and the files of a checkout.
-    pub fn read(repository: &Repository) -> Self {
+    /// What is emitted, and the files of a checkout.
+    pub fn read(repository: &Repository, emitted: Emitted) -> Self {
         Self {
             repository: repository.clone(),
-            emitted: DOCUMENTS.map(|of| of.emitted().map_err(anyhow::Error::from)),
+            emitted,
             published: Published::read(repository),
             history: History::read(repository),
             today: Utc::now().date_naive(),

@@ -6,9 +6,9 @@ use super::problem::Problem;
 use super::promises::{BASE_PATH, no_version};
 use crate::compare::pointers;
 use crate::compatibility::server_url;
+use crate::documents::Document;
 use crate::version;
 use serde_json::Value;
-use store_orders_api::documents::Document;
 
 pub(super) fn claim(_: &Inputs) -> String {
     format!("the major versions of {} are those of every base URL", document_files())

@@ -3,7 +3,8 @@
 
 use super::inputs::{Inputs, available, in_each_document};
 use super::problem::Problem;
-use crate::compatibility::{Change, Verdict, changes};
+use crate::compatibility::{Change, Verdict, changes, operations_that_stay};
+use crate::documents::{DOCUMENTS, Document};
 use crate::published::{PUBLISHED, Published, file_name};
 use crate::repository::CHANGELOG;
 use crate::{canonical_json, changelog, version};
@@ -11,12 +12,11 @@ use anyhow::Context;
 use chrono::NaiveDate;
 use semver::Version;
 use serde_json::Value;
-use store_orders_api::documents::{DOCUMENTS, Document};
 
 /// More changes of one kind are counted instead of listed.
 const MAX_LISTED: usize = 12;
 /// Where the server's path is set.
-pub(super) const BASE_PATH: &str = "base_path in api/src/documents.rs";
+pub(super) const BASE_PATH: &str = "base_path in xtask/src/documents.rs";
 
 pub(super) fn claim(inputs: &Inputs) -> String {
     let claims = DOCUMENTS.map(|of| {
@@ -33,9 +33,46 @@ pub(super) fn claim(inputs: &Inputs) -> String {
 pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
     let published = available(&inputs.published)?;
     let changelog = inputs.repository.read(CHANGELOG)?;
-    in_each_document(|of| {
+    let mut problems = in_each_document(|of| {
         check_promises(of, &inputs.document(of.file)?, published, &changelog, inputs.today)
-    })
+    })?;
+    problems.extend(check_served(&DOCUMENTS.map(|of| of.base_path), published, inputs.today)?);
+    Ok(problems)
+}
+
+/// Every published version that has no document any more, although its operations may not go on
+/// this day.
+pub fn check_served(
+    base_paths: &[&str],
+    published: &Published,
+    today: NaiveDate,
+) -> anyhow::Result<Vec<Problem>> {
+    let mut problems = Vec::new();
+    for (path, (version, bytes)) in published.newest_of_each_path() {
+        if base_paths.contains(&path.as_str()) {
+            continue;
+        }
+        let place = format!("{PUBLISHED}/{}", file_name(&version));
+        let document = parsed(&place, bytes)?;
+        let stay = operations_that_stay(&document, today);
+        if !stay.is_empty() {
+            let details = vec![format!(
+                "no document is served under {path}, which promised: {}",
+                stay.join(", ")
+            )];
+            let fix = format!(
+                "keep a document with the base path {path} in DOCUMENTS of xtask/src/documents.rs \
+                 and api/src/documents.rs until each of them is past its x-sunset"
+            );
+            problems.push(Problem { place, details, fix });
+        }
+    }
+    Ok(problems)
+}
+
+fn parsed(name: &str, bytes: &[u8]) -> anyhow::Result<Value> {
+    let text = std::str::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
+    canonical_json::parse(name, text)
 }
 
 /// What the version and the changelog lack for the changes since the newest
@@ -49,14 +86,16 @@ pub fn check_promises(
 ) -> anyhow::Result<Vec<Problem>> {
     let Some((published_version, bytes)) = published.newest(of) else { return Ok(Vec::new()) };
     let name = format!("{PUBLISHED}/{}", file_name(&published_version));
-    let text = std::str::from_utf8(bytes).with_context(|| format!("{name} is not UTF-8"))?;
-    let published = canonical_json::parse(&name, text)?;
+    let published = parsed(&name, bytes)?;
     let Some(version) = version::of_document(document) else {
         return Ok(vec![no_version(of.file)]);
     };
     let found = distinct(changes(&published, document, today));
-    let low = low_version(of, &published_version, &version, &found);
-    Ok(low.into_iter().chain(unnamed(changelog, &version, &found)).collect())
+    let worst = found.iter().map(|change| change.verdict).max();
+    let least =
+        worst.map_or(published_version.clone(), |worst| worst.next_version(&published_version));
+    let low = low_version(of, &published_version, &version, &least, &found);
+    Ok(low.into_iter().chain(unnamed(changelog, &version, &least, &found)).collect())
 }
 
 /// The problem of a document without a version.
@@ -89,16 +128,16 @@ fn distinct(changes: Vec<Change>) -> Vec<Change> {
     kept
 }
 
-/// The problem that the version is lower than the changes require.
+/// The problem that the version is lower than `least`, which the changes require.
 fn low_version(
     of: &Document,
     published: &Version,
     version: &Version,
+    least: &Version,
     found: &[Change],
 ) -> Option<Problem> {
     let worst = found.iter().map(|change| change.verdict).max();
-    let least = worst.map_or(published.clone(), |worst| worst.next_version(published));
-    if *version >= least {
+    if version >= least {
         return None;
     }
     let (place, set) = (
@@ -130,8 +169,12 @@ fn low_version(
 }
 
 /// The problem that the changelog does not name what callers have to know.
-fn unnamed(text: &str, version: &Version, found: &[Change]) -> Option<Problem> {
-    let section = changelog::section(text, version).unwrap_or_default();
+fn unnamed(text: &str, version: &Version, least: &Version, found: &[Change]) -> Option<Problem> {
+    let (title, fix) = match version < least {
+        true => (least, format!("first raise info.version, then edit {CHANGELOG}")),
+        false => (version, format!("edit {CHANGELOG}")),
+    };
+    let section = changelog::section(text, title).unwrap_or_default();
     let missing: Vec<_> = found
         .iter()
         .filter(|change| change.verdict > Verdict::Neutral)
@@ -141,9 +184,9 @@ fn unnamed(text: &str, version: &Version, found: &[Change]) -> Option<Problem> {
     if missing.is_empty() {
         return None;
     }
-    let mut details = vec![format!("does not name, between backticks under \"## {version}\":")];
+    let mut details = vec![format!("does not name, between backticks under \"## {title}\":")];
     details.extend(listed(missing));
-    Some(Problem { place: CHANGELOG.to_string(), details, fix: format!("edit {CHANGELOG}") })
+    Some(Problem { place: CHANGELOG.to_string(), details, fix })
 }
 
 fn describe(change: &Change) -> String {

@@ -3,12 +3,12 @@
 
 use super::inputs::{Inputs, available};
 use super::problem::Problem;
+use crate::documents::DOCUMENTS;
 use crate::history::History;
 use crate::published::{PUBLISHED, Published, SUMS, checksum, file_name, version_of};
 use crate::repository::CHANGELOG;
 use crate::{changelog, version};
 use semver::Version;
-use store_orders_api::documents::DOCUMENTS;
 
 pub(super) fn claim(inputs: &Inputs) -> String {
     match &inputs.history {

@@ -133,10 +133,8 @@ fn removed_schema(found: &mut Findings, at: &Place<'_>, published: &Value) {
     let users = all_operations(published).into_iter().map(|(_, operation)| operation);
     let users: Vec<_> =
         users.filter(|operation| operation.to_string().contains(&reference)).collect();
-    let may_go = |operation: &&Value| {
-        promises::is_unstable(operation) || promises::sunset_has_passed(operation, found.today)
-    };
-    if !users.is_empty() && users.iter().all(may_go) {
+    let must_stay = |operation: &&Value| promises::must_stay(operation, found.today);
+    if !users.is_empty() && !users.iter().any(must_stay) {
         found.addition(at, "is removed with the operations that used it");
     } else {
         found.breaking(at, "is removed, and with it a type of generated clients");

@@ -51,7 +51,7 @@ fn operation(found: &mut Findings, at: &Place<'_>, new: &Value) {
         "parameters" => parameters(found, member),
         "security" => security(found, member),
         "requestBody" if member.both().is_some() => request_body(found, member),
-        "responses" => responses(found, member),
+        "responses" => responses(found, member, becomes_conditional(at)),
         _ => found.other(member),
     });
 }
@@ -131,14 +131,30 @@ fn request_body(found: &mut Findings, at: &Place<'_>) {
     });
 }
 
+/// Whether an operation now takes `If-None-Match` and did not before: no caller of the published
+/// document sends it.
+fn becomes_conditional(at: &Place<'_>) -> bool {
+    let takes_it = |operation: Option<&Value>| {
+        let parameters = operation.and_then(|operation| operation["parameters"].as_array());
+        parameters.into_iter().flatten().any(|one| {
+            let name = one["name"].as_str().unwrap_or_default();
+            one["in"] == "header" && name.eq_ignore_ascii_case("If-None-Match")
+        })
+    };
+    takes_it(at.new) && !takes_it(at.old)
+}
+
 /// Statuses. Callers handle a new error like the others of its class; a new success or a redirect
-/// they may take for a failure.
-fn responses(found: &mut Findings, responses: &Place<'_>) {
+/// they may take for a failure, but for a 304 that only who sends the new `If-None-Match` gets.
+fn responses(found: &mut Findings, responses: &Place<'_>, becomes_conditional: bool) {
     found.each(responses, |found, status| {
         let at = status.part(status.key);
         match (at.old, at.new) {
             (Some(_), Some(_)) => response(found, &at),
             (Some(_), _) => found.breaking(&at, "is no longer a response"),
+            _ if at.key == "304" && becomes_conditional => {
+                found.addition(&at, "is a new response to who sends If-None-Match");
+            }
             _ if !at.key.starts_with(['4', '5']) => {
                 found.breaking(&at, "is a new response that callers do not expect");
             }

@@ -3,7 +3,7 @@
 
 use super::findings::{Findings, Place};
 use super::resolved::all_operations;
-use chrono::NaiveDate;
+use chrono::{Days, NaiveDate};
 use serde_json::Value;
 
 /// The values of `x-stability`, the least first. Without it, an operation is stable.
@@ -30,6 +30,11 @@ pub(super) fn is_unstable(operation: &Value) -> bool {
     rank(operation.get("x-stability")).is_some_and(|rank| rank < 2)
 }
 
+/// Whether an operation as it was published must still be there today.
+pub(super) fn must_stay(operation: &Value, today: NaiveDate) -> bool {
+    !is_unstable(operation) && !sunset_has_passed(operation, today)
+}
+
 /// Whether no operation of a document promised anything.
 pub(super) fn all_unstable(document: &Value) -> bool {
     let all = all_operations(document);
@@ -46,13 +51,21 @@ pub(super) fn sunset_has_passed(operation: &Value, today: NaiveDate) -> bool {
     operation["deprecated"] == true && sunset.is_some_and(|sunset| today > sunset)
 }
 
+/// How long callers are told before an operation may go, from the publication that first names the
+/// day. `publish` checks the document on the day of its publication.
+const SUNSET_NOTICE: Days = Days::new(90);
+
 /// `x-sunset`, the day after which a deprecated operation may be removed. Callers plan with it: it
 /// may only move away, or go with the deprecation. A new one must leave them time.
 pub(super) fn sunset(found: &mut Findings, at: &Place<'_>, operation: &Value) {
-    let today = found.today;
+    let earliest = found.today + SUNSET_NOTICE;
     match (day(at.old), day(at.new)) {
-        (None, Some(new)) if at.old.is_none() && new > today => {
+        (None, Some(new)) if at.old.is_none() && new >= earliest => {
             found.addition(at, format!("may be removed after {new}"));
+        }
+        (None, Some(new)) if at.old.is_none() => {
+            let needed = "callers are told 90 days before, so the first day is";
+            found.breaking(at, format!("may be removed after {new}: {needed} {earliest}"));
         }
         (Some(old), Some(new)) if new > old => {
             found.addition(at, format!("stays until {new}, not {old}"));
@@ -64,13 +77,14 @@ pub(super) fn sunset(found: &mut Findings, at: &Place<'_>, operation: &Value) {
             found.addition(at, format!("is not removed after {old}"));
         }
         _ => {
-            let what = "which is no later day than before and than today";
+            let what = "which is no later day than before";
             found.breaking(at, format!("{}, {what}, such as 2027-12-01", at.transition()));
         }
     }
 }
 
-/// `x-plans`: how many requests each plan allows. Callers plan with the figures.
+/// `x-plans`: how many requests each plan allows. Callers plan with the figures, and with there
+/// being no further limit.
 pub(super) fn plans(found: &mut Findings, plans: &Place<'_>) {
     found.each(plans, |found, plan| {
         let plan = plan.schema(plan.key);
@@ -84,10 +98,9 @@ pub(super) fn plans(found: &mut Findings, plans: &Place<'_>) {
     });
 }
 
-/// One limit. `null` is agreed per account: no figure is promised.
+/// One limit. `null` is agreed per account: a figure for all of them may be lower.
 fn figure(found: &mut Findings, limit: &Place<'_>) {
     let number = |value: Option<&Value>| value.and_then(Value::as_u64);
-    let is_promise = |new: &Value| new.is_u64() || new.is_null();
     match (number(limit.old), number(limit.new)) {
         (Some(old), Some(new)) if new > old => {
             found.addition(limit, format!("is raised from {old} to {new}"));
@@ -95,9 +108,7 @@ fn figure(found: &mut Findings, limit: &Place<'_>) {
         (Some(old), Some(new)) => {
             found.breaking(limit, format!("is lowered from {old} to {new}"));
         }
-        _ if limit.old.is_none_or(Value::is_null) && limit.new.is_some_and(is_promise) => {
-            found.addition(limit, limit.transition());
-        }
+        _ if limit.old.is_none() => found.breaking(limit, "is a further limit"),
         _ => found.breaking(limit, limit.transition()),
     }
 }

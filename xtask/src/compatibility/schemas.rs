@@ -3,6 +3,7 @@
 
 use super::change::Verdict;
 use super::findings::{Direction, Findings, Place, shorten};
+use super::resolved::component;
 use serde_json::{Value, json};
 
 /// Compares two schemas of one value; without one, everything is allowed.
@@ -10,6 +11,7 @@ pub(super) fn compare(found: &mut Findings, at: &Place<'_>, direction: Direction
     let any = json!({});
     let schema = at.component().map_or(at.clone(), |name| at.schema(name));
     let schema = schema.with(at.old.or(Some(&any)), at.new.or(Some(&any)));
+    renamed(found, at, &schema);
     let (old, new) = (keyword(schema.old, "type"), keyword(schema.new, "type"));
     let is_retyped = old != new;
     found.each(&schema, |found, member| match member.key {
@@ -34,6 +36,19 @@ pub(super) fn compare(found: &mut Findings, at: &Place<'_>, direction: Direction
     });
 }
 
+/// Another component is the same on the wire, but generated clients name the type after it. Where
+/// the old one is gone, that is reported of it.
+fn renamed(found: &mut Findings, at: &Place<'_>, schema: &Place<'_>) {
+    let (old, new) = (at.old.and_then(component), at.new.and_then(component));
+    if let (Some(old), Some(new)) = (old, new)
+        && old != new
+    {
+        let described =
+            format!("takes the place of {old}, and with it the type in generated clients");
+        found.addition(&schema.schema(new), described);
+    }
+}
+
 fn keyword<'a>(schema: Option<&'a Value>, key: &str) -> Option<&'a Value> {
     schema?.get(key)
 }
@@ -52,7 +67,15 @@ fn field(found: &mut Findings, schema: &Place<'_>, member: &Place<'_>, direction
         (_, _, Direction::Sent) if is_required => {
             found.breaking(&at, "is a new field that must be sent");
         }
-        (_, _, Direction::Sent) => found.addition(&at, "is a new field to send"),
+        (_, Some(_), Direction::Sent) => {
+            // What callers sent under this name as a further field must stay allowed.
+            if let Some(further) = keyword(schema.old, "additionalProperties")
+                && !further.is_boolean()
+            {
+                compare(found, &at.with(Some(further), at.new), direction);
+            }
+            found.addition(&at, "is a new field to send");
+        }
         // A caller who was promised other further fields, or none, may reject a new one.
         _ if keyword(schema.old, "additionalProperties").is_some() => {
             found.breaking(&at, "is a new field where further fields were promised");

@@ -5,9 +5,9 @@
 use super::server::{LARGE, LiveServer, MISSING, PENDING, SHIPPED};
 use super::setup::Setup;
 use super::tools::output_lines;
+use crate::documents::{DOCUMENTS, V2};
 use std::fs;
 use std::process::Command;
-use store_orders_api::documents::{DOCUMENTS, V2};
 
 /// openapi-typescript generates the types, openapi-fetch sends, `tsc --strict`
 /// checks the session against the types.

@@ -4,9 +4,8 @@ use super::har::{Exchange, exchanges};
 use super::server::LiveServer;
 use super::setup::Setup;
 use super::tools::{lines, output};
+use crate::documents::{DOCUMENTS, Document, V2};
 use std::process::Command;
-use store_orders_api::documents::{DOCUMENTS, Document, V2};
-use store_orders_api::types::plain_int64;
 
 /// Paths that end in an id. Invalid ids there must be rejected with 400.
 const WITH_ID: [(&str, &str); 3] =
@@ -29,7 +28,7 @@ fn invalid_ids(of: &Document, exchanges: &[Exchange]) -> Vec<String> {
     for (method, path) in WITH_ID.iter().filter(|(_, path)| path.starts_with(of.base_path)) {
         let of_operation = exchanges.iter().filter(|exchange| exchange.method == *method);
         let invalid: Vec<_> = of_operation
-            .filter(|exchange| exchange.id_below(path).is_some_and(|id| plain_int64(id).is_none()))
+            .filter(|exchange| exchange.id_below(path).is_some_and(|id| !is_plain_int64(id)))
             .collect();
         // Without a key the id is not looked at.
         let accepted = invalid.iter().filter(|exchange| !matches!(exchange.status, 400 | 401));
@@ -41,6 +40,10 @@ fn invalid_ids(of: &Document, exchanges: &[Exchange]) -> Vec<String> {
         }
     }
     findings
+}
+
+fn is_plain_int64(id: &str) -> bool {
+    id.parse::<i64>().is_ok_and(|number| number.to_string() == id)
 }
 
 /// With a limit so small that most requests are answered 429.
@@ -109,7 +112,7 @@ fn findings(command: &mut Command) -> anyhow::Result<Vec<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use store_orders_api::documents::V1;
+    use crate::documents::V1;
 
     fn exchange(method: &str, id: &str, status: u64) -> Exchange {
         let path = if method == "GET" { "pets" } else { "store/orders" };

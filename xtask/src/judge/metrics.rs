@@ -8,8 +8,9 @@ use anyhow::{Context, bail};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// The rules that the program prints.
+/// The rules that the program prints, and the cases in which each fires.
 const ALERTS: &str = "src/admin/alerts.yaml";
+const ALERT_CASES: &str = "tests/judges/alerts.yaml";
 
 /// How it begins to name where metrics are.
 const ADMIN_LINE: &str = "admin listener on http://";
@@ -22,8 +23,11 @@ pub(super) fn check_promtool() -> anyhow::Result<()> {
 
 /// Its findings about the alerts, and about the metrics in the text format.
 pub(super) fn promtool(setup: &Setup) -> anyhow::Result<Vec<String>> {
-    let alerts = setup.repository.root().join(ALERTS);
-    let mut findings = output_lines(Command::new("promtool").args(["check", "rules"]).arg(alerts))?;
+    let mut findings = Vec::new();
+    for (task, file) in [("check", ALERTS), ("test", ALERT_CASES)] {
+        let file = setup.repository.root().join(file);
+        findings.extend(output_lines(Command::new("promtool").args([task, "rules"]).arg(file))?);
+    }
     let server = LiveServer::start_with(&setup.program, &["--admin-listen", "127.0.0.1:0"])?;
     let admin = server.printed_after(ADMIN_LINE).context("no admin listener")?;
     let mut check = Command::new("promtool");

@@ -6,7 +6,7 @@ use super::page::page;
 use super::server::LiveServer;
 use super::setup::Setup;
 use super::tools::output_lines;
-use store_orders_api::documents::DOCUMENTS;
+use crate::documents::DOCUMENTS;
 use testbed::free_address;
 
 /// Settings of an operator.

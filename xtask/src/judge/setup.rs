@@ -1,9 +1,9 @@
 //! What the judges work with.
 
 use super::tools::Tools;
+use crate::documents::{DOCUMENTS, Document};
 use crate::repository::Repository;
 use std::path::PathBuf;
-use store_orders_api::documents::{DOCUMENTS, Document};
 use testbed::Program;
 
 /// What every judge gets.

@@ -3,9 +3,9 @@
 
 use super::today;
 use serde_json::{Value, json};
-use store_orders_api::documents::V1;
 use xtask::compare::pointers;
 use xtask::compatibility::{Verdict, changes};
+use xtask::documents::V1;
 use xtask::repository::Repository;
 
 /// Keys under which everything is text for people.

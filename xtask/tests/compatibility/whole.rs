@@ -3,9 +3,9 @@
 use super::table::{GET, OK, assert_rows, drop, edited, put, shop};
 use super::today;
 use serde_json::{Value, json};
-use store_orders_api::documents::V1;
 use xtask::compatibility::Verdict::{Addition, Breaking, Neutral};
 use xtask::compatibility::changes;
+use xtask::documents::V1;
 use xtask::repository::Repository;
 
 #[test]

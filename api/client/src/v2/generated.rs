@@ -87,7 +87,7 @@ pub mod types {
 #[derive(Clone, Debug)]
 /**Client for Store Orders API
 
-Version: 2.0.0-beta.2*/
+Version: 2.0.0-beta.3*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
@@ -129,7 +129,7 @@ impl Client {
 }
 impl ClientInfo<crate::call::Call> for Client {
     fn api_version() -> &'static str {
-        "2.0.0-beta.2"
+        "2.0.0-beta.3"
     }
     fn baseurl(&self) -> &str {
         self.baseurl.as_str()
@@ -164,6 +164,7 @@ Arguments:
 - `ship_date_before`: Only orders with a `shipDate` before this time (RFC 3339, with any offset; a `+` in it is sent as `%2B`). An order without `shipDate` does not match.
 - `ship_date_from`: Only orders with a `shipDate` at this time or later (RFC 3339, with any offset; a `+` in it is sent as `%2B`). An order without `shipDate` does not match.
 - `status`: Only orders of this status.
+- `if_none_match`: The `ETag` of a response that you have, several separated by commas, or `*` (RFC 9110). If nothing has changed since, the response is 304.
 */
     pub async fn list_orders<'a>(
         &'a self,
@@ -174,14 +175,18 @@ Arguments:
         ship_date_before: Option<&'a ::chrono::DateTime<::chrono::offset::Utc>>,
         ship_date_from: Option<&'a ::chrono::DateTime<::chrono::offset::Utc>>,
         status: Option<&'a crate::v2::generated::order_status::OrderStatus>,
+        if_none_match: Option<&'a str>,
     ) -> Result<ResponseValue<types::OrderPage>, Error<crate::generated::types::Error>> {
         let url = format!("{}/store/orders", self.baseurl,);
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
         header_map
             .append(
                 ::reqwest::header::HeaderName::from_static("api-version"),
                 ::reqwest::header::HeaderValue::from_static(Self::api_version()),
             );
+        if let Some(value) = if_none_match {
+            header_map.append("If-None-Match", value.to_string().try_into()?);
+        }
         #[allow(unused_mut)]
         let mut request = self
             .client
@@ -233,20 +238,25 @@ Sends a `GET` request to `/store/orders/{orderId}`
 
 Arguments:
 - `order_id`: Identifier of the order: a 64-bit integer in plain decimal, without a plus sign, leading zeros, a fraction or an exponent.
+- `if_none_match`: The `ETag` of a response that you have, several separated by commas, or `*` (RFC 9110). If nothing has changed since, the response is 304.
 */
     pub async fn get_order<'a>(
         &'a self,
         order_id: &'a crate::generated::types::OrderId,
+        if_none_match: Option<&'a str>,
     ) -> Result<ResponseValue<types::Order>, Error<crate::generated::types::Error>> {
         let url = format!(
             "{}/store/orders/{}", self.baseurl, encode_path(& order_id.to_string()),
         );
-        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(1usize);
+        let mut header_map = ::reqwest::header::HeaderMap::with_capacity(2usize);
         header_map
             .append(
                 ::reqwest::header::HeaderName::from_static("api-version"),
                 ::reqwest::header::HeaderValue::from_static(Self::api_version()),
             );
+        if let Some(value) = if_none_match {
+            header_map.append("If-None-Match", value.to_string().try_into()?);
+        }
         #[allow(unused_mut)]
         let mut request = self
             .client

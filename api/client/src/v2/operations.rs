@@ -48,7 +48,7 @@ impl Client {
     /// [`cancel_order`](Self::cancel_order) without a response it tells what became of the order.
     pub async fn get_order(&self, order_id: impl Into<OrderId>) -> Result<Response<Order>, Error> {
         let (client, id) = (self.for_one_call(), order_id.into());
-        let call = async { converted(client.get_order(&id).await, &client.inner).await };
+        let call = async { converted(client.get_order(&id, None).await, &client.inner).await };
         in_span("get_order", Some(id), None, call).await
     }
 
@@ -71,6 +71,7 @@ impl Client {
                 query.ship_date_before.as_ref(),
                 query.ship_date_from.as_ref(),
                 query.status.as_ref(),
+                None,
             );
             let page = converted(page.await, &client.inner).await;
             page.map_err(|error| error.at_cursor(query.cursor.clone()))

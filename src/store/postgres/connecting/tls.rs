@@ -38,8 +38,7 @@ pub enum TlsSetupError {
 /// What the protocol asks the server for in this mode.
 pub fn ssl_mode(mode: TlsMode) -> SslMode {
     match mode {
-        TlsMode::Disable | TlsMode::Allow => SslMode::Disable,
-        TlsMode::Prefer => SslMode::Prefer,
+        TlsMode::Disable => SslMode::Disable,
         TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => SslMode::Require,
     }
 }
@@ -107,7 +106,7 @@ fn in_file(path: &Path) -> impl FnOnce(rustls::pki_types::pem::Error) -> TlsSetu
 }
 
 /// Takes a certificate of a trusted authority whatever host it names (`verify-ca`), or any
-/// certificate (`prefer`, `require`). Signatures are verified in any case.
+/// certificate (`require`). Signatures are verified in any case.
 #[derive(Debug)]
 struct Lenient {
     authority: Option<Arc<WebPkiServerVerifier>>,

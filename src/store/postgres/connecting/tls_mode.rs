@@ -25,10 +25,6 @@ pub struct PostgresTls {
 pub enum TlsMode {
     /// Never TLS.
     Disable,
-    /// TLS only if the server refuses to do without.
-    Allow,
-    /// TLS if the server has it.
-    Prefer,
     /// TLS without verifying the server; with `sslrootcert`, as `verify-ca`.
     Require,
     /// TLS with a certificate of a trusted authority.
@@ -38,14 +34,13 @@ pub enum TlsMode {
 }
 
 impl PostgresTls {
-    /// The mode for this host: by default nothing less than `verify-full`, unless what is
-    /// sent stays on this machine.
+    /// The mode for this host: by default `verify-full`, unless what is sent stays on this machine.
     pub fn mode_for(&self, host: &Host) -> TlsMode {
         let own = || match host {
             Host::Tcp(name) => {
                 let is_loopback = name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
                 if name == "localhost" || is_loopback {
-                    TlsMode::Prefer
+                    TlsMode::Disable
                 } else {
                     TlsMode::VerifyFull
                 }
@@ -60,7 +55,13 @@ impl PostgresTls {
 
     /// Takes a parameter of the URL, if it is about TLS.
     pub fn take(&mut self, name: &str, value: &str) -> Result<bool, String> {
-        let unknown = |_| format!("sslmode must be one of {}", TlsMode::VARIANTS.join(", "));
+        let unknown = |_| {
+            let why = match value {
+                "allow" | "prefer" => format!("; {value} would leave it to the server"),
+                _ => String::new(),
+            };
+            format!("sslmode must be one of {}{why}", TlsMode::VARIANTS.join(", "))
+        };
         match name {
             "sslmode" => self.mode = Some(value.parse().map_err(unknown)?),
             "sslrootcert" => self.root = Some(value.into()).filter(|_| value != "system"),
@@ -102,7 +103,7 @@ mod tests {
         let mode = |name: &str| with(None, None).mode_for(&Host::Tcp(name.to_string()));
         assert_eq!(mode("db.example.com"), TlsMode::VerifyFull);
         for local in ["localhost", "127.0.0.1", "127.1.2.3", "::1"] {
-            assert_eq!(mode(local), TlsMode::Prefer, "{local}");
+            assert_eq!(mode(local), TlsMode::Disable, "{local}");
         }
         assert_eq!(with(None, None).mode_for(&Host::Unix("/run".into())), TlsMode::Disable);
     }
@@ -120,11 +121,13 @@ mod tests {
             with(Some(TlsMode::Require), Some("/ca.pem")).mode_for(&host),
             TlsMode::VerifyCa
         );
-        let why = PostgresTls::default().take("sslmode", "on").unwrap_err();
-        assert_eq!(
-            why,
-            "sslmode must be one of disable, allow, prefer, require, verify-ca, verify-full"
-        );
+        let why = |mode| PostgresTls::default().take("sslmode", mode).unwrap_err();
+        let all = "sslmode must be one of disable, require, verify-ca, verify-full";
+        assert_eq!(why("on"), all);
+        for left_open in ["allow", "prefer"] {
+            let expected = format!("{all}; {left_open} would leave it to the server");
+            assert_eq!(why(left_open), expected);
+        }
     }
 
     #[test]

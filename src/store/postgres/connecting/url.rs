@@ -273,7 +273,7 @@ mod tests {
         let why = |text: &str| text.parse::<PostgresUrl>().unwrap_err().to_string();
         assert_eq!(why("mysql://a/d"), "write postgres://USER@HOST/DATABASE");
         assert_eq!(why("postgres:///d"), "the URL names no host");
-        assert!(why("postgres://u@a/d?sslmode=on").contains("must be one of disable, allow"));
+        assert!(why("postgres://u@a/d?sslmode=on").contains("must be one of disable, require"));
         assert!(why("postgres://u@a/d?sslcert=a.pem").contains("belong together"));
         assert!(why("postgres://u@a/d?colour=red").contains("colour"));
         assert!(!why("postgres://u:secret@a:x/d").contains("secret"));

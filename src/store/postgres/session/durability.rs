@@ -3,9 +3,9 @@
 
 mod sync_standbys;
 
-use crate::store::StoreError;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::{read, unreachable_because};
+use crate::store::{Standbys, StoreError};
 use slog::{Logger, warn};
 use sync_standbys::SyncStandbys;
 use tokio_postgres::Client;
@@ -14,8 +14,8 @@ use tokio_postgres::Client;
 /// have committed: each commit would leave a connection there that waits for them. When such a wait
 /// began is not told, but only when its statement did: of others, and of commands, it may take long.
 /// Without `pg_read_all_stats` a role sees neither names nor states of standbys, only how many
-/// there are.
-pub async fn require_standby(client: &Client) -> Result<(), StoreError> {
+/// there are. `found` is what it sees of them.
+pub async fn require_standbys(client: &Client, found: &mut Standbys) -> Result<(), StoreError> {
     let query = "
         SELECT current_setting('synchronous_standby_names'),
                ARRAY(SELECT application_name FROM pg_stat_replication
@@ -30,7 +30,10 @@ pub async fn require_standby(client: &Client) -> Result<(), StoreError> {
     let Some(standbys) = SyncStandbys::parse(value(&row, 0)?) else { return Ok(()) };
     let (streaming, hidden): (Vec<String>, i64) = (value(&row, 1)?, value(&row, 2)?);
     let SyncStandbys { needed, .. } = standbys;
-    if streaming.len() + usize::try_from(hidden).unwrap_or(0) < needed {
+    let there = streaming.len() + usize::try_from(hidden).unwrap_or(0);
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    *found = Standbys { required: number(needed), confirming: number(there) };
+    if there < needed {
         return Err(unreachable_because(format!(
             "{needed} of its synchronous standbys must confirm each commit, and {} stream; away: {}",
             streaming.len(),
@@ -38,6 +41,7 @@ pub async fn require_standby(client: &Client) -> Result<(), StoreError> {
         )));
     }
     if value(&row, 3)? {
+        found.confirming = 0;
         return Err(unreachable_because(format!(
             "its synchronous standbys confirm no commit: {}",
             standbys.names.join(", ")

@@ -58,10 +58,9 @@ pub async fn beat(
     Ok(())
 }
 
-/// Adds the replica's row, unless a command keeps servers away.
-/// Nothing else uses the heartbeat's connection yet.
-pub async fn register(session: &Session, replica: &Replica) -> Result<(), StoreError> {
-    let client = &session.heartbeat.client;
+/// Adds the replica's row, unless a command keeps servers away. A command that begins later finds
+/// it: what is read of the store from here on stays true while the row is there.
+pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let (address, list_version) = replica.shown();
     let insert = "INSERT INTO replicas (id, program, address, list_version)
                   SELECT $1, $2, $3, $4 WHERE pg_try_advisory_xact_lock_shared($5)
@@ -71,17 +70,17 @@ pub async fn register(session: &Session, replica: &Replica) -> Result<(), StoreE
         [&replica.id(), &program, &address, &list_version, &SERVERS_LOCK];
     match client.execute(insert, &row).await.map_err(written)? {
         0 => Err(unreachable_because(
-            "`store-orders restore`, or `migrate --new-store-id`, uses it; start the server when that \
-             has ended",
+            "`store-orders restore`, or `migrate` with --new-store-id or --move-counts, uses it; \
+             start the server when that has ended",
         )),
         _ => Ok(()),
     }
 }
 
 /// Removes the replica's row, which a heartbeat may hold at the moment.
-pub async fn deregister(session: &Session, replica: &Replica) -> Result<(), StoreError> {
+pub async fn deregister(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let remove = "DELETE FROM replicas WHERE id = $1";
-    session.checker.client.execute(remove, &[&replica.id()]).await.map_err(written).map(drop)
+    client.execute(remove, &[&replica.id()]).await.map_err(written).map(drop)
 }
 
 /// Sends heartbeats until the session or the server ends.

@@ -1,27 +1,27 @@
 //! Sessions one after the other: when one ends, the next is opened. If its journal lacks the
 //! last change that this server has seen, a new generation begins.
 
-use super::durability::{require_standby, warn_if_commits_can_be_lost};
-use super::heartbeat::{beat, keep_beating, register, require_usable, tidy};
+use super::durability::{require_standbys, warn_if_commits_can_be_lost};
+use super::heartbeat::{beat, deregister, keep_beating, register, require_usable, tidy};
 use super::replica::Replica;
 use super::statements::{BatchStatements, HeartbeatStatements};
 use super::version_check::{ListChecks, answer_checks};
 use super::{OpenError, Session, within};
 use crate::limits::postgres::Admission;
 use crate::log::ErrorChain;
-use crate::store::StoreError;
 use crate::store::agreement::lease::Wait;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::connecting::roles::{
     CHECKER, HEARTBEAT, LIMITER, READER, Role, WRITER,
 };
 use crate::store::postgres::connecting::{
-    ConnectError, Connection, PostgresUrl, Target, connect_to, targets,
+    ConnectError, Connection, PostgresUrl, ServerIdentity, Target, connect_to, targets,
 };
 use crate::store::postgres::error::{read, unreachable_because};
 use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, ask};
 use crate::store::postgres::limits_location::require_own;
 use crate::store::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_AFTER};
+use crate::store::{Standbys, StoreError, history_of};
 use parking_lot::Mutex;
 use slog::{Logger, info, warn};
 use std::sync::Arc;
@@ -77,12 +77,24 @@ impl Opener {
         }
     }
 
-    /// Opens a session to the first host that is a primary and confirms a commit: one that
-    /// was replaced says that it is the primary too. `before` is the session before.
+    /// Opens a session, and notes what it finds of the standbys. `before` is the session before.
     async fn open(&self, before: Option<&Session>) -> Result<Arc<Session>, OpenError> {
+        let mut standbys = Standbys::default();
+        let opened = self.open_at_primary(before, &mut standbys).await;
+        self.replica.set_standbys(standbys);
+        opened
+    }
+
+    /// Opens a session to the first host that is a primary and confirms a commit: one that
+    /// was replaced says that it is the primary too.
+    async fn open_at_primary(
+        &self,
+        before: Option<&Session>,
+        standbys: &mut Standbys,
+    ) -> Result<Arc<Session>, OpenError> {
         let mut refusals = Vec::new();
         for target in targets(&self.url, CONNECT_LIMIT, &mut refusals).await {
-            match self.open_at(&target, before).await {
+            match self.open_at(&target, before, standbys).await {
                 Ok(session) => return Ok(session),
                 Err(error @ OpenError::Schema(_)) => return Err(error),
                 Err(OpenError::Connect(error)) => refusals.push(error.to_string()),
@@ -96,6 +108,7 @@ impl Opener {
         &self,
         target: &Target,
         before: Option<&Session>,
+        standbys: &mut Standbys,
     ) -> Result<Arc<Session>, OpenError> {
         let (url, replica) = (&self.url, &self.replica);
         let writer = connect_to(url, target, &WRITER, CONNECT_LIMIT).await?;
@@ -111,20 +124,35 @@ impl Opener {
             return Err(OpenError::Different);
         }
         let client = &writer.client;
-        within(READ_LIMIT, require_standby(client)).await?;
-        let (store_id, generation, last): (String, _, _) = within(READ_LIMIT, async {
+        within(READ_LIMIT, require_standbys(client, standbys)).await?;
+        within(CONFIRM_LIMIT, register(&heartbeat.client, replica)).await?;
+        // Again, and the rest: a command may have changed it before this server was registered.
+        let usable = async {
+            require_usable(client, url).await?;
             let id = client.query_one("SELECT store_id FROM identity", &[]).await;
+            let id: String = value(&id.map_err(read)?, 0)?;
+            require_own(&limits.client, url, &id).await.map(|()| id)
+        };
+        let store_id = match within(READ_LIMIT, usable).await {
+            Ok(id) => id,
+            Err(error) => {
+                // Or a command would wait until it is silent. That is no error of the server's.
+                let _ = within(CONFIRM_LIMIT, deregister(&heartbeat.client, replica)).await;
+                return Err(unfit(error));
+            }
+        };
+        require_one_store(&store_id, before)?;
+        let (generation, last) = within(READ_LIMIT, async {
             let seen = replica.seen();
             let (last, is_known) = ask(client, SELECT_LAST_AND_KNOWN, &seen).await?.into_last();
-            Ok((value(&id.map_err(read)?, 0)?, seen.next_generation(is_known), last))
+            Ok((seen.next_generation(is_known), last))
         })
         .await?;
-        within(READ_LIMIT, require_own(&limits.client, url, &store_id)).await.map_err(unfit)?;
-        require_one_store(&store_id, before)?;
         let before = before.map(|before| (&before.server, before.wait));
         let prepared = async {
             Ok(Session {
                 generation,
+                history: history(&store_id, &server),
                 store_id,
                 wait: Wait::of_session(opened, &server, before),
                 server,
@@ -152,7 +180,6 @@ impl Opener {
             })
         };
         let session = Arc::new(within(READ_LIMIT, prepared).await?);
-        within(CONFIRM_LIMIT, register(&session, &self.replica)).await?;
         within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
         // Not before: what a primary tells that was replaced is of no other's journal.
         self.replica.see(|seen| seen.saw(session.generation, last));
@@ -177,6 +204,13 @@ async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 4], C
     Ok([checker?, reader?, heartbeat?, limits?])
 }
 
+/// After a promotion, or a crash of a PostgreSQL that does not sync, numbers of changes may be used
+/// again. The address is no part of it: replicas may have different ones for one server.
+fn history(store_id: &str, server: &ServerIdentity) -> u64 {
+    let ServerIdentity { system, timeline, started, address: _ } = server;
+    history_of(&[store_id, system, timeline, started])
+}
+
 /// Refuses another store than that of the session before: ids of accounts, by which requests are
 /// counted, are of one store.
 fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreError> {
@@ -193,4 +227,30 @@ fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreErro
 /// The session of the moment.
 pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, StoreError> {
     sessions.borrow().clone().map_err(|why| unreachable_because(&*why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_promotion_start_or_store_is_another_history_and_another_address_is_not() {
+        let server = ServerIdentity {
+            address: "10.0.0.1:5432".to_string(),
+            system: "7".to_string(),
+            timeline: "00000001".to_string(),
+            started: "1795238048.5".to_string(),
+        };
+        let own = history("a", &server);
+        let elsewhere = ServerIdentity { address: "/run".to_string(), ..server.clone() };
+        assert_eq!(history("a", &elsewhere), own);
+        assert_ne!(history("b", &server), own);
+        for other in [
+            ServerIdentity { system: "8".to_string(), ..server.clone() },
+            ServerIdentity { timeline: "00000002".to_string(), ..server.clone() },
+            ServerIdentity { started: "1795238048.6".to_string(), ..server.clone() },
+        ] {
+            assert_ne!(history("a", &other), own);
+        }
+    }
 }

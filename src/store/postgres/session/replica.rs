@@ -1,7 +1,7 @@
 //! What a replica knows of itself: its row in the store, and the last change that it has seen.
 
 use crate::store::postgres::journal::Seen;
-use crate::store::{CancelledBatch, HalfVersion};
+use crate::store::{CancelledBatch, HalfVersion, Standbys};
 use parking_lot::Mutex;
 
 /// One server's process.
@@ -16,6 +16,7 @@ struct State {
     address: String,
     list_version: HalfVersion,
     seen: Seen,
+    standbys: Standbys,
     has_left: bool,
 }
 
@@ -60,6 +61,16 @@ impl Replica {
     pub fn cancelled(&self, batch: &CancelledBatch) {
         let listed = &mut self.state.lock().list_version;
         *listed = listed.after(batch.generation, batch.versions);
+    }
+
+    /// What the last attempt to open a session found of the standbys.
+    pub fn set_standbys(&self, standbys: Standbys) {
+        self.state.lock().standbys = standbys;
+    }
+
+    /// The standbys that must confirm each commit.
+    pub fn standbys(&self) -> Standbys {
+        self.state.lock().standbys
     }
 
     /// What becomes of the last change that was seen, and what follows from it.

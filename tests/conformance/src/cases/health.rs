@@ -19,7 +19,6 @@ pub fn a_new_store_is_empty_ready_and_sound(engine: &dyn Engine) -> anyhow::Resu
     ensure!(list(&*store)?.is_empty() && keys(&*store)?.is_empty() && store.pet(1)?.is_none());
     ensure!(commands.order(1)?.is_none() && commands.key_records()?.is_empty());
     ensure!(commands.accounts(NOW_MS)?.is_empty());
-    ensure!(store.count_orders()? == OrderCounts::default());
     let empty = CheckReport {
         orders: Some(OrderCounts::default()),
         orders_version: Some(0),
@@ -34,7 +33,7 @@ pub fn a_new_store_is_empty_ready_and_sound(engine: &dyn Engine) -> anyhow::Resu
     store.check_ready()?;
     store.try_write()?;
     ensure!(versions(&*store)?.orders == 0, "testing whether writing works is no change");
-    ensure!(!matches!(store.quick_check(&|| false)?, Structure::Damaged(_)));
+    ensure!(!matches!(store.quick_check(Box::new(|| false))?, Structure::Damaged(_)));
     let polled = store.poll_versions()?;
     ensure!(polled.as_of <= BootInstant::now() && polled.versions == versions(&*store)?);
     Ok(())
@@ -53,7 +52,6 @@ pub fn check_counts_what_the_store_holds(engine: &dyn Engine) -> anyhow::Result<
         commands.issue_key(&new, NOW_MS)?;
     }
     let orders = OrderCounts { pending: 2, shipped: 2, cancelled: 1 };
-    ensure!(store.count_orders()? == orders);
     let report = commands.check()?;
     let versions = versions(&*store)?;
     let expected = CheckReport {

@@ -7,6 +7,7 @@ use crate::wait;
 use anyhow::ensure;
 use slog::{Discard, Logger, o};
 use std::sync::Arc;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::limits::{Decision, KeyedRequest, Limits, LimitsReport};
@@ -21,6 +22,7 @@ use store_orders_api::plans::PlanLimits;
 const NOW: Now = Now { monotonic: Duration::ZERO, wall: Duration::ZERO };
 
 const LEAVES_WITHIN: Duration = Duration::from_secs(5);
+const REGISTERS_WITHIN: Duration = Duration::from_secs(30);
 
 /// A request of account 1 that this server admits; how many remain in its minute.
 fn remaining(store: &PostgresStore) -> anyhow::Result<u32> {
@@ -169,6 +171,56 @@ pub fn counts_are_moved_while_no_server_runs(server: &PostgresUnderTest) -> anyh
     refused_everywhere(&database, &elsewhere)?;
     let store = database.server_at(own, SILENT_FOR)?;
     ensure!(remaining(&store)? == 9);
+    Ok(())
+}
+
+/// Its row is silent, as that of a server that is suspended.
+pub fn a_server_that_was_suspended_meanwhile_does_not_count_in_the_old_place(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = server.new_store()?;
+    let commands = database.commands_of_owner()?;
+    let elsewhere = database.url_counting_in(Some(&database.name_of_another()))?;
+    let silent = "INSERT INTO replicas (id, program, address, list_version)
+                  VALUES ('f00', '1.0.0', '10.0.0.1:80', 0)";
+    database.execute(silent)?;
+    move_counts(&elsewhere)?;
+    ensure!(commands.replicas()?.is_empty(), "it finds its row when it goes on");
+    database.execute(silent)?;
+    begin_new_store(&commands)?;
+    ensure!(commands.replicas()?.is_empty(), "it finds its row when it goes on");
+    Ok(())
+}
+
+/// The counts are moved between its first look at the store and its registration.
+pub fn a_server_that_registers_afterwards_does_not_count_in_the_old_place(
+    server: &PostgresUnderTest,
+) -> anyhow::Result<()> {
+    let database = &server.new_store()?;
+    let waits = "SELECT EXISTS (SELECT FROM pg_locks
+                               WHERE relation = 'replicas'::regclass AND NOT granted)";
+    let (locked, is_locked) = channel();
+    let started = std::thread::scope(|scope| {
+        let starting = scope.spawn(move || {
+            is_locked.recv()?;
+            database.server_of_owner()
+        });
+        database.with(async |client| {
+            let moved = client.transaction().await?;
+            moved.batch_execute("LOCK TABLE replicas IN SHARE MODE").await?;
+            moved.execute("UPDATE limits_location SET database = 'counts'", &[]).await?;
+            locked.send(())?;
+            let until = Instant::now() + REGISTERS_WITHIN;
+            while !moved.query_one(waits, &[]).await?.try_get::<_, bool>(0)? {
+                ensure!(Instant::now() < until, "no server registers");
+            }
+            Ok(moved.commit().await?)
+        })?;
+        starting.join().map_err(|_| anyhow::anyhow!("it panicked"))
+    })?;
+    let refused = refusal(started)?;
+    ensure!(refused.contains("counted in the database \"counts\""), "{refused}");
+    ensure!(database.commands_of_owner()?.replicas()?.is_empty(), "a server was left registered");
     Ok(())
 }
 

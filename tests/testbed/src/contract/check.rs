@@ -1,124 +1,189 @@
-//! The check of a response against the document, and what of the document was seen.
+//! The check of a response against the documents, and what of them was seen.
 
-use super::documented::{Contract, Operation, code_label, header_label, responses};
-use super::messages::{ReceivedResponse, SentRequest};
+use super::documented::{
+    Contract, DocumentFacts, DocumentedResponse, Operation, Reader, responses,
+};
+use super::messages::{Exchange, ReceivedResponse, SentRequest};
+use super::promise::Promise;
 use super::response;
 use super::schema::resolved;
 use super::undocumented::{self, Subject};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 
 /// The contract of this repository, with all versions.
 pub fn contract() -> &'static Contract {
     static CONTRACT: OnceLock<Contract> = OnceLock::new();
+    let documents = [
+        include_str!("../../../../spec/openapi.json"),
+        include_str!("../../../../spec/openapi-v2.json"),
+    ];
     CONTRACT.get_or_init(|| {
-        Contract::of([
-            ("v1", include_str!("../../../../spec/openapi.json")),
-            ("v2", include_str!("../../../../spec/openapi-v2.json")),
-        ])
+        let documents = documents.map(|text| serde_json::from_str(text).unwrap());
+        Contract::closed(&documents)
     })
 }
 
 impl Contract {
-    fn of(documents: [(&'static str, &str); 2]) -> Contract {
-        let documents = documents.map(|(version, text)| {
-            let document: Value = serde_json::from_str(text).unwrap();
-            (version, resolved(&document, &document))
-        });
-        let operations = documents.iter().flat_map(|(version, document)| {
+    /// The contract that today's documents are.
+    pub fn closed(documents: &[Value]) -> Contract {
+        Contract::of(documents, Reader::Closed)
+    }
+
+    /// The contract that these documents are, the first of which speaks for paths that none has.
+    pub(super) fn of(documents: &[Value], reader: Reader) -> Contract {
+        let documents: Vec<_> =
+            documents.iter().map(|document| resolved(document, document)).collect();
+        let operations = documents.iter().flat_map(|document| {
+            let version = version_of(document);
             let paths = document["paths"].as_object().unwrap();
             paths.iter().flat_map(move |(path, item)| {
                 let methods = item.as_object().unwrap();
+                let path = format!("{version}{path}");
                 methods.iter().map(move |(method, operation)| {
-                    read(document, &format!("/{version}{path}"), method, operation)
+                    read(document, &path, method, operation, reader)
                 })
             })
         });
-        let [(_, stable), _] = &documents;
         Contract {
+            reader,
             operations: operations.collect(),
-            unknown_path: undocumented::unknown_path(stable),
-            codes: documents.iter().map(|(version, one)| (*version, listed_codes(one))).collect(),
+            unknown_path: undocumented::unknown_path(documents.first().unwrap(), reader),
+            documents: documents.iter().map(facts).collect(),
         }
     }
 
-    /// What is wrong with a response; what it shows of the document is added to
-    /// `seen`.
-    pub fn check(
-        &self,
-        sent: &SentRequest,
-        received: &ReceivedResponse,
-        seen: &mut BTreeSet<String>,
-    ) -> Vec<String> {
-        let (owner, responses) = match undocumented::subject(self, sent, received.status) {
-            Subject::Operation(operation) => (operation.id.as_str(), &operation.responses),
-            Subject::OtherMethod(operation) => ("no operation", &operation.other_method),
-            Subject::UnknownPath => ("no operation", &self.unknown_path),
-            Subject::PublicPage => return response::violations_of_public_page(received),
-            Subject::NotOurs => return Vec::new(),
-        };
-        let exact = received.status.to_string();
-        let range = format!("{}XX", received.status / 100);
-        let Some((status, documented)) =
-            responses.get_key_value(&exact).or_else(|| responses.get_key_value(&range))
-        else {
-            return vec![format!("{owner} documents no such status")];
-        };
-        let shown = response::shown(documented, received);
-        seen.extend(shown.iter().map(|what| format!("{owner} {status}{what}")));
-        response::violations(documented, sent, received)
+    /// What is wrong with a response.
+    pub fn check(&self, sent: &SentRequest, received: &ReceivedResponse) -> Vec<String> {
+        let subject = undocumented::subject(self, sent, received.status);
+        if matches!(subject, Subject::PublicPage) {
+            return response::violations_of_public_page(received);
+        }
+        let Some((owner, responses)) = self.responses_to(&subject) else { return Vec::new() };
+        match of_status(responses, received.status) {
+            Some((status, documented)) => {
+                let wrong = response::violations(self.reader, documented, sent, received);
+                wrong.into_iter().map(|what| format!("{owner} {status}: {what}")).collect()
+            }
+            // By now it may be an operation.
+            None if self.reader == Reader::Open && owner == NO_OPERATION => Vec::new(),
+            None => vec![format!("{owner} documents no such status")],
+        }
+    }
+
+    /// What of the documents exchanges show.
+    pub fn seen<'a>(&self, exchanges: impl IntoIterator<Item = &'a Exchange>) -> BTreeSet<String> {
+        let mut seen = BTreeSet::new();
+        for (sent, received) in exchanges {
+            let subject = undocumented::subject(self, sent, received.status);
+            let Some((owner, responses)) = self.responses_to(&subject) else { continue };
+            if let Some((status, documented)) = of_status(responses, received.status) {
+                let shown = response::shown(documented, received);
+                seen.extend(shown.iter().map(|what| format!("{owner} {status}{what}")));
+            }
+        }
+        seen
+    }
+
+    /// The operation that a request is for.
+    pub fn operation(&self, sent: &SentRequest) -> Option<&Operation> {
+        match undocumented::subject(self, sent, 200) {
+            Subject::Operation(operation) => Some(operation),
+            _ => None,
+        }
     }
 
     /// All that the document of this version promises: each status of each operation, each
-    /// header and code of each status, each code that it lists.
-    pub fn promised(&self, version: &str) -> BTreeSet<String> {
-        let mut promised = BTreeSet::new();
-        let is_of = |operation: &&Operation| operation.path.first().is_some_and(|v| v == version);
-        for operation in self.operations.iter().filter(is_of) {
-            for (status, documented) in &operation.responses {
-                let place = format!("{} {status}", operation.id);
-                let headers = documented.headers.iter().map(|header| header_label(&header.name));
-                let codes = documented.codes.iter().map(|(_, code)| code_label(code));
-                promised.extend(headers.chain(codes).map(|what| format!("{place}{what}")));
-                promised.insert(place);
-            }
-        }
-        let listed = self.codes.iter().filter(|(of, _)| *of == version);
-        let listed = listed.flat_map(|(_, codes)| codes).map(|code| code_label(code));
-        let new = listed.filter(|code| !promised.iter().any(|what| what.ends_with(code)));
-        let new: Vec<_> = new.map(|code| format!("{ANYWHERE}{code}")).collect();
-        promised.extend(new);
-        promised
+    /// header, code and field of each status, each value that it lists.
+    pub fn promises(&self, version: &str) -> Vec<Promise<'_>> {
+        let operations = self.operations.iter().filter(|operation| operation.version() == version);
+        let mut promises: Vec<_> = operations.flat_map(Promise::of_operation).collect();
+        let listed = self.documents.iter().filter(|document| document.version == version);
+        let listed = listed.flat_map(|document| &document.codes);
+        let listed = listed.filter(|code| !PROXY_CODES.contains(&code.as_str()));
+        let listed = listed.map(|code| Promise::of_code(code));
+        let new: Vec<_> =
+            listed.filter(|code| !promises.iter().any(|other| other.what == code.what)).collect();
+        promises.extend(new);
+        promises
     }
 
     /// What of that was never seen.
     pub fn unseen(&self, version: &str, seen: &BTreeSet<String>) -> Vec<String> {
-        let was_seen = |what: &String| match what.strip_prefix(ANYWHERE) {
-            Some(code) => seen.iter().any(|other| other.ends_with(code)),
-            None => seen.contains(what),
-        };
-        self.promised(version).into_iter().filter(|what| !was_seen(what)).collect()
+        let promises = self.promises(version);
+        promises.iter().filter(|one| !one.is_seen(seen)).map(Promise::label).collect()
+    }
+
+    /// What may be answered to a request, and by whom.
+    fn responses_to<'a>(
+        &'a self,
+        subject: &Subject<'a>,
+    ) -> Option<(&'a str, &'a BTreeMap<String, DocumentedResponse>)> {
+        match subject {
+            Subject::Operation(operation) => Some((&operation.id, &operation.responses)),
+            Subject::OtherMethod(operation) => Some((NO_OPERATION, &operation.other_method)),
+            Subject::UnknownPath => Some((NO_OPERATION, &self.unknown_path)),
+            Subject::PublicPage | Subject::NotOurs => None,
+        }
     }
 }
 
-const ANYWHERE: &str = "any operation or none";
+/// Codes that the proxy of `store-orders nginx-conf` alone sends.
+const PROXY_CODES: [&str; 4] =
+    ["invalid_request", "request_timeout", "request_too_large", "uri_too_long"];
 
-/// The values of `code` that the document lists.
+const NO_OPERATION: &str = "no operation";
+
+/// What is documented for a status, or for its range.
+fn of_status(
+    responses: &BTreeMap<String, DocumentedResponse>,
+    status: u16,
+) -> Option<(&String, &DocumentedResponse)> {
+    let (exact, range) = (status.to_string(), format!("{}XX", status / 100));
+    responses.get_key_value(&exact).or_else(|| responses.get_key_value(&range))
+}
+
+fn facts(document: &Value) -> DocumentFacts {
+    DocumentFacts {
+        version: version_of(document),
+        full_version: document["info"]["version"].as_str().unwrap().to_string(),
+        codes: listed_codes(document),
+    }
+}
+
+/// The version in the base address of a document, such as `v1`.
+fn version_of(document: &Value) -> String {
+    let url = document["servers"][0]["url"].as_str().expect("a document has servers");
+    url.rsplit('/').next().unwrap_or_default().to_string()
+}
+
+/// The values of `code` that the document lists for programs; before 1.1.0, in a sentence alone.
 fn listed_codes(document: &Value) -> Vec<String> {
     let code = &document["components"]["schemas"]["Error"]["properties"]["code"];
-    let codes = code["x-extensible-enum"].as_array().expect("the document lists the codes");
+    let Some(codes) = code["x-extensible-enum"].as_array() else {
+        let text = code["description"].as_str().unwrap();
+        let (_, list) = text.split_once("Today's codes: ").expect("the document lists the codes");
+        return list.split('`').skip(1).step_by(2).map(str::to_string).collect();
+    };
     codes.iter().map(|code| code.as_str().unwrap().to_string()).collect()
 }
 
-fn read(document: &Value, path: &str, method: &str, operation: &Value) -> Operation {
+fn read(
+    document: &Value,
+    path: &str,
+    method: &str,
+    operation: &Value,
+    reader: Reader,
+) -> Operation {
     let id = operation["operationId"].as_str().unwrap();
-    let version = path.split('/').nth(1).unwrap();
+    let path: Vec<_> = path.split('/').map(ToString::to_string).collect();
     Operation {
-        id: if version == "v1" { id.to_string() } else { format!("{version}/{id}") },
+        id: if path[0] == "v1" { id.to_string() } else { format!("{}/{id}", path[0]) },
         method: method.to_uppercase(),
-        path: path.trim_start_matches('/').split('/').map(ToString::to_string).collect(),
-        responses: responses(&operation["responses"]),
-        other_method: undocumented::other_method(document, operation),
+        path,
+        responses: responses(&operation["responses"], reader),
+        other_method: undocumented::other_method(document, operation, reader),
+        document: operation.clone(),
     }
 }

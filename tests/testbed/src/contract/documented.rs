@@ -1,17 +1,40 @@
 //! What the document says of responses, in a form to check them with.
 
+use super::fields::Fields;
 use super::schema::SchemaCheck;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
+/// How a document is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reader {
+    /// Everything that is sent is documented.
+    Closed,
+    /// What is documented is sent, and perhaps more: as programs read a document that was
+    /// published before.
+    Open,
+}
+
 /// What the documents say of responses.
 pub struct Contract {
+    /// How they are read.
+    pub reader: Reader,
     /// By path and method.
     pub operations: Vec<Operation>,
     /// What holds for a path that the document does not have.
     pub unknown_path: BTreeMap<String, DocumentedResponse>,
-    /// Every `code` that the description of the field lists, by version.
-    pub codes: Vec<(&'static str, Vec<String>)>,
+    /// Each document as a whole.
+    pub documents: Vec<DocumentFacts>,
+}
+
+/// A document as a whole.
+pub struct DocumentFacts {
+    /// The version in its base address, such as `v1`.
+    pub version: String,
+    /// `info.version`.
+    pub full_version: String,
+    /// Every `code` that it lists.
+    pub codes: Vec<String>,
 }
 
 /// An operation and its responses.
@@ -22,10 +45,19 @@ pub struct Operation {
     pub method: String,
     /// The segments of the path, the version among them; one in braces stands for any.
     pub path: Vec<String>,
+    /// The operation in the document, without references.
+    pub document: Value,
     /// By status, or range of statuses.
     pub responses: BTreeMap<String, DocumentedResponse>,
     /// What is answered to other methods of the path.
     pub other_method: BTreeMap<String, DocumentedResponse>,
+}
+
+impl Operation {
+    /// Such as `v1`.
+    pub fn version(&self) -> &str {
+        self.path.first().map_or("", String::as_str)
+    }
 }
 
 /// What a response of some status must have.
@@ -33,6 +65,8 @@ pub struct DocumentedResponse {
     pub headers: Vec<DocumentedHeader>,
     /// None where there is no body.
     pub body: Option<SchemaCheck>,
+    /// The fields of the body.
+    pub fields: Option<Fields>,
     /// The codes that its examples show, with the statuses they come with.
     pub codes: Vec<(u16, String)>,
 }
@@ -44,21 +78,13 @@ pub struct DocumentedHeader {
     pub value: SchemaCheck,
 }
 
-pub fn header_label(name: &str) -> String {
-    format!(" header {name}")
-}
-
-pub fn code_label(code: &str) -> String {
-    format!(" code {code}")
-}
-
 /// The responses of an operation, by status or range of statuses.
-pub fn responses(responses: &Value) -> BTreeMap<String, DocumentedResponse> {
+pub fn responses(responses: &Value, reader: Reader) -> BTreeMap<String, DocumentedResponse> {
     let responses = responses.as_object().unwrap().iter();
-    responses.map(|(status, response)| (status.clone(), documented(response))).collect()
+    responses.map(|(status, response)| (status.clone(), documented(response, reader))).collect()
 }
 
-fn documented(response: &Value) -> DocumentedResponse {
+fn documented(response: &Value, reader: Reader) -> DocumentedResponse {
     let headers = response["headers"].as_object().into_iter().flatten();
     let media = response["content"].as_object().and_then(|content| {
         assert_eq!(content.keys().collect::<Vec<_>>(), ["application/json"]);
@@ -70,10 +96,11 @@ fn documented(response: &Value) -> DocumentedResponse {
             .map(|(name, header)| DocumentedHeader {
                 name: name.to_lowercase(),
                 required: header["required"] == true,
-                value: SchemaCheck::of(&header["schema"]),
+                value: SchemaCheck::of(&header["schema"], reader),
             })
             .collect(),
-        body: media.map(|media| SchemaCheck::of(&media["schema"])),
+        body: media.map(|media| SchemaCheck::of(&media["schema"], reader)),
+        fields: media.map(|media| Fields::of(&media["schema"], "body")),
         codes: examples
             .map(|(code, example)| {
                 let status = example["value"]["status"].as_u64().unwrap();

@@ -78,10 +78,12 @@ impl RequestReader {
             let mut request = httparse::Request::new(&mut headers);
             match request.parse(&self.bytes.buffer) {
                 Ok(httparse::Status::Complete(length)) => {
-                    sent.push(SentRequest {
-                        method: request.method.unwrap().to_string(),
-                        target: request.path.unwrap().to_string(),
-                    });
+                    let names = request.headers.iter().map(|header| header.name);
+                    sent.push(SentRequest::new(
+                        request.method.unwrap(),
+                        request.path.unwrap(),
+                        names,
+                    ));
                     let framing = framing(&header_map(request.headers), Framing::Length(0));
                     self.bytes.buffer.drain(..length);
                     self.body = Some(framing);

@@ -9,10 +9,39 @@ pub struct SentRequest {
     pub method: String,
     /// The path with its query.
     pub target: String,
+    /// The names of its headers, in lower case. Their values may be secret.
+    pub header_names: Vec<String>,
+}
+
+impl SentRequest {
+    /// A request with these headers.
+    pub fn new<'a>(
+        method: &str,
+        target: &str,
+        header_names: impl IntoIterator<Item = &'a str>,
+    ) -> SentRequest {
+        SentRequest {
+            method: method.to_string(),
+            target: target.to_string(),
+            header_names: header_names.into_iter().map(str::to_lowercase).collect(),
+        }
+    }
+
+    /// The path, without the query.
+    pub fn path(&self) -> &str {
+        self.target.split('?').next().unwrap_or_default()
+    }
+
+    /// The names of its query parameters and headers.
+    pub fn parameters(&self) -> impl Iterator<Item = &str> {
+        let query = self.target.split_once('?').map_or("", |(_, query)| query);
+        let in_query = query.split('&').map(|pair| pair.split('=').next().unwrap_or_default());
+        in_query.chain(self.header_names.iter().map(String::as_str))
+    }
 }
 
 /// A response.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ReceivedResponse {
     /// The status.
     pub status: u16,
@@ -21,3 +50,6 @@ pub struct ReceivedResponse {
     /// The body as it came, compressed or not.
     pub body: Vec<u8>,
 }
+
+/// A request and its response.
+pub type Exchange = (SentRequest, ReceivedResponse);

@@ -1,8 +1,7 @@
-//! Collects what responses show of the document, and what breaks it.
+//! Collects exchanges, and what in them breaks the contract.
 
 use super::check::contract;
-use super::messages::{ReceivedResponse, SentRequest};
-use std::collections::BTreeSet;
+use super::messages::{Exchange, ReceivedResponse, SentRequest};
 use std::sync::{Arc, Mutex};
 
 /// Observes responses for a test, which fails when this is dropped and one of them
@@ -18,8 +17,9 @@ pub struct SharedObserver(Arc<Mutex<Observed>>);
 
 #[derive(Default)]
 struct Observed {
-    seen: BTreeSet<String>,
     violations: Vec<String>,
+    /// Only where a test wants them: lists may be large.
+    exchanges: Option<Vec<Exchange>>,
     expects_cut_bodies: bool,
 }
 
@@ -29,9 +29,14 @@ impl Observer {
         self.shared.clone()
     }
 
-    /// What of the document has been seen, as `Contract::promised` writes it.
-    pub fn seen(&self) -> BTreeSet<String> {
-        self.shared.0.lock().unwrap().seen.clone()
+    /// From now on exchanges are kept.
+    pub fn keep_exchanges(&self) {
+        self.shared.0.lock().unwrap().exchanges.get_or_insert_default();
+    }
+
+    /// The exchanges that were kept.
+    pub fn exchanges(&self) -> Vec<Exchange> {
+        self.shared.0.lock().unwrap().exchanges.clone().unwrap_or_default()
     }
 
     /// What broke the contract so far; it is forgotten.
@@ -50,8 +55,11 @@ impl SharedObserver {
     /// Holds a complete response against the document.
     pub fn response(&self, sent: &SentRequest, received: &ReceivedResponse) {
         let mut observed = self.0.lock().unwrap();
-        for violation in contract().check(sent, received, &mut observed.seen) {
-            observed.violations.push(described(sent, received.status, &violation));
+        let violations = contract().check(sent, received);
+        let violations = violations.iter().map(|found| described(sent, received.status, found));
+        observed.violations.extend(violations);
+        if let Some(exchanges) = &mut observed.exchanges {
+            exchanges.push((sent.clone(), received.clone()));
         }
     }
 

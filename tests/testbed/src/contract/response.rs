@@ -1,8 +1,9 @@
 //! Holds one response against what is documented for its status.
 
-use super::documented::{DocumentedHeader, DocumentedResponse, code_label, header_label};
+use super::documented::{DocumentedHeader, DocumentedResponse, Reader};
 use super::messages::{ReceivedResponse, SentRequest};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::io::Read;
 
 /// Headers of HTTP itself, which no document lists.
@@ -16,34 +17,49 @@ const HTTP_HEADERS: [&str; 7] = [
     "vary",
 ];
 
+/// The label of a header among what a response shows.
+pub fn header_label(name: &str) -> String {
+    format!(" header {name}")
+}
+
+/// The label of a code.
+pub fn code_label(code: &str) -> String {
+    format!(" code {code}")
+}
+
 /// Every difference between a response and what is documented.
 pub fn violations(
+    reader: Reader,
     response: &DocumentedResponse,
     sent: &SentRequest,
     received: &ReceivedResponse,
 ) -> Vec<String> {
     let mut wrong: Vec<_> =
         response.headers.iter().flat_map(|header| header_violations(header, received)).collect();
-    let names = received.headers.keys().map(|name| name.as_str());
-    let documented = |name: &str| {
-        HTTP_HEADERS.contains(&name) || response.headers.iter().any(|h| h.name == name)
-    };
-    wrong.extend(
-        names.filter(|name| !documented(name)).map(|name| format!("{name} is not documented")),
-    );
-    wrong.extend(body_violations(response, sent, received));
+    if reader == Reader::Closed {
+        let names = received.headers.keys().map(|name| name.as_str());
+        let documented = |name: &str| {
+            HTTP_HEADERS.contains(&name) || response.headers.iter().any(|h| h.name == name)
+        };
+        let others = names.filter(|name| !documented(name));
+        wrong.extend(others.map(|name| format!("{name} is not documented")));
+    }
+    wrong.extend(body_violations(reader, response, sent, received));
     wrong
 }
 
 /// What of the document a response shows.
 pub fn shown(response: &DocumentedResponse, received: &ReceivedResponse) -> Vec<String> {
     let documented = response.headers.iter().filter(|h| received.headers.contains_key(&h.name));
-    // A list of thousands is not read for it.
-    let error = (received.status >= 400).then(|| body(received).ok()).flatten();
-    let shown_code = error.and_then(|body| Some(body.get("code")?.as_str()?.to_string()));
     let mut shown: Vec<_> = documented.map(|h| header_label(&h.name)).collect();
-    shown.extend(shown_code.map(|code| code_label(&code)));
     shown.push(String::new());
+    if let (Some(fields), Ok(body)) = (&response.fields, body(received)) {
+        let mut labels = BTreeSet::new();
+        fields.shown(&body, &mut labels);
+        shown.extend(labels.into_iter().map(str::to_string));
+        let code = body["code"].as_str().filter(|_| received.status >= 400);
+        shown.extend(code.map(code_label));
+    }
     shown
 }
 
@@ -75,6 +91,7 @@ fn header_violations(header: &DocumentedHeader, received: &ReceivedResponse) -> 
 }
 
 fn body_violations(
+    reader: Reader,
     response: &DocumentedResponse,
     sent: &SentRequest,
     received: &ReceivedResponse,
@@ -95,20 +112,26 @@ fn body_violations(
         Err(error) => wrong.push(format!("the body is no JSON: {error}")),
         Ok(body) => {
             wrong.extend(check.body(&body));
-            wrong.extend(code_violation(response, received.status, &body));
+            wrong.extend(code_violation(reader, response, received.status, &body));
         }
     }
     wrong
 }
 
-/// `status` equals the HTTP status, and `code` is one that the document shows
-/// for it.
-fn code_violation(response: &DocumentedResponse, status: u16, body: &Value) -> Option<String> {
+/// `status` equals the HTTP status, and `code` is one that the document shows for it. Programs
+/// must accept other codes.
+fn code_violation(
+    reader: Reader,
+    response: &DocumentedResponse,
+    status: u16,
+    body: &Value,
+) -> Option<String> {
     if response.codes.is_empty() {
         return None;
     }
     let known = |(of, code): &(u16, String)| *of == status && body["code"] == code.as_str();
-    let agrees = body["status"] == status && response.codes.iter().any(known);
+    let is_known = reader == Reader::Open || response.codes.iter().any(known);
+    let agrees = body["status"] == status && is_known;
     (!agrees).then(|| format!("code {} and status {}", body["code"], body["status"]))
 }
 

@@ -1,12 +1,13 @@
-//! Checks values against the schemas of the document, as strictly as they can
-//! be read: no field that the schema lacks, no integer of more than 64 bits.
+//! Checks values against the schemas of the document: no integer of more than 64 bits, and, as
+//! today's document is read, no field that the schema lacks.
 
+use super::documented::Reader;
 use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 
 /// The keywords that the document's schemas use. Any other would be ignored
 /// silently, so it fails the tests until it is added.
-const KNOWN_KEYWORDS: [&str; 11] = [
+const KNOWN_KEYWORDS: [&str; 12] = [
     "type",
     "format",
     "title",
@@ -18,7 +19,11 @@ const KNOWN_KEYWORDS: [&str; 11] = [
     "example",
     "x-enumDescriptions",
     "x-extensible-enum",
+    COMPONENT,
 ];
+
+/// The member of what was a reference that holds the name of the component.
+pub const COMPONENT: &str = "x-component";
 
 /// A compiled schema.
 pub struct SchemaCheck {
@@ -28,10 +33,10 @@ pub struct SchemaCheck {
 
 impl SchemaCheck {
     /// Reads a schema without references.
-    pub fn of(schema: &Value) -> SchemaCheck {
+    pub fn of(schema: &Value, reader: Reader) -> SchemaCheck {
         let validator = jsonschema::options()
             .should_validate_formats(true)
-            .build(&strict(schema))
+            .build(&bounded(schema, reader))
             .expect("the document's schemas are schemas");
         SchemaCheck { validator, is_text: schema["type"] == "string" }
     }
@@ -53,40 +58,46 @@ impl SchemaCheck {
     }
 }
 
-/// The schema with everything that JSON Schema leaves open closed.
-fn strict(schema: &Value) -> Value {
-    let mut strict = schema.as_object().unwrap().clone();
-    for keyword in strict.keys() {
+/// The schema with bounds where JSON Schema leaves them open.
+fn bounded(schema: &Value, reader: Reader) -> Value {
+    let mut bounded = schema.as_object().unwrap().clone();
+    for keyword in bounded.keys() {
         assert!(KNOWN_KEYWORDS.contains(&keyword.as_str()), "the testbed does not know {keyword}");
     }
-    if let Some(Value::Object(properties)) = strict.get_mut("properties") {
-        properties.values_mut().for_each(|property| *property = self::strict(property));
-        strict.insert("additionalProperties".to_string(), json!(false));
+    if let Some(Value::Object(properties)) = bounded.get_mut("properties") {
+        properties.values_mut().for_each(|property| *property = self::bounded(property, reader));
+        if reader == Reader::Closed {
+            bounded.insert("additionalProperties".to_string(), json!(false));
+        }
     }
-    if let Some(items) = strict.get_mut("items") {
-        *items = self::strict(items);
+    if let Some(items) = bounded.get_mut("items") {
+        *items = self::bounded(items, reader);
     }
     match schema["format"].as_str() {
         Some("int64") => {
-            strict.entry("minimum").or_insert(json!(i64::MIN));
-            strict.entry("maximum").or_insert(json!(i64::MAX));
+            bounded.entry("minimum").or_insert(json!(i64::MIN));
+            bounded.entry("maximum").or_insert(json!(i64::MAX));
         }
         Some("date-time" | "uuid") | None => {}
         Some(other) => panic!("the testbed does not know the format {other}"),
     }
-    strict.into()
+    bounded.into()
 }
 
-/// The value with its references replaced by what they refer to.
+/// The value with its references replaced by what they refer to, under [`COMPONENT`] its name.
 pub fn resolved(document: &Value, value: &Value) -> Value {
     match value {
         Value::Object(members) => match members.get("$ref").and_then(Value::as_str) {
             Some(reference) => {
                 let target = document.pointer(reference.trim_start_matches('#'));
-                resolved(
-                    document,
-                    target.unwrap_or_else(|| panic!("{reference} refers to nothing")),
-                )
+                let target = target.unwrap_or_else(|| panic!("{reference} refers to nothing"));
+                let mut target = resolved(document, target);
+                if let (Value::Object(members), Some((_, name))) =
+                    (&mut target, reference.rsplit_once('/'))
+                {
+                    members.insert(COMPONENT.to_string(), json!(name));
+                }
+                target
             }
             None => members
                 .iter()

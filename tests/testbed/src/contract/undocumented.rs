@@ -11,7 +11,7 @@
 //! - What dropshot and hyper reject before any of our code runs is not ours: dot
 //!   segments, octets that are no UTF-8, methods outside the nine, 414, 431.
 
-use super::documented::{Contract, DocumentedResponse, Operation, responses};
+use super::documented::{Contract, DocumentedResponse, Operation, Reader, responses};
 use super::messages::SentRequest;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -19,11 +19,10 @@ use std::collections::BTreeMap;
 const METHODS: [&str; 9] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH"];
 
-const PUBLIC_PAGES: [&str; 15] = [
+const PUBLIC_PAGES: [&str; 14] = [
     "/",
     "/docs",
     "/docs/v2",
-    "/docs/",
     "/docs/docs.css",
     "/docs/docs.js",
     "/docs/pages.css",
@@ -48,13 +47,15 @@ pub enum Subject<'a> {
 
 /// By the request line and, where only that tells, by the status.
 pub fn subject<'a>(contract: &'a Contract, sent: &SentRequest, status: u16) -> Subject<'a> {
-    let path = sent.target.split('?').next().unwrap_or_default();
+    let path = sent.path();
     let Some(segments) = segments(path) else { return Subject::NotOurs };
     let known_method = METHODS.iter().any(|method| method.eq_ignore_ascii_case(&sent.method));
     if !known_method || sent.method == "CONNECT" || matches!(status, 414 | 431) {
         return Subject::NotOurs;
     }
-    if PUBLIC_PAGES.contains(&path) && !matches!(status, 401 | 404 | 429 | 500..) {
+    // With a slash at its end it leads to the page.
+    let page = path.strip_suffix('/').filter(|page| !page.is_empty()).unwrap_or(path);
+    if PUBLIC_PAGES.contains(&page) && !matches!(status, 401 | 404 | 429 | 500..) {
         return Subject::PublicPage;
     }
     let method = if sent.method == "HEAD" { "GET" } else { &sent.method };
@@ -94,30 +95,35 @@ fn decoded(segment: &str) -> Option<String> {
 }
 
 /// What a path that the document does not have may answer.
-pub fn unknown_path(document: &Value) -> BTreeMap<String, DocumentedResponse> {
+pub fn unknown_path(document: &Value, reader: Reader) -> BTreeMap<String, DocumentedResponse> {
     let shared = &document["components"]["responses"];
-    responses(&json!({
+    let described = json!({
         "401": shared["Unauthorized"],
         "404": error(document, of_not_found(document), "not_found", 404),
         "429": shared["TooManyRequests"],
         "5XX": shared["ServerError"],
-    }))
+    });
+    responses(&described, reader)
 }
 
 /// What a path of the contract may answer to a method that it does not take.
-pub fn other_method(document: &Value, operation: &Value) -> BTreeMap<String, DocumentedResponse> {
+pub fn other_method(
+    document: &Value,
+    operation: &Value,
+    reader: Reader,
+) -> BTreeMap<String, DocumentedResponse> {
     let own = &operation["responses"];
-    // A 401 has links that a 405 lacks.
     let mut headers = own["429"]["headers"].as_object().unwrap().clone();
     headers.remove("Retry-After");
     headers
         .insert("Allow".to_string(), json!({ "required": true, "schema": { "type": "string" } }));
-    responses(&json!({
+    let described = json!({
         "401": own["401"],
         "405": error(document, headers, "method_not_allowed", 405),
         "429": own["429"],
         "5XX": own["5XX"],
-    }))
+    });
+    responses(&described, reader)
 }
 
 /// The headers of a 404: those of a 401 without the challenge.

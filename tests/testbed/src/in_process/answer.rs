@@ -69,6 +69,9 @@ impl Answer {
         assert!(remaining <= limit, "{remaining} of {limit}");
         assert!(self.number("x-ratelimit-reset") >= NOON.as_secs() / 2);
         assert_eq!(self.text("x-request-id").len(), 36);
+        let is_kept = self.headers.contains_key("etag");
+        let cached = if is_kept { "private, no-cache" } else { "no-store" };
+        assert_eq!(self.text("cache-control"), cached);
     }
 }
 

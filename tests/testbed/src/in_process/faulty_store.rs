@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    Cancellation, CancelledBatch, CancelledOrder, CheckAnswer, Checked, HalfVersion, KeyChange,
-    OrderChange, OrderCounts, PolledVersions, Store, StoreError, Structure, VersionCheck,
+    Cancellation, CancelledBatch, CancelledOrder, CheckAnswer, Checked, GivesUp, HalfVersion,
+    KeyChange, OrderChange, PolledVersions, Store, StoreError, Structure, VersionCheck,
 };
 use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, watch};
@@ -101,6 +101,10 @@ impl Store for FaultyStore {
         self.store()?.check_versions(list)
     }
 
+    fn history(&self) -> Result<u64, StoreError> {
+        self.store()?.history()
+    }
+
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
         self.store()?.poll_versions()
     }
@@ -136,15 +140,11 @@ impl Store for FaultyStore {
         self.store()?.for_each_key_since(after, visit)
     }
 
-    fn count_orders(&self) -> Result<OrderCounts, StoreError> {
-        self.store()?.count_orders()
-    }
-
     fn damage(&self) -> Option<&str> {
         self.store.damage()
     }
 
-    fn quick_check(&self, gives_up: &(dyn Fn() -> bool + Sync)) -> Result<Structure, StoreError> {
+    fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError> {
         self.store()?.quick_check(gives_up)
     }
 

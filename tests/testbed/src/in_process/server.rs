@@ -4,9 +4,8 @@
 
 use super::{Answer, TestSetup, client_trusting};
 use crate::Key;
-use crate::contract::{Observer, ReceivedResponse, SentRequest, SharedObserver, Tap};
+use crate::contract::{Exchange, Observer, ReceivedResponse, SentRequest, SharedObserver, Tap};
 use http::{Method, Version};
-use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use store_orders::limits::LimitsFile;
 use store_orders::server::Server;
@@ -74,9 +73,14 @@ impl TestServer {
         self.server.admin_address()
     }
 
-    /// What of the document its responses have shown so far.
-    pub fn seen(&self) -> BTreeSet<String> {
-        self.observer().seen()
+    /// From now on exchanges with it are kept.
+    pub fn keep_exchanges(&self) {
+        self.observer().keep_exchanges();
+    }
+
+    /// The exchanges that were kept.
+    pub fn exchanges(&self) -> Vec<Exchange> {
+        self.observer().exchanges()
     }
 
     fn observer(&self) -> &Observer {
@@ -120,7 +124,7 @@ impl TestServer {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Answer {
-        let sent = SentRequest { method: method.to_string(), target: path.to_string() };
+        let sent = SentRequest::new(method, path, headers.iter().map(|(name, _)| *name));
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let mut request = self.http.request(method, format!("{}{path}", self.origin()));
         for (name, value) in headers {

@@ -56,6 +56,11 @@ fn schemas(contract: &Contract<'_>) -> String {
     )
 }
 
+/// Whether the handler may get no body. Octets that are absent are no octets.
+pub fn is_option(operation: &Operation) -> bool {
+    operation.is_body_optional && matches!(operation.body, Some(RequestBody::Json(_)))
+}
+
 /// What dropshot extracts from a request.
 fn extractors(operation: &Operation) -> Vec<String> {
     let sets = operation.parameters.iter();
@@ -68,6 +73,7 @@ fn extractors(operation: &Operation) -> Vec<String> {
         Some(RequestBody::Other) => "AnyBody".to_string(),
         None => "NoBody".to_string(),
     };
+    let body = if is_option(operation) { format!("Option<{body}>") } else { body };
     extractors.push(format!("sent: Sent<{body}>"));
     extractors
 }
@@ -89,6 +95,7 @@ fn method(operation: &Operation) -> String {
     let Operation { method_name, type_name, .. } = operation;
     let sets: Vec<_> = operation.parameters.iter().map(|set| set.place.to_lowercase()).collect();
     let has_body = operation.body.is_some();
+    let held = if is_option(operation) { ".map(|body| body.0)" } else { ".0" };
     let is_documented = bad_request(operation).is_some();
     let caller = if operation.has_caller { "sender.caller()?" } else { "&()" };
     let (sender, body) = (
@@ -99,13 +106,13 @@ fn method(operation: &Operation) -> String {
     let mut unpacked = String::new();
     if is_documented || sets.is_empty() && !has_body {
         arguments.extend(sets.iter().map(|set| format!("{set}.0?")));
-        arguments.extend(has_body.then(|| "body?.0".to_string()));
+        arguments.extend(has_body.then(|| format!("body?{held}")));
     } else {
         for set in &sets {
             unpacked += &format!("        let {set} = {set}.0?;\n");
         }
         if has_body {
-            unpacked += "        let body = body?.0;\n";
+            unpacked += &format!("        let body = body?{held};\n");
         }
         arguments.extend(sets.iter().cloned());
         arguments.extend(has_body.then(|| "body".to_string()));

@@ -1,5 +1,6 @@
 //! The operations: the types of each, and the trait of their handlers.
 
+use super::dropshot::is_option;
 use super::types::{container_rename, default_function, fields};
 use crate::Contract;
 use crate::errors::{ErrorBody, ErrorStatus, ErrorVariant, SharedErrors};
@@ -53,36 +54,12 @@ fn read(field: &Field) -> String {
 
 fn successes(operation: &Operation) -> String {
     let name = format!("{}Success", operation.type_name);
-    let variant = |of: &SuccessVariant| {
-        let held = match &of.body {
-            SuccessBody::None => String::new(),
-            SuccessBody::Json(ty) => format!("(Json<{}>)", ty.rust),
-            SuccessBody::Other => "(Response<Body>)".to_string(),
-        };
-        format!("{}    {}{held},\n", comment(4, &of.description), of.name)
-    };
-    let arm = |of: &SuccessVariant| {
-        let variant = &of.name;
-        let Some(status) = &of.status else {
-            return format!("{name}::{variant}(response) => Ok(response),\n");
-        };
-        match &of.body {
-            SuccessBody::None => {
-                format!("{name}::{variant} => Ok(empty_response(StatusCode::{status})),\n")
-            }
-            SuccessBody::Json(_) => {
-                format!("{name}::{variant}(body) => body.into_response(StatusCode::{status}),\n")
-            }
-            SuccessBody::Other => format!(
-                "{name}::{variant}(response) => Ok(with_status(response, StatusCode::{status})),\n"
-            ),
-        }
-    };
     let Some(first) = operation.successes.first() else { return String::new() };
     let body = match &first.body {
         SuccessBody::Json(ty) => ty.schema.as_str(),
         _ => "NoContent",
     };
+    let arm = |of: &SuccessVariant| success_arm(&name, of);
     format!(
         "/// The successes of {}.\n#[derive(Debug)]\npub enum {name} {{\n{}}}\n\n\
          impl Success for {name} {{\n    type Body = {body};\n    \
@@ -90,13 +67,70 @@ fn successes(operation: &Operation) -> String {
          const DESCRIPTION: &'static str = {};\n\n    \
          fn into_response(self) -> Result<Response<Body>, Failure> {{\n        match self {{\n{}        }}\n    }}\n}}\n\n",
         operation.id,
-        operation.successes.iter().map(variant).collect::<String>(),
+        operation.successes.iter().map(success_variant).collect::<String>(),
         first
             .status
             .as_ref()
             .map_or("None".to_string(), |status| format!("Some(StatusCode::{status})")),
         literal(&first.description),
         operation.successes.iter().map(arm).collect::<String>(),
+    )
+}
+
+fn success_variant(of: &SuccessVariant) -> String {
+    let body = match &of.body {
+        SuccessBody::None => None,
+        SuccessBody::Json(ty) => Some(format!("Json<{}>", ty.rust)),
+        SuccessBody::Other => Some("Response<Body>".to_string()),
+    };
+    let held = if of.headers.is_empty() {
+        body.map_or(String::new(), |body| format!("({body})"))
+    } else {
+        let body = body.map(|body| format!("        /// The body.\n        body: {body},\n"));
+        let headers = of.headers.iter().map(|header| {
+            let about = match &header.description {
+                Some(description) => format!("`{}`: {description}", header.key),
+                None => format!("`{}`.", header.key),
+            };
+            let ty = if header.is_required { "HeaderValue" } else { "Option<HeaderValue>" };
+            format!("{}        {}: {ty},\n", comment(8, &about), header.name)
+        });
+        format!(" {{\n{}    }}", body.into_iter().chain(headers).collect::<String>())
+    };
+    format!("{}    {}{held},\n", comment(4, &of.description), of.name)
+}
+
+fn success_arm(name: &str, of: &SuccessVariant) -> String {
+    let variant = &of.name;
+    let response = match (&of.body, &of.status) {
+        (SuccessBody::None, status) => {
+            let status = status.as_deref().unwrap_or_default();
+            format!("Ok(empty_response(StatusCode::{status}))")
+        }
+        (_, None) => "Ok(body)".to_string(),
+        (SuccessBody::Json(_), Some(status)) => {
+            format!("body.into_response(StatusCode::{status})")
+        }
+        (SuccessBody::Other, Some(status)) => {
+            format!("Ok(with_status(body, StatusCode::{status}))")
+        }
+    };
+    let has_body = of.body != SuccessBody::None;
+    if of.headers.is_empty() {
+        let held = if has_body { "(body)" } else { "" };
+        return format!("{name}::{variant}{held} => {response},\n");
+    }
+    let names = of.headers.iter().map(|header| header.name.as_str());
+    let held: Vec<_> = has_body.then_some("body").into_iter().chain(names).collect();
+    let headers = of.headers.iter().map(|header| {
+        let value =
+            if header.is_required { format!("Some({})", header.name) } else { header.name.clone() };
+        format!("({:?}, {value})", header.key.to_lowercase())
+    });
+    format!(
+        "{name}::{variant} {{ {} }} => with_headers({response}, [{}]),\n",
+        held.join(", "),
+        headers.collect::<Vec<_>>().join(", "),
     )
 }
 
@@ -339,6 +373,7 @@ fn method(operation: &Operation) -> String {
         arguments.push(format!("{}: {}", set.place.to_lowercase(), set.record.name));
     }
     arguments.extend(operation.body.iter().map(|body| match body {
+        RequestBody::Json(ty) if is_option(operation) => format!("body: Option<{}>", ty.rust),
         RequestBody::Json(ty) => format!("body: {}", ty.rust),
         RequestBody::Other => "body: Vec<u8>".to_string(),
     }));

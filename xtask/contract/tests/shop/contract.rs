@@ -5,17 +5,17 @@
 
 use crate::answer::{
     Answer, AnyBody, DocumentedError, Failure, Json, JsonBody, NoBody, NoContent, Request, Sent,
-    Success, documented_error, empty_response, with_status,
+    Success, documented_error, empty_response, with_headers, with_status,
 };
 use crate::emission::DocumentError;
 use crate::parameters::{
-    Day, Integer, Invalid, Items, Number, OneOf, Parameters, Pattern, Place, SentParameters,
-    Strict, Text, UuidText, Wrapped, bounded, bounded_or_null,
+    Boolean, Day, Integer, Invalid, Items, Number, OneOf, Parameters, Pattern, Place,
+    SentParameters, Strict, Text, UuidText, Wrapped, bounded, bounded_or_null,
 };
-use crate::schemas::{Form, Inline, Nullable, Of, PlainNumber, not_null};
+use crate::schemas::{Form, Inline, Nullable, Of, PlainInteger, PlainNumber, not_null};
 use chrono::{DateTime, NaiveDate, Utc};
 use dropshot::{ApiDescription, Body, RequestContext, ServerContext};
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::InstanceType;
@@ -261,6 +261,24 @@ impl ListThingsOrder {
     }
 }
 
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AddNoteBody {
+    pub text: String,
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "add_note_body_stars_bounded"
+    )]
+    #[schemars(with = "Of<PlainNumber>", range(min = 1.0))]
+    pub stars: Option<f64>,
+}
+
+fn add_note_body_stars_bounded<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<f64>, D::Error> {
+    bounded(deserializer, &Number::within(1.0, f64::MAX)).map(Some)
+}
+
 /// The format `uri`.
 #[derive(Debug)]
 pub enum UriString {}
@@ -343,7 +361,12 @@ impl Parameters for ListThingsHeader {
 #[derive(Debug)]
 pub enum ListThingsSuccess {
     /// Things
-    Ok(Json<Vec<Thing>>),
+    Ok {
+        /// The body.
+        body: Json<Vec<Thing>>,
+        /// `X-Total`.
+        x_total: Option<HeaderValue>,
+    },
     /// Nothing new
     NotModified,
 }
@@ -355,7 +378,9 @@ impl Success for ListThingsSuccess {
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
         match self {
-            ListThingsSuccess::Ok(body) => body.into_response(StatusCode::OK),
+            ListThingsSuccess::Ok { body, x_total } => {
+                with_headers(body.into_response(StatusCode::OK), [("x-total", x_total)])
+            }
             ListThingsSuccess::NotModified => Ok(empty_response(StatusCode::NOT_MODIFIED)),
         }
     }
@@ -511,11 +536,41 @@ impl Parameters for GetThingPath {
     }
 }
 
+/// The header parameters of getThing.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+pub struct GetThingHeader {
+    /// Tags of what the caller has.
+    #[serde(rename = "If-None-Match", default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String", length(max = 20))]
+    pub if_none_match: Option<String>,
+}
+
+impl Parameters for GetThingHeader {
+    const PLACE: Place = Place::Header;
+    const NAMES: &'static [&'static str] = &["If-None-Match"];
+
+    fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
+        Ok(GetThingHeader { if_none_match: sent.optional("If-None-Match", &Text::within(0, 20))? })
+    }
+}
+
 /// The successes of getThing.
 #[derive(Debug)]
 pub enum GetThingSuccess {
     /// The thing
-    Ok(Json<Thing>),
+    Ok {
+        /// The body.
+        body: Json<Thing>,
+        /// `ETag`: Names what this answer says.
+        etag: HeaderValue,
+        /// `X-Maker`.
+        x_maker: Option<HeaderValue>,
+    },
+    /// The caller has it
+    NotModified {
+        /// `ETag`: Names what this answer says.
+        etag: HeaderValue,
+    },
 }
 
 impl Success for GetThingSuccess {
@@ -525,7 +580,13 @@ impl Success for GetThingSuccess {
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
         match self {
-            GetThingSuccess::Ok(body) => body.into_response(StatusCode::OK),
+            GetThingSuccess::Ok { body, etag, x_maker } => with_headers(
+                body.into_response(StatusCode::OK),
+                [("etag", Some(etag)), ("x-maker", x_maker)],
+            ),
+            GetThingSuccess::NotModified { etag } => {
+                with_headers(Ok(empty_response(StatusCode::NOT_MODIFIED)), [("etag", Some(etag))])
+            }
         }
     }
 }
@@ -601,6 +662,79 @@ impl DocumentedError for SetPictureError {
     }
 }
 
+/// The path parameters of addNote.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct AddNotePath {
+    #[schemars(with = "Of<PlainInteger>")]
+    pub part: i64,
+    pub thing_id: ThingId,
+}
+
+impl Parameters for AddNotePath {
+    const PLACE: Place = Place::Path;
+    const NAMES: &'static [&'static str] = &["part", "thingId"];
+
+    fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
+        Ok(AddNotePath {
+            part: sent.required("part", &Integer::<i64>::ANY)?,
+            thing_id: sent.required(
+                "thingId",
+                &Wrapped(Text::within(2, 8).of_form(&THING_ID_INNER), ThingId),
+            )?,
+        })
+    }
+}
+
+/// The query parameters of addNote.
+#[derive(Clone, Debug, PartialEq, JsonSchema)]
+pub struct AddNoteQuery {
+    #[serde(default = "add_note_query_loud_default")]
+    pub loud: bool,
+}
+
+impl Parameters for AddNoteQuery {
+    const PLACE: Place = Place::Query;
+    const NAMES: &'static [&'static str] = &["loud"];
+
+    fn read(sent: &SentParameters<'_>) -> Result<Self, Invalid> {
+        Ok(AddNoteQuery { loud: sent.optional("loud", &Boolean)?.unwrap_or(false) })
+    }
+}
+
+fn add_note_query_loud_default() -> bool {
+    false
+}
+
+/// The successes of addNote.
+#[derive(Debug)]
+pub enum AddNoteSuccess {
+    /// Noted
+    Created(Json<Vec<String>>),
+}
+
+impl Success for AddNoteSuccess {
+    type Body = Vec<String>;
+    const STATUS: Option<StatusCode> = Some(StatusCode::CREATED);
+    const DESCRIPTION: &'static str = "Noted";
+
+    fn into_response(self) -> Result<Response<Body>, Failure> {
+        match self {
+            AddNoteSuccess::Created(body) => body.into_response(StatusCode::CREATED),
+        }
+    }
+}
+
+/// The errors of addNote.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AddNoteError {}
+
+impl DocumentedError for AddNoteError {
+    fn into_response(self) -> Result<(&'static str, Response<Body>), Failure> {
+        match self {}
+    }
+}
+
 /// The successes of picture.
 #[derive(Debug)]
 pub enum PictureSuccess {
@@ -615,7 +749,7 @@ impl Success for PictureSuccess {
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
         match self {
-            PictureSuccess::Ok(response) => Ok(with_status(response, StatusCode::OK)),
+            PictureSuccess::Ok(body) => Ok(with_status(body, StatusCode::OK)),
         }
     }
 }
@@ -643,7 +777,7 @@ impl Success for AnythingSuccess {
 
     fn into_response(self) -> Result<Response<Body>, Failure> {
         match self {
-            AnythingSuccess::Any(response) => Ok(response),
+            AnythingSuccess::Any(body) => Ok(body),
         }
     }
 }
@@ -719,6 +853,7 @@ pub trait Api: Sized + Send + Sync + 'static {
     fn get_thing(
         request: Request<'_, Self::Context, ()>,
         path: GetThingPath,
+        header: GetThingHeader,
     ) -> impl Future<Output = Result<GetThingSuccess, GetThingError>> + Send;
 
     /// setPicture
@@ -729,6 +864,16 @@ pub trait Api: Sized + Send + Sync + 'static {
         path: SetPicturePath,
         body: Vec<u8>,
     ) -> impl Future<Output = Result<SetPictureSuccess, SetPictureError>> + Send;
+
+    /// addNote
+    ///
+    /// `POST /things/{thingId}/notes/{part}`
+    fn add_note(
+        request: Request<'_, Self::Context, ()>,
+        path: AddNotePath,
+        query: AddNoteQuery,
+        body: Option<AddNoteBody>,
+    ) -> impl Future<Output = Result<AddNoteSuccess, AddNoteError>> + Send;
 
     /// picture
     ///
@@ -789,6 +934,7 @@ pub trait DropshotApi {
     async fn get_thing(
         context: RequestContext<Self::Context>,
         path: Strict<GetThingPath>,
+        header: Strict<GetThingHeader>,
         sent: Sent<NoBody>,
     ) -> Result<Answer<GetThingSuccess>, Failure>;
 
@@ -802,6 +948,18 @@ pub trait DropshotApi {
         path: Strict<SetPicturePath>,
         sent: Sent<AnyBody>,
     ) -> Result<Answer<SetPictureSuccess>, Failure>;
+
+    #[endpoint {
+        operation_id = "addNote",
+        method = POST,
+        path = "/things/{thingId}/notes/{part}",
+    }]
+    async fn add_note(
+        context: RequestContext<Self::Context>,
+        path: Strict<AddNotePath>,
+        query: Strict<AddNoteQuery>,
+        sent: Sent<Option<JsonBody<AddNoteBody, Inline<AddNoteBody>>>>,
+    ) -> Result<Answer<AddNoteSuccess>, Failure>;
 
     #[endpoint {
         operation_id = "picture",
@@ -852,11 +1010,13 @@ impl<A: Api> DropshotApi for Served<A> {
     async fn get_thing(
         context: RequestContext<A::Context>,
         path: Strict<GetThingPath>,
+        header: Strict<GetThingHeader>,
         _: Sent<NoBody>,
     ) -> Result<Answer<GetThingSuccess>, Failure> {
         let path = path.0?;
+        let header = header.0?;
         let request = Request::new(&context, &());
-        Answer::of(A::get_thing(request, path).await, A::error_headers)
+        Answer::of(A::get_thing(request, path, header).await, A::error_headers)
     }
 
     async fn set_picture(
@@ -869,6 +1029,20 @@ impl<A: Api> DropshotApi for Served<A> {
         let body = body?.0;
         let request = Request::new(&context, sender.caller()?);
         Answer::of(A::set_picture(request, path, body).await, A::error_headers)
+    }
+
+    async fn add_note(
+        context: RequestContext<A::Context>,
+        path: Strict<AddNotePath>,
+        query: Strict<AddNoteQuery>,
+        sent: Sent<Option<JsonBody<AddNoteBody, Inline<AddNoteBody>>>>,
+    ) -> Result<Answer<AddNoteSuccess>, Failure> {
+        let Sent { sender: _, body } = sent;
+        let path = path.0?;
+        let query = query.0?;
+        let body = body?.map(|body| body.0);
+        let request = Request::new(&context, &());
+        Answer::of(A::add_note(request, path, query, body).await, A::error_headers)
     }
 
     async fn picture(
@@ -951,18 +1125,34 @@ const FACTS: &str = r##"{
     "/things": {
       "get": {
         "parameters": [
-          {},
           {
+            "in": "query",
+            "name": "tag"
+          },
+          {
+            "in": "query",
+            "name": "limit",
             "schema": {
               "default": 10
             }
           },
           {
+            "in": "query",
+            "name": "order",
             "example": "price"
           },
-          {},
-          {},
-          {}
+          {
+            "in": "query",
+            "name": "since"
+          },
+          {
+            "in": "query",
+            "name": "min-price"
+          },
+          {
+            "in": "header",
+            "name": "X-Trace"
+          }
         ],
         "responses": {
           "200": {
@@ -1009,6 +1199,9 @@ const FACTS: &str = r##"{
         }
       },
       "post": {
+        "requestBody": {
+          "required": true
+        },
         "responses": {
           "202": {
             "description": "Will be added"
@@ -1065,9 +1258,50 @@ const FACTS: &str = r##"{
       }
     },
     "/things/{thingId}": {
+      "parameters": [
+        {
+          "$ref": "#/components/parameters/ThingId"
+        }
+      ],
       "get": {
         "security": [],
+        "parameters": [
+          {
+            "$ref": "#/components/parameters/IfNoneMatch"
+          }
+        ],
         "responses": {
+          "200": {
+            "headers": {
+              "ETag": {
+                "description": "Names what this answer says.",
+                "required": true,
+                "schema": {
+                  "type": "string"
+                }
+              },
+              "X-Maker": {
+                "schema": {
+                  "type": "string"
+                }
+              },
+              "X-Served-By": {
+                "$ref": "#/components/headers/X-Served-By"
+              }
+            }
+          },
+          "304": {
+            "description": "The caller has it",
+            "headers": {
+              "ETag": {
+                "description": "Names what this answer says.",
+                "required": true,
+                "schema": {
+                  "type": "string"
+                }
+              }
+            }
+          },
           "400": {
             "description": "No id of a thing"
           },
@@ -1095,6 +1329,46 @@ const FACTS: &str = r##"{
                 "format": "binary"
               }
             }
+          }
+        }
+      }
+    },
+    "/things/{thingId}/notes/{part}": {
+      "parameters": [
+        {
+          "in": "query",
+          "name": "loud",
+          "description": "Say it twice.",
+          "schema": {
+            "type": "boolean"
+          }
+        },
+        {
+          "$ref": "#/components/parameters/ThingId"
+        }
+      ],
+      "post": {
+        "security": [],
+        "parameters": [
+          {
+            "in": "query",
+            "name": "loud",
+            "schema": {
+              "default": false
+            }
+          },
+          {
+            "in": "path",
+            "name": "part",
+            "example": 4
+          }
+        ],
+        "requestBody": {
+          "$ref": "#/components/requestBodies/Note"
+        },
+        "responses": {
+          "201": {
+            "$ref": "#/components/responses/Noted"
           }
         }
       }
@@ -1171,6 +1445,22 @@ const FACTS: &str = r##"{
             }
           }
         }
+      },
+      "Noted": {
+        "description": "Noted",
+        "content": {
+          "application/json": {
+            "schema": {
+              "type": "array",
+              "items": {
+                "type": "string"
+              }
+            },
+            "example": [
+              "new"
+            ]
+          }
+        }
       }
     },
     "securitySchemes": {
@@ -1178,6 +1468,58 @@ const FACTS: &str = r##"{
         "type": "http",
         "scheme": "bearer",
         "bearerFormat": "^[0-9]+$"
+      }
+    },
+    "headers": {
+      "X-Served-By": {
+        "schema": {
+          "type": "string"
+        }
+      }
+    },
+    "parameters": {
+      "ThingId": {
+        "in": "path",
+        "name": "thingId",
+        "required": true,
+        "schema": {
+          "$ref": "#/components/schemas/ThingId"
+        }
+      },
+      "IfNoneMatch": {
+        "in": "header",
+        "name": "If-None-Match",
+        "description": "Tags of what the caller has.",
+        "schema": {
+          "type": "string",
+          "maxLength": 20
+        }
+      }
+    },
+    "requestBodies": {
+      "Note": {
+        "description": "What to note.",
+        "content": {
+          "application/json": {
+            "schema": {
+              "title": "A note",
+              "type": "object",
+              "required": [
+                "text"
+              ],
+              "properties": {
+                "text": {
+                  "type": "string",
+                  "example": "new"
+                },
+                "stars": {
+                  "type": "number",
+                  "minimum": 1
+                }
+              }
+            }
+          }
+        }
       }
     }
   }

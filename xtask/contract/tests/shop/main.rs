@@ -3,25 +3,19 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
 #![expect(dead_code, reason = "no test uses everything")]
 
-#[path = "../../../../api/src/answer.rs"]
-mod answer;
 #[expect(clippy::large_enum_variant, reason = "the document has large records")]
 mod contract;
-#[path = "../../../../api/src/emission.rs"]
-mod emission;
-#[path = "../../../../api/src/parameters.rs"]
-mod parameters;
-#[path = "../../../../api/src/schemas.rs"]
-mod schemas;
 
 use contract::{
-    AddThingError, AddThingSuccess, AnythingError, AnythingSuccess, Api, GetThingError,
+    AddNoteBody, AddNoteError, AddNotePath, AddNoteQuery, AddNoteSuccess, AddThingError,
+    AddThingSuccess, AnythingError, AnythingSuccess, Api, GetThingError, GetThingHeader,
     GetThingPath, GetThingSuccess, ListThingsError, ListThingsHeader, ListThingsQuery,
     ListThingsSuccess, NewThing, Origin, PictureError, PictureSuccess, SetPictureError,
     SetPicturePath, SetPictureSuccess, State, Thing, ThingId, ThingType,
 };
+use contract_runtime::{answer, emission, parameters, schemas};
 use dropshot::{Body, HttpServer, ServerBuilder};
-use http::{HeaderMap, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use serde_json::{Value, json};
 
 type Request<'a, K> = answer::Request<'a, (), K>;
@@ -62,7 +56,9 @@ impl Api for Shop {
             (2, _) => Err(ListThingsError::Closed("Until noon.".to_string())),
             (_, trace) => {
                 let tags = query.tag.into_iter().chain(trace);
-                Ok(ListThingsSuccess::Ok(tags.map(|tag| thing(&tag)).collect::<Vec<_>>().into()))
+                let things: Vec<_> = tags.map(|tag| thing(&tag)).collect();
+                let x_total = Some(things.len().into());
+                Ok(ListThingsSuccess::Ok { body: things.into(), x_total })
             }
         }
     }
@@ -80,12 +76,29 @@ impl Api for Shop {
     async fn get_thing(
         _: Request<'_, ()>,
         path: GetThingPath,
+        header: GetThingHeader,
     ) -> Result<GetThingSuccess, GetThingError> {
+        let etag = HeaderValue::from_static("\"1\"");
         match path.thing_id.0.as_str() {
+            _ if header.if_none_match.is_some_and(|tags| tags.contains("\"1\"")) => {
+                Ok(GetThingSuccess::NotModified { etag })
+            }
             "gone" => Err(GetThingError::NotFound(thing("gone"))),
             "odd" => Err(GetThingError::Other(StatusCode::IM_A_TEAPOT)),
-            id => Ok(GetThingSuccess::Ok(thing(id).into())),
+            id => Ok(GetThingSuccess::Ok { body: thing(id).into(), etag, x_maker: None }),
         }
+    }
+
+    async fn add_note(
+        _: Request<'_, ()>,
+        path: AddNotePath,
+        query: AddNoteQuery,
+        body: Option<AddNoteBody>,
+    ) -> Result<AddNoteSuccess, AddNoteError> {
+        let text = body.map_or("nothing".to_string(), |note| note.text);
+        let times = if query.loud { 2 } else { 1 };
+        let notes = [path.thing_id.0, path.part.to_string(), text.repeat(times)];
+        Ok(AddNoteSuccess::Created(notes.to_vec().into()))
     }
 
     async fn set_picture(
@@ -123,7 +136,7 @@ fn the_contract_emits_the_document() {
 fn the_contract_is_what_is_generated() {
     let source = "xtask/contract/tests/shop/shop.json";
     let generated = ::contract::contract(&document(), source, "cargo xtask generate").unwrap();
-    let command = format!("cargo run --package contract -- {source} --code …/contract.rs");
+    let command = format!("cargo xtask contract {source} --code …/contract.rs");
     assert_eq!(include_str!("contract.rs"), generated, "{command}");
 }
 
@@ -171,6 +184,52 @@ async fn an_operation_without_a_caller_is_served_by_dropshot_alone() {
     // No middleware has found out who asks.
     let (status, ..) = get("/things?limit=5").await;
     assert_eq!(status, 500);
+}
+
+#[tokio::test]
+async fn headers_of_requests_and_successes_are_those_of_the_document() {
+    let server = start().await;
+    let address = format!("http://{}/things/abc", server.local_addr());
+    let get = async |tags: &[&str]| {
+        let request = reqwest::Client::new().get(&address);
+        let request = tags.iter().fold(request, |of, tag| of.header("if-none-match", *tag));
+        let response = request.send().await.unwrap();
+        let headers = response.headers();
+        let headers = ["etag", "x-maker"].map(|name| headers.get(name).cloned());
+        (response.status().as_u16(), headers, response.text().await.unwrap())
+    };
+    let tag = || Some(HeaderValue::from_static("\"1\""));
+    let (status, headers, body) = get(&[]).await;
+    assert_eq!((status, headers, body.is_empty()), (200, [tag(), None], false));
+    let (status, ..) = get(&["\"2\""]).await;
+    assert_eq!(status, 200);
+    // Lines are a list.
+    assert_eq!(get(&["\"2\"", "\"1\""]).await, (304, [tag(), None], String::new()));
+    let (status, _, body) = get(&["\"2\", \"3\"", "\"4\", \"5\", \"6\""]).await;
+    assert_eq!(status, 400);
+    assert!(body.contains("The header If-None-Match must be a text of at most 20"), "{body}");
+}
+
+#[tokio::test]
+async fn a_body_may_be_absent_and_a_parameter_may_be_of_the_path() {
+    let server = start().await;
+    let path = "/things/abc/notes/4";
+    let add = async |path: &str, body: Value| send(&server, "POST", path, body).await;
+    let (status, notes, _) = add(path, Value::Null).await;
+    assert_eq!((status, notes), (201, json!(["abc", "4", "nothing"])));
+    let loud = format!("{path}?loud=true");
+    let (_, notes, _) = add(&loud, json!({ "text": "new", "stars": 1.5 })).await;
+    assert_eq!(notes, json!(["abc", "4", "newnew"]));
+    for (body, reason) in [
+        (json!({}), "missing field `text`"),
+        (json!({ "text": "new", "stars": 0 }), "it must be a number of at least 1"),
+    ] {
+        let (status, error, _) = add(path, body).await;
+        assert_eq!(status, 400);
+        assert!(error["message"].as_str().unwrap().contains(reason), "{error}");
+    }
+    let (status, ..) = add("/things/ABC/notes/4", Value::Null).await;
+    assert_eq!(status, 400);
 }
 
 /// What is read of a query and headers, without a server.

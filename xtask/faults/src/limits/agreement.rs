@@ -129,7 +129,8 @@ impl Both {
                 }
             }
             3 => *self.unbanned.entry(any_key(fastrand::usize(..ACCOUNTS))).or_default() += 1,
-            4..7 => self.now += fastrand::i64(0..70_000_000),
+            4..6 => self.now += fastrand::i64(0..70_000_000),
+            6 => self.now += one_of(&[1_999_999, 2_000_000, 2_000_001]),
             7 => self.now += fastrand::i64(0..4_000_000_000),
             8 => self.now += fastrand::i64(0..100_000_000_000),
             9..14 => {
@@ -197,7 +198,9 @@ impl Both {
             limits,
             unbanned_at_ms: 0,
         });
-        while !matches!(self.decide(banned).await?, Decision::Banned { .. }) {}
+        while !matches!(self.decide(banned).await?, Decision::Banned { .. }) {
+            self.now += 500_000;
+        }
         let (began, ahead) = (self.now, i64::try_from(AHEAD.as_micros())?);
         for (now, allowed, left) in
             [(began, 5, BAN), (began + ahead, 5, BAN - AHEAD), (began, 0, BAN)]

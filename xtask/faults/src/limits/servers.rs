@@ -15,6 +15,9 @@ const REQUESTS: usize = 200;
 const ACCOUNTS: usize = 10;
 const WITHIN: Duration = Duration::from_secs(5);
 
+/// What is refused within so long of the first 429 adds no strike.
+const BURST: Duration = Duration::from_secs(2);
+
 /// Where the counts are.
 const LIMITS: [&str; 2] = ["--limits-database", "the counts"];
 
@@ -46,6 +49,12 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let with = |status: u16| answers.iter().filter(|one| one.status() == status).count();
         let counts = (with(200), with(429));
         report.expect(counts == (60, REQUESTS - 60), || format!("200 and 429: {counts:?}"));
+    }
+    let begun = bans_begun(&replicas).await?;
+    report.expect(begun == 0, || format!("bursts began {begun} bans"));
+    tokio::time::sleep(BURST).await;
+    for key in &keys {
+        send(&replicas, key, REQUESTS - 60).await?;
     }
     let begun = bans_begun(&replicas).await?;
     report.expect(begun == ACCOUNTS, || format!("{begun} bans began, not one for each account"));

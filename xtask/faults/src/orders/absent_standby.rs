@@ -54,6 +54,18 @@ async fn expect_none_waits(
     report: &mut Report,
 ) -> anyhow::Result<()> {
     expect_reason(servers, reason, report).await;
+    for server in servers {
+        let metrics = server.metrics().await?;
+        for sample in [
+            "store_orders_unready{reason=\"standby_away\"} 1",
+            "store_orders_standbys_required 1",
+            "store_orders_standbys_confirming 0",
+        ] {
+            report.expect(metrics.lines().any(|line| line == sample), || {
+                format!("{reason}: the metrics lack {sample:?}")
+            });
+        }
+    }
     let before = backends_waiting(primary).await?;
     for number in 0..STARTS {
         let started = store.replica(&format!("start-{number}"), &store.url, &[]).await;

@@ -70,8 +70,8 @@ impl Scene {
     }
 
     /// Three changes of orders and two of keys, which the server knows. Returns the key that was
-    /// issued.
-    async fn change_and_lose(&self) -> anyhow::Result<Key> {
+    /// issued, and the tag of the list that is lost.
+    async fn change_and_lose(&self) -> anyhow::Result<(Key, String)> {
         let lost = self.store.key("lost").await?;
         for id in 1..=3 {
             let status = self.replica.cancel(&lost, id).await?;
@@ -79,15 +79,15 @@ impl Scene {
                 bail!("a cancellation was answered {status}");
             }
         }
-        self.replica.list(&self.key).await?;
-        Ok(lost)
+        let (_, tag) = self.replica.list_unless(&self.key, "").await?;
+        Ok((lost, tag))
     }
 
     /// As many other changes are made at this primary before the server reaches it.
     async fn expect_what_is_there(
         &self,
         primary: &Postgres,
-        lost: &Key,
+        (lost, lost_tag): &(Key, String),
         relay: &Relay,
         report: &mut Report,
     ) -> anyhow::Result<()> {
@@ -107,6 +107,8 @@ impl Scene {
             let status = self.replica.key_status(&key.text).await?;
             report.expect(status == 401, || format!("the {what} key has {status}"));
         }
+        let (status, tag) = self.replica.list_unless(&self.key, lost_tag).await?;
+        report.expect(status == 200, || format!("the tag of the lost list is answered {status}"));
         let list = String::from_utf8(self.replica.list(&self.key).await?)?;
         let listed = (1..=ORDERS).filter(|id| list.contains(&format!("{{\"id\":{id},"))).count();
         report.expect(listed == usize::try_from(ORDERS)?, || format!("{listed} are listed"));
@@ -115,6 +117,8 @@ impl Scene {
         report.expect(fresh_list == list.as_bytes(), || {
             "the list is not that of a new server".to_string()
         });
+        let (status, _) = fresh.list_unless(&self.key, &tag).await?;
+        report.expect(status == 304, || format!("the tag is answered {status} by a new server"));
         expect_agreement(std::slice::from_ref(&self.replica), &self.key, report).await
     }
 }

@@ -38,8 +38,6 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         blocking(move || Ok(postgres::migrate(&plain)?)).await?;
         let cases = [
             ("sslmode=disable".to_string(), true),
-            ("sslmode=allow".to_string(), true),
-            ("sslmode=prefer".to_string(), true),
             ("sslmode=require".to_string(), true),
             (format!("sslmode=require&sslrootcert={strange}"), false),
             (format!("sslmode=verify-ca&sslrootcert={ca}"), true),

@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use reqwest::Client;
 use std::net::{IpAddr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use testbed::{ChildProcess, Program, free_address, nginx_program};
@@ -15,6 +15,9 @@ pub struct Nginx {
     pub address: SocketAddr,
     /// Where that server block listens without TLS, for requests that are not whole.
     pub plain: SocketAddr,
+    /// How long it keeps an idle connection to a server, if the configuration says so.
+    pub upstream_keepalive: Option<Duration>,
+    access_log: PathBuf,
     process: Option<ChildProcess>,
 }
 
@@ -60,6 +63,12 @@ impl Nginx {
             }
             configuration = configuration.replace(printed, &own);
         }
+        let upstream = configuration.split("upstream store_orders {").nth(1).unwrap_or_default();
+        let upstream = upstream.split('}').next().unwrap_or_default();
+        let kept =
+            upstream.split("keepalive_timeout ").nth(1).and_then(|rest| rest.split(';').next());
+        let upstream_keepalive =
+            kept.and_then(|kept| kept.strip_suffix('s')?.parse().ok()).map(Duration::from_secs);
         let file = prefix.join("nginx.conf");
         std::fs::write(&file, configuration)?;
         let nginx = nginx_program().context("nginx is missing: apt-get install nginx-light")?;
@@ -75,7 +84,13 @@ impl Nginx {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
-        Ok(Nginx { address, plain, process: Some(process) })
+        let access_log = prefix.join("store-orders-access.log");
+        Ok(Nginx { address, plain, upstream_keepalive, access_log, process: Some(process) })
+    }
+
+    /// A line for each request.
+    pub fn access_log(&self) -> std::io::Result<String> {
+        std::fs::read_to_string(&self.access_log)
     }
 
     /// The address of this path.

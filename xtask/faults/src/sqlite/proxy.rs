@@ -49,7 +49,9 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     hostile_clients(&nginx, key, report).await?;
     own_errors(&nginx, report).await?;
     client_addresses(&nginx, &first, report).await?;
+    outlives_idle_connections(&nginx, &first, report).await?;
     drains(&nginx, first, key, report).await?;
+    own_errors_are_logged(&nginx, report)?;
     drop(nginx);
     // A second server with the same orders and keys.
     std::fs::create_dir(two.path())?;
@@ -58,7 +60,90 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let addresses = [first.address()?, second.address()?];
     let nginx = Nginx::start(program, &directory.path().join("nginx-2"), &addresses)?;
     no_delete_is_sent_twice(&nginx, first, [&one, &two], key, report).await?;
-    second.stop()
+    drop(nginx);
+    second.stop()?;
+    let store = rusqlite::Connection::open(two.path().join("store.sqlite"))?;
+    store.execute_batch("PRAGMA ignore_check_constraints = ON; UPDATE orders SET quantity = 0")?;
+    drop(store);
+    let (first, refusing) = (one.serve(&flags)?, two.serve(&flags)?);
+    let addresses = [first.address()?, refusing.address()?];
+    let nginx = Nginx::start(program, &directory.path().join("nginx-3"), &addresses)?;
+    lists_are_asked_of_another(&nginx, &refusing, key, report).await?;
+    first.stop()?;
+    refusing.stop()
+}
+
+/// A server of two refuses everything with 503: no client sees that of a list, and a cancellation
+/// is not sent to the other one.
+async fn lists_are_asked_of_another(
+    nginx: &Nginx,
+    refusing: &ServerProcess,
+    key: &Key,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let began = Instant::now();
+    while !refusing.log().contains("the store is damaged") {
+        if began.elapsed() > Duration::from_secs(10) {
+            bail!("the damage was not found: {}", refusing.log());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let http = nginx.client(CUSTOMER)?;
+    let mut cancels = Vec::new();
+    for order in 101..=108 {
+        let url = nginx.url(&format!("/v1/store/orders/{order}"));
+        cancels.push(http.delete(url).bearer_auth(&key.text).send().await?.status().as_u16());
+    }
+    cancels.sort_unstable();
+    report.figure(format!("cancels while one of two servers refuses: {cancels:?}"));
+    let refused = cancels.iter().filter(|status| **status == 503).count();
+    let done = cancels.iter().filter(|status| **status == 204).count();
+    report.expect(refused > 0 && done > 0 && refused + done == cancels.len(), || {
+        "a cancel that one server refused was sent to the other".to_string()
+    });
+    let mut lists = Vec::new();
+    for path in ["/v1/store/orders", "/v2/store/orders"].repeat(4) {
+        let answer = http.get(nginx.url(path)).bearer_auth(&key.text).send().await?;
+        lists.push(answer.status().as_u16());
+        answer.bytes().await?;
+    }
+    report.expect(lists.iter().all(|status| *status == 200), || {
+        format!("lists while one of two servers refuses: {lists:?}")
+    });
+    Ok(())
+}
+
+/// nginx gives an idle connection up before the server closes it.
+async fn outlives_idle_connections(
+    nginx: &Nginx,
+    server: &ServerProcess,
+    report: &mut Report,
+) -> anyhow::Result<()> {
+    let mut connection = TcpStream::connect(server.address()?).await?;
+    connection.write_all(b"GET /changelog.atom HTTP/1.1\r\nHost: a\r\n\r\n").await?;
+    let (mut reading, _writing) = connection.split();
+    let began = Instant::now();
+    // Its last byte comes at once.
+    until_closed(&mut reading).await;
+    let closed_after = began.elapsed();
+    let kept = nginx.upstream_keepalive.context("nginx.conf has no keepalive_timeout")?;
+    report.figure(format!("the server closes an idle connection after {closed_after:.1?}"));
+    report.expect(kept + TIMER_SLACK < closed_after, || {
+        format!("nginx keeps idle connections for {kept:?}")
+    });
+    Ok(())
+}
+
+/// The line of a request that nginx answers has the client's path, and no query.
+fn own_errors_are_logged(nginx: &Nginx, report: &mut Report) -> anyhow::Result<()> {
+    let log = nginx.access_log()?;
+    for line in ["GET /v1/store/orders 502 ", "POST /v1/x 413 ", "GET /v1/store/orders 401 "] {
+        report.expect(log.contains(line), || format!("nginx's log lacks {line:?}"));
+    }
+    for part in ["store-orders-error", "?seen"] {
+        report.expect(!log.contains(part), || format!("nginx's log has {part:?}"));
+    }
+    Ok(())
 }
 
 /// The 99th percentile of a customer's small requests, one after the other.

@@ -16,6 +16,7 @@ use serde::{Deserialize, Deserializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
@@ -112,10 +113,15 @@ impl<'a> SentParameters<'a> {
         }
     }
 
-    fn of_headers(headers: &'a HeaderMap) -> SentParameters<'a> {
+    /// Several lines of one header are one list (RFC 9110, 5.3).
+    fn of_headers(headers: &'a HeaderMap, known: &'static [&'static str]) -> SentParameters<'a> {
         let text = |value: &'a HeaderValue| String::from_utf8_lossy(value.as_bytes());
-        let values = headers.iter().map(|(name, value)| (name.as_str().into(), text(value)));
-        SentParameters { place: Place::Header, values: values.collect() }
+        let value = |name: &&'static str| {
+            let lines = headers.get_all(*name).iter().map(text);
+            let whole = lines.reduce(|whole, line| format!("{whole}, {line}").into())?;
+            Some((Cow::Borrowed(*name), whole))
+        };
+        SentParameters { place: Place::Header, values: known.iter().filter_map(value).collect() }
     }
 
     /// Dropshot has decoded them.
@@ -144,12 +150,7 @@ impl<'a> SentParameters<'a> {
     }
 
     fn texts<'s>(&'s self, name: &'static str) -> impl Iterator<Item = &'s str> {
-        // Names of headers have no letter case.
-        let is_named = move |sent: &str| match self.place {
-            Place::Header => sent.eq_ignore_ascii_case(name),
-            Place::Path | Place::Query => sent == name,
-        };
-        let values = self.values.iter().filter(move |(sent, _)| is_named(sent));
+        let values = self.values.iter().filter(move |(sent, _)| sent == name);
         values.map(|(_, text)| &**text)
     }
 
@@ -193,7 +194,7 @@ impl<P: Parameters> SharedExtractor for Strict<P> {
                 SentParameters::of_query(request.uri().query().unwrap_or_default(), P::NAMES)
                     .and_then(|sent| P::read(&sent))
             }
-            Place::Header => P::read(&SentParameters::of_headers(request.headers())),
+            Place::Header => P::read(&SentParameters::of_headers(request.headers(), P::NAMES)),
         };
         Ok(Strict(read))
     }
@@ -207,18 +208,23 @@ impl<P: Parameters> SharedExtractor for Strict<P> {
     }
 }
 
-/// What a parameter must be.
+/// What a parameter, or a member of a body, must be.
 pub trait Rule {
-    /// The type of the parameter.
+    /// Its type.
     type Value;
     /// Whether a valid text may have a plus sign.
     const MAY_HAVE_PLUS: bool = false;
 
-    /// The value that the text stands for.
+    /// The value that the text of a parameter stands for.
     fn parse(&self, text: &str) -> Option<Self::Value>;
 
-    /// What the parameter must be, in words.
+    /// What it must be, in words.
     fn expected(&self) -> String;
+
+    /// Whether a value of the type is within the bounds.
+    fn holds(&self, _: &Self::Value) -> bool {
+        true
+    }
 }
 
 /// An integer in its one decimal spelling: not `+1`, `01`, `-0`, `1.0` or `1e3`.
@@ -256,6 +262,11 @@ impl<T: FromStr + PartialOrd + fmt::Display> Rule for Integer<T> {
             (None, Some(max)) => format!("an integer of at most {max}"),
             (Some(min), Some(max)) => format!("an integer from {min} to {max}"),
         }
+    }
+
+    fn holds(&self, value: &T) -> bool {
+        self.min.as_ref().is_none_or(|min| min <= value)
+            && self.max.as_ref().is_none_or(|max| value <= max)
     }
 }
 
@@ -307,6 +318,10 @@ impl Rule for Number {
             (true, false) => format!("a number of at most {max}"),
             (false, false) => format!("a number from {min} to {max}"),
         }
+    }
+
+    fn holds(&self, value: &f64) -> bool {
+        (self.min..=self.max).contains(value)
     }
 }
 
@@ -366,6 +381,11 @@ impl Rule for Text {
         };
         let form = self.form.map(|form| format!(" that matches {}", form.text)).unwrap_or_default();
         format!("a text{chars}{form}")
+    }
+
+    fn holds(&self, value: &String) -> bool {
+        let has_length = (self.min_chars..=self.max_chars).contains(&value.chars().count());
+        has_length && self.form.is_none_or(|form| form.matches(value))
     }
 }
 
@@ -427,99 +447,66 @@ impl<E: Copy> Rule for OneOf<E> {
     }
 }
 
-/// What a value has to keep besides its type.
-pub trait Bound<T> {
-    /// Whether it does.
-    fn holds(&self, value: &T) -> bool;
-
-    /// What it must be, in words.
-    fn in_words(&self) -> String;
-}
-
-impl<T: FromStr + PartialOrd + fmt::Display> Bound<T> for Integer<T> {
-    fn holds(&self, value: &T) -> bool {
-        self.min.as_ref().is_none_or(|min| min <= value)
-            && self.max.as_ref().is_none_or(|max| value <= max)
-    }
-
-    fn in_words(&self) -> String {
-        self.expected()
-    }
-}
-
-impl Bound<f64> for Number {
-    fn holds(&self, value: &f64) -> bool {
-        (self.min..=self.max).contains(value)
-    }
-
-    fn in_words(&self) -> String {
-        self.expected()
-    }
-}
-
-impl Bound<String> for Text {
-    fn holds(&self, value: &String) -> bool {
-        let has_length = (self.min_chars..=self.max_chars).contains(&value.chars().count());
-        has_length && self.form.is_none_or(|form| form.matches(value))
-    }
-
-    fn in_words(&self) -> String {
-        self.expected()
-    }
-}
-
 /// A list of some length.
 #[derive(Clone, Copy, Debug)]
-pub struct Items {
+pub struct Items<T> {
     min: usize,
     max: usize,
+    of: PhantomData<fn() -> T>,
 }
 
-impl Items {
+impl<T> Items<T> {
     /// One of at least and at most so many elements.
-    pub const fn within(min: usize, max: usize) -> Items {
-        Items { min, max }
+    pub const fn within(min: usize, max: usize) -> Items<T> {
+        Items { min, max, of: PhantomData }
     }
 }
 
-impl<T> Bound<Vec<T>> for Items {
-    fn holds(&self, value: &Vec<T>) -> bool {
-        (self.min..=self.max).contains(&value.len())
+impl<T> Rule for Items<T> {
+    type Value = Vec<T>;
+
+    /// No parameter is a list.
+    fn parse(&self, _: &str) -> Option<Vec<T>> {
+        None
     }
 
-    fn in_words(&self) -> String {
+    fn expected(&self) -> String {
         match (self.min, self.max) {
             (min, usize::MAX) => format!("a list of at least {min}"),
             (min, max) => format!("a list of {min} to {max}"),
         }
     }
+
+    fn holds(&self, value: &Vec<T>) -> bool {
+        (self.min..=self.max).contains(&value.len())
+    }
 }
 
 /// Reads a member of a body that has to keep this.
-pub fn bounded<'de, T, D>(deserializer: D, bound: &impl Bound<T>) -> Result<T, D::Error>
+pub fn bounded<'de, T, D>(deserializer: D, rule: &impl Rule<Value = T>) -> Result<T, D::Error>
 where
     T: Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    kept(T::deserialize(deserializer)?, bound)
+    kept(T::deserialize(deserializer)?, rule)
 }
 
 /// Reads a member of a body that has to keep this, or is `null`.
 pub fn bounded_or_null<'de, T, D>(
     deserializer: D,
-    bound: &impl Bound<T>,
+    rule: &impl Rule<Value = T>,
 ) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de>,
     D: Deserializer<'de>,
 {
-    Option::deserialize(deserializer)?.map(|value| kept(value, bound)).transpose()
+    Option::deserialize(deserializer)?.map(|value| kept(value, rule)).transpose()
 }
 
-fn kept<T, E: Error>(value: T, bound: &impl Bound<T>) -> Result<T, E> {
-    match bound.holds(&value) {
+fn kept<T, E: Error>(value: T, rule: &impl Rule<Value = T>) -> Result<T, E> {
+    match rule.holds(&value) {
         true => Ok(value),
-        false => Err(E::custom(format!("it must be {}", bound.in_words()))),
+        false => Err(E::custom(format!("it must be {}", rule.expected()))),
     }
 }
 

@@ -12,7 +12,7 @@ use dropshot::{
     ExtensionMode, ExtractorMetadata, HttpCodedResponse, HttpError, HttpResponse,
     HttpResponseError, RequestContext, ServerContext, TypedBody, UntypedBody,
 };
-use http::{Extensions, HeaderMap, HeaderValue, Response, StatusCode, header};
+use http::{Extensions, HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 use schemars::JsonSchema;
 use schemars::r#gen::SchemaGenerator;
 use schemars::schema::Schema;
@@ -124,6 +124,20 @@ pub fn empty_response(status: StatusCode) -> Response<Body> {
 pub fn with_status(mut response: Response<Body>, status: StatusCode) -> Response<Body> {
     *response.status_mut() = status;
     response
+}
+
+/// The response with these headers, of which some may be absent. Their names are in lower case.
+pub fn with_headers<const N: usize>(
+    response: Result<Response<Body>, Failure>,
+    headers: [(&'static str, Option<HeaderValue>); N],
+) -> Result<Response<Body>, Failure> {
+    let mut response = response?;
+    for (name, value) in headers {
+        if let Some(value) = value {
+            response.headers_mut().insert(HeaderName::from_static(name), value);
+        }
+    }
+    Ok(response)
 }
 
 /// The error of this code, and status, with this body.
@@ -353,6 +367,27 @@ where
 
     fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {
         <TypedBody<Documented<S>> as ExclusiveExtractor>::metadata(body)
+    }
+}
+
+/// An operation takes a body, or none: no octets are none.
+#[async_trait]
+impl<B: RequestBody> RequestBody for Option<B> {
+    async fn read<C: ServerContext>(
+        context: &RequestContext<C>,
+        request: http::Request<Body>,
+    ) -> Result<Self, Invalid> {
+        let (head, body) = request.into_parts();
+        let whole = http::Request::from_parts(head.clone(), body);
+        let AnyBody(octets) = AnyBody::read(context, whole).await?;
+        if octets.is_empty() {
+            return Ok(None);
+        }
+        B::read(context, http::Request::from_parts(head, Body::from(octets))).await.map(Some)
+    }
+
+    fn metadata(body: ApiEndpointBodyContentType) -> ExtractorMetadata {
+        B::metadata(body)
     }
 }
 

@@ -66,9 +66,11 @@ pub fn document<S: Schemas>(
         .json()
         .map_err(|error| DocumentError(format!("dropshot emits no JSON: {error}")))?;
     drop_what_facts_say(&mut document);
-    let facts = serde_json::from_str(facts)
+    let mut facts: Value = serde_json::from_str(facts)
         .map_err(|error| DocumentError(format!("the facts are not JSON: {error}")))?;
-    add(&mut document, facts, "")?;
+    let root = facts.clone();
+    add_parameters(&mut document, &mut facts, &root)?;
+    add(&mut document, facts, "", &root)?;
     in_reading_order(&mut document);
     Ok(document)
 }
@@ -81,7 +83,8 @@ pub fn text(document: &Value) -> Result<String, DocumentError> {
 }
 
 /// Drops what dropshot emits and means otherwise: its version, tags without texts, one response
-/// for all errors, titles that are names of Rust types, and [`SCHEMAS_PATH`].
+/// for all errors, titles that are names of Rust types, that each body is required, and
+/// [`SCHEMAS_PATH`].
 fn drop_what_facts_say(document: &mut Value) {
     drop_member(document, "", "openapi");
     drop_member(document, "", "tags");
@@ -91,6 +94,7 @@ fn drop_what_facts_say(document: &mut Value) {
     for operation in operations(document) {
         drop_member(operation, "/responses", "4XX");
         drop_member(operation, "/responses", "5XX");
+        drop_member(operation, "/requestBody", "required");
         for message in messages(operation) {
             drop_member(message, BODY_SCHEMA, "title");
         }
@@ -121,14 +125,104 @@ fn drop_member(document: &mut Value, pointer: &str, key: &str) {
     }
 }
 
-/// Adds facts to what is at this place of the document.
-fn add(document: &mut Value, facts: Value, place: &str) -> Result<(), DocumentError> {
+/// Adds the facts of parameters, puts them in the document's order, and leaves those of a path to
+/// the path.
+fn add_parameters(
+    document: &mut Value,
+    facts: &mut Value,
+    root: &Value,
+) -> Result<(), DocumentError> {
+    let paths = facts.get_mut("paths").and_then(Value::as_object_mut).into_iter().flatten();
+    for (path, facts) in paths {
+        let shared = facts.get("parameters").and_then(Value::as_array).cloned().unwrap_or_default();
+        let methods = document.get_mut("paths").and_then(|paths| paths.get_mut(path));
+        for (method, operation) in methods.and_then(Value::as_object_mut).into_iter().flatten() {
+            let own = facts.get_mut(method).and_then(Value::as_object_mut);
+            let own = own.and_then(|own| own.shift_remove("parameters"));
+            let Some(operation) = operation.as_object_mut() else { continue };
+            if own.is_none() && shared.is_empty() {
+                continue;
+            }
+            let emitted = operation.shift_remove("parameters");
+            let [emitted, own_facts] = [emitted, own.clone()].map(|list| match list {
+                Some(Value::Array(list)) => list,
+                _ => Vec::new(),
+            });
+            let place = format!("/paths/{}/{method}/parameters", escape(path));
+            let merged = parameters(emitted, own_facts, &shared, &place, root)?;
+            if own.is_some() || !merged.is_empty() {
+                operation.insert("parameters".to_string(), merged.into());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The parameters of an operation without those of its path.
+fn parameters(
+    mut emitted: Vec<Value>,
+    own: Vec<Value>,
+    shared: &[Value],
+    place: &str,
+    root: &Value,
+) -> Result<Vec<Value>, DocumentError> {
+    // A parameter is known by these two.
+    let identity = |fact: &Value| {
+        let parameter = referred(fact, root).unwrap_or(fact);
+        ["in", "name"].map(|key| parameter.get(key).cloned())
+    };
+    let mut take = |fact: &Value| {
+        let found = emitted.iter().position(|parameter| identity(parameter) == identity(fact));
+        let found = found.map(|index| emitted.remove(index));
+        found.ok_or_else(|| DocumentError(format!("{place}: dropshot emits no {fact}")))
+    };
+    let is_own = |fact: &Value| own.iter().any(|own| identity(own) == identity(fact));
+    for fact in shared.iter().filter(|fact| !is_own(fact)) {
+        prove(&mut take(fact)?, referred(fact, root).unwrap_or(fact), place, root)?;
+    }
+    let mut merged = Vec::new();
+    for fact in &own {
+        let mut parameter = take(fact)?;
+        add(&mut parameter, fact.clone(), place, root)?;
+        merged.push(parameter);
+    }
+    merged.append(&mut emitted);
+    Ok(merged)
+}
+
+/// What a reference leads to: facts have `components` whole, but for schemas.
+fn referred<'f>(fact: &Value, root: &'f Value) -> Option<&'f Value> {
+    root.pointer(fact.get("$ref")?.as_str()?.strip_prefix('#')?)
+}
+
+/// Adds facts to what is emitted, after which it must say the same as the facts.
+fn prove(
+    emitted: &mut Value,
+    facts: &Value,
+    place: &str,
+    root: &Value,
+) -> Result<(), DocumentError> {
+    add(emitted, facts.clone(), place, root)?;
+    if emitted == facts {
+        return Ok(());
+    }
+    Err(DocumentError(format!("{place}: dropshot emits {emitted}, and the facts are {facts}")))
+}
+
+/// Adds facts to what is at this place of the document. A reference takes the place of what it
+/// leads to.
+fn add(document: &mut Value, facts: Value, place: &str, root: &Value) -> Result<(), DocumentError> {
+    if let Some(target) = referred(&facts, root).filter(|_| *document != facts) {
+        prove(document, target, place, root)?;
+        *document = facts;
+        return Ok(());
+    }
     match (document, facts) {
         (Value::Object(members), Value::Object(facts)) => {
             for (key, fact) in facts {
-                let place = format!("{place}/{}", key.replace('~', "~0").replace('/', "~1"));
+                let place = format!("{place}/{}", escape(&key));
                 match members.get_mut(&key) {
-                    Some(member) => add(member, fact, &place)?,
+                    Some(member) => add(member, fact, &place, root)?,
                     None => drop(members.insert(key, fact)),
                 }
             }
@@ -136,14 +230,23 @@ fn add(document: &mut Value, facts: Value, place: &str) -> Result<(), DocumentEr
         }
         (Value::Array(elements), Value::Array(facts)) if elements.len() == facts.len() => {
             elements.iter_mut().zip(facts).enumerate().try_for_each(|(index, (element, fact))| {
-                add(element, fact, &format!("{place}/{index}"))
+                add(element, fact, &format!("{place}/{index}"), root)
             })
+        }
+        // Dropshot writes the bounds of numbers with a point.
+        (emitted @ Value::Number(_), fact) if emitted.as_f64() == fact.as_f64() => {
+            *emitted = fact;
+            Ok(())
         }
         (emitted, fact) if *emitted == fact => Ok(()),
         (emitted, fact) => {
             Err(DocumentError(format!("{place}: dropshot emits {emitted}, and a fact is {fact}")))
         }
     }
+}
+
+fn escape(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// Puts what facts have added between what dropshot has, where people look for it.

@@ -1,10 +1,11 @@
-//! A long import in steps, on every engine: each is one change, which servers list at once, and
+//! Long changes in steps, on every engine: each is one change, which servers list at once, and
 //! next to servers a rest follows it, so that no import delays a request noticeably.
 
 use super::OperatorStore;
-use crate::store::{ImportOutcome, RecordKind, Records, StoreError};
+use crate::store::{ImportOutcome, RecordKind, Records, Status, StoreError};
+use std::collections::HashMap;
 use std::fmt;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::time::Instant;
 
 /// How many records one transaction stores, all or none, while no server uses the store.
@@ -53,6 +54,43 @@ impl std::error::Error for UnfinishedImport {
     }
 }
 
+/// What ended work in steps early: how many items were done by then, and why; none if the step
+/// said so.
+pub struct Ended {
+    /// Those of the steps before.
+    pub done: usize,
+    /// Why it ended.
+    pub why: Option<StoreError>,
+}
+
+/// Does `step` with this many items: each time with the next of them, which it stores in one
+/// transaction. It may end the work, which has no effect after the last.
+pub fn in_steps(
+    store: &dyn OperatorStore,
+    items: usize,
+    step: &mut dyn FnMut(Range<usize>) -> Result<ControlFlow<()>, StoreError>,
+) -> Result<(), Ended> {
+    let mut done = 0;
+    while done < items {
+        let began = Instant::now();
+        let is_served = store.is_served().map_err(|why| Ended { done, why: Some(why) })?;
+        let size = if is_served { STEP_RECORDS_BESIDE_SERVERS } else { STEP_RECORDS };
+        let next = items.min(done + size);
+        let flow = step(done..next).map_err(|why| Ended { done, why: Some(why) })?;
+        done = next;
+        if done == items {
+            break;
+        }
+        if flow.is_break() {
+            return Err(Ended { done, why: None });
+        }
+        if is_served {
+            rest_after(began);
+        }
+    }
+    Ok(())
+}
+
 /// Stores these records, whose ids ascend so that a step changes few pages of the list.
 /// `progress` is told what has been stored after each step, and may end the import.
 pub fn import_in_steps(
@@ -62,25 +100,14 @@ pub fn import_in_steps(
     progress: &mut dyn FnMut(ImportOutcome) -> ControlFlow<()>,
 ) -> Result<ImportOutcome, UnfinishedImport> {
     let (kind, given) = (records.kind(), records.count());
-    let (mut done, mut left) = (ImportOutcome::default(), records);
-    let ended = |done, why| UnfinishedImport { done, given, kind, why };
-    while left.count() > 0 {
-        let began = Instant::now();
-        let is_served = store.is_served().map_err(|why| ended(done, Some(why)))?;
-        let records = if is_served { STEP_RECORDS_BESIDE_SERVERS } else { STEP_RECORDS };
-        let (step, rest) = left.split_at(records);
-        let stored = store.import(step, skip_existing).map_err(|why| ended(done, Some(why)))?;
+    let mut done = ImportOutcome::default();
+    let stored = in_steps(store, given, &mut |range| {
+        let stored = store.import(records.step(range), skip_existing)?;
         done.imported += stored.imported;
         done.skipped += stored.skipped;
-        left = rest;
-        if progress(done).is_break() && left.count() > 0 {
-            return Err(ended(done, None));
-        }
-        if is_served && left.count() > 0 {
-            rest_after(began);
-        }
-    }
-    Ok(done)
+        Ok(progress(done))
+    });
+    stored.map(|()| done).map_err(|Ended { why, .. }| UnfinishedImport { done, given, kind, why })
 }
 
 /// Which of these ids are in the store already, in their order.
@@ -89,15 +116,31 @@ pub fn existing_in_steps(
     kind: RecordKind,
     ids: &[i64],
 ) -> Result<Vec<i64>, StoreError> {
-    let mut existing = Vec::new();
+    read_in_steps(store, ids, |ids| store.existing(kind, ids))
+}
+
+/// The status of each of these orders that the store holds.
+pub fn statuses_in_steps(
+    store: &dyn OperatorStore,
+    ids: &[i64],
+) -> Result<HashMap<i64, Status>, StoreError> {
+    read_in_steps(store, ids, |ids| store.order_statuses(ids))
+}
+
+fn read_in_steps<T, C: IntoIterator<Item = T>, All: Default + Extend<T>>(
+    store: &dyn OperatorStore,
+    ids: &[i64],
+    read: impl Fn(&[i64]) -> Result<C, StoreError>,
+) -> Result<All, StoreError> {
+    let mut all = All::default();
     for ids in ids.chunks(STEP_RECORDS) {
         let began = Instant::now();
-        existing.append(&mut store.existing(kind, ids)?);
+        all.extend(read(ids)?);
         if store.is_served()? {
             rest_after(began);
         }
     }
-    Ok(existing)
+    Ok(all)
 }
 
 /// Lets requests come first after a step that began then.

@@ -1,0 +1,330 @@
+//! Whether requests should be sent to this server, and why not: for `/readyz`, and as metrics, so
+//! that a monitor sees it although no request arrives.
+
+use crate::blocking::run_with;
+use crate::context::ServerContext;
+use crate::log::ErrorChain;
+use crate::metrics::FixedFamily;
+use crate::store::{HalfVersion, StoreError};
+use parking_lot::Mutex;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::{Registry, Unit};
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// A store that takes longer is not ready. Less than a scrape may take.
+const STORE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Why requests should not be sent here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It was told to stop.
+    Stopping,
+    /// The store is damaged, and not to be served.
+    StoreDamaged,
+    /// The store gives no answer.
+    StoreUnreachable,
+    /// The store's primary waits for a synchronous standby.
+    StandbyAway,
+    /// The store has been migrated, or counts requests elsewhere than this server.
+    StoreRefuses,
+    /// The list is being read again.
+    ListOutdated,
+    /// Orders cannot be cancelled.
+    WritesFail,
+    /// Requests cannot be counted.
+    CountsUnavailable,
+    /// Keys cannot be checked.
+    KeysOutdated,
+}
+
+impl Reason {
+    const ALL: [Reason; 9] = [
+        Reason::Stopping,
+        Reason::StoreDamaged,
+        Reason::StoreUnreachable,
+        Reason::StandbyAway,
+        Reason::StoreRefuses,
+        Reason::ListOutdated,
+        Reason::WritesFail,
+        Reason::CountsUnavailable,
+        Reason::KeysOutdated,
+    ];
+
+    /// As `/readyz` and the metric name it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Reason::Stopping => "stopping",
+            Reason::StoreDamaged => "store_damaged",
+            Reason::StoreUnreachable => "store_unreachable",
+            Reason::StandbyAway => "standby_away",
+            Reason::StoreRefuses => "store_refuses",
+            Reason::ListOutdated => "list_outdated",
+            Reason::WritesFail => "writes_fail",
+            Reason::CountsUnavailable => "counts_unavailable",
+            Reason::KeysOutdated => "keys_outdated",
+        }
+    }
+}
+
+/// The server is not ready.
+#[derive(Clone, Debug)]
+pub struct Unready {
+    /// For programs.
+    pub reason: Reason,
+    /// For people.
+    pub message: String,
+}
+
+fn unready(reason: Reason, message: impl Into<String>) -> Unready {
+    Unready { reason, message: message.into() }
+}
+
+/// What the store answered.
+struct Asked {
+    is_reachable: bool,
+    unready: Option<Unready>,
+}
+
+/// Finds out whether the server is ready.
+pub struct Readiness {
+    server: Arc<ServerContext>,
+    is_stopping: AtomicBool,
+    /// Held while the store is asked: by one at a time.
+    asking: Arc<tokio::sync::Mutex<()>>,
+    lag: Arc<Mutex<ListLag>>,
+    gauges: Gauges,
+}
+
+/// As of the last scrape.
+struct Gauges {
+    ready: Gauge,
+    unready: FixedFamily<[(&'static str, &'static str); 1], Gauge>,
+    store_reachable: Gauge,
+    list_lag: Gauge<f64, AtomicU64>,
+    standbys_required: Gauge,
+    standbys_confirming: Gauge,
+}
+
+impl Readiness {
+    /// That of this server.
+    pub fn of(server: Arc<ServerContext>) -> Readiness {
+        let by_reason = Reason::ALL.map(|reason| ([("reason", reason.as_str())], Gauge::default()));
+        let (is_stopping, asking, lag) = Default::default();
+        let gauges = Gauges {
+            ready: Gauge::default(),
+            unready: by_reason.into_iter().collect(),
+            store_reachable: Gauge::default(),
+            list_lag: Gauge::default(),
+            standbys_required: Gauge::default(),
+            standbys_confirming: Gauge::default(),
+        };
+        Readiness { server, is_stopping, asking, lag, gauges }
+    }
+
+    /// From now on the server is not ready.
+    pub fn begin_stopping(&self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Why the server is not ready, if so.
+    pub async fn unready(&self) -> Option<Unready> {
+        if let Some(known) = self.known() {
+            return Some(known);
+        }
+        self.ask_store().await.unready.or_else(|| self.refuses_requests())
+    }
+
+    /// Has the gauges show the present.
+    pub async fn observe(&self) {
+        let Asked { is_reachable, unready } = self.ask_store().await;
+        let unready = self.known().or(unready).or_else(|| self.refuses_requests());
+        let gauges = &self.gauges;
+        gauges.ready.set(unready.is_none().into());
+        for (index, reason) in Reason::ALL.into_iter().enumerate() {
+            if let Some(gauge) = gauges.unready.get(index) {
+                let is_reason = unready.as_ref().is_some_and(|unready| unready.reason == reason);
+                gauge.set(is_reason.into());
+            }
+        }
+        gauges.store_reachable.set(is_reachable.into());
+        gauges.list_lag.set(self.lag.lock().since(Instant::now()).as_secs_f64());
+        let standbys = self.server.store.standbys();
+        gauges.standbys_required.set(standbys.required.into());
+        gauges.standbys_confirming.set(standbys.confirming.into());
+    }
+
+    /// Registers the gauges.
+    pub fn register(&self, registry: &mut Registry) {
+        let gauges = &self.gauges;
+        registry.register(
+            "ready",
+            "1 if requests should be sent to this server, as /readyz says",
+            gauges.ready.clone(),
+        );
+        registry.register(
+            "unready",
+            "1 for the reason why the server is not ready",
+            gauges.unready.clone(),
+        );
+        registry.register(
+            "store_reachable",
+            "1 if the store answers this server",
+            gauges.store_reachable.clone(),
+        );
+        registry.register_with_unit(
+            "list_lag",
+            "How long the list in memory has lacked a change of the store; each request for a list \
+             waits for what it lacks",
+            Unit::Seconds,
+            gauges.list_lag.clone(),
+        );
+        registry.register(
+            "standbys_required",
+            "Synchronous standbys that must confirm each commit of the store",
+            gauges.standbys_required.clone(),
+        );
+        registry.register(
+            "standbys_confirming",
+            "Synchronous standbys that can confirm a commit of the store",
+            gauges.standbys_confirming.clone(),
+        );
+    }
+
+    /// Why the server is not ready, as far as the store need not be asked.
+    fn known(&self) -> Option<Unready> {
+        if self.is_stopping.load(Ordering::Relaxed) {
+            return Some(unready(Reason::Stopping, "the server is stopping"));
+        }
+        let damage = self.server.store_check.refuses()?;
+        Some(unready(Reason::StoreDamaged, format!("the store is damaged: {damage}")))
+    }
+
+    /// Why requests are refused although the store answers.
+    fn refuses_requests(&self) -> Option<Unready> {
+        if let Some(why) = self.server.limits.unavailable_because() {
+            let message = format!("requests cannot be counted: {why}");
+            return Some(unready(Reason::CountsUnavailable, message));
+        }
+        let is_current = self.server.keys.is_current();
+        (!is_current).then(|| unready(Reason::KeysOutdated, "keys cannot be checked"))
+    }
+
+    async fn ask_store(&self) -> Asked {
+        let (server, lag) = (Arc::clone(&self.server), Arc::clone(&self.lag));
+        let asked = async {
+            let asking = Arc::clone(&self.asking).lock_owned().await;
+            run_with(asking, move || ask(&server, &lag)).await
+        };
+        let silent = |message| Asked {
+            is_reachable: false,
+            unready: Some(unready(self.unreachable(), message)),
+        };
+        match tokio::time::timeout(STORE_TIMEOUT, asked).await {
+            Ok(Ok(asked)) => asked,
+            Ok(Err(_)) => silent("the store panicked"),
+            Err(_) => silent("the store does not answer"),
+        }
+    }
+
+    fn unreachable(&self) -> Reason {
+        unreachable(&self.server)
+    }
+}
+
+fn unreachable(server: &ServerContext) -> Reason {
+    let standbys = server.store.standbys();
+    match standbys.confirming < standbys.required {
+        true => Reason::StandbyAway,
+        false => Reason::StoreUnreachable,
+    }
+}
+
+/// Asks the store whether it can be read and written. Blocks.
+fn ask(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Asked {
+    let text = |error: &dyn Error| ErrorChain(error).to_string();
+    let failed = |error: StoreError| match error {
+        StoreError::Refused(why) => {
+            Asked { is_reachable: true, unready: Some(unready(Reason::StoreRefuses, why)) }
+        }
+        other => {
+            let reason = unreachable(server);
+            Asked { is_reachable: false, unready: Some(unready(reason, text(&other))) }
+        }
+    };
+    let stored = match server.store.check_ready().and_then(|()| server.store.poll_versions()) {
+        Ok(polled) => polled.versions.of_orders(),
+        Err(error) => return failed(error),
+    };
+    let listed = server.orders.version();
+    lag.lock().observe(Instant::now(), stored, listed);
+    let unready = if stored.generation != listed.generation {
+        server.orders.begin_refresh();
+        Some(unready(Reason::ListOutdated, "the list is being read again"))
+    } else {
+        let writes = server.orders.check_writes();
+        writes.err().map(|error| unready(Reason::WritesFail, text(&error)))
+    };
+    Asked { is_reachable: true, unready }
+}
+
+/// How long the list has lacked a change: since when it was first seen to lack it.
+#[derive(Debug, Default)]
+struct ListLag(Option<(Instant, HalfVersion)>);
+
+impl ListLag {
+    /// The store is at this version, and the list at that one.
+    fn observe(&mut self, now: Instant, stored: HalfVersion, listed: HalfVersion) {
+        self.0 = match self.0 {
+            _ if !stored.has_more_than(listed) => None,
+            // Numbers of different generations cannot be compared: the list lacks all of this one.
+            Some((since, lacked)) if lacked.generation != stored.generation => {
+                Some((since, stored))
+            }
+            Some((since, lacked)) if lacked.has_more_than(listed) => Some((since, lacked)),
+            _ => Some((now, stored)),
+        };
+    }
+
+    fn since(&self, now: Instant) -> Duration {
+        self.0.map_or(Duration::ZERO, |(since, _)| now.saturating_duration_since(since))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_lags_since_the_oldest_change_that_it_lacks_was_seen() {
+        let began = Instant::now();
+        let second = |number| began + Duration::from_secs(number);
+        let at = |generation, number| HalfVersion { generation, number };
+        let mut lag = ListLag::default();
+        for (now, stored, listed, lags) in [
+            (0, at(0, 5), at(0, 5), 0),
+            (1, at(0, 7), at(0, 5), 0),
+            (4, at(0, 9), at(0, 6), 3),
+            // It has 7 by now, and lacks what was there later.
+            (5, at(0, 9), at(0, 8), 0),
+            (6, at(0, 9), at(0, 8), 1),
+            // Another history, which it has not read.
+            (8, at(1, 2), at(0, 8), 3),
+            (9, at(1, 2), at(0, 8), 4),
+            (10, at(1, 3), at(1, 2), 0),
+            (11, at(1, 3), at(1, 3), 0),
+        ] {
+            lag.observe(second(now), stored, listed);
+            assert_eq!(lag.since(second(now)), Duration::from_secs(lags), "after {now} s");
+        }
+    }
+
+    #[test]
+    fn each_reason_has_a_name_of_its_own() {
+        let names: std::collections::BTreeSet<&str> =
+            Reason::ALL.iter().map(|reason| reason.as_str()).collect();
+        assert_eq!(names.len(), Reason::ALL.len());
+    }
+}

@@ -1,0 +1,174 @@
+//! Changes of many orders that exist, in steps: `orders ship` and `orders update`. All are checked
+//! before the first is changed.
+
+use super::interrupts::Interrupts;
+use super::options::Options;
+use super::printer::Printer;
+use super::record_file::{content_of, name_of, records_of, require_valid};
+use super::waiting::with_progress;
+use crate::import::{BadRows, Position, Problem, order_ids};
+use crate::store::{
+    Ended, OperatorStore, OrderUpdate, Status, StoreError, can_ship, can_update, in_steps,
+    statuses_in_steps,
+};
+use anyhow::Context;
+use clap::Args;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// Arguments of `update`.
+#[derive(Args, Debug)]
+pub struct UpdateArgs {
+    /// The file; `-` is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Ignore fields and columns whose names are unknown
+    #[arg(long)]
+    ignore_unknown: bool,
+    /// Check the file and say what an update would do; write nothing
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl UpdateArgs {
+    pub(super) fn run(&self, options: &Options, printer: &mut Printer<'_>) -> anyhow::Result<()> {
+        options.lower_priority();
+        let mut parsed =
+            records_of::<OrderUpdate>(&self.file, self.ignore_unknown, "changed", printer)?;
+        let store = options.open_store()?;
+        let rows = parsed.rows.iter().map(|row| (row.record.id, row.position)).collect();
+        refuse_rows(&*store, &rows, can_update, &mut parsed.bad)?;
+        require_valid(&self.file, parsed.bad, "changed", printer)?;
+        let updates: Vec<OrderUpdate> = parsed.rows.into_iter().map(|row| row.record).collect();
+        if !self.dry_run {
+            change(&*store, updates.len(), "updated", |range| {
+                store.update_orders(updates.get(range).unwrap_or_default())
+            })?;
+        }
+        let did = if self.dry_run { "would update" } else { "updated" };
+        let text = format!("{did} {}", orders(updates.len()));
+        let mut json = json!({ "updated": updates.len() });
+        if self.dry_run {
+            json["dryRun"] = true.into();
+        }
+        Ok(printer.show(&json, text)?)
+    }
+}
+
+/// Marks the orders of these ids as shipped, or those of a file with an id on each line.
+pub fn ship(
+    ids: &[i64],
+    file: Option<&Path>,
+    options: &Options,
+    printer: &mut Printer<'_>,
+) -> anyhow::Result<()> {
+    options.lower_priority();
+    let store = options.open_store()?;
+    let ids: Vec<i64> = match file {
+        Some(file) => ids_of(&*store, file, printer)?,
+        None => ids.iter().map(|id| (*id, ())).collect::<BTreeMap<_, _>>().into_keys().collect(),
+    };
+    let (mut now, mut before) = (Vec::new(), Vec::new());
+    change(&*store, ids.len(), "shipped", |range| {
+        let step = ids.get(range).unwrap_or_default();
+        let shipped = store.ship_orders(step)?;
+        let (marked, others): (Vec<i64>, Vec<i64>) =
+            step.iter().partition(|id| shipped.contains(id));
+        now.extend(marked);
+        before.extend(others);
+        Ok(())
+    })?;
+    let mut text = format!("shipped {}", orders(now.len()));
+    if !before.is_empty() {
+        text.push_str(&already_shipped(&before));
+    }
+    Ok(printer.show(&json!({ "shipped": now, "alreadyShipped": before }), text)?)
+}
+
+/// The ids in a file, all of which can be shipped.
+fn ids_of(
+    store: &dyn OperatorStore,
+    file: &Path,
+    printer: &mut Printer<'_>,
+) -> anyhow::Result<Vec<i64>> {
+    let content = String::from_utf8(content_of(file)?)
+        .with_context(|| format!("{} is not text with an id on each line", name_of(file)))?;
+    let (found, mut bad) = order_ids(&content);
+    let mut rows = BTreeMap::new();
+    for (position, id) in found {
+        rows.entry(id).or_insert(position);
+    }
+    let can_ship = |id, status| can_ship(id, status).map(drop);
+    refuse_rows(store, &rows, can_ship, &mut bad)?;
+    require_valid(file, bad, "changed", printer)?;
+    if rows.is_empty() {
+        anyhow::bail!("{} has no id; write one on each line", name_of(file));
+    }
+    Ok(rows.into_keys().collect())
+}
+
+/// Adds the rows whose order is not there, or cannot be changed so.
+fn refuse_rows(
+    store: &dyn OperatorStore,
+    rows: &BTreeMap<i64, Position>,
+    check: impl Fn(i64, Option<Status>) -> Result<(), StoreError>,
+    bad: &mut BadRows,
+) -> Result<(), StoreError> {
+    let ids: Vec<i64> = rows.keys().copied().collect();
+    let statuses = statuses_in_steps(store, &ids)?;
+    for (id, position) in rows {
+        if let Err(why) = check(*id, statuses.get(id).copied()) {
+            bad.add(*position, Problem::Refused(why.to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// Does `step` with this many orders, in steps. `done` is the participle of what is done.
+fn change(
+    store: &dyn OperatorStore,
+    count: usize,
+    done: &str,
+    mut step: impl FnMut(Range<usize>) -> Result<(), StoreError>,
+) -> anyhow::Result<()> {
+    let interrupts = Interrupts::watch()?;
+    let ended = with_progress(count, &interrupts, |progress| {
+        in_steps(store, count, &mut |range| {
+            let end = range.end;
+            step(range)?;
+            Ok(progress(end))
+        })
+    });
+    store.await_servers();
+    let Err(Ended { done: changed, why }) = ended else { return Ok(()) };
+    let text = match changed {
+        0 => "nothing was changed".to_string(),
+        _ => format!("{changed} of {} were {done}; repeat the command for the rest", orders(count)),
+    };
+    match why {
+        // It says so itself.
+        Some(why) if changed == 0 => Err(why.into()),
+        Some(why) => Err(anyhow::Error::from(why).context(text)),
+        None => match interrupts.error(|| text) {
+            Some(signal) => Err(signal.into()),
+            None => anyhow::bail!("interrupted"),
+        },
+    }
+}
+
+fn orders(count: usize) -> String {
+    format!("{count} order{}", if count == 1 { "" } else { "s" })
+}
+
+fn already_shipped(ids: &[i64]) -> String {
+    /// The rest is counted, so that the text stays short.
+    const SHOWN: usize = 20;
+    let mut list: Vec<String> = ids.iter().take(SHOWN).map(i64::to_string).collect();
+    if ids.len() > SHOWN {
+        list.push("…".to_string());
+    }
+    let verb = if ids.len() == 1 { "has" } else { "have" };
+    format!("\n{} {verb} shipped already: {}", ids.len(), list.join(", "))
+}

@@ -1,0 +1,86 @@
+//! Why a command failed, as data and as its exit status.
+
+use super::printer::Printer;
+use super::serve::EndedBySignal;
+use crate::config::without_passwords;
+use crate::keys::without_keys;
+use crate::store::StoreError;
+use serde::Serialize;
+use serde_json::json;
+use std::io;
+
+/// Why a command failed, for programs.
+#[derive(Serialize)]
+pub struct Failure {
+    /// What kind of failure it is.
+    pub code: FailureCode,
+    /// The text for people, without keys and passwords.
+    pub message: String,
+}
+
+/// A kind of failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureCode {
+    /// The command line or a setting is invalid.
+    InvalidCommandLine,
+    /// The order, account or key that the command names does not exist.
+    NotFound,
+    /// The store is not there, or cannot be reached, opened, read or written.
+    StoreUnavailable,
+    /// A signal ended the command.
+    Interrupted,
+    /// Any other.
+    Failed,
+}
+
+impl Failure {
+    /// Why the command failed.
+    pub fn of(error: &anyhow::Error) -> Failure {
+        Failure { code: FailureCode::of(error), message: without_secrets(&format!("{error:#}")) }
+    }
+
+    /// Shows it as data, if that is asked for and the command has shown none.
+    pub fn show(&self, printer: &mut Printer<'_>) -> io::Result<()> {
+        if printer.is_json() && !printer.has_shown() {
+            printer.show(&json!({ "error": self }), "")?;
+            printer.flush()?;
+        }
+        Ok(())
+    }
+}
+
+/// The text without keys and passwords that were given in the wrong place.
+pub fn without_secrets(text: &str) -> String {
+    without_passwords(&without_keys(text))
+}
+
+impl FailureCode {
+    fn of(error: &anyhow::Error) -> FailureCode {
+        if error.downcast_ref::<EndedBySignal>().is_some() {
+            return FailureCode::Interrupted;
+        }
+        let store = error.chain().find_map(|cause| cause.downcast_ref::<StoreError>());
+        match store {
+            Some(StoreError::NotFound(_)) => FailureCode::NotFound,
+            Some(
+                StoreError::NoStore(_)
+                | StoreError::NotAStore { .. }
+                | StoreError::Newer { .. }
+                | StoreError::Directory { .. }
+                | StoreError::Engine { .. },
+            ) => FailureCode::StoreUnavailable,
+            Some(StoreError::Refused(_) | StoreError::File { .. }) | None => FailureCode::Failed,
+        }
+    }
+
+    /// The status to exit with.
+    pub fn status(self) -> u8 {
+        match self {
+            FailureCode::InvalidCommandLine => 2,
+            FailureCode::NotFound => 3,
+            FailureCode::StoreUnavailable => 4,
+            FailureCode::Interrupted | FailureCode::Failed => 1,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! A file of records, or of ids: reading it, and what is wrong with it, as text and as data.
+
+use super::failure::Failure;
+use super::printer::Printer;
+use crate::import::{BadRow, BadRows, Parsed, Problem, Record, Unknown, parse};
+use anyhow::Context;
+use serde::Serialize;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+
+/// What messages call this file; `-` is standard input.
+pub fn name_of(file: &Path) -> String {
+    if file == Path::new("-") { "standard input".to_string() } else { file.display().to_string() }
+}
+
+/// The whole of a file, or of standard input for `-`.
+pub fn content_of(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let read = || {
+        if file != Path::new("-") {
+            return std::fs::read(file);
+        }
+        let mut content = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut content)?;
+        Ok(content)
+    };
+    read().with_context(|| format!("cannot read {}", name_of(file)))
+}
+
+/// The records of a file, which may have rows that are wrong. `done` is the participle of what is
+/// done with them.
+pub fn records_of<R: Record>(
+    file: &Path,
+    ignore_unknown: bool,
+    done: &'static str,
+    printer: &mut Printer<'_>,
+) -> anyhow::Result<Parsed<R>> {
+    let content = content_of(file)?;
+    let unknown = if ignore_unknown { Unknown::Ignored(BTreeSet::new()) } else { Unknown::Refused };
+    parse::<R>(&content, unknown).or_else(|error| {
+        let line = error.line();
+        let error = anyhow::Error::from(error).context(name_of(file));
+        let row =
+            RowError { line, column: None, field: None, problem: Failure::of(&error).message };
+        show_failure(&error, done, 0, 0, vec![row], printer)?;
+        Err(error)
+    })
+}
+
+/// An error unless every row is valid. `done` is the participle of what is done with them.
+pub fn require_valid(
+    file: &Path,
+    bad: BadRows,
+    done: &'static str,
+    printer: &mut Printer<'_>,
+) -> anyhow::Result<()> {
+    if bad.count() == 0 {
+        return Ok(());
+    }
+    let (count, rows) = (bad.count(), bad.first().iter().flat_map(RowError::of).collect());
+    let error = anyhow::Error::from(InvalidFile { file: name_of(file), bad, done });
+    show_failure(&error, done, 0, count, rows, printer)?;
+    Err(error)
+}
+
+/// Shows why a file was not stored, or not whole: how many of its records were, and what is wrong
+/// with the first of its bad rows.
+pub fn show_failure(
+    error: &anyhow::Error,
+    done: &'static str,
+    count: usize,
+    bad_rows: usize,
+    errors: Vec<RowError>,
+    printer: &mut Printer<'_>,
+) -> std::io::Result<()> {
+    if !printer.is_json() {
+        return Ok(());
+    }
+    let failure = Failure::of(error);
+    printer
+        .show(&json!({ "error": failure, done: count, "badRows": bad_rows, "errors": errors }), "")
+}
+
+/// What is wrong with a row, for programs.
+#[derive(Serialize)]
+pub struct RowError {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<u64>,
+    /// From 1, where a line may hold more than one record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'static str>,
+    problem: String,
+}
+
+impl RowError {
+    /// No row is to blame.
+    pub fn of_none(problem: String) -> RowError {
+        RowError { line: None, column: None, field: None, problem }
+    }
+
+    fn of(row: &BadRow) -> Vec<RowError> {
+        let error = |field, problem| RowError {
+            line: Some(row.position.line as u64),
+            column: Some(row.position.column).filter(|column| *column > 0),
+            field,
+            problem,
+        };
+        match &row.problem {
+            Problem::Invalid(problems) => {
+                problems.iter().map(|found| error(found.field, found.problem.clone())).collect()
+            }
+            Problem::InStore { .. } | Problem::Refused(_) => {
+                vec![error(Some("id"), row.problem.to_string())]
+            }
+        }
+    }
+}
+
+/// A file with bad rows.
+#[derive(Debug)]
+struct InvalidFile {
+    file: String,
+    bad: BadRows,
+    done: &'static str,
+}
+
+impl std::error::Error for InvalidFile {}
+
+impl fmt::Display for InvalidFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let InvalidFile { file, bad, done } = self;
+        match bad.first() {
+            [row] => write!(f, "{file}: {row}; nothing was {done}")?,
+            _ => write!(f, "{file}: nothing was {done}, because of:\n{bad}")?,
+        }
+        let in_store = |row: &BadRow| matches!(row.problem, Problem::InStore { .. });
+        if bad.first().iter().any(in_store) {
+            f.write_str("; --skip-existing passes over ids that are in the store")?;
+        }
+        Ok(())
+    }
+}

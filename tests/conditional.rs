@@ -1,0 +1,220 @@
+//! `ETag` and `If-None-Match`: a client that has what it asks for gets 304 without a body.
+
+use store_orders::store::{KeyCommands, OrderCommands};
+use store_orders_api::plans::Plan;
+use testbed::Key;
+use testbed::in_process::{Answer, Fault, TestServer, TestSetup};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+const LIST: &str = "/v1/store/orders";
+
+/// What has an entity tag, where orders 1 to 8 are pending, 9 has shipped and 10 is cancelled.
+const TAGGED: [&str; 6] = [
+    LIST,
+    "/v2/store/orders",
+    "/v2/store/orders?limit=2&status=pending",
+    "/v2/store/orders/1",
+    "/v2/store/orders/9",
+    "/v2/store/orders/10",
+];
+
+async fn serve(plan: Plan) -> (TestServer, Key) {
+    let setup = TestSetup::new();
+    let key = setup.key(plan);
+    setup.pending((1..=8).chain([10])).shipped(9);
+    let server = setup.serve().await;
+    let cancelled = server.send_with(&key, "DELETE", "/v1/store/orders/10").await;
+    assert_eq!(cancelled.status, 204);
+    (server, key)
+}
+
+/// Asks for what a client may have already.
+async fn ask(server: &TestServer, key: &Key, method: &str, path: &str, known: &str) -> Answer {
+    let bearer = format!("Bearer {}", key.text);
+    server.send(method, path, &[("authorization", &bearer), ("if-none-match", known)]).await
+}
+
+async fn tag(server: &TestServer, key: &Key, path: &str) -> String {
+    let answer = server.send_with(key, "GET", path).await;
+    assert_eq!(answer.status, 200, "{path}: {answer:?}");
+    answer.assert_common_headers();
+    answer.text("etag").to_string()
+}
+
+async fn tags(server: &TestServer, key: &Key) -> Vec<String> {
+    let mut tags = Vec::new();
+    for path in TAGGED {
+        tags.push(tag(server, key, path).await);
+    }
+    tags
+}
+
+#[tokio::test]
+async fn what_a_client_has_is_not_sent_again_and_counts() {
+    let (server, key) = serve(Plan::Business).await;
+    for path in TAGGED {
+        let first = server.send_with(&key, "GET", path).await;
+        let tag = first.text("etag").to_string();
+        assert!(tag.starts_with("W/\"") && tag.len() < 60, "{tag}");
+        let mut remaining = first.number("x-ratelimit-remaining");
+        for known in [&tag, &tag[2..], &format!("\"a\", {tag}"), "*"] {
+            for method in ["GET", "HEAD"] {
+                let answer = ask(&server, &key, method, path, known).await;
+                assert_eq!(answer.status, 304, "{method} {path} {known}");
+                assert!(answer.body.is_empty());
+                for absent in ["content-length", "content-type", "transfer-encoding"] {
+                    assert!(!answer.headers.contains_key(absent), "{absent}: {answer:?}");
+                }
+                assert_eq!((answer.text("etag"), answer.text("vary")), (&*tag, "Accept-Encoding"));
+                answer.assert_common_headers();
+                remaining -= 1;
+                assert_eq!(answer.number("x-ratelimit-remaining"), remaining, "{path}");
+            }
+        }
+        for other in ["\"a\"", "", "a", "W/\"0000000000000000-1-00000000\""] {
+            let answer = ask(&server, &key, "GET", path, other).await;
+            assert_eq!((answer.status.as_u16(), answer.text("etag")), (200, &*tag), "{other}");
+            assert_eq!(answer.body, first.body);
+        }
+        let head = server.send_with(&key, "HEAD", path).await;
+        assert_eq!(head.text("etag"), tag);
+    }
+}
+
+#[tokio::test]
+async fn tags_are_the_same_compressed_and_after_a_restart() {
+    let (server, key) = serve(Plan::Business).await;
+    let before = tags(&server, &key).await;
+    let bearer = format!("Bearer {}", key.text);
+    for (path, tag) in TAGGED.iter().zip(&before) {
+        let gzip = [("authorization", bearer.as_str()), ("accept-encoding", "gzip")];
+        assert_eq!(server.send("GET", path, &gzip).await.text("etag"), tag, "{path}");
+    }
+    let server = server.stop().await.serve().await;
+    assert_eq!(tags(&server, &key).await, before);
+    // The second list is sent from one buffer.
+    assert_eq!(tags(&server, &key).await, before);
+}
+
+#[tokio::test]
+async fn tags_of_one_store_are_not_those_of_another() {
+    let (one, key) = serve(Plan::Business).await;
+    let (other, other_key) = serve(Plan::Business).await;
+    let (one, other) = (tags(&one, &key).await, tags(&other, &other_key).await);
+    assert!(one.iter().zip(&other).all(|(one, other)| one != other), "{one:?} {other:?}");
+}
+
+#[tokio::test]
+async fn every_change_of_orders_changes_the_tags_and_no_change_of_keys() {
+    let (server, key) = serve(Plan::Business).await;
+    let store = &server.setup.store;
+    let mut before = tags(&server, &key).await;
+    let another = server.setup.another_key("business-0");
+    store.revoke_key(&another.id, 0).unwrap();
+    server.setup.key(Plan::Free);
+    assert_eq!(tags(&server, &key).await, before, "a change of keys");
+    for change in ["a cancellation", "a shipment", "an import"] {
+        match change {
+            "a cancellation" => {
+                let answer = server.send_with(&key, "DELETE", "/v2/store/orders/8").await;
+                assert_eq!(answer.status, 204);
+            }
+            "a shipment" => drop(store.ship_orders(&[7]).unwrap()),
+            _ => drop(server.setup.pending([11])),
+        }
+        for (path, tag) in TAGGED.iter().zip(&before) {
+            let answer = ask(&server, &key, "GET", path, tag).await;
+            assert_eq!(answer.status, 200, "{change}: {path}");
+        }
+        let after = tags(&server, &key).await;
+        assert!(after.iter().zip(&before).all(|(after, before)| after != before), "{change}");
+        before = after;
+    }
+}
+
+#[tokio::test]
+async fn a_page_has_the_tag_of_what_it_was_asked_for() {
+    let (server, key) = serve(Plan::Business).await;
+    let page = async |query: &str| tag(&server, &key, &format!("/v2/store/orders?{query}")).await;
+    let all = page("").await;
+    assert_eq!(page("limit=100").await, all);
+    let pending = page("petId=7&status=pending").await;
+    assert_eq!(page("status=pending&petId=7&limit=100").await, pending);
+    let dated = page("shipDateFrom=2026-12-24T09:30:00Z").await;
+    assert_eq!(page("shipDateFrom=2026-12-24T10:30:00%2B01:00").await, dated);
+    let first = server.send_with(&key, "GET", "/v2/store/orders?limit=2").await;
+    let cursor = first.json()["nextCursor"].as_str().unwrap().to_string();
+    let second = page(&format!("limit=2&cursor={cursor}")).await;
+    let list = tag(&server, &key, LIST).await;
+    let order = tag(&server, &key, "/v2/store/orders/1").await;
+    let other_order = tag(&server, &key, "/v2/store/orders/2").await;
+    let two = first.text("etag").to_string();
+    let different = [all, pending, dated, two, second, list, order, other_order];
+    let distinct: std::collections::BTreeSet<_> = different.iter().collect();
+    assert_eq!(distinct.len(), different.len(), "{different:?}");
+}
+
+/// The tag may be as new as it can be: it is that of the list before the cancellation.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_204_no_earlier_tag_holds() {
+    let (server, key) = serve(Plan::Business).await;
+    for id in 1..=8 {
+        let known = tags(&server, &key).await;
+        let answer = server.send_with(&key, "DELETE", &format!("/v1/store/orders/{id}")).await;
+        assert_eq!(answer.status, 204);
+        for (path, known) in TAGGED.iter().zip(&known) {
+            let answer = ask(&server, &key, "GET", path, known).await;
+            assert_eq!(answer.status, 200, "{path}");
+            assert_ne!(answer.text("etag"), known);
+        }
+        let list = server.send_with(&key, "GET", LIST).await.json();
+        assert!(list.as_array().unwrap().iter().all(|order| order["id"] != id));
+    }
+}
+
+#[tokio::test]
+async fn an_error_is_answered_whatever_the_client_has() {
+    let mut setup = TestSetup::new();
+    let key = setup.enterprise_key(7, 100);
+    setup.pending([1]);
+    let store = setup.add_faulty_store();
+    let server = setup.serve().await;
+    let answer = server.send("GET", LIST, &[("if-none-match", "*")]).await;
+    answer.assert_error(401, "unauthorized");
+    for (path, status, code) in [
+        ("/v2/store/orders/5", 404, "order_not_found"),
+        ("/v2/store/orders/x", 400, "invalid_parameter"),
+        ("/v2/store/orders?limit=0", 400, "invalid_parameter"),
+        ("/v2/store/orders?cursor=x", 400, "invalid_parameter"),
+    ] {
+        ask(&server, &key, "GET", path, "*").await.assert_error(status, code);
+    }
+    store.set(Fault::Fails);
+    ask(&server, &key, "GET", LIST, "*").await.assert_error(503, "service_unavailable");
+    store.set(Fault::None);
+    // No condition of a cancellation.
+    assert_eq!(ask(&server, &key, "DELETE", "/v1/store/orders/1", "*").await.status, 204);
+    assert_eq!(ask(&server, &key, "GET", LIST, "*").await.status, 304);
+    ask(&server, &key, "GET", LIST, "*").await.assert_limited("rate_limit_exceeded");
+}
+
+#[tokio::test]
+async fn a_poll_of_an_unchanged_list_moves_less_than_1_kb() {
+    let setup = TestSetup::new();
+    let key = setup.key(Plan::Pro);
+    setup.pending(1..=20_000);
+    let server = setup.serve().await;
+    let tag = tag(&server, &key, LIST).await;
+    let request = format!(
+        "GET {LIST} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\
+         accept-encoding: gzip\r\nif-none-match: {tag}\r\nconnection: close\r\n\r\n",
+        key.text
+    );
+    let mut connection = TcpStream::connect(server.tapped_address()).await.unwrap();
+    connection.write_all(request.as_bytes()).await.unwrap();
+    let mut response = String::new();
+    connection.read_to_string(&mut response).await.unwrap();
+    assert!(response.starts_with("HTTP/1.1 304 "), "{response}");
+    assert!(request.len() + response.len() < 1_000, "{request}{response}");
+}

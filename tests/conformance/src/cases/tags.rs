@@ -1,0 +1,72 @@
+//! The entity tag of the list.
+
+use crate::engine::Engine;
+use crate::records::{cancel, import};
+use anyhow::ensure;
+use chrono::DateTime;
+use slog::{Discard, Logger, o};
+use store_orders::keys::Environment;
+use store_orders::metrics::Histogram;
+use store_orders::orders::OrderList;
+use store_orders::store::NewKey;
+use store_orders_api::plans::Plan;
+use tokio::runtime::Runtime;
+
+/// A server's list.
+struct Server {
+    orders: OrderList,
+    runtime: Runtime,
+}
+
+impl Server {
+    /// One that starts now.
+    fn start(engine: &dyn Engine) -> anyhow::Result<Server> {
+        let log = Logger::root(Discard, o!());
+        let orders = OrderList::open(engine.serving()?, Histogram::new(&[1]), 1_000_000, &log)?;
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
+        Ok(Server { orders, runtime })
+    }
+
+    /// The tag of its list, which it was asked for twice: the second one is sent in one piece.
+    fn tag(&self) -> anyhow::Result<String> {
+        let tag = || -> anyhow::Result<String> {
+            let (_, tag) = self.runtime.block_on(self.orders.tagged_list(self.orders.check()?))?;
+            Ok(tag.whole().to_str()?.to_string())
+        };
+        let (first, second) = (tag()?, tag()?);
+        ensure!(first == second, "{first}, then {second}");
+        Ok(first)
+    }
+}
+
+pub fn a_list_has_one_tag_on_every_server_until_an_order_changes(
+    engine: &dyn Engine,
+) -> anyhow::Result<()> {
+    let commands = engine.commands()?;
+    import(&*commands, [1, 2, 3, 4])?;
+    let (one, other) = (Server::start(engine)?, Server::start(engine)?);
+    let tag = |what: &str| -> anyhow::Result<String> {
+        let (one, other, new) = (one.tag()?, other.tag()?, Server::start(engine)?.tag()?);
+        ensure!(one == other && one == new, "{what}: {one}, {other}, after a restart {new}");
+        Ok(one)
+    };
+    let mut tags = vec![tag("an import")?];
+    commands.create_account("acme", Plan::Pro, None, DateTime::UNIX_EPOCH)?;
+    let key = NewKey {
+        account: "acme",
+        environment: Environment::Production,
+        expires_after: None,
+        label: None,
+    };
+    commands.issue_key(&key, 0)?;
+    ensure!(tag("a new key")? == tags[0], "a new key changes the tag");
+    cancel(&*engine.serving()?, &[1])?;
+    tags.push(tag("a cancellation of another server")?);
+    commands.ship_orders(&[2])?;
+    tags.push(tag("a shipment")?);
+    import(&*commands, [5])?;
+    tags.push(tag("a second import")?);
+    let distinct: std::collections::BTreeSet<_> = tags.iter().collect();
+    ensure!(distinct.len() == tags.len(), "a tag came again: {tags:?}");
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! Ship dates and completion of orders that exist.
+
+use crate::engine::Engine;
+use crate::listing::{Follower, list, versions};
+use crate::records::{cancel, import, refusal};
+use anyhow::ensure;
+use chrono::DateTime;
+use store_orders::store::OrderUpdate;
+
+pub fn all_orders_are_updated_or_none(engine: &dyn Engine) -> anyhow::Result<()> {
+    let (store, commands) = (engine.serving()?, engine.commands()?);
+    import(&*commands, [i64::MAX, 1, 2, 3])?;
+    cancel(&*store, &[3])?;
+    commands.ship_orders(&[2])?;
+    let mut follower = Follower::of(&*store)?;
+    follower.catch_up(&*store)?;
+    let (before, listed_before) = (versions(&*store)?, list(&*store)?);
+    let date = DateTime::from_timestamp(1_796_112_000, 0);
+    let update = |id, complete| OrderUpdate { id, ship_date: date, complete };
+    for (updates, expected) in [
+        ([update(1, None), update(3, None)], "order 3 is cancelled and cannot be updated"),
+        ([update(1, None), update(9, None)], "there is no order 9"),
+    ] {
+        let refused = refusal(commands.update_orders(&updates))?;
+        ensure!(refused == format!("{expected}; nothing was changed"), "{refused}");
+    }
+    ensure!(versions(&*store)? == before && list(&*store)? == listed_before);
+
+    let only_complete = OrderUpdate { id: i64::MAX, ship_date: None, complete: Some(true) };
+    commands.update_orders(&[update(1, None), update(2, Some(true)), only_complete])?;
+    // What is not given stays.
+    commands.update_orders(&[OrderUpdate { id: 2, ship_date: None, complete: Some(false) }])?;
+    let fields = |id| {
+        let order = commands.order(id)?.expect("it was imported");
+        anyhow::Ok((order.ship_date, order.complete))
+    };
+    let stored_date = Some("2026-12-01T08:00:00Z".to_string());
+    ensure!(fields(1)? == (stored_date.clone(), false), "{:?}", fields(1)?);
+    ensure!(fields(2)? == (stored_date, false), "{:?}", fields(2)?);
+    ensure!(fields(i64::MAX)? == (None, true), "{:?}", fields(i64::MAX)?);
+    let listed = list(&*store)?;
+    ensure!(listed != listed_before);
+    follower.catch_up(&*store)?;
+    ensure!(follower.lines() == listed, "a list is told of it: {:?}", follower.lines());
+    Ok(())
+}

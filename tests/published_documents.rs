@@ -1,0 +1,84 @@
+//! Programs that were written for a published document still work: what today's server answers, and
+//! the one that the client's crate has for users' tests, is held against each of these documents as
+//! such programs read it. What it promises must be there; more may be.
+
+mod plants;
+
+use crate::every_documented_answer::{answers_of_server, answers_of_users_server};
+use plants::{excused, plants, with_parameter_of_list};
+use testbed::contract::{Exchange, PublishedDocument, contract, published_documents, replay};
+
+fn today() -> String {
+    chrono::Utc::now().format("%Y-%m-%d").to_string()
+}
+
+#[tokio::test]
+async fn the_server_keeps_what_each_published_document_promised() {
+    let broken = replay(&published_documents(), contract(), &today(), &answers_of_server().await);
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+#[tokio::test]
+async fn the_server_for_users_tests_keeps_what_each_published_document_promised() {
+    let exchanges = answers_of_users_server().await;
+    let broken = replay(&published_documents(), contract(), &today(), &exchanges);
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// The version of the newest published document of version 2.
+fn newest_beta(published: &[PublishedDocument]) -> &str {
+    let mut versions = published.iter().map(PublishedDocument::full_version);
+    versions.rfind(|version| version.starts_with("2.")).unwrap()
+}
+
+#[tokio::test]
+async fn each_planted_break_is_found_and_named() {
+    let (published, exchanges) = (published_documents(), answers_of_server().await);
+    let plants = plants();
+    assert!(plants.len() >= 20, "{}", plants.len());
+    let mut missed = Vec::new();
+    for plant in plants {
+        let (document, exchanges) = plant.planted(&exchanges, newest_beta(&published));
+        let seen = document.seen(&exchanges);
+        let mut wrong: Vec<_> =
+            exchanges.iter().flat_map(|(sent, received)| document.check(sent, received)).collect();
+        wrong.extend(["v1", "v2"].into_iter().flat_map(|version| document.unseen(version, &seen)));
+        assert!(wrong.is_empty(), "{}: today's document tells: {wrong:#?}", plant.what);
+
+        let broken = replay(&published, &document, &today(), &exchanges);
+        let found = plant.found(newest_beta(&published));
+        if !broken.iter().any(|message| message.starts_with(&found)) {
+            missed.push(format!("{}: {found}: {broken:#?}", plant.what));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+#[tokio::test]
+async fn an_operation_may_go_after_its_sunset_and_a_beta_may_change_in_the_next() {
+    let (published, exchanges) = (published_documents(), answers_of_server().await);
+    for (plant, day) in excused() {
+        let (document, exchanges) = plant.planted(&exchanges, newest_beta(&published));
+        assert_eq!(replay(&published, &document, day, &exchanges), [""; 0], "{}", plant.what);
+    }
+    let (gone, last_day) = (&excused()[0].0, "2027-12-01");
+    let (document, exchanges) = gone.planted(&exchanges, newest_beta(&published));
+    assert_ne!(replay(&published, &document, last_day, &exchanges), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_program_sends_no_parameter_that_came_later() {
+    let (published, mut exchanges) = (published_documents(), answers_of_server().await);
+    let list = |(sent, _): &&Exchange| sent.target == "/v1/store/orders" && sent.method == "GET";
+    let (mut sent, mut received) = exchanges.iter().find(list).unwrap().clone();
+    sent.header_names.push("if-modified-since".to_string());
+    received.status = 304;
+    received.body.clear();
+    received.headers.remove("content-type");
+    exchanges.push((sent, received));
+
+    let broken = replay(&published, contract(), &today(), &exchanges);
+    assert!(broken[0].starts_with("1.0.0.json: listOrders documents no such status"), "{broken:?}");
+    let document = with_parameter_of_list("If-Modified-Since");
+    assert_eq!(replay(&published, &document, &today(), &exchanges), [""; 0]);
+}

@@ -1,0 +1,70 @@
+//! The fields of bodies, as labels such as `Order.shipDate`: which a schema promises, and which a
+//! body shows.
+
+use super::schema::COMPONENT;
+use serde_json::Value;
+use std::collections::BTreeSet;
+
+/// The fields and listed values below one schema.
+pub struct Fields {
+    fields: Vec<Field>,
+    items: Option<Box<Fields>>,
+    /// The label of each value that `x-extensible-enum` lists.
+    values: Vec<(Value, String)>,
+}
+
+struct Field {
+    name: String,
+    label: String,
+    is_required: bool,
+    below: Fields,
+}
+
+impl Fields {
+    /// Reads a schema without references, which is known by this name unless it is a component.
+    pub fn of(schema: &Value, name: &str) -> Fields {
+        let name = schema[COMPONENT].as_str().unwrap_or(name);
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        let required = schema["required"].as_array();
+        let field = |(key, schema): (&String, &Value)| Field {
+            name: key.clone(),
+            label: format!(" field {name}.{key}"),
+            is_required: required.is_some_and(|names| names.iter().any(|name| name == key)),
+            below: Fields::of(schema, &format!("{name}.{key}")),
+        };
+        let values = schema["x-extensible-enum"].as_array().into_iter().flatten();
+        let label = |value: &Value| format!(" value {name} {}", value.as_str().unwrap_or_default());
+        Fields {
+            fields: properties.map(field).collect(),
+            items: schema.get("items").map(|items| Box::new(Fields::of(items, name))),
+            values: values.map(|value| (value.clone(), label(value))).collect(),
+        }
+    }
+
+    /// Each label, and whether every body has it.
+    pub fn promised(&self) -> Vec<(&str, bool)> {
+        let mut promised: Vec<_> =
+            self.values.iter().map(|(_, label)| (label.as_str(), false)).collect();
+        for field in &self.fields {
+            promised.push((&field.label, field.is_required));
+            promised.extend(field.below.promised());
+        }
+        promised.extend(self.items.iter().flat_map(|items| items.promised()));
+        promised
+    }
+
+    /// Adds the labels that a body shows.
+    pub fn shown<'a>(&'a self, body: &Value, shown: &mut BTreeSet<&'a str>) {
+        let values = self.values.iter().filter(|(value, _)| value == body);
+        shown.extend(values.map(|(_, label)| label.as_str()));
+        for field in &self.fields {
+            if let Some(value) = body.get(&field.name) {
+                shown.insert(&field.label);
+                field.below.shown(value, shown);
+            }
+        }
+        if let (Some(items), Value::Array(elements)) = (&self.items, body) {
+            elements.iter().for_each(|element| items.shown(element, shown));
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Published documents, read as by programs that were written for them: exchanges with today's
+//! server must show all that they promise.
+
+use super::documented::{Contract, DocumentFacts, Operation, Reader};
+use super::messages::{Exchange, SentRequest};
+use semver::Version;
+use serde_json::Value;
+use std::path::Path;
+
+/// A document as it was published.
+pub struct PublishedDocument {
+    contract: Contract,
+}
+
+/// The published documents, the oldest first.
+pub fn published_documents() -> Vec<PublishedDocument> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../spec/published");
+    let paths = directory.read_dir().unwrap().map(|entry| entry.unwrap().path());
+    let documents = paths.filter(|path| path.extension().is_some_and(|it| it == "json"));
+    let mut documents: Vec<_> = documents
+        .map(|path| PublishedDocument::new(&std::fs::read_to_string(path).unwrap()))
+        .collect();
+    documents.sort_by_key(|document| Version::parse(document.full_version()).unwrap());
+    documents
+}
+
+impl PublishedDocument {
+    fn new(text: &str) -> PublishedDocument {
+        let document = serde_json::from_str(text).unwrap();
+        PublishedDocument { contract: Contract::of(&[document], Reader::Open) }
+    }
+
+    /// Its `info.version`.
+    pub fn full_version(&self) -> &str {
+        &self.facts().full_version
+    }
+
+    fn facts(&self) -> &DocumentFacts {
+        self.contract.documents.first().unwrap()
+    }
+
+    /// What exchanges break of this document's promises.
+    fn broken(&self, exchanges: &[Exchange], rules: &Rules<'_>) -> Vec<String> {
+        let name = format!("{}.json", self.full_version());
+        let is_held = |operation: &Operation| !rules.is_excused(operation, self);
+        if !self.contract.operations.iter().any(is_held) {
+            return Vec::new();
+        }
+        let is_known = |exchange: &&Exchange| self.knows(&exchange.0, rules.today);
+        let known: Vec<_> = exchanges.iter().filter(is_known).collect();
+        let mut broken = Vec::new();
+        for (sent, received) in &known {
+            if self.contract.operation(sent).is_none_or(is_held) {
+                let wrong = self.contract.check(sent, received);
+                let answered =
+                    format!("{} {} was answered {}", sent.method, sent.target, received.status);
+                broken.extend(wrong.iter().map(|what| format!("{name}: {what} ({answered})")));
+            }
+        }
+        let seen = self.contract.seen(known.iter().copied());
+        let promises = self.contract.promises(&self.facts().version);
+        let held = promises.iter().filter(|promise| promise.operation.is_none_or(is_held));
+        let unseen = held.filter(|promise| !promise.is_seen(&seen));
+        broken.extend(
+            unseen.map(|promise| format!("{name}: {} was promised, and not seen", promise.label())),
+        );
+        broken
+    }
+
+    /// Whether a program that was written for this document could send a request: it has no
+    /// parameter that came later.
+    fn knows(&self, sent: &SentRequest, today: &Contract) -> bool {
+        let (Some(then), Some(now)) = (self.contract.operation(sent), today.operation(sent)) else {
+            return true;
+        };
+        let has = |operation: &Operation, name: &str| {
+            let parameters = operation.document["parameters"].as_array().into_iter().flatten();
+            let mut names = parameters.filter_map(|parameter| parameter["name"].as_str());
+            names.any(|other| other.eq_ignore_ascii_case(name))
+        };
+        sent.parameters().all(|name| has(then, name) || !has(now, name))
+    }
+}
+
+/// What excuses an operation from what a document promised of it.
+struct Rules<'a> {
+    published: &'a [PublishedDocument],
+    today: &'a Contract,
+    /// As `x-sunset` writes it.
+    day: &'a str,
+}
+
+impl Rules<'_> {
+    /// Whether an operation of this document may be gone or different by now: after its
+    /// `x-sunset`, as it was published last; or because it was in beta, and a later document says
+    /// something else of it.
+    fn is_excused(&self, operation: &Operation, document: &PublishedDocument) -> bool {
+        let mut all = self.published.iter().flat_map(|published| &published.contract.operations);
+        let last = all.rfind(|other| other.id == operation.id).unwrap_or(operation);
+        let sunset = last.document["x-sunset"].as_str();
+        let is_over = last.document["deprecated"] == true && sunset.is_some_and(|it| it < self.day);
+        is_over || is_beta(operation) && self.is_superseded(operation, document)
+    }
+
+    fn is_superseded(&self, operation: &Operation, document: &PublishedDocument) -> bool {
+        let is_todays = |today: &DocumentFacts| today.full_version == document.full_version();
+        let now = self.today.operations.iter().find(|other| other.id == operation.id);
+        let says_the_same = now.is_some_and(|now| {
+            contains(&now.document["responses"], &operation.document["responses"])
+        });
+        !self.today.documents.iter().any(is_todays) && !says_the_same
+    }
+}
+
+fn is_beta(operation: &Operation) -> bool {
+    matches!(operation.document["x-stability"].as_str(), Some("beta" | "experimental"))
+}
+
+/// Whether a value has all of another, texts excepted.
+fn contains(whole: &Value, part: &Value) -> bool {
+    const TEXTS: [&str; 4] = ["description", "summary", "example", "value"];
+    match (whole, part) {
+        (Value::Object(whole), Value::Object(part)) => part.iter().all(|(key, part)| {
+            TEXTS.contains(&key.as_str())
+                || whole.get(key).is_some_and(|whole| contains(whole, part))
+        }),
+        (Value::Array(whole), Value::Array(part)) => {
+            part.iter().all(|part| whole.iter().any(|whole| contains(whole, part)))
+        }
+        _ => whole == part,
+    }
+}
+
+/// What exchanges with a server that today's documents describe break of the promises of
+/// published documents, on this day.
+pub fn replay(
+    published: &[PublishedDocument],
+    today: &Contract,
+    day: &str,
+    exchanges: &[Exchange],
+) -> Vec<String> {
+    let rules = Rules { published, today, day };
+    published.iter().flat_map(|document| document.broken(exchanges, &rules)).collect()
+}

@@ -1,0 +1,38 @@
+//! What the contract in `api` emits. A program of `api` tells it, so that this one runs while `api`
+//! does not compile.
+
+use crate::documents::DOCUMENTS;
+use crate::repository::Repository;
+use anyhow::{Context, ensure};
+use serde_json::Value;
+use std::process::{Command, Stdio};
+
+/// What is emitted for each version, the stable one first, or why it is not known.
+pub type Emitted = [anyhow::Result<Value>; DOCUMENTS.len()];
+
+/// What the contract of this checkout emits.
+pub fn emitted(repository: &Repository) -> Emitted {
+    match documents(repository) {
+        Ok(documents) => documents.map(Ok),
+        Err(error) => DOCUMENTS.map(|_| Err(anyhow::anyhow!("{error:#}"))),
+    }
+}
+
+fn documents(repository: &Repository) -> anyhow::Result<[Value; DOCUMENTS.len()]> {
+    let mut command = cargo_run(repository, &["--bin", "emit-documents"]);
+    let output = command.stderr(Stdio::inherit()).output().context("cannot run cargo")?;
+    ensure!(
+        output.status.success(),
+        "the contract in api emits nothing; above is why ({})",
+        output.status
+    );
+    serde_json::from_slice(&output.stdout).context("emit-documents printed something else")
+}
+
+/// `cargo run` of this program of the workspace.
+pub fn cargo_run(repository: &Repository, program: &[&str]) -> Command {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut command = Command::new(cargo);
+    command.args(["run", "--quiet"]).args(program).arg("--").current_dir(repository.root());
+    command
+}
