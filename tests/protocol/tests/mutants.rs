@@ -1,6 +1,7 @@
 //! Controls of the search: the server's decisions with one wait, comparison or step taken out. Each
 //! breaks a promise, and the search finds it. They are compiled without cargo, from copies.
 
+use anyhow::{Context, ensure};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -92,45 +93,44 @@ const MUTANTS: [Mutant; 16] = [
 ];
 
 /// After what time the search finds that the mutant breaks a promise.
-fn search(mutant: &Mutant, directory: &Path) -> Option<Duration> {
+fn search(mutant: &Mutant, directory: &Path) -> anyhow::Result<Option<Duration>> {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let copy = |from: &Path, to: &str| {
+    let copy = |from: &Path, to: &str| -> anyhow::Result<()> {
         let to = directory.join(to);
-        std::fs::create_dir_all(&to).unwrap();
-        for file in std::fs::read_dir(from).unwrap() {
-            let file = file.unwrap();
-            std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+        std::fs::create_dir_all(&to)?;
+        for file in std::fs::read_dir(from)? {
+            let file = file?;
+            std::fs::copy(file.path(), to.join(file.file_name()))?;
         }
+        Ok(())
     };
-    copy(&package.join("src"), "tests/protocol/src");
-    copy(&package.join("../../src/store/agreement"), "src/store/agreement");
+    copy(&package.join("src"), "tests/protocol/src")?;
+    copy(&package.join("../../src/store/agreement"), "src/store/agreement")?;
     let file = directory.join("src/store/agreement").join(mutant.file);
-    let text = std::fs::read_to_string(&file).unwrap();
-    assert_eq!(text.matches(mutant.from).count(), 1, "{}: {:?}", mutant.file, mutant.from);
-    std::fs::write(&file, text.replace(mutant.from, mutant.to)).unwrap();
+    let text = std::fs::read_to_string(&file)?;
+    ensure!(text.matches(mutant.from).count() == 1, "{}: {:?}", mutant.file, mutant.from);
+    std::fs::write(&file, text.replace(mutant.from, mutant.to))?;
     let program = directory.join("search");
     let compiled = Command::new("rustc")
         .args(["--edition", "2024", "--test", "-C", "opt-level=3", "--cap-lints", "allow", "-o"])
         .args([&program, &directory.join("tests/protocol/src/lib.rs")])
-        .output()
-        .unwrap();
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+        .output()?;
+    ensure!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
     let began = Instant::now();
     let mut searching = Command::new(&program)
         .arg("no_world")
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(searching.stdout.take().unwrap()).lines();
+        .spawn()?;
+    let lines = BufReader::new(searching.stdout.take().context("it is piped")?).lines();
     let found = lines
         .map_while(Result::ok)
         .find(|line| line.starts_with("test ") && line.ends_with("FAILED"));
     let after = began.elapsed();
     // One broken promise is enough.
     let _ = searching.kill();
-    searching.wait().unwrap();
-    found.map(|_| after)
+    searching.wait()?;
+    Ok(found.map(|_| after))
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn each_mutant_breaks_a_promise() {
     for mutant in &MUTANTS {
         let directory = tempfile::tempdir().unwrap();
         let what = format!("{}: {:?}", mutant.file, mutant.from);
-        match search(mutant, directory.path()) {
+        match search(mutant, directory.path()).unwrap() {
             Some(after) if after < LIMIT => println!("found within {after:.1?}: {what}"),
             Some(after) => missed.push(format!("found only within {after:.1?}: {what}")),
             None => missed.push(format!("not found: {what}")),
