@@ -5,6 +5,7 @@
 
 mod accept;
 mod authentication;
+mod caller;
 mod client_ip;
 mod conditional;
 mod docs;

@@ -10,6 +10,7 @@ pub use known_keys::{KeyRefusal, KnownKeys};
 use crate::blocking::run_with;
 use crate::clock::{BootInstant, Clock, Now};
 use crate::keys::{Digest, Environment, digest_of, environment_of};
+use crate::store::agreement::lease::keys_are_current;
 use crate::store::{AccountRow, KeyRow, Store, StoreError, Versions};
 use parking_lot::{Mutex, RwLock};
 use repeating::repeat_until;
@@ -27,10 +28,6 @@ const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Uses of keys recorded in one transaction: few, so that a cancellation does not wait.
 const USES_PER_TRANSACTION: usize = 1_000;
-
-/// How long after the beginning of the last successful refresh keys can still be checked:
-/// within this time a revocation holds, or no key is accepted.
-const STALE_AFTER: Duration = Duration::from_secs(1);
 
 /// The keys that requests are checked against.
 pub struct KeyCache {
@@ -114,7 +111,7 @@ impl KeyCache {
     /// Has the cache hold every change that was committed before this was called. Those who
     /// wait share the check and the reading.
     async fn catch_up(self: &Arc<Self>) -> Result<(), Arc<StoreError>> {
-        let stored = self.store.check_versions()?.wait().await?;
+        let stored = self.store.check_versions(None)?.wait().await?.versions;
         if !self.lacks(stored) {
             return Ok(());
         }
@@ -159,8 +156,8 @@ impl KeyCache {
 
     /// Whether the last successful refresh is recent enough to check keys.
     pub fn is_current(&self) -> bool {
-        let age = self.elapsed_ms().saturating_sub(self.refreshed_at_ms.load(Ordering::Relaxed));
-        age <= STALE_AFTER.as_millis() as u64
+        let as_of = Duration::from_millis(self.refreshed_at_ms.load(Ordering::Relaxed));
+        keys_are_current(as_of, Duration::from_millis(self.elapsed_ms()))
     }
 
     /// Refreshes the keys and records their uses until the result is dropped. Two threads,

@@ -32,7 +32,9 @@ pub use writer::CancelError;
 
 use crate::blocking::run_with;
 use crate::metrics::Histogram;
-use crate::store::{CancelOutcome, HalfVersion, PATIENCE, Store, StoreError};
+use crate::store::{
+    CancelOutcome, Checked, HalfVersion, PATIENCE, Store, StoreError, VersionCheck,
+};
 use chrono::{DateTime, Utc};
 use dropshot::Body;
 use http::Response;
@@ -43,7 +45,7 @@ use readers::Readers;
 use response::{list_response, part_response};
 use sizes::Sizes;
 use slog::Logger;
-use state::{Refresh, State};
+use state::{Prepared, Refresh, State};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinError;
@@ -81,13 +83,20 @@ pub enum OpenError {
     Thread(#[from] std::io::Error),
 }
 
+/// A check of the list, which tells what was committed before it began.
+#[derive(Clone, Debug)]
+pub struct ListCheck {
+    /// The history of the store before that.
+    history: u64,
+    check: VersionCheck,
+}
+
 /// The list of orders and the writer of cancellations.
 pub struct OrderList {
     store: Arc<dyn Store>,
     state: Arc<Mutex<State>>,
-    /// Held while the snapshot is brought up to date. All that was committed before this instant
-    /// was in it after the last time.
-    refresh_lock: Arc<tokio::sync::Mutex<Option<Instant>>>,
+    /// Held while the snapshot is brought up to date.
+    refresh_lock: Arc<tokio::sync::Mutex<()>>,
     readers: Arc<Readers>,
     writer: Writer,
 }
@@ -109,35 +118,42 @@ impl OrderList {
         Ok(OrderList { store, state, refresh_lock: Arc::default(), readers, writer })
     }
 
+    /// Asks the store what the list lacks. Every change that was committed before is in the
+    /// answer.
+    pub fn check(&self) -> Result<ListCheck, StoreError> {
+        // Asked before: if the store fails over meanwhile, the list gets a tag that no other list
+        // gets.
+        let history = self.store.history()?;
+        let known = self.state.lock().known();
+        Ok(ListCheck { history, check: self.store.check_versions(Some(known))? })
+    }
+
     /// The list as it stands now.
     pub async fn list(&self) -> Result<Arc<Snapshot>, ListError> {
-        let began = Instant::now();
-        if let Some(snapshot) = self.current().await?.0 {
+        self.list_as_of(self.check()?).await
+    }
+
+    /// The list as it stood when this check began, or later.
+    async fn list_as_of(&self, check: ListCheck) -> Result<Arc<Snapshot>, ListError> {
+        self.bring_to(check.check.wait().await.map_err(ListError::Unchecked)?).await
+    }
+
+    /// The list with all that a check found.
+    async fn bring_to(&self, checked: Checked) -> Result<Arc<Snapshot>, ListError> {
+        if let Some(snapshot) = self.state.lock().current(checked.versions.of_orders()) {
             return Ok(snapshot);
         }
-        let mut refreshing = Arc::clone(&self.refresh_lock).lock_owned().await;
-        // The refresh before may have read all that this list needs, if it began later.
-        if refreshing.is_some_and(|refreshed| began < refreshed) {
-            return Ok(Arc::clone(self.state.lock().snapshot()));
-        }
-        let checked = Instant::now();
-        let (current, stored) = self.current().await?;
-        if let Some(snapshot) = current {
-            *refreshing = Some(checked);
-            return Ok(snapshot);
-        }
-        let refresh = Refresh::of(&self.state, stored);
+        let refreshing = Arc::clone(&self.refresh_lock).lock_owned().await;
+        // The refresh before may have brought what this list needs.
+        let refresh = match Refresh::of(&self.state, checked) {
+            Prepared::Current(snapshot) => return Ok(snapshot),
+            Prepared::Behind(refresh) => refresh,
+        };
         if !refresh.is_long(FEW_PAGES) {
-            let snapshot = refresh.run(&self.state, &*self.store)?;
-            *refreshing = Some(checked);
-            return Ok(snapshot);
+            return Ok(refresh.run(&self.state, &*self.store)?);
         }
         let (store, state) = (Arc::clone(&self.store), Arc::clone(&self.state));
-        let run = run_with((), move || {
-            let snapshot = refresh.run(&state, &*store)?;
-            *refreshing = Some(checked);
-            Ok::<_, StoreError>(snapshot)
-        });
+        let run = run_with(refreshing, move || refresh.run(&state, &*store));
         run.await.map_err(|_| ListError::CutShort)?.map_err(Into::into)
     }
 
@@ -153,12 +169,14 @@ impl OrderList {
         (pending.saturating_sub(removed), shipped)
     }
 
-    /// [`OrderList::list`], and the entity tags of what is made of it.
-    pub async fn tagged_list(&self) -> Result<(Arc<Snapshot>, ListTag), ListError> {
-        // Asked before: if the store fails over meanwhile, the list gets a tag that no other list
-        // gets.
-        let history = self.store.history()?;
-        let list = self.list().await?;
+    /// The list as it stood when this check began, or later, and the entity tags of what is made of
+    /// it.
+    pub async fn tagged_list(
+        &self,
+        check: ListCheck,
+    ) -> Result<(Arc<Snapshot>, ListTag), ListError> {
+        let history = check.history;
+        let list = self.list_as_of(check).await?;
         let tag = list.tag(history);
         Ok((list, tag))
     }
@@ -214,17 +232,18 @@ impl OrderList {
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;
             // A failure shows at the next request for a list.
-            if let Ok(stored) = self.stored().await
-                && stored.has_more_than(self.version())
+            if let Ok(check) = self.check()
+                && let Ok(checked) = check.check.wait().await
+                && checked.versions.of_orders().has_more_than(self.version())
             {
-                drop(self.list().await);
+                drop(self.bring_to(checked).await);
             }
         }
     }
 
     /// The version of the store that the list reflects.
     pub fn version(&self) -> HalfVersion {
-        self.state.lock().version()
+        self.state.lock().known()
     }
 
     /// Whether orders can be cancelled. If the last attempt failed, the store is
@@ -240,19 +259,6 @@ impl OrderList {
     /// The batch of cancellations under way.
     pub fn running_batch(&self) -> &RunningBatch {
         self.writer.running_batch()
-    }
-
-    /// The snapshot, if it reflects all that the store holds, and the store's version.
-    async fn current(&self) -> Result<(Option<Arc<Snapshot>>, HalfVersion), ListError> {
-        // Asked before the snapshot is taken: it may only be newer.
-        let stored = self.stored().await?;
-        Ok((self.state.lock().current(stored), stored))
-    }
-
-    /// The store's version of the orders.
-    async fn stored(&self) -> Result<HalfVersion, ListError> {
-        let versions = self.store.check_versions()?.wait().await.map_err(ListError::Unchecked)?;
-        Ok(versions.of_orders())
     }
 }
 
@@ -276,18 +282,31 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_list_takes_the_snapshot_of_a_refresh_that_began_after_it() {
+    async fn a_list_takes_the_snapshot_of_a_refresh_that_it_waited_for() {
+        let (orders, store, _directory) = one_order();
+        store.ship_orders(&[1]).unwrap();
+        let refreshing = orders.refresh_lock.lock().await;
+        let mut waiting = [pin!(orders.list()), pin!(orders.list())];
+        for list in &mut waiting {
+            assert!(poll!(list).is_pending());
+        }
+        drop(refreshing);
+        let [first, second] = waiting;
+        let (first, second) = (first.await.unwrap(), second.await.unwrap());
+        let pages = |list: &Arc<Snapshot>| Arc::clone(list.pages().first().unwrap());
+        assert!(Arc::ptr_eq(&pages(&first), &pages(&second)), "it was refreshed twice");
+    }
+
+    /// The check begins with the request, and the list is awaited later.
+    #[tokio::test]
+    async fn a_list_is_as_fresh_as_its_check() {
         let (orders, store, _directory) = one_order();
         let first = orders.list().await.unwrap();
+        let before = orders.check().unwrap();
         store.ship_orders(&[1]).unwrap();
-        let mut refreshing = orders.refresh_lock.lock().await;
-        let mut waiting = pin!(orders.list());
-        assert!(poll!(&mut waiting).is_pending());
-        // As if another list had checked and refreshed the snapshot by now.
-        *refreshing = Some(Instant::now());
-        drop(refreshing);
-        assert!(Arc::ptr_eq(&waiting.await.unwrap(), &first));
-        assert!(!Arc::ptr_eq(&orders.list().await.unwrap(), &first), "it began later");
+        let after = orders.check().unwrap();
+        assert!(Arc::ptr_eq(&orders.list_as_of(before).await.unwrap(), &first));
+        assert!(!Arc::ptr_eq(&orders.list_as_of(after).await.unwrap(), &first));
     }
 
     #[tokio::test]

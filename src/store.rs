@@ -7,7 +7,8 @@
 //! | `commands` | what the operator's commands ask, and the statements that every engine shares |
 //! | `error` | why a store did not do what it was asked |
 //! | `order_rows`, `account_rows` | the rows, plain values on every engine |
-//! | `versions` | how often the store has changed |
+//! | `versions` | asking how far the store is |
+//! | `agreement` | what servers decide so that together they keep the store's promises |
 //! | `rules` | what a change may do and what it answers, on every engine |
 //! | `timeouts` | how long everything waits, and what ties these times |
 //! | `report` | what `check` reports, and the checks that every engine shares |
@@ -15,6 +16,7 @@
 //! | `sqlite` | the SQL and the files of the embedded engine |
 
 mod account_rows;
+pub mod agreement;
 mod commands;
 mod error;
 mod order_rows;
@@ -36,11 +38,15 @@ pub use commands::{
 };
 pub use error::StoreError;
 pub use order_rows::{
-    CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ImportOutcome, ListedOrder,
-    NewOrder, OrderChange, OrderCounts, OrderUpdate, RecordKind, Records, Status, StoredOrder,
+    CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangedOrder, ImportOutcome,
+    ListedOrder, NewOrder, OrderChange, OrderCounts, OrderUpdate, RecordKind, Records, Status,
+    StoredOrder,
 };
 pub use report::{CheckReport, Structure};
 pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expired};
 pub use serving::{GivesUp, Standbys, Store};
 pub use timeouts::{PATIENCE, SILENT_FOR};
-pub use versions::{Half, HalfVersion, PolledVersions, VersionCheck, Versions, history_of};
+pub use versions::{
+    ChangedOrders, CheckAnswer, Checked, Half, HalfVersion, PolledVersions, VersionCheck, Versions,
+    history_of,
+};

@@ -8,7 +8,6 @@
 
 pub use contract_runtime::{answer, emission, parameters, schemas};
 
-pub mod caller;
 pub mod documents;
 pub mod errors;
 pub mod headers;

@@ -2,6 +2,7 @@
 //! while no server runs.
 
 use rustix::time::{ClockId, clock_gettime};
+use std::ops::Add;
 use std::time::Duration;
 
 /// A boot of the machine: two processes of the same boot share its clock.
@@ -53,6 +54,14 @@ impl BootInstant {
         let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
         let id = id.trim();
         (!id.is_empty()).then(|| Boot { id: id.to_string(), age_at_start: self.0 })
+    }
+}
+
+impl Add<Duration> for BootInstant {
+    type Output = BootInstant;
+
+    fn add(self, duration: Duration) -> BootInstant {
+        BootInstant(self.0.saturating_add(duration))
     }
 }
 

@@ -1,6 +1,7 @@
 //! The handlers: they unpack a request, call the orders or the store, and wrap the outcome.
 
 use super::accept::accepts_gzip;
+use super::caller::Caller;
 use super::conditional::names_tag;
 use super::order_page::{Page, WantedPage};
 use super::request_scope::log_failure;
@@ -15,7 +16,6 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use std::error::Error;
 use std::sync::Arc;
 use store_orders_api::answer::Json;
-use store_orders_api::caller::CallerKey;
 use store_orders_api::documents::{V1, V2};
 use store_orders_api::errors::message;
 use store_orders_api::headers::link_error;
@@ -24,12 +24,15 @@ use store_orders_api::{v1, v2};
 /// Implements the contract.
 pub enum Handlers {}
 
+/// The operations that read the list, in any version: its check begins before they are called.
+pub const READ_THE_LIST: [&str; 2] = ["listOrders", "getOrder"];
+
 type Context = Arc<ServerContext>;
-type Request<'a> = store_orders_api::answer::Request<'a, Context, CallerKey>;
+type Request<'a> = store_orders_api::answer::Request<'a, Context, Caller>;
 
 impl v1::Api for Handlers {
     type Context = Context;
-    type Caller = CallerKey;
+    type Caller = Caller;
 
     fn error_headers(_: StatusCode, code: &str, headers: &mut HeaderMap) {
         link_error(code, &V1, headers);
@@ -85,7 +88,7 @@ impl v1::Api for Handlers {
 
 impl v2::Api for Handlers {
     type Context = Context;
-    type Caller = CallerKey;
+    type Caller = Caller;
 
     fn error_headers(_: StatusCode, code: &str, headers: &mut HeaderMap) {
         link_error(code, &V2, headers);
@@ -162,7 +165,7 @@ enum Cancelled {
 async fn cancel(request: &Request<'_>, id: i64) -> Result<Cancelled, Failure> {
     let (server, caller) = (request.context, request.caller);
     let at = DateTime::from_timestamp_millis(server.clock.now().wall_ms()).unwrap_or_default();
-    match server.orders.cancel(id, Arc::clone(&caller.id), at, caller.deadline).await {
+    match server.orders.cancel(id, Arc::clone(&caller.key_id), at, caller.deadline).await {
         Ok(CancelOutcome::Cancelled) => Ok(Cancelled::Yes),
         Ok(CancelOutcome::NotFound) => Ok(Cancelled::NotFound),
         Ok(CancelOutcome::AlreadyShipped) => Ok(Cancelled::AlreadyShipped),
@@ -180,7 +183,12 @@ fn is_known(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
 
 /// The list as it stands now, and its entity tags.
 async fn current_list(request: &Request<'_>) -> Result<(Arc<Snapshot>, ListTag), Failure> {
-    request.context.orders.tagged_list().await.map_err(|error| match error {
+    let orders = &request.context.orders;
+    let list = match &request.caller.list_check {
+        Some(check) => orders.tagged_list(check.clone()).await,
+        None => async { orders.tagged_list(orders.check()?).await }.await,
+    };
+    list.map_err(|error| match error {
         ListError::Store(_) | ListError::Unchecked(_) => unavailable(request, &error),
         ListError::CutShort => failed(request, &error),
     })

@@ -8,7 +8,7 @@
 //! that `RequestContext::endpoint` can be replaced. The version of dropshot is
 //! pinned, and the tests hold the behaviour.
 
-use super::handlers::Handlers;
+use super::handlers::{Handlers, READ_THE_LIST};
 use crate::context::ServerContext;
 use dropshot::{
     ApiDescription, ApiDescriptionRegisterError, ApiEndpoint, ApiEndpointBodyContentType,
@@ -77,6 +77,8 @@ pub struct Operation {
     pub route_name: String,
     /// Whether the trait marks it as deprecated.
     pub is_deprecated: bool,
+    /// Whether it reads the list.
+    reads_list: bool,
     /// Method and path, if the path has no parameters.
     static_route: Option<StaticRoute>,
     call: Call,
@@ -104,6 +106,13 @@ pub enum Route<'a> {
         /// Whether the path belongs to a deprecated operation.
         is_deprecated: bool,
     },
+}
+
+impl Route<'_> {
+    /// Whether it leads to an operation that reads the list.
+    pub fn reads_list(&self) -> bool {
+        matches!(self, Route::Found(operation, _) if operation.reads_list)
+    }
 }
 
 impl InnerRouter {
@@ -217,9 +226,10 @@ impl Operation {
             }
             .boxed()
         };
-        let is_deprecated = endpoint.deprecated;
-        let static_route = StaticRoute::of(path, endpoint);
-        Operation { id, route_name, is_deprecated, static_route, call: Box::new(call) }
+        let (is_deprecated, reads_list) =
+            (endpoint.deprecated, READ_THE_LIST.contains(&id.as_str()));
+        let (static_route, call) = (StaticRoute::of(path, endpoint), Box::new(call));
+        Operation { id, route_name, is_deprecated, reads_list, static_route, call }
     }
 
     /// Calls the handler. A handler's documented errors are responses too.

@@ -2,6 +2,7 @@
 //! sees a request that has not passed them.
 
 use super::authentication::{Identity, Unauthenticated, authenticate, unauthorized};
+use super::caller::Caller;
 use super::client_ip::TrustedProxies;
 use super::docs::Docs;
 use super::inner_router::{BuildError, Context, InnerRouter, Route, catch_all};
@@ -16,7 +17,6 @@ use http::{HeaderMap, Request, Response};
 use std::ops::ControlFlow;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use store_orders_api::caller::CallerKey;
 use store_orders_api::errors;
 use tokio::time::sleep_until;
 
@@ -59,15 +59,13 @@ impl Middleware {
             let (document, route) =
                 self.router.route(context.request.method(), context.request.uri().path());
             scope.note_route(document, &route);
-            match (admit(&mut scope, context.request.headers()).await, route) {
+            match (admit(&mut scope, context.request.headers(), &route).await, route) {
                 (ControlFlow::Break(refusal), _) => refusal,
                 (_, Route::Found(..)) if scope.server().store_check.refuses().is_some() => {
                     scope.refusal = Some("store_damaged");
                     scope.unavailable(&"the store is damaged")
                 }
-                (ControlFlow::Continue(identity), Route::Found(operation, endpoint)) => {
-                    let (id, account) = (identity.key_id, identity.account);
-                    let caller = CallerKey { id, account, deadline: scope.deadline() };
+                (ControlFlow::Continue(caller), Route::Found(operation, endpoint)) => {
                     request.extensions_mut().insert(caller);
                     let handled = operation.call(context, endpoint, request);
                     tokio::select! {
@@ -101,17 +99,22 @@ impl Middleware {
 }
 
 /// Authenticates the request and counts it against its account, or against its
-/// address if it has no valid key.
+/// address if it has no valid key. The check of the list is under way meanwhile.
 async fn admit(
     scope: &mut RequestScope,
     headers: &HeaderMap,
-) -> ControlFlow<Response<Body>, Identity> {
+    route: &Route<'_>,
+) -> ControlFlow<Response<Body>, Caller> {
     match authenticate(scope.server(), headers, scope.now, scope.deadline()).await {
         Ok(identity) => {
             scope.account = Some(identity.account);
             scope.key_id = Some(Arc::clone(&identity.key_id));
+            // If it cannot begin, the handler tries again.
+            let list_check = route.reads_list().then(|| scope.server().orders.check().ok());
             rate_limit::by_account(scope, &identity).await?;
-            ControlFlow::Continue(identity)
+            let Identity { key_id, .. } = identity;
+            let (deadline, list_check) = (scope.deadline(), list_check.flatten());
+            ControlFlow::Continue(Caller { key_id, deadline, list_check })
         }
         Err(Unauthenticated::Refused { refusal, key_sent }) => {
             scope.refusal = Some(refusal.as_str());

@@ -4,6 +4,7 @@ use super::shards::SHARD_COUNT;
 use super::*;
 use crate::clock::{ManualClock, SystemClock};
 use crate::keys::ApiKey;
+use crate::store::agreement::lease::KEYS_CURRENT_FOR;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
     AccountCommands, Cancellation, CancelledBatch, CancelledOrder, GivesUp, HalfVersion, KeyChange,
@@ -76,10 +77,10 @@ impl Watched {
 }
 
 impl Store for Watched {
-    fn check_versions(&self) -> Result<VersionCheck, StoreError> {
+    fn check_versions(&self, list: Option<HalfVersion>) -> Result<VersionCheck, StoreError> {
         self.failure()?;
         self.checks.fetch_add(1, Ordering::Relaxed);
-        self.store.check_versions()
+        self.store.check_versions(list)
     }
 
     fn history(&self) -> Result<u64, StoreError> {
@@ -188,7 +189,7 @@ fn a_key_that_was_not_checked_for_a_second_is_refused() {
 fn a_key_that_waits_until_keys_cannot_be_checked_is_refused() {
     let store = Arc::new(Watched::new(Duration::ZERO));
     let mut cache = open(&store);
-    cache.opened = cache.opened.earlier(2 * STALE_AFTER);
+    cache.opened = cache.opened.earlier(2 * KEYS_CURRENT_FOR);
     let cache = Arc::new(cache);
     cache.refresh().unwrap();
     let (key, reads) = (store.issue(), store.reads.load(Ordering::Relaxed));

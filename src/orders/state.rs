@@ -4,7 +4,10 @@ use super::edit::Edit;
 use super::memory::ListMemory;
 use super::sizes::Sizes;
 use super::snapshot::Snapshot;
-use crate::store::{CancelledBatch, HalfVersion, OrderChange, Store, StoreError};
+use crate::store::agreement::list::{Lacks, ListVersion};
+use crate::store::{
+    CancelledBatch, ChangedOrder, Checked, HalfVersion, OrderChange, Store, StoreError,
+};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -18,9 +21,8 @@ pub struct State {
     snapshot: Arc<Snapshot>,
     /// How many lists have been given this snapshot.
     lists: usize,
-    /// The version of the store that the snapshot and `removed` reflect together.
-    version: HalfVersion,
-    /// Cancelled orders that are still in the snapshot.
+    version: ListVersion,
+    /// Cancelled orders that may still be in the snapshot.
     removed: Vec<i64>,
 }
 
@@ -31,29 +33,19 @@ impl State {
         let empty = Snapshot::empty(sizes, memory);
         let (snapshot, version) = read_changes(store, &empty, none)?;
         snapshot.replace(Arc::new(empty));
-        Ok(State { snapshot, lists: 0, version, removed: Vec::new() })
+        Ok(State { snapshot, lists: 0, version: ListVersion::at(version), removed: Vec::new() })
     }
 
-    /// Adds the cancellations of one transaction, which brought the store from one
-    /// version to another. If the list is not at the first, changes of another
-    /// process are missing, and its version stays until they have been read. If it is at
-    /// another generation, it is read again, with these.
+    /// Adds the cancellations of one transaction.
     pub fn remove(&mut self, orders: impl Iterator<Item = i64>, done: &CancelledBatch) {
-        if self.version.generation != done.generation {
-            return;
+        if self.version.cancelled(done.generation, done.versions) {
+            self.removed.extend(orders);
         }
-        self.removed.extend(orders);
-        self.version = self.version.after(done);
     }
 
-    /// The version of the store that lists are made of.
-    pub fn version(&self) -> HalfVersion {
-        self.version
-    }
-
-    /// The snapshot, current or not.
-    pub fn snapshot(&self) -> &Arc<Snapshot> {
-        &self.snapshot
+    /// What the store need not tell any more.
+    pub fn known(&self) -> HalfVersion {
+        self.version.known()
     }
 
     /// The snapshot, and how many orders of it are cancelled.
@@ -61,10 +53,10 @@ impl State {
         (Arc::clone(&self.snapshot), self.removed.len())
     }
 
-    /// The snapshot for a list, if it reflects this version of the store and all
-    /// removals. Joins it when it is listed for the second time.
+    /// The snapshot for a list, if it reflects this version of the store. Joins it when it is
+    /// listed for the second time.
     pub fn current(&mut self, stored: HalfVersion) -> Option<Arc<Snapshot>> {
-        if stored.has_more_than(self.version) || !self.removed.is_empty() {
+        if self.version.lacks(stored, None) != Lacks::Nothing {
             return None;
         }
         self.lists += 1;
@@ -86,71 +78,111 @@ impl State {
 #[derive(Debug)]
 pub struct Refresh {
     base: Arc<Snapshot>,
-    version: HalfVersion,
+    lacks: Lacks,
+    /// What the snapshot is known to reflect without `removed`.
+    known: HalfVersion,
     /// In ascending order.
     removed: Vec<i64>,
-    is_behind: bool,
+    checked: Checked,
+}
+
+/// A snapshot that reflects what a check found, or the refresh that brings it nearer to that.
+pub enum Prepared {
+    /// It reflects it.
+    Current(Arc<Snapshot>),
+    /// It lacks something.
+    Behind(Refresh),
 }
 
 impl Refresh {
-    /// What brings the snapshot to this version of the store, and takes the removed
-    /// orders out of it.
-    pub fn of(state: &Mutex<State>, stored: HalfVersion) -> Refresh {
-        let state = state.lock();
-        let (base, version) = (Arc::clone(&state.snapshot), state.version);
-        // At number 0 the store tells of no order that is gone, and a snapshot may hold one that came
-        // while it was read.
-        if stored.generation != version.generation || version.number == 0 {
-            drop(state);
-            let (base, version) =
-                (Arc::new(base.emptied()), HalfVersion::beginning(stored.generation));
-            return Refresh { base, version, removed: Vec::new(), is_behind: true };
+    /// What brings the snapshot to what this check found.
+    pub fn of(state: &Mutex<State>, checked: Checked) -> Prepared {
+        let mut state = state.lock();
+        let stored = checked.versions.of_orders();
+        if let Some(snapshot) = state.current(stored) {
+            return Prepared::Current(snapshot);
         }
+        let rows_after = checked.changes.as_ref().map(|changes| changes.after);
+        let lacks = state.version.lacks(stored, rows_after);
+        let (base, known) = (Arc::clone(&state.snapshot), state.known());
         let mut removed = state.removed.clone();
         drop(state);
         removed.sort_unstable();
-        let is_behind = stored.has_more_than(version);
-        Refresh { base, version, removed, is_behind }
+        Prepared::Behind(Refresh { base, lacks, known, removed, checked })
     }
 
     /// Whether the store has to be read, or more pages than this are changed.
     pub fn is_long(&self, pages: usize) -> bool {
-        self.is_behind || self.base.pages_of(&self.removed) > pages
+        if let Lacks::ReadingAfter(_) = self.lacks {
+            return true;
+        }
+        let mut ids: Vec<i64> = self.changes().iter().map(|order| order.id).collect();
+        ids.extend(&self.removed);
+        ids.sort_unstable();
+        self.base.pages_of(&ids) > pages
     }
 
-    /// Brings the snapshot up to date. Blocks.
-    pub fn run(
-        mut self,
-        state: &Mutex<State>,
-        store: &dyn Store,
-    ) -> Result<Arc<Snapshot>, StoreError> {
-        if self.is_behind {
-            (self.base, self.version) = read_changes(store, &self.base, self.version)?;
+    /// Brings the snapshot up to date, in as many steps as it takes. Blocks.
+    pub fn run(self, state: &Mutex<State>, store: &dyn Store) -> Result<Arc<Snapshot>, StoreError> {
+        let mut refresh = self;
+        loop {
+            let (snapshot, reached) = refresh.snapshot(store)?;
+            let mut locked = state.lock();
+            locked.publish(snapshot);
+            locked.lists = 0;
+            if locked.version.replaced(reached) {
+                locked.removed.drain(..refresh.removed.len());
+            } else {
+                // What was removed from the list of another generation is none of this one's.
+                locked.removed.clear();
+            }
+            drop(locked);
+            match Refresh::of(state, refresh.checked) {
+                Prepared::Current(snapshot) => return Ok(snapshot),
+                Prepared::Behind(next) => refresh = next,
+            }
         }
-        self.remove();
-        let mut state = state.lock();
-        state.publish(Arc::clone(&self.base));
-        state.lists = 1;
-        if state.version.generation != self.version.generation {
-            // What was removed from the list of another generation is none of this one's.
-            state.removed.clear();
-            state.version = self.version;
-            return Ok(self.base);
-        }
-        // The writer may be further by now.
-        state.version.number = state.version.number.max(self.version.number);
-        state.removed.drain(..self.removed.len());
-        Ok(self.base)
     }
 
-    /// Takes the removed orders out of the base.
-    fn remove(&mut self) {
-        if !self.removed.is_empty() {
-            let mut edit = Edit::of(&self.base);
-            self.removed.iter().for_each(|id| edit.apply(OrderChange::Removed(*id)));
-            self.base = Arc::new(edit.finish().at_change(self.version.number));
+    /// The next snapshot, and what it reflects.
+    fn snapshot(&self, store: &dyn Store) -> Result<(Arc<Snapshot>, HalfVersion), StoreError> {
+        let removed = || self.removed.iter().map(|id| OrderChange::Removed(*id));
+        let (changed, reached) = match self.lacks {
+            Lacks::Nothing | Lacks::Removals => (Arc::clone(&self.base), self.known),
+            Lacks::Rows => {
+                let rows = self.changes().iter().map(ChangedOrder::change);
+                let reached = self.checked.versions.of_orders();
+                (edited(&self.base, rows, reached), reached)
+            }
+            Lacks::ReadingAfter(after) if after.number == 0 => {
+                return read_changes(store, &self.base.emptied(), after);
+            }
+            Lacks::ReadingAfter(after) => read_changes(store, &self.base, after)?,
+        };
+        if self.removed.is_empty() {
+            return Ok((changed, reached));
+        }
+        Ok((edited(&changed, removed(), reached), reached))
+    }
+
+    /// What came with the check.
+    fn changes(&self) -> &[ChangedOrder] {
+        match &self.checked.changes {
+            Some(changes) if self.lacks == Lacks::Rows => &changes.orders,
+            _ => &[],
         }
     }
+}
+
+/// The snapshot with these changes, in ascending order of id, which lead to this version.
+fn edited<'a>(
+    base: &Snapshot,
+    changes: impl Iterator<Item = OrderChange<'a>>,
+    version: HalfVersion,
+) -> Arc<Snapshot> {
+    let mut edit = Edit::of(base);
+    changes.for_each(|change| edit.apply(change));
+    Arc::new(edit.finish().at_change(version.number))
 }
 
 /// The snapshot with what the store holds after this version, and the version that
@@ -170,7 +202,7 @@ mod tests {
     use super::super::edit::tests::{snapshot, text};
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{NewOrder, OperatorStore, Records};
+    use crate::store::{ChangedOrders, NewOrder, OperatorStore, Records, Status, Versions};
 
     /// A version of the generation of an embedded store.
     fn at(number: i64) -> HalfVersion {
@@ -180,21 +212,38 @@ mod tests {
     /// A list of several pages at version 5.
     fn state() -> Mutex<State> {
         let snapshot = Arc::new(snapshot(200));
-        Mutex::new(State { snapshot, lists: 0, version: at(5), removed: Vec::new() })
+        Mutex::new(State { snapshot, lists: 0, version: ListVersion::at(at(5)), removed: vec![] })
+    }
+
+    /// What a check found, and the rows that came with it.
+    fn checked(stored: HalfVersion, changes: Option<(i64, Vec<ChangedOrder>)>) -> Checked {
+        let HalfVersion { generation, number: orders } = stored;
+        let changes =
+            changes.map(|(after, orders)| Arc::new(ChangedOrders { after: at(after), orders }));
+        Checked { versions: Versions { generation, orders, keys: 0 }, changes }
+    }
+
+    /// The refresh that this takes.
+    fn behind(state: &Mutex<State>, checked: Checked) -> Refresh {
+        match Refresh::of(state, checked) {
+            Prepared::Behind(refresh) => refresh,
+            Prepared::Current(_) => panic!("it is current"),
+        }
+    }
+
+    fn changed(id: i64, status: Status) -> ChangedOrder {
+        let (ship_date, complete) = (None, false);
+        ChangedOrder { id, pet_id: 7, quantity: 1, ship_date, complete, status }
+    }
+
+    /// Which of these the snapshot lists.
+    fn lists<const N: usize>(snapshot: &Snapshot, ids: [i64; N]) -> [bool; N] {
+        let listed = text(snapshot);
+        ids.map(|id| listed.contains(&format!(r#"{{"id":{id},"#)))
     }
 
     fn batch(generation: u64, before: i64, after: i64) -> CancelledBatch {
         CancelledBatch { outcomes: Vec::new(), generation, versions: Some((before, after)) }
-    }
-
-    #[test]
-    fn removals_move_the_version_only_from_where_it_stands() {
-        let mut state = state().into_inner();
-        state.remove([3].into_iter(), &batch(0, 5, 6));
-        assert_eq!((state.version, &state.removed[..]), (at(6), &[3][..]));
-        // Another process brought the store to 7.
-        state.remove([2].into_iter(), &batch(0, 7, 8));
-        assert_eq!((state.version, &state.removed[..]), (at(6), &[3, 2][..]));
     }
 
     #[test]
@@ -204,6 +253,7 @@ mod tests {
         assert!(state.current(at(6)).is_none());
         state.remove([3].into_iter(), &batch(0, 5, 6));
         assert!(state.current(at(6)).is_none());
+        assert!(state.current(at(5)).is_some(), "its check came before the cancellation");
     }
 
     #[test]
@@ -221,14 +271,36 @@ mod tests {
         let store = SqliteStore::open(directory.path()).unwrap();
         let state = state();
         state.lock().remove([7, 3].into_iter(), &batch(0, 5, 6));
-        let refresh = Refresh::of(&state, at(6));
+        let refresh = behind(&state, checked(at(6), None));
         assert!(refresh.is_long(0) && !refresh.is_long(1));
         state.lock().remove([5].into_iter(), &batch(0, 6, 7));
-        let listed = text(&refresh.run(&state, &store).unwrap());
-        let lists = |id: i64| listed.contains(&format!(r#"{{"id":{id},"#));
-        assert_eq!([2, 3, 5, 7].map(lists), [true, false, true, false]);
+        let listed = refresh.run(&state, &store).unwrap();
+        assert_eq!(lists(&listed, [2, 3, 5, 7]), [true, false, true, false]);
         let state = state.into_inner();
-        assert_eq!((state.version, &state.removed[..]), (at(7), &[5][..]));
+        assert_eq!((state.known(), &state.removed[..]), (at(7), &[5][..]));
+    }
+
+    #[test]
+    fn rows_that_came_with_the_check_are_applied_without_reading() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(directory.path()).unwrap();
+        let state = state();
+        state.lock().remove([7].into_iter(), &batch(0, 5, 6));
+        // 7 was updated after another server's change at 5, and cancelled here afterwards.
+        let rows = vec![
+            changed(3, Status::Cancelled),
+            changed(7, Status::Pending),
+            changed(901, Status::Shipped),
+        ];
+        let refresh = behind(&state, checked(at(8), Some((5, rows.clone()))));
+        assert!(refresh.is_long(0) && !refresh.is_long(2));
+        let listed = refresh.run(&state, &store).unwrap();
+        assert_eq!(lists(&listed, [2, 3, 7, 901]), [true, false, false, true]);
+        assert_eq!(state.lock().known(), at(8));
+        assert!(state.lock().removed.is_empty());
+        // Rows after a later version than the list's would leave out what is in between.
+        let refresh = behind(&state, checked(at(10), Some((9, rows))));
+        assert_eq!(refresh.lacks, Lacks::ReadingAfter(at(8)));
     }
 
     #[test]
@@ -238,10 +310,11 @@ mod tests {
         store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();
         // Read while the first import was stored; all of these were cancelled since.
         let state = state();
-        state.lock().version = at(0);
-        let listed = text(&Refresh::of(&state, at(1)).run(&state, &store).unwrap());
-        assert!(listed.contains(r#"{"id":901,"#) && !listed.contains(r#"{"id":5,"#), "{listed}");
-        assert_eq!(state.into_inner().version, at(1));
+        state.lock().version = ListVersion::at(at(0));
+        let rows = vec![changed(901, Status::Pending)];
+        let listed = behind(&state, checked(at(1), Some((0, rows)))).run(&state, &store).unwrap();
+        assert_eq!(lists(&listed, [901, 5]), [true, false]);
+        assert_eq!(state.into_inner().known(), at(1));
     }
 
     #[test]
@@ -250,16 +323,16 @@ mod tests {
         let store = SqliteStore::open(directory.path()).unwrap();
         store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();
         let state = state();
-        state.lock().version.generation = 1;
+        state.lock().version = ListVersion::at(HalfVersion { generation: 1, number: 5 });
         state.lock().remove([3].into_iter(), &batch(1, 5, 6));
         // Version 1 of this generation is not behind version 6 of the other.
         assert!(state.lock().current(at(1)).is_none());
-        let refresh = Refresh::of(&state, at(1));
+        let refresh = behind(&state, checked(at(1), None));
         assert!(refresh.is_long(usize::MAX));
         state.lock().remove([5].into_iter(), &batch(0, 1, 2));
-        let listed = text(&refresh.run(&state, &store).unwrap());
-        assert!(listed.contains(r#"{"id":901,"#) && !listed.contains(r#"{"id":5,"#), "{listed}");
+        let listed = refresh.run(&state, &store).unwrap();
+        assert_eq!(lists(&listed, [901, 5]), [true, false]);
         let state = state.into_inner();
-        assert_eq!((state.version, state.removed.len()), (at(1), 0));
+        assert_eq!((state.known(), state.removed.len()), (at(1), 0));
     }
 }

@@ -68,6 +68,36 @@ pub struct CancelledOrder {
 pub const CANCELLED_ORDER: &str = "SELECT pet_id, quantity, ship_date, complete, cancelled_at \
                                    FROM orders WHERE id = $1 AND status = 'cancelled'";
 
+/// An order whose row changed, as it is now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedOrder {
+    /// Unique order identifier.
+    pub id: i64,
+    /// Identifier of the animal in the order.
+    pub pet_id: i64,
+    /// Number of units ordered.
+    pub quantity: i32,
+    /// Ship date as sent over the wire.
+    pub ship_date: Option<String>,
+    /// Whether the order has been fulfilled.
+    pub complete: bool,
+    /// Its status.
+    pub status: Status,
+}
+
+impl ChangedOrder {
+    /// What became of it for the list.
+    pub fn change(&self) -> OrderChange<'_> {
+        let is_shipped = match self.status {
+            Status::Cancelled => return OrderChange::Removed(self.id),
+            status => status == Status::Shipped,
+        };
+        let ChangedOrder { id, pet_id, quantity, complete, .. } = *self;
+        let ship_date = self.ship_date.as_deref();
+        OrderChange::Listed(ListedOrder { id, pet_id, quantity, ship_date, complete, is_shipped })
+    }
+}
+
 /// A change of the list since some version.
 #[derive(Clone, Copy, Debug)]
 pub enum OrderChange<'a> {

@@ -24,9 +24,9 @@ pub struct Standbys {
 /// Every method but [`Store::check_versions`] and [`Store::history`] blocks, and belongs on a blocking thread.
 pub trait Store: Send + Sync {
     /// Asks for the versions, including every change that any process committed before the
-    /// call. For each list and each unknown key: it does not block, and costs an embedded
-    /// engine no allocation.
-    fn check_versions(&self) -> Result<VersionCheck, StoreError>;
+    /// call. For each list, which is at this version, and each unknown key: it does not block, and
+    /// costs an embedded engine no allocation. The answer may bring what the list lacks.
+    fn check_versions(&self, list: Option<HalfVersion>) -> Result<VersionCheck, StoreError>;
 
     /// Names the history that the numbers of changes belong to: the same for every server of the
     /// store and after its restart, and another where numbers may have been used again, as after a
@@ -39,7 +39,8 @@ pub trait Store: Send + Sync {
     /// Visits, in ascending order of id, every order whose row changed after this
     /// version, and returns the version that the visit reflects. After number 0
     /// that is every listed order, and no removed one; what changes meanwhile may be in it, and
-    /// is after the returned version. An error if the store is no longer at this generation.
+    /// is after the returned version. After any other it may end with a change before the last,
+    /// so that its rows are few. An error if the store is no longer at this generation.
     fn for_each_order_since(
         &self,
         version: HalfVersion,

@@ -1,37 +1,13 @@
-//! How often a store has changed, and asking it for that.
+//! Asking a store how far it is.
+
+pub use super::agreement::versions::{HalfVersion, Versions};
 
 use super::error::StoreError;
-use super::order_rows::CancelledBatch;
+use super::order_rows::ChangedOrder;
 use crate::clock::BootInstant;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-use tokio::sync::oneshot;
-
-/// How far each half of the store is. Every change has a higher number than the ones before,
-/// stored with the rows that it changed, in the same transaction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Versions {
-    /// Numbers the generations that this process has seen. Versions of different ones cannot
-    /// be compared: after a failover that lost commits, their numbers are used again.
-    /// Always 0 on an engine without failover.
-    pub generation: u64,
-    /// The last change of orders: an import, a shipment or cancellations.
-    pub orders: i64,
-    /// The last change of accounts or keys.
-    pub keys: i64,
-}
-
-impl Versions {
-    /// The half of the orders.
-    pub fn of_orders(self) -> HalfVersion {
-        HalfVersion { generation: self.generation, number: self.orders }
-    }
-
-    /// The half of accounts and keys.
-    pub fn of_keys(self) -> HalfVersion {
-        HalfVersion { generation: self.generation, number: self.keys }
-    }
-}
+use tokio::sync::watch;
 
 /// The name of the history that these identify: the store, and what may have lost changes of it.
 pub fn history_of(parts: &[&str]) -> u64 {
@@ -54,41 +30,6 @@ pub enum Half {
     Keys,
 }
 
-/// A version of the orders alone, or of accounts and keys alone.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HalfVersion {
-    /// The generation that it belongs to.
-    pub generation: u64,
-    /// The number of the half's last change in it; 0 before the first.
-    pub number: i64,
-}
-
-impl HalfVersion {
-    /// Before the first change of a generation.
-    pub fn beginning(generation: u64) -> HalfVersion {
-        HalfVersion { generation, number: 0 }
-    }
-
-    /// Whether what reflects the other version lacks something that this one has.
-    pub fn has_more_than(self, other: HalfVersion) -> bool {
-        self.generation != other.generation || self.number > other.number
-    }
-
-    /// The version of a list that now also lacks what this batch cancelled. It stays if the batch
-    /// began at another version: changes of another process are missing then.
-    #[must_use]
-    pub fn after(self, batch: &CancelledBatch) -> HalfVersion {
-        match batch.versions {
-            Some((before, number))
-                if batch.generation == self.generation && before == self.number =>
-            {
-                HalfVersion { number, ..self }
-            }
-            _ => self,
-        }
-    }
-}
-
 /// The versions, and how old that news may be.
 #[derive(Clone, Copy, Debug)]
 pub struct PolledVersions {
@@ -98,23 +39,46 @@ pub struct PolledVersions {
     pub as_of: BootInstant,
 }
 
-/// The answer to a request that asks for the versions.
+/// The answer to a check.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    /// The versions, with every change that was committed before the check was asked for.
+    pub versions: Versions,
+    /// What changed before them, if the check told it.
+    pub changes: Option<Arc<ChangedOrders>>,
+}
+
+/// All orders that changed after a version.
 #[derive(Debug)]
+pub struct ChangedOrders {
+    /// That version.
+    pub after: HalfVersion,
+    /// In ascending order of id.
+    pub orders: Vec<ChangedOrder>,
+}
+
+/// What a check that is under way will tell; an error is shared by all that wait.
+pub type CheckAnswer = Option<Result<Checked, Arc<StoreError>>>;
+
+/// A check of the versions, which many may wait for.
+#[derive(Clone, Debug)]
 pub enum VersionCheck {
     /// They are known at once.
     Known(Versions),
     /// They follow. A sender that is dropped could not ask the store.
-    Awaited(oneshot::Receiver<Result<Versions, Arc<StoreError>>>),
+    Awaited(watch::Receiver<CheckAnswer>),
 }
 
 impl VersionCheck {
-    /// The versions, once they are known. An error is shared by all that waited.
-    pub async fn wait(self) -> Result<Versions, Arc<StoreError>> {
+    /// The answer, once it is there.
+    pub async fn wait(self) -> Result<Checked, Arc<StoreError>> {
         match self {
-            VersionCheck::Known(versions) => Ok(versions),
-            VersionCheck::Awaited(answer) => {
+            VersionCheck::Known(versions) => Ok(Checked { versions, changes: None }),
+            VersionCheck::Awaited(mut answer) => {
+                let found = answer.wait_for(Option::is_some).await;
+                let found = found.ok().and_then(|found| found.clone());
                 let lost = || StoreError::Engine { doing: "asked", source: "no answer".into() };
-                answer.await.unwrap_or_else(|_| Err(Arc::new(lost())))
+                found.unwrap_or_else(|| Err(Arc::new(lost())))
             }
         }
     }

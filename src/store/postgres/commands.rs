@@ -176,7 +176,7 @@ async fn lock_versions(transaction: &Transaction<'_>) -> Result<i64, StoreError>
     let lock = "SELECT FROM versions FOR NO KEY UPDATE";
     let locked = transaction.query(lock, &[]).await.map_err(waited)?;
     require_one_row("versions", locked.len())?;
-    Ok(last(transaction).await?.change.version + 1)
+    Ok(last(transaction).await?.0 + 1)
 }
 
 impl OperatorStore for PostgresCommands {

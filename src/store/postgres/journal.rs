@@ -3,6 +3,7 @@
 
 use super::columns::value;
 use super::error::{read, unreachable_because, written};
+use crate::store::agreement::journal;
 use crate::store::{Half, StoreError, Versions};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, Row, ToStatement};
@@ -32,56 +33,49 @@ const REMOVE_OLD: &str = "
         RETURNING version)
     SELECT max(version) FROM removed";
 
-/// A row of the journal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
-    /// Its number.
-    pub version: i64,
-    /// Tells it from a change of the same number in another history.
-    pub id: String,
+/// A change of this store.
+pub type Change = journal::Change<String>;
+
+/// The last change that this process has seen.
+pub type Seen = journal::Seen<String>;
+
+/// What a primary told.
+pub type Answer = journal::Answer<String>;
+
+/// The last row of the journal, which is the first of these, and whether the journal has what was
+/// asked for, in its fifth column.
+pub fn answer_of(rows: &[Row]) -> Result<Answer, StoreError> {
+    let row = first(rows)?;
+    let last = Change { number: value(row, 0)?, id: value(row, 1)? };
+    Ok(Answer::new(last, value(row, 2)?, value(row, 3)?, value(row, 4)?))
 }
 
-/// The last row of the journal.
-#[derive(Clone, Debug)]
-pub struct Last {
-    /// The last change.
-    pub change: Change,
-    orders: i64,
-    keys: i64,
+/// Both halves' last changes, of the row of [`SELECT_LAST`].
+pub fn versions_of(rows: &[Row]) -> Result<Versions, StoreError> {
+    let row = first(rows)?;
+    Ok(Versions { generation: 0, orders: value(row, 2)?, keys: value(row, 3)? })
 }
 
-impl Last {
-    /// The row of [`SELECT_LAST`].
-    pub fn of(rows: &[Row]) -> Result<Last, StoreError> {
-        let row = rows.first().ok_or_else(|| {
-            unreachable_because(
-                "its journal, the table changes, has no row; see store-orders check",
-            )
-        })?;
-        let change = Change { version: value(row, 0)?, id: value(row, 1)? };
-        Ok(Last { change, orders: value(row, 2)?, keys: value(row, 3)? })
-    }
-
-    /// Both halves' last changes, in this generation.
-    pub fn versions(&self, generation: u64) -> Versions {
-        Versions { generation, orders: self.orders, keys: self.keys }
-    }
+fn first(rows: &[Row]) -> Result<&Row, StoreError> {
+    rows.first().ok_or_else(|| {
+        unreachable_because("its journal, the table changes, has no row; see store-orders check")
+    })
 }
 
-/// The last change.
-pub async fn last(client: &impl GenericClient) -> Result<Last, StoreError> {
-    Last::of(&client.query(SELECT_LAST, &[]).await.map_err(read)?)
+/// The number of the last change, and both halves' last changes.
+pub async fn last(client: &impl GenericClient) -> Result<(i64, Versions), StoreError> {
+    let rows = client.query(SELECT_LAST, &[]).await.map_err(read)?;
+    Ok((value(first(&rows)?, 0)?, versions_of(&rows)?))
 }
 
-/// The last change, and whether the journal has the one that was seen.
-pub async fn last_and_known<S: ToStatement + Sync + ?Sized>(
+/// What the primary tells who has seen this.
+pub async fn ask<S: ToStatement + Sync + ?Sized>(
     client: &Client,
     select_last_and_known: &S,
-    seen: &Option<(u64, Change)>,
-) -> Result<(Last, bool), StoreError> {
-    let (version, id) = seen.as_ref().map(|(_, seen)| (seen.version, &*seen.id)).unzip();
-    let rows = client.query(select_last_and_known, &[&version, &id]).await.map_err(read)?;
-    Ok((Last::of(&rows)?, rows.first().map_or(Ok(false), |row| value(row, 4))?))
+    seen: &Seen,
+) -> Result<Answer, StoreError> {
+    let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
+    answer_of(&client.query(select_last_and_known, &[&number, &id]).await.map_err(read)?)
 }
 
 /// Writes the change of this number, of the transaction that made it and holds the lock.

@@ -8,12 +8,11 @@ pub use limiter::PostgresLimits;
 use super::columns::{date_ms, plan_and_limits, value};
 use super::connecting::roles::SCANNER;
 use super::error::{read, unreachable_because, written};
-use super::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
+use super::journal::{SELECT_LAST_AND_KNOWN, ask};
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
 use super::session::{OpenError, Session, is_of_connection, within};
-use crate::clock::BootInstant;
 use crate::keys::Digest;
 use crate::log::ErrorChain;
 use crate::store::order_rows::CANCELLED_ORDER;
@@ -31,7 +30,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders_api::types::Pet;
 use tokio::runtime::Handle;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Row};
@@ -120,11 +119,13 @@ impl PostgresStore {
 }
 
 impl Store for PostgresStore {
-    fn check_versions(&self) -> Result<VersionCheck, StoreError> {
+    fn check_versions(&self, list: Option<HalfVersion>) -> Result<VersionCheck, StoreError> {
         let session = current(&self.sessions)?;
-        let (sender, answer) = oneshot::channel();
-        session.ask(sender);
-        Ok(VersionCheck::Awaited(answer))
+        if let Some(list) = list {
+            self.replica.lists(list);
+        }
+        let ended = || unreachable_because("its session ended");
+        session.checks.join(list).map(VersionCheck::Awaited).ok_or_else(ended)
     }
 
     fn history(&self) -> Result<u64, StoreError> {
@@ -133,14 +134,7 @@ impl Store for PostgresStore {
 
     fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
         let session = current(&self.sessions)?;
-        let sent = BootInstant::now();
-        let asked = session.versions(&self.replica);
-        let versions = self.wait(session.answer(READ_LIMIT, asked))?;
-        // A primary that was replaced answers too: what it says is as old as its last
-        // confirmed commit.
-        let confirmed = session.confirmed_at();
-        let as_of = confirmed.ok_or_else(|| unreachable_because("no heartbeat yet"))?.min(sent);
-        Ok(PolledVersions { versions, as_of })
+        self.wait(session.answer(READ_LIMIT, session.poll(&self.replica)))
     }
 
     fn for_each_order_since(
@@ -152,18 +146,14 @@ impl Store for PostgresStore {
         let visit_row = &mut |row: &Row| visit_order(row, visit);
         let reached = self.wait(async {
             if version.number == 0 {
-                return read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await;
+                let read = read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await;
+                return read.map(Versions::of_orders);
             }
-            let _reading = session.reading.lock().await;
-            let client = &session.reader.client;
-            let (changes, number) = (CHANGED_ORDERS, version.number);
-            let caught_up =
-                catch_up(&session, &self.replica, client, changes, number, visit_row).await;
-            roll_back_unless_done(&session, caught_up).await
+            read_changes(&session, &self.replica, version, visit_row).await
         })?;
         session.require_open()?;
-        self.replica.lists(reached.of_orders());
-        Ok(reached.of_orders())
+        self.replica.lists(reached);
+        Ok(reached)
     }
 
     fn for_each_key_since(
@@ -184,8 +174,8 @@ impl Store for PostgresStore {
                 let (changes, number) = (CHANGED_KEYS, version.number);
                 catch_up(&session, &self.replica, client, changes, number, visit_row).await
             };
-            // To open a connection takes time that a revocation has to wait, so only where a list
-            // is being read.
+            // To open a connection takes time that a revocation has to wait, so only where the
+            // reader is in use.
             match session.reading.try_lock() {
                 Ok(_reading) => {
                     let caught_up = read(&session.reader.client).await;
@@ -332,23 +322,25 @@ struct Changes {
     limit: Duration,
 }
 
-const CHANGED_ORDERS: Changes = Changes {
-    query: "
-    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
-    FROM orders WHERE changed_in > $1 AND changed_in <= $2 ORDER BY id",
-    limit: READ_LIMIT,
-};
+/// The orders of the next changes: whole changes, and a page of rows or little more.
+const CHANGED_ORDERS: &str = "
+    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped',
+           changed_in
+    FROM orders WHERE changed_in > $1 AND changed_in <= coalesce(
+        (SELECT changed_in FROM orders WHERE changed_in > $1 ORDER BY changed_in
+         LIMIT 1 OFFSET $2 - 1), 9223372036854775807)
+    ORDER BY id";
 
 /// One statement, so that a change costs no more round trips. Rows of accounts have no digest.
 const CHANGED_KEYS: Changes = Changes {
     query: "
     SELECT id, plan, per_minute, per_day, closed_at, NULL::bytea, NULL::bigint, NULL::text,
            NULL::bigint, NULL::boolean, NULL::bigint, NULL::bigint
-    FROM accounts WHERE changed_in > $1 AND changed_in <= $2
+    FROM accounts WHERE changed_in > $1
     UNION ALL
     SELECT account, NULL, NULL, NULL, NULL, digest, \"row\", id,
            least(expires_at, revoked_at), revoked_at IS NOT NULL, used_at, unbanned_at
-    FROM keys WHERE changed_in > $1 AND changed_in <= $2",
+    FROM keys WHERE changed_in > $1",
     limit: LONG_READ_LIMIT,
 };
 
@@ -360,49 +352,80 @@ async fn read_all(
     tables: &[Pages],
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<Versions, StoreError> {
-    // Of its own: pets and keys do not wait for millions of orders.
+    scanned(session, replica, async |client, before| {
+        for Pages { query, id_column } in tables {
+            let mut from = Some(i64::MIN);
+            while let Some(first) = from {
+                let last = read_page(client, query, *id_column, first, visit).await?.1;
+                from = last.and_then(|last| last.checked_add(1));
+            }
+        }
+        Ok(before)
+    })
+    .await
+}
+
+/// Visits the orders of the next changes; returns the last one that was read.
+async fn read_changes(
+    session: &Session,
+    replica: &Replica,
+    after: HalfVersion,
+    visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
+) -> Result<HalfVersion, StoreError> {
+    let change_column = 7;
+    scanned(session, replica, async |client, before| {
+        let (rows, last) =
+            read_page(client, CHANGED_ORDERS, change_column, after.number, visit).await?;
+        let read = last.unwrap_or(after.number);
+        let number = if rows < PAGE_ROWS { read.max(before.orders) } else { read };
+        Ok(HalfVersion { number, ..after })
+    })
+    .await
+}
+
+/// What is read on a connection of its own, so that pets and keys do not wait for many rows; the
+/// versions before are told.
+async fn scanned<T>(
+    session: &Session,
+    replica: &Replica,
+    rows: impl AsyncFnOnce(&Client, Versions) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
     let own = session.open_another(&SCANNER).await?;
     let journal = async || {
         let seen = replica.seen();
-        let found = last_and_known(&own.client, SELECT_LAST_AND_KNOWN, &seen);
+        let found = ask(&own.client, SELECT_LAST_AND_KNOWN, &seen);
         session.follow(replica, within(READ_LIMIT, found).await?)
     };
-    let read_pages = async {
-        let before = journal().await?;
-        for pages in tables {
-            let mut from = Some(i64::MIN);
-            while let Some(first) = from {
-                from = read_page(&own.client, pages, first, visit).await?;
-            }
-        }
+    let read = async {
+        let read = rows(&own.client, journal().await?).await?;
         // Still of the history that it began in.
         journal().await?;
-        Ok(before)
+        Ok(read)
     };
     tokio::select! {
-        read = read_pages => read,
+        read = read => read,
         () = session.ended() => Err(unreachable_because("its session ended")),
     }
 }
 
-/// Visits the rows of the page from this id on; returns the first of the next page.
+/// Visits the rows of a page; returns how many they are, and the highest value of this column.
 async fn read_page(
     client: &Client,
-    pages: &Pages,
-    first: i64,
+    query: &str,
+    column: usize,
+    from: i64,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
-) -> Result<Option<i64>, StoreError> {
-    let parameters = [(first, Type::INT8), (PAGE_ROWS, Type::INT8)];
-    let rows = client.query_typed_raw(pages.query, parameters);
+) -> Result<(i64, Option<i64>), StoreError> {
+    let rows = client.query_typed_raw(query, [(from, Type::INT8), (PAGE_ROWS, Type::INT8)]);
     let rows = within(LONG_READ_LIMIT, async { rows.await.map_err(read) }).await?;
     pin_mut!(rows);
-    let mut last = None;
+    let (mut count, mut highest) = (0, None);
     while let Some(row) = within(READ_LIMIT, async { Ok(rows.next().await) }).await? {
         let row = row.map_err(read)?;
-        last = Some(value::<i64>(&row, pages.id_column)?);
+        (count, highest) = (count + 1, highest.max(Some(value::<i64>(&row, column)?)));
         visit(&row)?;
     }
-    Ok(last.and_then(|last| last.checked_add(1)))
+    Ok((count, highest))
 }
 
 /// Visits the rows that changed after this number; returns the versions that they lead to.
@@ -421,17 +444,15 @@ async fn catch_up(
         );
         within(READ_LIMIT, async { begin.await.map_err(read) }).await?;
         let seen = replica.seen();
-        let last = last_and_known(client, SELECT_LAST_AND_KNOWN, &seen);
-        let (last, is_known) = within(READ_LIMIT, last).await?;
-        let bounds = [number, last.change.version].map(|bound| (bound, Type::INT8));
-        let rows = client.query_typed_raw(query, bounds);
+        let answer = within(READ_LIMIT, ask(client, SELECT_LAST_AND_KNOWN, &seen)).await?;
+        let rows = client.query_typed_raw(query, [(number, Type::INT8)]);
         let rows = within(limit, async { rows.await.map_err(read) }).await?;
         pin_mut!(rows);
         while let Some(row) = within(limit, async { Ok(rows.next().await) }).await? {
             visit(&row.map_err(read)?)?;
         }
         within(READ_LIMIT, async { client.batch_execute("COMMIT").await.map_err(read) }).await?;
-        Ok::<_, StoreError>((last, is_known))
+        Ok::<_, StoreError>(answer)
     };
     let found = tokio::select! {
         found = read_rows => found?,

@@ -16,26 +16,25 @@ mod version_check;
 use super::connecting::roles::Role;
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
 use super::error::{postgres_error, unreachable_because};
-use super::journal::{Last, last_and_known};
+use super::journal::{Answer, Change, ask};
 use crate::clock::BootInstant;
 use crate::limits::postgres::Admission;
 use crate::log::ErrorChain;
+use crate::store::agreement::journal::Doubt;
+use crate::store::agreement::lease::{Lease, Wait};
 use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::timeouts::{CONFIRMED_FOR, CONNECT_LIMIT};
-use crate::store::{StoreError, Versions};
+use crate::store::timeouts::CONNECT_LIMIT;
+use crate::store::{PolledVersions, StoreError, Versions};
 use parking_lot::Mutex;
 use replica::Replica;
 use statements::{BatchStatements, HeartbeatStatements};
 use std::future::Future;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_postgres::Statement;
-
-/// What a list waits for.
-pub type CheckSender = oneshot::Sender<Result<Versions, Arc<StoreError>>>;
+use version_check::ListChecks;
 
 /// Five connections to one server.
 pub struct Session {
@@ -49,7 +48,7 @@ pub struct Session {
     pub server: ServerIdentity,
     /// No cancellation is acknowledged before, and no list answered: an older session, to a
     /// primary that was replaced, may still count until then.
-    pub acknowledges_from: Instant,
+    pub wait: Wait<Instant>,
     /// Cancels orders.
     pub writer: Connection,
     /// Its statements.
@@ -59,9 +58,11 @@ pub struct Session {
     /// Answers the checks of lists, and what keys and the schema are at. It takes statements
     /// alone, but for those of `--confirm-lists`, which nothing else here disturbs.
     pub checker: Connection,
-    /// [`SELECT_LAST_AND_KNOWN`] on it.
+    /// Those of lists.
+    pub checks: ListChecks,
+    /// [`SELECT_LAST_AND_KNOWN`](super::journal::SELECT_LAST_AND_KNOWN) on it.
     pub select_last_and_known: Statement,
-    /// Pets, keys and their uses, and changed orders.
+    /// Pets, keys and their uses.
     pub reader: Connection,
     /// Held while the reader is used.
     pub reading: tokio::sync::Mutex<()>,
@@ -74,9 +75,8 @@ pub struct Session {
     pub limits: Connection,
     /// Its statement.
     pub admission: Admission,
-    checks: mpsc::UnboundedSender<CheckSender>,
-    /// When the last confirmed heartbeat was sent; none before the first.
-    confirmed: Mutex<Option<BootInstant>>,
+    /// It expires also while the machine is suspended.
+    lease: Mutex<Lease<BootInstant>>,
     /// Why it has ended; none before.
     why_ended: watch::Sender<Option<String>>,
     /// Why this program should not serve the store, since its schema changed.
@@ -103,29 +103,17 @@ pub enum OpenError {
 }
 
 impl Session {
-    /// Has a list wait for the versions.
-    pub fn ask(&self, sender: CheckSender) {
-        // Dropped if the session has ended, which the list takes for an error.
-        let _ = self.checks.send(sender);
-    }
-
-    /// A heartbeat that was sent then was confirmed. The lease expires also while the machine is
-    /// suspended.
+    /// A heartbeat that was sent then was confirmed.
     pub fn confirm(&self, sent: BootInstant) {
-        *self.confirmed.lock() = Some(sent);
+        self.lease.lock().renew(sent);
     }
 
-    /// When the last confirmed heartbeat was sent.
-    pub fn confirmed_at(&self) -> Option<BootInstant> {
-        *self.confirmed.lock()
-    }
-
-    /// An error unless what was answered until now counts.
+    /// Fails unless the lease is valid.
     pub fn require_confirmed(&self) -> Result<(), StoreError> {
         self.require_open()?;
-        match self.confirmed_at() {
-            Some(sent) if sent.elapsed() < CONFIRMED_FOR => Ok(()),
-            _ => Err(unreachable_because("its primary confirmed no commit within a second")),
+        match self.lease.lock().is_valid(BootInstant::now()) {
+            true => Ok(()),
+            false => self.doubted(Err(Doubt::Unconfirmed)),
         }
     }
 
@@ -175,33 +163,52 @@ impl Session {
         self.why_ended.borrow().clone().unwrap_or_default()
     }
 
-    /// The versions. Rows that were restored under the session end it, and the next one reads
-    /// everything again.
-    pub async fn versions(&self, replica: &Replica) -> Result<Versions, StoreError> {
-        let client = &self.checker.client;
-        let found = last_and_known(client, &self.select_last_and_known, &replica.seen()).await?;
-        self.follow(replica, found)
+    /// The versions, and as of when they are. Rows that were restored under the session end it, and
+    /// the next one reads everything again.
+    pub async fn poll(&self, replica: &Replica) -> Result<PolledVersions, StoreError> {
+        let (asked, client) = (BootInstant::now(), &self.checker.client);
+        let answer = ask(client, &self.select_last_and_known, &replica.seen()).await?;
+        let lease = *self.lease.lock();
+        let dated = replica.see(|seen| answer.date(self.generation, &lease, asked, seen));
+        let (versions, as_of) = self.doubted(dated)?;
+        Ok(PolledVersions { versions, as_of })
     }
 
-    /// The versions of a last change, which from now on was seen. If its journal lacks what was
-    /// seen before, the session ends.
-    pub fn follow(
+    /// The versions that answer a check.
+    pub fn judge(&self, replica: &Replica, answer: Answer) -> Result<Versions, StoreError> {
+        let (lease, now) = (*self.lease.lock(), BootInstant::now());
+        self.doubted(replica.see(|seen| answer.judge(self.generation, &lease, now, seen)))
+    }
+
+    /// The versions of rows that were read.
+    pub fn follow(&self, replica: &Replica, answer: Answer) -> Result<Versions, StoreError> {
+        self.doubted(replica.see(|seen| answer.follow(self.generation, seen)))
+    }
+
+    /// A change of this process was committed.
+    pub fn committed(
         &self,
         replica: &Replica,
-        (last, is_known): (Last, bool),
-    ) -> Result<Versions, StoreError> {
-        self.require_known(is_known)?;
-        let versions = last.versions(self.generation);
-        replica.saw(self.generation, last.change);
-        Ok(versions)
+        change: Change,
+        is_known: bool,
+    ) -> Result<(), StoreError> {
+        self.doubted(replica.see(|seen| seen.follow(self.generation, change, is_known)))
     }
 
-    /// An error, and the session's end, if its journal lacks what this server has seen.
-    pub fn require_known(&self, is_known: bool) -> Result<(), StoreError> {
-        if !is_known {
-            self.end(&"its journal lacks a change that this server has seen");
+    /// What an answer told, if it counts and the session has not ended. The session ends with the
+    /// history that it was of.
+    fn doubted<T>(&self, told: Result<T, Doubt>) -> Result<T, StoreError> {
+        match told {
+            Ok(told) => self.require_open().map(|()| told),
+            Err(Doubt::Unconfirmed) => {
+                Err(unreachable_because("its primary confirmed no commit within a second"))
+            }
+            Err(Doubt::OtherHistory) => {
+                let why = "its journal lacks a change that this server has seen";
+                self.end(&why);
+                Err(unreachable_because(why))
+            }
         }
-        self.require_open()
     }
 
     /// A connection besides the five, to the same server: for what takes long, and must not keep
@@ -264,14 +271,14 @@ const ENOUGH: usize = 256;
 
 /// Lets other tasks send, for as long as each round of theirs brings more: requests that arrived
 /// together share a statement then, instead of one for each that is read first.
-pub(super) async fn gathered<T>(queue: &mpsc::UnboundedReceiver<T>) {
-    let mut waiting = 0;
+pub(super) async fn gathered(waiting: impl Fn() -> usize) {
+    let mut before = 0;
     loop {
         yield_now().await;
-        let now = queue.len();
-        if now == waiting || now >= ENOUGH {
+        let now = waiting();
+        if now == before || now >= ENOUGH {
             return;
         }
-        waiting = now;
+        before = now;
     }
 }

@@ -21,7 +21,7 @@ use std::time::Instant;
 use store_orders_api::types::{Pet, utc_text};
 
 impl Store for SqliteStore {
-    fn check_versions(&self) -> Result<VersionCheck, StoreError> {
+    fn check_versions(&self, _: Option<HalfVersion>) -> Result<VersionCheck, StoreError> {
         Ok(VersionCheck::Known(self.versions.lock().versions()?))
     }
 

@@ -1,22 +1,17 @@
 //! The list and its changes, as a server reads them.
 
-use anyhow::Context;
+use futures::executor::block_on;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use store_orders::keys::Digest;
 use store_orders::store::{
     AccountRow, HalfVersion, KeyChange, KeyRow, OperatorStore, OrderChange, Status, Store,
-    StoredOrder, VersionCheck, Versions,
+    StoredOrder, Versions,
 };
 
 /// The versions, as a list asks for them.
 pub fn versions(store: &dyn Store) -> anyhow::Result<Versions> {
-    match store.check_versions()? {
-        VersionCheck::Known(versions) => Ok(versions),
-        VersionCheck::Awaited(answer) => {
-            Ok(answer.blocking_recv().context("the check was dropped")??)
-        }
-    }
+    Ok(block_on(store.check_versions(None)?.wait())?.versions)
 }
 
 /// A change as text: the order as v1 sends it and, if so, that it has shipped; or its id after

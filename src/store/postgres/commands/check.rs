@@ -6,7 +6,7 @@ use super::blocking::Blocking;
 use crate::store::commands::check_rows;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::read;
-use crate::store::postgres::journal::{Last, SELECT_LAST};
+use crate::store::postgres::journal::{SELECT_LAST, versions_of};
 use crate::store::report::DATES;
 use crate::store::{CheckReport, StoreError};
 use tokio_postgres::{IsolationLevel, Transaction};
@@ -44,7 +44,7 @@ async fn read_versions(
                           (SELECT coalesce(max(changed_in), 0) FROM keys),
                           (SELECT coalesce(max(changed_in), 0) FROM accounts)";
     let highest = snapshot.query_one(highest, &[]).await.map_err(read)?;
-    let versions = Last::of(&rows)?.versions(0);
+    let versions = versions_of(&rows)?;
     let [in_orders, in_keys, in_accounts] = [0, 1, 2].map(|column| value(&highest, column));
     report.check_versions(&[versions], in_orders?, in_keys?, in_accounts?);
     Ok(())

@@ -63,7 +63,7 @@ impl PostgresCommands {
 
     /// The version that the last change gave to its orders.
     pub fn orders_version(&self) -> Result<i64, StoreError> {
-        Ok(self.ask(async |client| journal::last(client).await)?.versions(0).orders)
+        Ok(self.ask(async |client| journal::last(client).await)?.1.orders)
     }
 }
 

@@ -71,11 +71,11 @@ impl Role {
 /// Cancels orders.
 pub const WRITER: Role = Role::new("store-orders writer", timeouts::WRITER, false);
 
-/// Checks lists and keys.
+/// Checks lists and keys, and reads the few orders that changed.
 pub const CHECKER: Role = Role::new("store-orders checker", timeouts::CHECKER, false);
 
-/// Reads pets, keys and changed orders. A slow statement ends before the session would; that of
-/// a list or of keys takes as long as it takes.
+/// Reads pets and keys. A slow statement ends before the session would; that of keys takes as long
+/// as it takes.
 pub const READER: Role = Role::new("store-orders reader", timeouts::READER, true);
 
 /// Sends heartbeats.
@@ -84,8 +84,8 @@ pub const HEARTBEAT: Role = Role::new("store-orders heartbeat", timeouts::HEARTB
 /// Counts requests.
 pub const LIMITER: Role = Role::new("store-orders limits", timeouts::LIMITER, false);
 
-/// Reads whole tables, on a connection that is closed afterwards: all orders, or keys while the
-/// reader reads changed orders.
+/// Reads whole tables, on a connection that is closed afterwards: orders, or keys while
+/// the reader is in use.
 pub const SCANNER: Role = Role::new("store-orders scanner", timeouts::LONG_READER, true);
 
 /// Does one command of the operator.

@@ -1,12 +1,13 @@
-//! A batch of cancellations in one transaction, in one round trip if all were pending.
+//! A batch of cancellations in one transaction, in one round trip.
 //!
 //! The transaction first locks the one row of `versions`, so that versions are committed in
 //! their order, and each order that it cancels keeps the batch's id: after a lost answer the
 //! same batch is sent again, and finds what it did.
 
+use crate::store::agreement::lease::WaitIsOver;
 use crate::store::postgres::columns::{parsed, value};
 use crate::store::postgres::error::{
-    postgres_error, read, require_one_row, unreachable_because, written,
+    postgres_error, require_one_row, unreachable_because, written,
 };
 use crate::store::postgres::journal::Change;
 use crate::store::postgres::session::Session;
@@ -22,8 +23,12 @@ use std::time::{Duration, Instant};
 use store_orders_api::types::utc_text;
 use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until, timeout_at};
+use tokio_postgres::Row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::ToSql;
+
+/// What `update` tells instead of a status of an order that this batch has cancelled.
+const OWN: &str = "own";
 
 /// Cancellations that are carried out together. Of those for the same order the first owns
 /// the outcome.
@@ -79,13 +84,14 @@ impl Batch {
         session: &Session,
         replica: &Replica,
         limit: Duration,
+        _: &WaitIsOver,
     ) -> Result<Done, StoreError> {
         let (client, link) = (&session.writer.client, &session.writer.link);
-        let BatchStatements { begin, limit_lock_waits, lock, update, select, commit } =
-            &session.batch;
+        let BatchStatements { begin, limit_lock_waits, lock, update, commit } = &session.batch;
         let lock_wait = lock_wait(limit).map(|wait| wait.as_millis().to_string());
         let keys: Vec<&str> = self.keys.iter().map(|key| &**key).collect();
-        let seen = replica.seen().map(|(_, seen)| (seen.version, seen.id)).unzip();
+        let seen = replica.seen();
+        let seen = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
         let all: [&(dyn ToSql + Sync); 6] =
             [&self.orders, &keys, &self.times, &self.id, &seen.0, &seen.1];
         let unconfirmed = link.unconfirmed();
@@ -110,26 +116,16 @@ impl Batch {
         committed.map_err(written)?;
         link.require_confirmed_since(unconfirmed)?;
         require_one_row("versions", locked.len())?;
-        let mut versions = None;
-        if let Some(row) = updated.first() {
-            // If it is not known, the next attempt finds in another generation what this one did.
-            session.require_known(value(row, 4)?)?;
-            let change = Change { version: value(row, 2)?, id: value(row, 3)? };
-            versions = Some((value(row, 1)?, change.version));
-            replica.saw(session.generation, change);
-        }
+        let versions = match updated.first() {
+            Some(row) => numbers(session, replica, row)?,
+            None => None,
+        };
         let mut found = HashMap::with_capacity(self.orders.len());
         for row in &updated {
-            found.insert(value(row, 0)?, (Status::Cancelled, true));
-        }
-        if found.len() < self.orders.len() {
-            // After the transaction, because what they are does not change any more: shipped,
-            // cancelled, by this batch's earlier attempt maybe, or not there.
-            let left: Vec<i64> =
-                self.orders.iter().copied().filter(|id| !found.contains_key(id)).collect();
-            let rows = client.query(select, &[&left, &self.id]).await.map_err(read)?;
-            for row in &rows {
-                found.insert(value(row, 0)?, (parsed(row, 1)?, value(row, 2)?));
+            match value(row, 1)? {
+                Some(OWN) => drop(found.insert(value(row, 0)?, (Status::Cancelled, true))),
+                Some(_) => drop(found.insert(value(row, 0)?, (parsed(row, 1)?, false))),
+                None => {}
             }
         }
         Ok(Done { outcomes: self.outcomes(&found), versions })
@@ -152,6 +148,21 @@ impl Batch {
     pub fn expired(&self) -> Vec<CancelOutcome> {
         vec![CancelOutcome::Expired; self.owners.len()]
     }
+}
+
+/// The orders' versions before and after the batch that has this row; none if it cancelled none.
+fn numbers(
+    session: &Session,
+    replica: &Replica,
+    row: &Row,
+) -> Result<Option<(i64, i64)>, StoreError> {
+    let Some(number) = value(row, 3)? else { return Ok(None) };
+    // If what was seen is not known, the next attempt finds in another generation what this one
+    // did.
+    let change = Change { number, id: value(row, 4)? };
+    let before: i64 = value(row, 2)?;
+    session.committed(replica, change, value(row, 5)?)?;
+    Ok(Some((before, number)))
 }
 
 /// How long the answer to a batch may take; `None` if it is too late to send it.
@@ -194,11 +205,18 @@ pub async fn carry_out(
     let mut waits_until = deadline.min(Instant::now() + SESSION_WAIT);
     loop {
         let session = awaited(sessions, waits_until).await?;
-        sleep_until(session.acknowledges_from.min(deadline).into()).await;
+        let wait_is_over = match session.wait.over(Instant::now()) {
+            Ok(wait_is_over) => wait_is_over,
+            Err(until) if Instant::now() < deadline => {
+                sleep_until(until.min(deadline).into()).await;
+                continue;
+            }
+            Err(_) => return Err(too_late()),
+        };
         let writing = session.writing.lock().await;
-        let left = time_to_send(deadline, Instant::now())
-            .ok_or_else(|| unreachable_because("too little time was left for the batch"))?;
-        let error = match session.answer(left, batch.carry_out(&session, replica, left)).await {
+        let left = time_to_send(deadline, Instant::now()).ok_or_else(too_late)?;
+        let carried_out = batch.carry_out(&session, replica, left, &wait_is_over);
+        let error = match session.answer(left, carried_out).await {
             Ok(done) => return Ok((done, session.generation)),
             Err(error) => error,
         };
@@ -211,6 +229,10 @@ pub async fn carry_out(
         }
         sleep(RETRY_AFTER).await;
     }
+}
+
+fn too_late() -> StoreError {
+    unreachable_because("too little time was left for the batch")
 }
 
 /// Whether the statement may succeed when it is sent again: it waited for a lock.

@@ -9,8 +9,9 @@ use crate::log::ErrorChain;
 use crate::store::postgres::error::engine;
 use crate::store::postgres::session::opener::{Current, current};
 use crate::store::postgres::session::{Session, gathered};
-use crate::store::timeouts::READ_LIMIT;
+use crate::store::timeouts::{LIMITER, READ_LIMIT};
 use async_trait::async_trait;
+use futures::future::join_all;
 use parking_lot::Mutex as SyncMutex;
 use prometheus_client::metrics::counter::Counter;
 use slog::{Logger, info, warn};
@@ -28,6 +29,15 @@ const WAIT_LIMIT: Duration = Duration::from_secs(2);
 /// How long a batch may take, before its session ends: it is several statements, if a key of it is
 /// banned or refused.
 const COUNT_LIMIT: Duration = READ_LIMIT.saturating_mul(2);
+
+/// How many batches are under way at once: a request waits for a quarter of a round trip at most
+/// until its own can be sent.
+const LANES: u32 = 4;
+
+// A slow statement ends before its late answer would end the session, also behind those of the
+// other lanes and a removal.
+const _: () =
+    assert!((LANES as u128 + 1) * (LIMITER.statement_ms as u128) < COUNT_LIMIT.as_millis());
 
 /// How long a failure makes the server unready, if no request is counted meanwhile.
 const FAILURE_LASTS: Duration = Duration::from_secs(2);
@@ -87,9 +97,7 @@ impl Shared {
                 _ => return,
             };
             tokio::select! {
-                // One batch is answered while the next is under way.
-                _ = async { tokio::join!(self.lane(&session, &queue), self.lane(&session, &queue)) }
-                    => return,
+                _ = join_all((0..LANES).map(|_| self.lane(&session, &queue))) => return,
                 () = session.ended() => {}
                 () = keep_removing(&session) => {}
             }
@@ -159,7 +167,7 @@ fn is(now: &Current, session: &Arc<Session>) -> bool {
 async fn next_batch(queue: &Queue) -> Option<Vec<Waiting>> {
     let mut queue = queue.lock().await;
     let mut batch = vec![queue.recv().await?];
-    gathered(&queue).await;
+    gathered(|| queue.len()).await;
     let mut keys: HashSet<i64> = batch.iter().map(|waiting| waiting.request.key).collect();
     while keys.len() < MAX_KEYS
         && let Ok(next) = queue.try_recv()

@@ -5,10 +5,11 @@ use super::durability::{require_standbys, warn_if_commits_can_be_lost};
 use super::heartbeat::{beat, deregister, keep_beating, register, require_usable, tidy};
 use super::replica::Replica;
 use super::statements::{BatchStatements, HeartbeatStatements};
-use super::version_check::answer_checks;
+use super::version_check::{ListChecks, answer_checks};
 use super::{OpenError, Session, within};
 use crate::limits::postgres::Admission;
 use crate::log::ErrorChain;
+use crate::store::agreement::lease::Wait;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::connecting::roles::{
     CHECKER, HEARTBEAT, LIMITER, READER, Role, WRITER,
@@ -17,17 +18,15 @@ use crate::store::postgres::connecting::{
     ConnectError, Connection, PostgresUrl, ServerIdentity, Target, connect_to, targets,
 };
 use crate::store::postgres::error::{read, unreachable_because};
-use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, last_and_known};
+use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, ask};
 use crate::store::postgres::limits_location::require_own;
-use crate::store::timeouts::{
-    CONFIRM_LIMIT, CONFIRMED_FOR, CONNECT_LIMIT, READ_LIMIT, RETRY_AFTER,
-};
+use crate::store::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_AFTER};
 use crate::store::{Standbys, StoreError, history_of};
 use parking_lot::Mutex;
 use slog::{Logger, info, warn};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::sleep;
 
 /// What opens sessions.
@@ -145,20 +144,17 @@ impl Opener {
         require_one_store(&store_id, before)?;
         let (generation, last) = within(READ_LIMIT, async {
             let seen = replica.seen();
-            let (last, is_known) = last_and_known(client, SELECT_LAST_AND_KNOWN, &seen).await?;
-            // The one before, if its journal has the last change that this server has seen.
-            let generation = seen.map_or(0, |(before, _)| before + u64::from(!is_known));
-            Ok((generation, last.change))
+            let (last, is_known) = ask(client, SELECT_LAST_AND_KNOWN, &seen).await?.into_last();
+            Ok((seen.next_generation(is_known), last))
         })
         .await?;
-        let before = before.map(|before| (&before.server, before.acknowledges_from));
-        let (checks, asked) = mpsc::unbounded_channel();
+        let before = before.map(|before| (&before.server, before.wait));
         let prepared = async {
             Ok(Session {
                 generation,
                 history: history(&store_id, &server),
                 store_id,
-                acknowledges_from: acknowledges_from(opened, &server, before),
+                wait: Wait::of_session(opened, &server, before),
                 server,
                 admission: Admission::prepare(&limits.client).await.map_err(read)?,
                 batch: BatchStatements::prepare(&writer.client).await.map_err(read)?,
@@ -175,8 +171,8 @@ impl Opener {
                 reading: tokio::sync::Mutex::default(),
                 heartbeat,
                 limits,
-                checks,
-                confirmed: Mutex::default(),
+                checks: ListChecks::default(),
+                lease: Mutex::default(),
                 why_ended: watch::Sender::default(),
                 outdated: Mutex::default(),
                 url: url.clone(),
@@ -186,11 +182,13 @@ impl Opener {
         let session = Arc::new(within(READ_LIMIT, prepared).await?);
         within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
         // Not before: what a primary tells that was replaced is of no other's journal.
-        self.replica.saw(session.generation, last);
+        self.replica.see(|seen| seen.saw(session.generation, last));
         let replica = Arc::clone(&self.replica);
-        let checks =
-            answer_checks(Arc::clone(&session), asked, Arc::clone(&replica), self.commits_checks);
-        tokio::spawn(checks);
+        tokio::spawn(answer_checks(
+            Arc::clone(&session),
+            Arc::clone(&replica),
+            self.commits_checks,
+        ));
         tokio::spawn(keep_beating(Arc::clone(&session), replica));
         tokio::spawn(tidy(Arc::clone(&session), self.silent_for));
         Ok(session)
@@ -204,19 +202,6 @@ async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 4], C
     let (checker, reader, heartbeat, limits) =
         tokio::join!(again(&CHECKER), again(&READER), again(&HEARTBEAT), counting);
     Ok([checker?, reader?, heartbeat?, limits?])
-}
-
-/// When a session that was opened then may acknowledge. Another replica may hold a lease on a
-/// primary that was replaced until a second after the *first* session to the new one was opened,
-/// however often it is opened again meanwhile.
-fn acknowledges_from(
-    opened: Instant,
-    server: &ServerIdentity,
-    before: Option<(&ServerIdentity, Instant)>,
-) -> Instant {
-    let Some((server_before, from)) = before else { return opened + CONFIRMED_FOR };
-    let own = if server_before == server { opened } else { opened + CONFIRMED_FOR };
-    own.max(from)
 }
 
 /// After a promotion, or a crash of a PostgreSQL that does not sync, numbers of changes may be used
@@ -267,29 +252,5 @@ mod tests {
         ] {
             assert_ne!(history("a", &other), own);
         }
-    }
-
-    #[test]
-    fn a_session_waits_for_a_second_after_the_first_one_to_its_server() {
-        let opened = Instant::now();
-        let later = |millis| opened + Duration::from_millis(millis);
-        let server = |timeline: &str, port| {
-            let address = format!("127.0.0.1:{port}");
-            let [system, started] = ["s", "noon"].map(str::to_string);
-            ServerIdentity { address, system, timeline: timeline.to_string(), started }
-        };
-        let (old, new) = (server("1", 1), server("2", 2));
-        assert_eq!(acknowledges_from(opened, &old, None), later(1_000));
-        let before = Some((&old, opened));
-        assert_eq!(acknowledges_from(later(300), &old, before), later(300));
-        let first = acknowledges_from(opened, &new, before);
-        assert_eq!(first, later(1_000));
-        // It is reset within its first second, and after it.
-        let first = Some((&new, first));
-        assert_eq!(acknowledges_from(later(200), &new, first), later(1_000));
-        assert_eq!(acknowledges_from(later(2_000), &new, first), later(2_000));
-        // Another server was promoted to the same timeline behind the same address.
-        let fork = ServerIdentity { started: "one".to_string(), ..new.clone() };
-        assert_eq!(acknowledges_from(later(2_000), &fork, first), later(3_000));
     }
 }

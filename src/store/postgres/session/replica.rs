@@ -1,6 +1,6 @@
 //! What a replica knows of itself: its row in the store, and the last change that it has seen.
 
-use crate::store::postgres::journal::Change;
+use crate::store::postgres::journal::Seen;
 use crate::store::{CancelledBatch, HalfVersion, Standbys};
 use parking_lot::Mutex;
 
@@ -15,8 +15,7 @@ pub struct Replica {
 struct State {
     address: String,
     list_version: HalfVersion,
-    /// Of which generation, and which change.
-    seen: Option<(u64, Change)>,
+    seen: Seen,
     standbys: Standbys,
     has_left: bool,
 }
@@ -61,7 +60,7 @@ impl Replica {
     /// Its list lacks what this batch cancelled.
     pub fn cancelled(&self, batch: &CancelledBatch) {
         let listed = &mut self.state.lock().list_version;
-        *listed = listed.after(batch);
+        *listed = listed.after(batch.generation, batch.versions);
     }
 
     /// What the last attempt to open a session found of the standbys.
@@ -74,18 +73,13 @@ impl Replica {
         self.state.lock().standbys
     }
 
-    /// The store told this change. To be called before the answer counts: an answer that was
-    /// used is never later than what was seen.
-    pub fn saw(&self, generation: u64, change: Change) {
-        let seen = &mut self.state.lock().seen;
-        let position = (generation, change.version);
-        if seen.as_ref().is_none_or(|(of, change)| (*of, change.version) < position) {
-            *seen = Some((generation, change));
-        }
+    /// What becomes of the last change that was seen, and what follows from it.
+    pub fn see<T>(&self, told: impl FnOnce(&mut Seen) -> T) -> T {
+        told(&mut self.state.lock().seen)
     }
 
-    /// The last change that was seen, and its generation.
-    pub fn seen(&self) -> Option<(u64, Change)> {
+    /// The last change that was seen.
+    pub fn seen(&self) -> Seen {
         self.state.lock().seen.clone()
     }
 

@@ -8,7 +8,9 @@ const LOCK: &str = "SELECT FROM versions FOR NO KEY UPDATE";
 /// For this transaction alone: SET takes no parameter.
 const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
 
-/// READ COMMITTED: its snapshot is taken after the lock.
+/// READ COMMITTED: its snapshot is taken after the lock, so what it finds of those that it does not
+/// cancel does not change any more: shipped, cancelled, by this batch's earlier attempt maybe, or
+/// not there.
 const UPDATE: &str = "
     WITH last AS (SELECT version, orders, keys FROM changes ORDER BY version DESC LIMIT 1),
     cancelled AS (
@@ -22,12 +24,15 @@ const UPDATE: &str = "
         INSERT INTO changes (version, orders, keys)
         SELECT version + 1, version + 1, keys FROM last WHERE EXISTS (SELECT FROM cancelled)
         RETURNING version, id)
-    SELECT cancelled.id, last.orders, change.version, change.id::text,
+    SELECT a.id,
+           CASE WHEN cancelled.id IS NULL THEN
+               (SELECT CASE WHEN cancelled_in = $4 THEN 'own' ELSE status END
+                FROM orders WHERE id = a.id)
+           ELSE 'own' END,
+           last.orders, change.version, change.id::text,
            EXISTS (SELECT FROM changes WHERE version = $5 AND id = $6::text::uuid)
-    FROM cancelled, last, change";
-
-const SELECT: &str = "
-    SELECT id, status, cancelled_in IS NOT DISTINCT FROM $2 FROM orders WHERE id = ANY($1)";
+    FROM unnest($1::bigint[]) a (id) LEFT JOIN cancelled ON cancelled.id = a.id, last
+    LEFT JOIN change ON true";
 
 /// The transaction of a batch.
 pub struct BatchStatements {
@@ -37,11 +42,9 @@ pub struct BatchStatements {
     pub limit_lock_waits: Statement,
     /// Waits for every other change.
     pub lock: Statement,
-    /// Cancels those that are pending: ids, keys, times, the batch's id, and the number and id of
-    /// the last change that was seen.
+    /// Cancels those that are pending, and tells what became of each: ids, keys, times, the
+    /// batch's id, and the number and id of the last change that was seen.
     pub update: Statement,
-    /// What became of each: ids, the batch's id.
-    pub select: Statement,
     /// COMMIT.
     pub commit: Statement,
 }
@@ -54,7 +57,6 @@ impl BatchStatements {
             limit_lock_waits: client.prepare(LIMIT_LOCK_WAITS).await?,
             lock: client.prepare(LOCK).await?,
             update: client.prepare(UPDATE).await?,
-            select: client.prepare(SELECT).await?,
             commit: client.prepare("COMMIT").await?,
         })
     }

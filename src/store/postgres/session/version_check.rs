@@ -1,24 +1,62 @@
-//! The check of lists: one statement, shared by all lists that arrived before it was sent.
+//! The checks of lists. Each is one statement, whose one snapshot has the store's last change and
+//! what a list lacks of it, and is shared by all lists that arrived before it was sent.
 //!
-//! One connection and one statement under way. A list never shares one that was sent before
-//! it arrived: a commit in between would be missing.
+//! A list never shares one that was sent before it arrived: a commit in between would be missing.
+//! Instead of waiting for its answer, the next one is sent behind it.
 
 use super::replica::Replica;
-use super::{CheckSender, Session, gathered};
+use super::{Session, gathered};
 use crate::log::ErrorChain;
+use crate::store::agreement::checks::Checks;
+use crate::store::agreement::lease::WaitIsOver;
+use crate::store::postgres::columns::{parsed, value};
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::read;
-use crate::store::postgres::journal::last_and_known;
+use crate::store::postgres::journal::answer_of;
 use crate::store::timeouts::READ_LIMIT;
-use crate::store::{StoreError, Versions};
+use crate::store::{
+    ChangedOrder, ChangedOrders, CheckAnswer, Checked, HalfVersion, StoreError, Versions,
+};
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use parking_lot::Mutex;
+use std::pin::pin;
 use std::sync::Arc;
-use tokio::sync::mpsc::UnboundedReceiver;
+use std::time::Instant;
+use tokio::sync::{Notify, watch};
 use tokio::time::sleep_until;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error, Statement};
+use tokio_postgres::{Client, Error, Row, Statement};
+
+/// How many checks are under way at once: a list waits for an eighth of a round trip at most until
+/// its own can be sent.
+const UNDER_WAY: usize = 8;
+
+/// Commits follow one another.
+const COMMITS_UNDER_WAY: usize = 1;
+
+/// The most orders that come with a check: as many as one batch of cancellations has. What an import
+/// or the operator has changed beyond that is read apart.
+const MOST_CHANGED: i64 = 1_024;
+
+/// The last change, whether the journal has the one of this number and id, and up to one order
+/// more than [`MOST_CHANGED`] that changed after a version of the list: none after NULL.
+fn select() -> String {
+    format!(
+        "
+    SELECT version, last.id::text, orders, keys,
+           EXISTS (SELECT FROM changes WHERE version = $1 AND id = $2::text::uuid),
+           changed.id, pet_id, quantity, ship_date, complete, status
+    FROM (SELECT version, id, orders, keys FROM changes ORDER BY version DESC LIMIT 1) last
+    LEFT JOIN LATERAL (
+        SELECT id, pet_id, quantity, ship_date, complete, status FROM orders
+        WHERE changed_in > $3 ORDER BY changed_in LIMIT {MOST_CHANGED} + 1) changed ON true"
+    )
+}
 
 /// The statements of a check.
 struct Statements {
+    select: Statement,
     begin: Statement,
     /// Writes to the log, so that COMMIT waits for the standby; shares the row with the
     /// heartbeat.
@@ -30,6 +68,7 @@ impl Statements {
     async fn prepare(client: &Client) -> Result<Statements, Error> {
         let lock = "SELECT FROM replicas WHERE id = $1 FOR KEY SHARE";
         Ok(Statements {
+            select: client.prepare(&select()).await?,
             begin: client.prepare("BEGIN").await?,
             lock: client.prepare(lock).await?,
             commit: client.prepare("COMMIT").await?,
@@ -37,45 +76,113 @@ impl Statements {
     }
 }
 
+/// The check that lists wait for which arrive now.
+#[derive(Default)]
+struct Next {
+    answer: watch::Sender<CheckAnswer>,
+    /// What the last of them has.
+    list: Option<HalfVersion>,
+}
+
+/// Where lists ask for a check.
+pub struct ListChecks {
+    /// None once the session has ended.
+    checks: Mutex<Option<Checks<Next>>>,
+    asked: Notify,
+}
+
+impl Default for ListChecks {
+    fn default() -> ListChecks {
+        let checks = Mutex::new(Some(Checks::new(Next::default())));
+        ListChecks { checks, asked: Notify::new() }
+    }
+}
+
+impl ListChecks {
+    /// The check for who arrives now and has this version; none if the session has ended.
+    pub fn join(&self, list: Option<HalfVersion>) -> Option<watch::Receiver<CheckAnswer>> {
+        let mut checks = self.checks.lock();
+        let next = checks.as_mut()?.join();
+        next.list = list.or(next.list);
+        let answer = next.answer.subscribe();
+        drop(checks);
+        self.asked.notify_one();
+        Some(answer)
+    }
+
+    /// The next one to be sent, while so many may be under way.
+    async fn due(&self, most: usize) -> Next {
+        loop {
+            if self.waiting(most) > 0 {
+                gathered(|| self.waiting(most)).await;
+                if let Some(checks) = &mut *self.checks.lock() {
+                    return checks.send(Next::default());
+                }
+            }
+            self.asked.notified().await;
+        }
+    }
+
+    /// How many wait for the next one, if it can be sent.
+    fn waiting(&self, most: usize) -> usize {
+        let checks = self.checks.lock();
+        let due = checks.as_ref().and_then(|checks| checks.due(most));
+        due.map_or(0, |next| next.answer.receiver_count().max(1))
+    }
+
+    fn answered(&self) {
+        if let Some(checks) = &mut *self.checks.lock() {
+            checks.answered();
+        }
+    }
+
+    /// Who waits has an error.
+    fn close(&self) {
+        drop(self.checks.lock().take());
+    }
+}
+
 /// Answers lists until the session ends. With `commits` every check is confirmed by the
 /// standby.
-pub async fn answer_checks(
-    session: Arc<Session>,
-    mut asked: UnboundedReceiver<CheckSender>,
-    replica: Arc<Replica>,
+pub async fn answer_checks(session: Arc<Session>, replica: Arc<Replica>, commits: bool) {
+    if let Err(error) = answer_until_ended(&session, &replica, commits).await {
+        session.end(&ErrorChain(&error));
+    }
+    session.checks.close();
+}
+
+async fn answer_until_ended(
+    session: &Session,
+    replica: &Replica,
     commits: bool,
-) {
-    let statements = match Statements::prepare(&session.checker.client).await {
-        Ok(statements) => statements,
-        Err(error) => return session.end(&ErrorChain(&read(error))),
-    };
+) -> Result<(), StoreError> {
+    let statements = Statements::prepare(&session.checker.client).await.map_err(read)?;
+    let mut ended = pin!(session.ended());
     // Until then another replica may list from a primary that was replaced: what it shows would
     // come back after a list from here.
-    tokio::select! {
-        () = sleep_until(session.acknowledges_from.into()) => {}
-        () = session.ended() => return,
-    }
-    let mut waiting = Vec::new();
+    let wait_is_over = loop {
+        match session.wait.over(Instant::now()) {
+            Ok(wait_is_over) => break wait_is_over,
+            Err(until) => tokio::select! {
+                () = sleep_until(until.into()) => {}
+                () = &mut ended => return Ok(()),
+            },
+        }
+    };
+    let most = if commits { COMMITS_UNDER_WAY } else { UNDER_WAY };
+    let mut under_way = FuturesUnordered::new();
     loop {
         tokio::select! {
-            Some(first) = asked.recv() => waiting.push(first),
-            // The queue has no end of its own: the session, which is held here, can send to it.
-            () = session.ended() => return,
-        }
-        gathered(&asked).await;
-        while let Ok(next) = asked.try_recv() {
-            waiting.push(next);
-        }
-        let check = check(&session, &statements, &replica, commits);
-        let answer = session.answer(READ_LIMIT, check).await;
-        let has_failed = answer.is_err();
-        let answer = answer.map_err(Arc::new);
-        for sender in waiting.drain(..) {
-            // The receiver is gone if the client went away.
-            let _ = sender.send(answer.clone());
-        }
-        if has_failed && session.require_open().is_err() {
-            return;
+            () = &mut ended => return Ok(()),
+            next = session.checks.due(most) => {
+                let check = check(session, &statements, replica, next.list, commits, &wait_is_over);
+                let answer = session.answer(READ_LIMIT, check);
+                under_way.push(async move {
+                    // The receivers are gone if the clients went away.
+                    next.answer.send_replace(Some(answer.await.map_err(Arc::new)));
+                });
+            }
+            Some(()) = under_way.next() => session.checks.answered(),
         }
     }
 }
@@ -84,29 +191,67 @@ async fn check(
     session: &Session,
     statements: &Statements,
     replica: &Replica,
+    list: Option<HalfVersion>,
     commits: bool,
-) -> Result<Versions, StoreError> {
+    _: &WaitIsOver,
+) -> Result<Checked, StoreError> {
     let Connection { client, link, .. } = &session.checker;
+    let list = list.filter(|list| list.generation == session.generation && list.number > 0);
     let seen = replica.seen();
-    let select_last = last_and_known(client, &session.select_last_and_known, &seen);
-    let found = if commits {
+    let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
+    let after = list.map(|list| list.number);
+    let parameters: [&(dyn ToSql + Sync); 3] = [&number, &id, &after];
+    let select = client.query(&statements.select, &parameters);
+    let rows = if commits {
         let id: &(dyn ToSql + Sync) = &replica.id();
         let (of_replica, unconfirmed) = ([id], link.unconfirmed());
-        let (begun, locked, found, committed) = tokio::join!(
+        let (begun, locked, rows, committed) = tokio::join!(
             client.execute(&statements.begin, &[]),
             client.query(&statements.lock, &of_replica),
-            select_last,
+            select,
             client.execute(&statements.commit, &[]),
         );
         begun.map_err(read)?;
         locked.map_err(read)?;
         committed.map_err(read)?;
         link.require_confirmed_since(unconfirmed)?;
-        found?
+        rows
     } else {
-        select_last.await?
+        select.await
     };
-    // Judged when the answer is there: a primary that was replaced answers too.
-    session.require_confirmed()?;
-    session.follow(replica, found)
+    let rows = rows.map_err(read)?;
+    // Judged when the answer is there.
+    let versions = session.judge(replica, answer_of(&rows)?)?;
+    Ok(Checked { versions, changes: changes(&rows, list, versions)? })
+}
+
+/// What changed after this version of the list, if that is not too much.
+fn changes(
+    rows: &[Row],
+    list: Option<HalfVersion>,
+    versions: Versions,
+) -> Result<Option<Arc<ChangedOrders>>, StoreError> {
+    let Some(after) = list.filter(|_| rows.len() as i64 <= MOST_CHANGED) else { return Ok(None) };
+    if !versions.of_orders().has_more_than(after) {
+        return Ok(None);
+    }
+    let mut orders = Vec::with_capacity(rows.len());
+    for row in rows {
+        if let Some(id) = value(row, 5)? {
+            orders.push(changed_order(id, row)?);
+        }
+    }
+    orders.sort_unstable_by_key(|order| order.id);
+    Ok(Some(Arc::new(ChangedOrders { after, orders })))
+}
+
+fn changed_order(id: i64, row: &Row) -> Result<ChangedOrder, StoreError> {
+    Ok(ChangedOrder {
+        id,
+        pet_id: value(row, 6)?,
+        quantity: value(row, 7)?,
+        ship_date: value(row, 8)?,
+        complete: value(row, 9)?,
+        status: parsed(row, 10)?,
+    })
 }

@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    Cancellation, CancelledBatch, CancelledOrder, GivesUp, HalfVersion, KeyChange, OrderChange,
-    PolledVersions, Store, StoreError, Structure, VersionCheck, Versions,
+    Cancellation, CancelledBatch, CancelledOrder, CheckAnswer, Checked, GivesUp, HalfVersion,
+    KeyChange, OrderChange, PolledVersions, Store, StoreError, Structure, VersionCheck,
 };
 use store_orders_api::types::Pet;
-use tokio::sync::{Mutex, MutexGuard, oneshot};
+use tokio::sync::{Mutex, MutexGuard, watch};
 
 /// What the store does instead of what it is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct FaultyStore {
     unanswered: std::sync::Mutex<Vec<Unanswered>>,
 }
 
-type Unanswered = oneshot::Sender<Result<Versions, Arc<StoreError>>>;
+type Unanswered = watch::Sender<CheckAnswer>;
 
 impl FaultyStore {
     /// Begins without a fault.
@@ -64,8 +64,8 @@ impl FaultyStore {
     pub fn answer_checks(&self) -> Result<(), StoreError> {
         let versions = self.store.poll_versions()?.versions;
         for sender in self.unanswered.lock().unwrap().drain(..) {
-            // The request may have ended.
-            let _ = sender.send(Ok(versions));
+            // The requests may have ended.
+            sender.send_replace(Some(Ok(Checked { versions, changes: None })));
         }
         Ok(())
     }
@@ -92,13 +92,13 @@ impl FaultyStore {
 }
 
 impl Store for FaultyStore {
-    fn check_versions(&self) -> Result<VersionCheck, StoreError> {
+    fn check_versions(&self, list: Option<HalfVersion>) -> Result<VersionCheck, StoreError> {
         if self.is_silent() {
-            let (sender, answer) = oneshot::channel();
+            let (sender, answer) = watch::channel(None);
             self.unanswered.lock().unwrap().push(sender);
             return Ok(VersionCheck::Awaited(answer));
         }
-        self.store()?.check_versions()
+        self.store()?.check_versions(list)
     }
 
     fn history(&self) -> Result<u64, StoreError> {

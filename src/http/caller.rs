@@ -1,0 +1,17 @@
+//! Who sent a request, on its way from the middleware to a handler.
+
+use crate::orders::ListCheck;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Who sent a request with a valid key.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// `key_…` of the key.
+    pub key_id: Arc<str>,
+    /// When the request must have been answered.
+    pub deadline: Instant,
+    /// The check of the list, if the operation reads it and the store could be asked. It began while
+    /// the request was being counted.
+    pub list_check: Option<ListCheck>,
+}

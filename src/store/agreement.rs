@@ -1,0 +1,18 @@
+//! What the servers of one store decide so that together they keep its promises. Nothing here
+//! waits, sends or reads a clock: time, and what the database answered, are parameters. The server
+//! calls these functions, and `tests/protocol` searches every sequence of the same ones, so they
+//! need nothing but `std`.
+//!
+//! | File | What it decides |
+//! |---|---|
+//! | `lease` | until when an answer of a primary counts, and from when a session may acknowledge |
+//! | `journal` | whose history a primary goes on with |
+//! | `checks` | which check a list waits for |
+//! | `list` | what a list lacks, and how it gets it |
+//! | `versions` | numbers of changes, and which reflect more |
+
+pub mod checks;
+pub mod journal;
+pub mod lease;
+pub mod list;
+pub mod versions;

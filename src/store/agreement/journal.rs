@@ -1,0 +1,125 @@
+//! Whose history a primary goes on with. Every commit has a number and an id of its own in the
+//! journal; a journal that lacks the last one that this process has seen is another history.
+
+use super::lease::{Lease, Time};
+use super::versions::Versions;
+
+/// A row of the journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Change<I> {
+    /// Its number.
+    pub number: i64,
+    /// Tells it from a change of the same number in another history.
+    pub id: I,
+}
+
+/// The last change that this process has seen, and its generation. It survives sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Seen<I> {
+    last: Option<(u64, Change<I>)>,
+}
+
+impl<I> Default for Seen<I> {
+    fn default() -> Seen<I> {
+        Seen { last: None }
+    }
+}
+
+impl<I> Seen<I> {
+    /// A journal that has the last change, or lacks it, told this one. To be called before what was
+    /// told with it counts: what was used is never later than what was seen.
+    pub fn follow(
+        &mut self,
+        generation: u64,
+        change: Change<I>,
+        is_known: bool,
+    ) -> Result<(), Doubt> {
+        if !is_known {
+            return Err(Doubt::OtherHistory);
+        }
+        self.saw(generation, change);
+        Ok(())
+    }
+
+    /// The first change that a session of this generation told.
+    pub fn saw(&mut self, generation: u64, change: Change<I>) {
+        let position = (generation, change.number);
+        if self.last.as_ref().is_none_or(|(of, last)| (*of, last.number) < position) {
+            self.last = Some((generation, change));
+        }
+    }
+
+    /// What the journal is asked for.
+    pub fn last(&self) -> Option<&Change<I>> {
+        self.last.as_ref().map(|(_, change)| change)
+    }
+
+    /// The generation of a session to a server whose journal has the last change, or lacks it.
+    pub fn next_generation(&self, is_known: bool) -> u64 {
+        self.last.as_ref().map_or(0, |(generation, _)| generation + u64::from(!is_known))
+    }
+}
+
+/// Why an answer does not count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// The primary may have been replaced.
+    Unconfirmed,
+    /// The journal lacks what was seen before: the session has to end.
+    OtherHistory,
+}
+
+/// What a primary told: its last change, and whether its journal has the last one that was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Answer<I> {
+    last: Change<I>,
+    orders: i64,
+    keys: i64,
+    is_known: bool,
+}
+
+impl<I> Answer<I> {
+    /// The journal's last row, and whether it has the row that was asked for.
+    pub fn new(last: Change<I>, orders: i64, keys: i64, is_known: bool) -> Answer<I> {
+        Answer { last, orders, keys, is_known }
+    }
+
+    /// The versions, if the answer, which is there now, tells every change that was acknowledged
+    /// before it was asked for.
+    pub fn judge<T: Time>(
+        self,
+        generation: u64,
+        lease: &Lease<T>,
+        now: T,
+        seen: &mut Seen<I>,
+    ) -> Result<Versions, Doubt> {
+        if !lease.is_valid(now) {
+            return Err(Doubt::Unconfirmed);
+        }
+        self.follow(generation, seen)
+    }
+
+    /// The versions, and as of when they tell what was acknowledged.
+    pub fn date<T: Time>(
+        self,
+        generation: u64,
+        lease: &Lease<T>,
+        asked: T,
+        seen: &mut Seen<I>,
+    ) -> Result<(Versions, T), Doubt> {
+        let as_of = lease.as_of(asked).ok_or(Doubt::Unconfirmed)?;
+        Ok((self.follow(generation, seen)?, as_of))
+    }
+
+    /// The versions, of whatever primary, which from now on were seen.
+    pub fn follow(self, generation: u64, seen: &mut Seen<I>) -> Result<Versions, Doubt> {
+        seen.follow(generation, self.last, self.is_known)?;
+        Ok(Versions { generation, orders: self.orders, keys: self.keys })
+    }
+
+    /// The last change and the versions of a server that is being opened, before its generation
+    /// is known.
+    pub fn into_last(self) -> (Change<I>, bool) {
+        (self.last, self.is_known)
+    }
+}

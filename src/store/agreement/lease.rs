@@ -1,0 +1,121 @@
+//! Until when an answer counts, and from when a session may acknowledge. A primary that was
+//! replaced goes on answering reads, and does not know it.
+
+use std::ops::Add;
+use std::time::Duration;
+
+/// How long a lease is valid after its last confirmed heartbeat was sent, and so also how long an
+/// older one may still be valid after another primary was reached.
+pub const LEASE: Duration = Duration::from_secs(1);
+
+/// How long after their last look at the store began keys can still be checked: within this time a
+/// revocation holds, or no key is accepted.
+pub const KEYS_CURRENT_FOR: Duration = Duration::from_secs(1);
+
+/// An instant of some clock.
+pub trait Time: Copy + Ord + Add<Duration, Output = Self> {}
+
+impl<T: Copy + Ord + Add<Duration, Output = T>> Time for T {}
+
+/// The lease of a session. A heartbeat is a commit, which a primary that was replaced cannot
+/// confirm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lease<T> {
+    /// When the last confirmed heartbeat was sent; none before the first.
+    pub(crate) confirmed: Option<T>,
+}
+
+impl<T> Default for Lease<T> {
+    fn default() -> Lease<T> {
+        Lease { confirmed: None }
+    }
+}
+
+impl<T: Time> Lease<T> {
+    /// A heartbeat that was sent then was confirmed.
+    pub fn renew(&mut self, sent: T) {
+        self.confirmed = Some(sent);
+    }
+
+    /// Whether what was answered until now counts.
+    pub fn is_valid(&self, now: T) -> bool {
+        self.confirmed.is_some_and(|sent| now < sent + LEASE)
+    }
+
+    /// As of when an answer to what was asked then tells all that was acknowledged: a primary that
+    /// was replaced tells what it has since its last confirmed commit. None before the first.
+    pub fn as_of(&self, asked: T) -> Option<T> {
+        self.confirmed.map(|sent| sent.min(asked))
+    }
+}
+
+/// From when a session may acknowledge cancellations and answer lists: another replica may hold a
+/// lease on a primary that was replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Wait<T> {
+    pub(crate) until: T,
+}
+
+/// The wait is over. Only [`Wait::over`] gives it.
+#[derive(Clone, Copy, Debug)]
+pub struct WaitIsOver(());
+
+impl<T: Time> Wait<T> {
+    /// The wait of a session to this server, which was opened then, after the one before. A lease
+    /// on another primary lasts until after the *first* session to this one was opened,
+    /// however often it is opened again meanwhile.
+    pub fn of_session<S: PartialEq>(
+        opened: T,
+        server: &S,
+        before: Option<(&S, Wait<T>)>,
+    ) -> Wait<T> {
+        let Some((server_before, wait)) = before else { return Wait { until: opened + LEASE } };
+        let own = if server_before == server { opened } else { opened + LEASE };
+        Wait { until: own.max(wait.until) }
+    }
+
+    /// Whether it is over, or until when it lasts.
+    pub fn over(&self, now: T) -> Result<WaitIsOver, T> {
+        if now < self.until { Err(self.until) } else { Ok(WaitIsOver(())) }
+    }
+}
+
+/// Whether keys that were known as of then can be checked now.
+pub fn keys_are_current<T: Time>(as_of: T, now: T) -> bool {
+    now <= as_of + KEYS_CURRENT_FOR
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_waits_for_a_second_after_the_first_one_to_its_server() {
+        let later = Duration::from_millis;
+        let (old, new, fork) = ("old", "new", "promoted to the same timeline");
+        let first = Wait::of_session(later(0), &old, None);
+        assert_eq!(first.until, later(1_000));
+        assert_eq!(first.over(later(999)).unwrap_err(), later(1_000));
+        assert!(first.over(later(1_000)).is_ok());
+        let long_ago = Some((&old, Wait { until: later(0) }));
+        assert_eq!(Wait::of_session(later(300), &old, long_ago).until, later(300));
+        let first = Wait::of_session(later(0), &new, long_ago);
+        assert_eq!(first.until, later(1_000));
+        // It is reset within its first second, and after it.
+        let before = Some((&new, first));
+        assert_eq!(Wait::of_session(later(200), &new, before).until, later(1_000));
+        assert_eq!(Wait::of_session(later(2_000), &new, before).until, later(2_000));
+        assert_eq!(Wait::of_session(later(2_000), &fork, before).until, later(3_000));
+    }
+
+    #[test]
+    fn a_lease_ends_a_second_after_its_heartbeat_was_sent() {
+        let at = Duration::from_millis;
+        let mut lease = Lease::default();
+        assert!(!lease.is_valid(at(0)) && lease.as_of(at(0)).is_none());
+        lease.renew(at(500));
+        assert!(lease.is_valid(at(1_499)) && !lease.is_valid(at(1_500)));
+        assert_eq!([100, 900].map(|asked| lease.as_of(at(asked))), [Some(at(100)), Some(at(500))]);
+        assert!(keys_are_current(at(500), at(1_500)) && !keys_are_current(at(500), at(1_501)));
+    }
+}

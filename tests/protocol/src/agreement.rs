@@ -1,0 +1,12 @@
+//! What the server decides: its own source.
+
+#[path = "../../../src/store/agreement/checks.rs"]
+pub mod checks;
+#[path = "../../../src/store/agreement/journal.rs"]
+pub mod journal;
+#[path = "../../../src/store/agreement/lease.rs"]
+pub mod lease;
+#[path = "../../../src/store/agreement/list.rs"]
+pub mod list;
+#[path = "../../../src/store/agreement/versions.rs"]
+pub mod versions;

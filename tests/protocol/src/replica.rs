@@ -1,0 +1,357 @@
+//! A replica as a driver of the server's decisions: what it holds in memory, and what it does with
+//! each answer. Every decision is the server's own.
+
+use crate::agreement::checks::Checks;
+use crate::agreement::journal::{Answer, Doubt, Seen};
+use crate::agreement::lease::{Lease, Wait, keys_are_current};
+use crate::agreement::list::{Lacks, ListVersion};
+use crate::agreement::versions::{HalfVersion, Versions};
+use crate::hosts::{Half, Journal, Server, Set};
+use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
+
+/// How many checks are under way at once, at most.
+const UNDER_WAY: usize = 2;
+
+/// A session of either replica.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Session {
+    pub host: usize,
+    pub generation: u64,
+    pub wait: Wait<Tick>,
+    pub lease: Lease<Tick>,
+    checks: Checks<Next>,
+    under_way: [Option<Check>; UNDER_WAY],
+}
+
+/// Lists that wait for a check: what all of them must reflect, and what the last one knows.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+struct Next {
+    must: Set,
+    list: HalfVersion,
+}
+
+/// A check that was sent, and what the server answers: rows came with it, if they are few.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Check {
+    must: Set,
+    answer: Answer<u8>,
+    rows: Option<(HalfVersion, Set)>,
+}
+
+/// A list on its way from the check to the client.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum List {
+    #[default]
+    None,
+    /// Its check was answered.
+    Checked(Checked),
+    /// A snapshot was made that is to replace the present one.
+    Made { snapshot: Set, removed: Set, reached: HalfVersion, checked: Checked },
+    /// It is sent. Over after the step that led to it.
+    Sent { must: Set },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Checked {
+    must: Set,
+    stored: HalfVersion,
+    rows: Option<(HalfVersion, Set)>,
+}
+
+/// A look at the keys.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum Look {
+    #[default]
+    None,
+    Asked {
+        asked: Tick,
+        answer: Answer<u8>,
+    },
+    Behind {
+        stored: Versions,
+        as_of: Tick,
+    },
+    Read {
+        keys: Set,
+        reached: HalfVersion,
+        as_of: Tick,
+    },
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Replica {
+    pub session: Option<Session>,
+    before: Option<(Server, Wait<Tick>)>,
+    pub seen: Seen<u8>,
+    pub version: ListVersion,
+    pub snapshot: Set,
+    pub removed: Set,
+    pub list: List,
+    /// A cancellation of its own that is not applied yet.
+    pub done: Option<(u64, (i64, i64), Set)>,
+    pub known_keys: HalfVersion,
+    pub keys: Set,
+    refreshed: Tick,
+    look: Look,
+}
+
+impl Replica {
+    pub fn new(journal: &Journal) -> Replica {
+        let mut seen = Seen::default();
+        seen.saw(0, journal.last());
+        let (session, before, list, done, look) = Default::default();
+        let (version, known_keys) = (ListVersion::default(), HalfVersion::default());
+        let (snapshot, removed, keys, refreshed) = (0, 0, 0, LONG_AGO);
+        Replica {
+            session,
+            before,
+            seen,
+            version,
+            snapshot,
+            removed,
+            list,
+            done,
+            known_keys,
+            keys,
+            refreshed,
+            look,
+        }
+    }
+
+    /// Lists judge a lease, and keys its age.
+    pub fn tick(&mut self, of_orders: bool) {
+        // A wait that is over stays so.
+        let age = |wait: &mut Wait<Tick>| wait.until = wait.until.aged().max(NOW);
+        if let Some((_, wait)) = &mut self.before {
+            age(wait);
+        }
+        if let Some(session) = &mut self.session {
+            age(&mut session.wait);
+            let oldest = if of_orders { EXPIRED } else { LONG_AGO };
+            let aged = |sent: Tick| sent.aged().max(oldest);
+            session.lease.confirmed = session.lease.confirmed.map(aged);
+        }
+        self.refreshed = self.refreshed.aged();
+        match &mut self.look {
+            Look::None => {}
+            Look::Asked { asked: at, .. }
+            | Look::Behind { as_of: at, .. }
+            | Look::Read { as_of: at, .. } => *at = at.aged(),
+        }
+    }
+
+    /// The session ends, and what waits for its answers has an error.
+    pub fn end_session(&mut self) {
+        self.session = None;
+        if let Look::Asked { .. } = self.look {
+            self.look = Look::None;
+        }
+    }
+
+    /// A replica that only cancels: what else it holds concerns nobody.
+    pub fn only_cancels(self) -> Replica {
+        let session = self.session.map(|session| Session {
+            generation: 0,
+            lease: Lease::default(),
+            ..session
+        });
+        Replica { session, before: self.before, ..Replica::new(&Journal::default()) }
+    }
+
+    /// A session to the leader, which confirms a commit.
+    pub fn open(&mut self, host: usize, server: Server, journal: &Journal) {
+        self.end_session();
+        let (last, is_known) = journal.answer(&self.seen).into_last();
+        let generation = self.seen.next_generation(is_known);
+        let before = self.before.as_ref().map(|(server, wait)| (server, *wait));
+        let wait = Wait::of_session(NOW, &server, before);
+        let mut lease = Lease::default();
+        lease.renew(NOW);
+        self.seen.saw(generation, last);
+        let (checks, under_way) = (Checks::new(Next::default()), Default::default());
+        self.session = Some(Session { host, generation, wait, lease, checks, under_way });
+        self.before = Some((server, wait));
+    }
+
+    /// A batch with the cancellation was answered.
+    pub fn carried_out(&mut self, change: Set, before: i64, is_known: bool, journal: &Journal) {
+        let Some(session) = &self.session else { return };
+        let generation = session.generation;
+        match self.seen.follow(generation, journal.last(), is_known) {
+            Ok(()) => {
+                self.done = Some((generation, (before, journal.last().number), change));
+            }
+            Err(_) => self.end_session(),
+        }
+    }
+
+    /// It is applied in memory before the 204.
+    pub fn apply_own(&mut self) -> Option<Set> {
+        let (generation, numbers, change) = self.done.take()?;
+        if self.version.cancelled(generation, Some(numbers)) {
+            self.removed |= change;
+        }
+        Some(change)
+    }
+
+    /// A list arrives, which must reflect these; its check is sent, and read by this server. One
+    /// that arrived before has to reflect less. Rows that are many are left out.
+    pub fn send(
+        &mut self,
+        must: Set,
+        with_rows: bool,
+        most: usize,
+        journal: &Journal,
+    ) -> Option<()> {
+        let list = self.version.known();
+        let session = self.session.as_mut()?;
+        *session.checks.join() = Next { must, list };
+        session.wait.over(NOW).ok()?;
+        session.checks.due(most)?;
+        let Next { must, list } = session.checks.send(Next::default());
+        let is_same = with_rows && list.generation == session.generation;
+        let rows = is_same.then(|| (list, journal.set(Half::Orders, list.number)));
+        let check = Check { must, answer: journal.answer(&self.seen), rows };
+        *session.under_way.iter_mut().find(|slot| slot.is_none())? = Some(check);
+        Some(())
+    }
+
+    /// The answer to the first check under way is there.
+    pub fn judge(&mut self) -> Option<()> {
+        let session = self.session.as_mut()?;
+        if self.list != List::None {
+            return None;
+        }
+        let Check { must, answer, rows } = session.under_way[0].take()?;
+        session.under_way.rotate_left(1);
+        session.checks.answered();
+        let (generation, lease) = (session.generation, session.lease);
+        match answer.judge(generation, &lease, NOW, &mut self.seen) {
+            Ok(versions) => {
+                self.list = List::Checked(Checked { must, stored: versions.of_orders(), rows });
+            }
+            Err(Doubt::OtherHistory) => self.end_session(),
+            Err(Doubt::Unconfirmed) => {}
+        }
+        Some(())
+    }
+
+    /// The list takes the snapshot, or a new one is made. A visit may end before the last change.
+    pub fn refresh(&mut self, reads_all: bool, journal: Option<&Journal>) -> Option<()> {
+        let List::Checked(checked) = self.list else { return None };
+        let rows_after = checked.rows.map(|(after, _)| after);
+        let removed = self.removed;
+        let (snapshot, reached) = match self.version.lacks(checked.stored, rows_after) {
+            Lacks::Nothing => {
+                self.list = List::Sent { must: checked.must };
+                return Some(());
+            }
+            Lacks::Removals => (self.snapshot | removed, self.version.known()),
+            Lacks::Rows => {
+                let rows = checked.rows.map_or(0, |(_, rows)| rows);
+                (self.snapshot | rows | removed, checked.stored)
+            }
+            Lacks::ReadingAfter(after) => {
+                let Some((rows, reached)) = self.read(after, reads_all, journal) else {
+                    self.list = List::None;
+                    return Some(());
+                };
+                let base = if after.number == 0 { 0 } else { self.snapshot | removed };
+                (base | rows, reached)
+            }
+        };
+        self.list = List::Made { snapshot, removed, reached, checked };
+        Some(())
+    }
+
+    /// The orders that changed after this version, of the session's server.
+    fn read(
+        &mut self,
+        after: HalfVersion,
+        reads_all: bool,
+        journal: Option<&Journal>,
+    ) -> Option<(Set, HalfVersion)> {
+        let journal = journal?;
+        let session = self.session.filter(|session| session.generation == after.generation)?;
+        let told = journal.answer(&self.seen).follow(session.generation, &mut self.seen);
+        let Ok(versions) = told else {
+            self.end_session();
+            return None;
+        };
+        let all = versions.of_orders();
+        match journal.of(Half::Orders, after.number).next() {
+            Some((number, row)) if !reads_all && after.number > 0 => {
+                Some((row, HalfVersion { number, ..all }))
+            }
+            _ => Some((journal.set(Half::Orders, after.number), all)),
+        }
+    }
+
+    /// The new snapshot replaces the present one.
+    pub fn publish(&mut self) -> Option<()> {
+        let List::Made { snapshot, removed, reached, checked } = self.list else { return None };
+        self.snapshot = snapshot;
+        if self.version.replaced(reached) {
+            self.removed &= !removed;
+        } else {
+            self.removed = 0;
+        }
+        self.list = List::Checked(checked);
+        Some(())
+    }
+
+    /// The journal's last change is read for the keys.
+    pub fn look(&mut self, journal: &Journal) -> Option<()> {
+        if self.look != Look::None {
+            return None;
+        }
+        self.look = Look::Asked { asked: NOW, answer: journal.answer(&self.seen) };
+        Some(())
+    }
+
+    /// That answer is there.
+    pub fn date(&mut self) -> Option<()> {
+        let Look::Asked { asked, answer } = std::mem::take(&mut self.look) else { return None };
+        let session = self.session?;
+        match answer.date(session.generation, &session.lease, asked, &mut self.seen) {
+            Ok((stored, as_of)) if stored.of_keys().has_more_than(self.known_keys) => {
+                self.look = Look::Behind { stored, as_of };
+            }
+            Ok((_, as_of)) => self.refreshed = as_of,
+            Err(Doubt::OtherHistory) => self.end_session(),
+            Err(Doubt::Unconfirmed) => {}
+        }
+        Some(())
+    }
+
+    /// The keys that changed are read.
+    pub fn read_keys(&mut self, journal: Option<&Journal>) -> Option<()> {
+        let Look::Behind { stored, as_of } = std::mem::take(&mut self.look) else { return None };
+        let is_same = stored.generation == self.known_keys.generation;
+        let after = if is_same { self.known_keys.number } else { 0 };
+        let session = self.session.filter(|session| session.generation == stored.generation);
+        let (Some(session), Some(journal)) = (session, journal) else { return Some(()) };
+        match journal.answer(&self.seen).follow(session.generation, &mut self.seen) {
+            Ok(versions) => {
+                let base = if is_same { self.keys } else { 0 };
+                let keys = base | journal.set(Half::Keys, after);
+                self.look = Look::Read { keys, reached: versions.of_keys(), as_of };
+            }
+            Err(_) => self.end_session(),
+        }
+        Some(())
+    }
+
+    /// They are applied, and known as of then.
+    pub fn apply_keys(&mut self) -> Option<()> {
+        let Look::Read { keys, reached, as_of } = std::mem::take(&mut self.look) else {
+            return None;
+        };
+        (self.keys, self.known_keys, self.refreshed) = (keys, reached, as_of);
+        Some(())
+    }
+
+    pub fn accepts_keys(&self) -> bool {
+        keys_are_current(self.refreshed, NOW)
+    }
+}

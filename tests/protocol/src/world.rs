@@ -1,0 +1,372 @@
+//! Hosts and replicas, the steps that change them, and what must hold after each.
+
+use crate::agreement::list::Lacks;
+use crate::agreement::versions::HalfVersion;
+use crate::hosts::{Half, Journal, MOST_CHANGES, Primary, Server, Set};
+use crate::replica::{List, Replica};
+use crate::time::{NOW, Tick};
+
+/// One replica only cancels, the other one does everything: what a replica has in memory does
+/// not concern the other.
+const CANCELS: usize = 0;
+const LISTS: usize = 1;
+
+/// What is searched.
+#[derive(Clone, Copy)]
+pub struct Scope {
+    /// What the replica keeps in memory. Replicas cancel the order, or a command revokes the key.
+    pub half: Half,
+    /// How many changes are committed, on all hosts together.
+    pub changes: u8,
+    /// How many checks are under way at once: one or two.
+    pub checks: usize,
+    /// Whether the leader may be restored in place.
+    pub restores: bool,
+    /// Whether the other half changes, too.
+    pub others: bool,
+}
+
+/// A promise that was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// It began after the 204.
+    ListShowsCancelledOrder,
+    KeepsAnotherHistory,
+    LacksWhatItClaims,
+    AcceptsRevokedKey,
+}
+
+/// Everything there is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct World {
+    /// Those that are or were primary. All others are standbys.
+    hosts: [Option<Primary>; 3],
+    leader: usize,
+    committed: u8,
+    /// The cancellation, once it was acknowledged.
+    acknowledged: Set,
+    /// It was acknowledged, and the operator did not keep it.
+    lost: Set,
+    /// When it was acknowledged that the key is revoked.
+    revoked: Option<Tick>,
+    replicas: [Replica; 2],
+}
+
+/// What may happen next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    Tick,
+    /// A standby that has the journal up to this number becomes the leader. One that never
+    /// followed the leader's timeline begins the same one.
+    Promote {
+        up_to: u8,
+        has_followed: bool,
+    },
+    /// The leader is stopped, and started with a base backup.
+    Restore {
+        up_to: u8,
+    },
+    /// A replaced primary shows a commit that no standby has.
+    CommitUnconfirmed {
+        host: usize,
+        half: Half,
+        ends: bool,
+    },
+    /// A command commits, and is told so: a step of an import, or a change of a key.
+    Command {
+        half: Half,
+        ends: bool,
+    },
+    /// The process of the replica that only cancels is started again.
+    Start,
+    /// A replica's session is reset, and one to the leader opened.
+    Open(usize),
+    /// A heartbeat is sent and confirmed: that it takes time shortens the lease.
+    Beat,
+    /// A batch with the cancellation commits. If the answer is lost it is carried out again.
+    CarryOut {
+        replica: usize,
+        is_answered: bool,
+    },
+    /// It is applied in memory, and the 204 sent.
+    Acknowledge,
+    Send {
+        with_rows: bool,
+    },
+    Judge,
+    Refresh {
+        reads_all: bool,
+    },
+    Publish,
+    Look,
+    Date,
+    ReadKeys,
+    ApplyKeys,
+}
+
+impl Step {
+    /// Those that some world allows.
+    pub fn all() -> Vec<Step> {
+        use Step::{
+            Acknowledge, ApplyKeys, Beat, Date, Judge, Look, Publish, ReadKeys, Start, Tick,
+        };
+        let mut all =
+            vec![Tick, Start, Beat, Acknowledge, Judge, Publish, Look, Date, ReadKeys, ApplyKeys];
+        let both = [true, false];
+        all.extend(both.map(|with_rows| Step::Send { with_rows }));
+        all.extend(both.map(|reads_all| Step::Refresh { reads_all }));
+        for half in [Half::Orders, Half::Keys] {
+            all.extend(both.map(|ends| Step::Command { half, ends }));
+            for host in 0..3 {
+                all.extend(both.map(|ends| Step::CommitUnconfirmed { host, half, ends }));
+            }
+        }
+        for replica in [CANCELS, LISTS] {
+            all.push(Step::Open(replica));
+            all.extend(both.map(|is_answered| Step::CarryOut { replica, is_answered }));
+        }
+        for up_to in 0..=MOST_CHANGES {
+            all.extend(both.map(|has_followed| Step::Promote { up_to, has_followed }));
+            all.push(Step::Restore { up_to });
+        }
+        all
+    }
+}
+
+impl World {
+    /// One primary and nothing changed yet. Both replicas have had a session for long.
+    pub fn new() -> World {
+        let (timeline, forked_at, was_restored, journal) = (1, 0, false, Journal::default());
+        let first = Primary { timeline, forked_at, was_restored, journal };
+        let mut replica = Replica::new(&journal);
+        replica.open(0, (0, false), &journal);
+        for _ in 0..4 {
+            replica.tick(true);
+        }
+        replica.open(0, (0, false), &journal);
+        let (committed, acknowledged, lost, revoked) = (0, 0, 0, None);
+        let hosts = [Some(first), None, None];
+        let replicas = [replica.only_cancels(), replica];
+        World { hosts, leader: 0, committed, acknowledged, lost, revoked, replicas }
+    }
+
+    /// The world after this step, or the promise that it breaks; none if it cannot be taken.
+    pub fn after(mut self, step: Step, scope: &Scope) -> Option<Result<World, Broken>> {
+        self.take(step, scope)?;
+        let broken = self.broken();
+        let lists = &mut self.replicas[LISTS];
+        if let List::Sent { .. } = lists.list {
+            lists.list = List::None;
+        }
+        Some(broken.map_or(Ok(self), Err))
+    }
+
+    fn take(&mut self, step: Step, scope: &Scope) -> Option<()> {
+        let of_orders = scope.half == Half::Orders;
+        let host = self.replicas[LISTS].session.map(|session| session.host);
+        let primary = host.and_then(|host| self.hosts[host]);
+        let journal = primary.as_ref().map(|primary| &primary.journal);
+        let (must, lists) = (self.acknowledged, &mut self.replicas[LISTS]);
+        match step {
+            Step::Tick => self.tick(of_orders),
+            Step::Promote { up_to, has_followed } => self.promote(up_to, has_followed),
+            Step::Restore { up_to } => self.restore(up_to, scope),
+            Step::CommitUnconfirmed { host, half, ends } => {
+                let is_replaced = host != self.leader && half == scope.half;
+                is_replaced.then(|| self.commit(host, half, ends, scope))?.map(drop)
+            }
+            Step::Command { half, ends } => self.command(half, ends, scope),
+            Step::Start => self.start(of_orders),
+            Step::Open(replica) => self.open(replica, of_orders),
+            Step::Beat => self.beat(),
+            Step::CarryOut { replica, is_answered } if of_orders => {
+                self.carry_out(replica, is_answered, scope)
+            }
+            Step::Acknowledge if of_orders => self.acknowledge(),
+            Step::Send { with_rows } if of_orders => {
+                lists.send(must, with_rows, scope.checks, journal?)
+            }
+            Step::Judge if of_orders => lists.judge(),
+            Step::Refresh { reads_all } if of_orders => lists.refresh(reads_all, journal),
+            Step::Publish if of_orders => lists.publish(),
+            Step::Look if !of_orders => lists.look(journal?),
+            Step::Date if !of_orders => lists.date(),
+            Step::ReadKeys if !of_orders => lists.read_keys(journal),
+            Step::ApplyKeys if !of_orders => lists.apply_keys(),
+            _ => None,
+        }
+    }
+
+    fn broken(&self) -> Option<Broken> {
+        let replica = &self.replicas[LISTS];
+        if let List::Sent { must } = replica.list
+            && must & !self.lost & !replica.snapshot != 0
+        {
+            return Some(Broken::ListShowsCancelledOrder);
+        }
+        if let Some(session) = replica.session
+            && let Some(primary) = &self.hosts[session.host]
+        {
+            let (version, journal) = (replica.version, &primary.journal);
+            let [orders, keys] = [Half::Orders, Half::Keys].map(|half| journal.set(half, 0));
+            let generation = session.generation;
+            let follows_orders = version.known().generation == generation;
+            let follows_keys = replica.known_keys.generation == generation;
+            if (follows_orders && (replica.snapshot | replica.removed) & !orders != 0)
+                || (follows_keys && replica.keys & !keys != 0)
+            {
+                return Some(Broken::KeepsAnotherHistory);
+            }
+            let claims =
+                |number| version.lacks(HalfVersion { generation, number }, None) == Lacks::Nothing;
+            let mut orders = journal.of(Half::Orders, 0);
+            let mut keys = journal.of(Half::Keys, 0);
+            let known = replica.known_keys.number;
+            if orders.any(|(number, one)| claims(number) && replica.snapshot & one == 0)
+                || (follows_keys
+                    && keys.any(|(number, one)| number <= known && replica.keys & one == 0))
+            {
+                return Some(Broken::LacksWhatItClaims);
+            }
+        }
+        let is_over = self.revoked.is_some_and(Tick::is_long_ago);
+        let end = self.hosts.iter().flatten().fold(0, |all, host| all | host.journal.end());
+        let accepts = replica.accepts_keys() && replica.keys & end == 0;
+        (is_over && accepts).then_some(Broken::AcceptsRevokedKey)
+    }
+
+    fn leader(&self) -> Option<Primary> {
+        self.hosts[self.leader]
+    }
+
+    fn server(&self, host: usize) -> Server {
+        (host, self.hosts[host].is_some_and(|primary| primary.was_restored))
+    }
+
+    fn tick(&mut self, of_orders: bool) -> Option<()> {
+        self.replicas.iter_mut().for_each(|replica| replica.tick(of_orders));
+        self.revoked = self.revoked.map(Tick::aged);
+        Some(())
+    }
+
+    fn promote(&mut self, up_to: u8, has_followed: bool) -> Option<()> {
+        let leader = self.leader()?;
+        let most = if has_followed { leader.journal.length } else { leader.forked_at };
+        if up_to > most || (!has_followed && leader.timeline == 1) {
+            return None;
+        }
+        // Standbys are alike.
+        let host = self.hosts.iter().position(Option::is_none)?;
+        let timeline = leader.timeline + u8::from(has_followed);
+        let (journal, was_restored) = (leader.journal.up_to(up_to), false);
+        self.hosts[host] = Some(Primary { timeline, forked_at: up_to, was_restored, journal });
+        self.leader = host;
+        self.release();
+        Some(())
+    }
+
+    fn restore(&mut self, up_to: u8, scope: &Scope) -> Option<()> {
+        let leader = self.hosts[self.leader].as_mut()?;
+        if !scope.restores || leader.was_restored || up_to >= leader.journal.length {
+            return None;
+        }
+        leader.was_restored = true;
+        leader.journal = leader.journal.up_to(up_to);
+        leader.forked_at = leader.forked_at.min(up_to);
+        for replica in &mut self.replicas {
+            if replica.session.is_some_and(|session| session.host == self.leader) {
+                replica.end_session();
+            }
+        }
+        self.release();
+        Some(())
+    }
+
+    /// What the operator lost is promised no longer.
+    fn release(&mut self) {
+        let Some(leader) = self.leader() else { return };
+        self.lost |= self.acknowledged & !leader.journal.set(Half::Orders, 0);
+        self.acknowledged &= !self.lost;
+        if leader.journal.end() == 0 {
+            self.revoked = None;
+        }
+    }
+
+    fn commit(&mut self, host: usize, half: Half, ends: bool, scope: &Scope) -> Option<Set> {
+        let journal = &mut self.hosts[host].as_mut()?.journal;
+        if self.committed == scope.changes || (ends && journal.end() != 0) {
+            return None;
+        }
+        self.committed += 1;
+        Some(journal.push(self.committed, half, ends))
+    }
+
+    fn command(&mut self, half: Half, ends: bool, scope: &Scope) -> Option<()> {
+        let is_other = half != scope.half;
+        if (ends && (half == Half::Orders || is_other)) || (is_other && !scope.others) {
+            return None;
+        }
+        self.commit(self.leader, half, ends, scope)?;
+        if ends {
+            self.revoked = Some(NOW);
+        }
+        Some(())
+    }
+
+    fn start(&mut self, of_orders: bool) -> Option<()> {
+        of_orders.then(|| self.replicas[CANCELS] = Replica::new(&Journal::default()))
+    }
+
+    fn open(&mut self, number: usize, of_orders: bool) -> Option<()> {
+        if number == CANCELS && !of_orders {
+            return None;
+        }
+        let (leader, found) = (self.leader, self.leader()?);
+        let server = self.server(leader);
+        let replica = &mut self.replicas[number];
+        replica.open(leader, server, &found.journal);
+        if number == CANCELS {
+            *replica = replica.only_cancels();
+        }
+        Some(())
+    }
+
+    fn beat(&mut self) -> Option<()> {
+        let leader = self.leader;
+        let session = self.replicas[LISTS].session.as_mut()?;
+        (session.host == leader).then(|| session.lease.renew(NOW))
+    }
+
+    fn carry_out(&mut self, number: usize, is_answered: bool, scope: &Scope) -> Option<()> {
+        let replica = &self.replicas[number];
+        let (session, seen) = (replica.session?, replica.seen);
+        session.wait.over(NOW).ok()?;
+        let is_confirmed = session.host == self.leader;
+        if replica.done.is_some() || (is_answered && !is_confirmed) {
+            return None;
+        }
+        let journal = self.hosts[session.host]?.journal;
+        if is_answered && journal.end() != 0 {
+            // It finds that the order was cancelled, by itself maybe: 204 or 404.
+            let is_new = self.acknowledged & journal.end() == 0;
+            return is_new.then(|| self.acknowledged |= journal.end());
+        }
+        let (before, is_known) = (journal.last_of(Half::Orders), journal.is_known(&seen));
+        let change = self.commit(session.host, Half::Orders, true, scope)?;
+        let after = self.hosts[session.host]?.journal;
+        if is_answered && number == CANCELS {
+            self.acknowledged |= change;
+        } else if is_answered {
+            self.replicas[LISTS].carried_out(change, before, is_known, &after);
+        }
+        Some(())
+    }
+
+    fn acknowledge(&mut self) -> Option<()> {
+        let change = self.replicas[LISTS].apply_own()?;
+        if self.leader()?.journal.end() & change != 0 {
+            self.acknowledged |= change;
+        }
+        Some(())
+    }
+}
