@@ -2,7 +2,7 @@
 
 use crate::emitted::{cargo_run, emitted};
 use crate::repository::Repository;
-use crate::{Outcome, browser, check, evidence, generate, judge, publish};
+use crate::{Outcome, browser, check, evidence, generate, judge, publish, published_clients};
 use anyhow::Context;
 use clap::{Parser, Subcommand};
 use contract::ContractArgs;
@@ -85,6 +85,17 @@ enum Command {
     ))]
     Publish,
 
+    /// Run the clients of published documents against today's server.
+    ///
+    /// Generates the Rust client from the oldest and from the newest published document of each
+    /// version, compiles them under target/published-clients with a session, and runs it: the
+    /// list, cancellations, pages and errors. Takes minutes, most of them the compiler's.
+    #[command(after_help = concat!(
+        "Example:\n",
+        "  cargo xtask published-clients",
+    ))]
+    PublishedClients,
+
     /// Run third-party tools against the document and the live server.
     ///
     /// Runs the tools pinned in tests/judges: openapi-spec-validator, Redocly,
@@ -166,6 +177,7 @@ impl Cli {
             Command::Publish => {
                 publish::publish(&repository, emitted(&repository), &evidence::of_tests, out)
             }
+            Command::PublishedClients => published_clients::run(&repository, out),
             Command::Judge(arguments) => judge::judge(&arguments, &repository, out),
         }
     }

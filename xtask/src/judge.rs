@@ -20,6 +20,7 @@ mod server;
 mod setup;
 mod tools;
 
+pub use clients::run_against_server;
 pub use server::{FIRST_ORDER, LiveServer};
 pub use tools::{Tools, lines, output, output_lines};
 

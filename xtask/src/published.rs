@@ -43,12 +43,17 @@ impl Published {
 
     /// The highest published version of each base path, and what was published.
     pub fn newest_of_each_path(&self) -> BTreeMap<String, (Version, &[u8])> {
-        let versions = self.files.iter();
-        let mut versions: Vec<_> = versions
-            .filter_map(|(name, bytes)| Some((version_of(name)?, bytes.as_slice())))
-            .collect();
+        let versions = self.versions().into_iter();
+        versions.map(|newest| (format!("/v{}", newest.0.major), newest)).collect()
+    }
+
+    /// What was published, the lowest version first.
+    pub fn versions(&self) -> Vec<(Version, &[u8])> {
+        let files = self.files.iter();
+        let mut versions: Vec<_> =
+            files.filter_map(|(name, bytes)| Some((version_of(name)?, bytes.as_slice()))).collect();
         versions.sort();
-        versions.into_iter().map(|newest| (format!("/v{}", newest.0.major), newest)).collect()
+        versions
     }
 
     /// The checksums by file name.

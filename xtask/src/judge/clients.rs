@@ -8,6 +8,7 @@ use super::tools::output_lines;
 use crate::documents::{DOCUMENTS, V2};
 use std::fs;
 use std::process::Command;
+use testbed::Program;
 
 /// openapi-typescript generates the types, openapi-fetch sends, `tsc --strict`
 /// checks the session against the types.
@@ -66,7 +67,13 @@ fn run_session(
             return Ok(lines);
         }
     }
-    let server = LiveServer::start(&setup.program)?;
+    run_against_server(&setup.program, session)
+}
+
+/// Runs a session against a server of its own. Its output, which is empty unless it failed, and
+/// then the server's log.
+pub fn run_against_server(program: &Program, session: &mut Command) -> anyhow::Result<Vec<String>> {
+    let server = LiveServer::start(program)?;
     let (key, limited) = (server.key("roomy", 1_000)?, server.key("limited", 1)?);
     // One character longer than any key.
     let wrong = format!("{key}x");
