@@ -209,7 +209,7 @@
 //! with `.cursor(…)` the next stream goes on there.
 //!
 //! **A beta may change.** The feature is outside this crate's promise of SemVer: a minor release
-//! may change or remove what it adds. Ask cargo for `~1.0` and read the changelog of the API.
+//! may change or remove what it adds. Ask cargo for `~2.0` and read the changelog of the API.
 //!
 //! # The deprecated operation
 //!

@@ -211,7 +211,7 @@ fn of_example(
     };
     let fields = record.fields.iter().map(|field| {
         let fixed = match value.value.get(&field.key) {
-            Some(Value::String(text)) if text == code => Some(code_value(reader, field, code)),
+            Some(Value::String(text)) if text == code => code_value(reader, field, code, &value),
             Some(Value::Number(sent)) if sent.as_u64() == Some(number.into()) => {
                 Some(number.to_string())
             }
@@ -242,16 +242,28 @@ fn about_code(reader: &Reader<'_>, record: &Record, code: &str) -> Option<String
     })
 }
 
-/// A code as Rust writes it: a variant, or a text.
-fn code_value(reader: &Reader<'_>, field: &Field, code: &str) -> String {
-    let variant = reader.items.iter().find_map(|item| match item {
-        Item::Values(values) if values.name == field.shape.ty.rust => {
-            let (variant, ..) = values.values.iter().find(|(_, value, _)| value == code)?;
-            Some(format!("{}::{variant}", values.name))
-        }
+/// A code as Rust writes it: a variant, or a text. None if the member has listed values without it.
+fn code_value(
+    reader: &mut Reader<'_>,
+    field: &Field,
+    code: &str,
+    example: &Node<'_>,
+) -> Option<String> {
+    let listed = reader.items.iter().find_map(|item| match item {
+        Item::Values(values) if values.name == field.shape.ty.rust => Some(values),
         _ => None,
     });
-    variant.unwrap_or_else(|| format!("{code:?}.to_string()"))
+    let Some(values) = listed else { return Some(format!("{code:?}.to_string()")) };
+    let variant = values.values.iter().find(|(_, value, _)| value == code);
+    let path = variant.map(|(variant, ..)| format!("{}::{variant}", values.name));
+    if path.is_none() {
+        let member = example.get(&field.key).unwrap_or_else(|| example.clone());
+        reader.refuse(
+            &member,
+            format!("{code:?} is not among the values of the schema; add it there"),
+        );
+    }
+    path
 }
 
 fn is_of(number: u16, status: &str) -> bool {

@@ -88,6 +88,11 @@ fn each_bad_input_is_one_line_with_its_place() {
         ),
         (&format!("{thing}/new"), json!({ "anyOf": [] }), "`anyOf` is not supported;"),
         (
+            "/components/schemas/Problem/properties/code",
+            json!({ "type": "string", "x-extensible-enum": ["bad_request", "name_reserved", "broken", "closed"] }),
+            "\"thing_exists\" is not among the values of the schema; add it there",
+        ),
+        (
             &format!("{thing}/new"),
             json!({ "type": "integer", "multipleOf": 2 }),
             "a schema of integer with `multipleOf` is not supported;",

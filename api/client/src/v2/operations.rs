@@ -167,9 +167,9 @@ impl Client {
     /// Cancels a pending order: it is removed from the list at once, and its identifier is never
     /// used again. An order that has already shipped cannot be cancelled and is unchanged.
     /// Cancelling the same order a second time is answered with 404; of several concurrent requests
-    /// exactly one is answered with 204. After a 502, 503 or 504, or if no response arrives, the
-    /// order may have been cancelled nevertheless: repeat the request. A 404 then means that the
-    /// order is not there, possibly cancelled by an earlier attempt: take it as success.
+    /// exactly one is answered with 204. After a 500, 502, 503 or 504, or if no response arrives,
+    /// the order may have been cancelled nevertheless: repeat the request. A 404 then means that
+    /// the order is not there, possibly cancelled by an earlier attempt: take it as success.
     ///
     /// The value says what became of it: see [`CancelOrderOutcome`].
     ///
