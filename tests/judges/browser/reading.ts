@@ -14,7 +14,7 @@ const SCROLL_MS = 50;
 /** Scalar draws a part when the browser is idle, but no later than this. */
 const DRAWN_WITHIN_MS = 1_600;
 /** Where the page goes to, on a phone too, where there are two headers. */
-const BELOW_HEADERS = 250;
+export const BELOW_HEADERS = 250;
 
 /** Waits until all is drawn, which each part is when it is first near the window. */
 export async function drawn(page: Page, api: ApiDocument): Promise<void> {
