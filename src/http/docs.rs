@@ -75,7 +75,11 @@ impl Docs {
         }
         Some(match *own_path == path {
             true => page.respond(request.headers()),
-            false => moved_permanently(own_path),
+            false => {
+                let mut moved = moved_permanently(own_path);
+                page.policy.set_headers(moved.headers_mut());
+                moved
+            }
         })
     }
 }
