@@ -26,6 +26,9 @@ fn help_is_everywhere_and_a_wrong_command_line_is_2() {
     assert_eq!(served["servers"][0]["url"], "/v1");
     let wrong = sandbox.run(&["openapi", "--served", "--production-url", "orders.test"]).usage();
     assert!(wrong.contains("https://orders.example.com/v1"), "{wrong}");
+    let below = ["openapi", "--served", "--production-url", "https://pets.test/orders/v1"];
+    let refused = sandbox.run(&below).usage();
+    assert!(refused.contains("no path may stand before /v1, because"), "{refused}");
 }
 
 #[test]
