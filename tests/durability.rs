@@ -1,5 +1,5 @@
-//! What was acknowledged stays, even if the program is killed; and a real file of
-//! orders comes back complete.
+//! What was acknowledged stays, even if the program is killed or the power is cut; and a real
+//! file of orders comes back complete.
 
 use history::workload::Load;
 use history::{HistoryRecorder, Lives};
@@ -11,7 +11,10 @@ use testbed::{DataDir, Key, ServerProcess};
 
 /// A server, a tap before it and a client behind the tap.
 fn serve(data: &DataDir, key: &Key) -> (ServerProcess, Tap, Client) {
-    let server = data.serve(&[]).unwrap();
+    with_client(data.serve(&[]).unwrap(), key)
+}
+
+fn with_client(server: ServerProcess, key: &Key) -> (ServerProcess, Tap, Client) {
     let tap = Tap::before(server.address().unwrap());
     let client = Client::builder(tap.base_url(), &key.text);
     (server, tap, client.without_retries().build().unwrap())
@@ -49,6 +52,49 @@ async fn a_kill_right_after_a_204_keeps_the_cancellation() {
         assert!(listed.iter().all(|order| *order.id != id), "order {id} is back");
         assert_eq!(error_of(client.cancel_order(id).await).0, 404, "order {id}");
     }
+    drop(server);
+}
+
+/// Only a server that waits for the disk before it answers can know that the disk failed.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn while_nothing_can_be_synced_no_cancellation_is_answered_204() {
+    let (data, disk) = (DataDir::temporary().unwrap(), testbed::Preload::disk().unwrap());
+    let key = data.issue_key("acme", "business").unwrap();
+    data.import_pending(1..=2).unwrap();
+    let server = data.start(disk.put_into(&mut data.command()), &[]).unwrap();
+    let (server, _tap, client) = with_client(server, &key);
+    // The first commit in a new log has one more sync.
+    assert_eq!(client.cancel_order(1).await.unwrap().status(), 204);
+    disk.set(-1).unwrap();
+    assert_eq!(error_of(client.cancel_order(2).await).0, 503);
+    disk.set(0).unwrap();
+    assert_eq!(client.cancel_order(2).await.unwrap().status(), 204);
+    drop(server);
+}
+
+/// A kill leaves what was written in the page cache; a power cut leaves what was synced.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
+    let (data, disk) = (DataDir::temporary().unwrap(), testbed::Preload::disk().unwrap());
+    let key = data.issue_key("acme", "business").unwrap();
+    data.import_pending(1..=20).unwrap();
+    let after = data.path().with_extension("after");
+    std::fs::create_dir(&after).unwrap();
+    // The commands above have ended and closed the store: this file is all of it.
+    std::fs::copy(data.path().join("store.sqlite"), after.join("store.sqlite")).unwrap();
+    let server = data.start(disk.keep_synced(&mut data.command(), &after), &[]).unwrap();
+    let (server, _tap, client) = with_client(server, &key);
+    for id in 1..=10 {
+        assert_eq!(client.cancel_order(id).await.unwrap().status(), 204);
+    }
+    server.kill().unwrap();
+    let data = DataDir::at(&testbed::Program::built().unwrap(), &after);
+    let (server, _tap, client) = serve(&data, &key);
+    let listed = client.list_orders().await.unwrap();
+    let ids: Vec<i64> = listed.iter().map(|order| *order.id).collect();
+    assert_eq!(ids, (11..=20).collect::<Vec<i64>>());
     drop(server);
 }
 

@@ -141,3 +141,17 @@ fn introduce(
     writeln!(out, "\n  API reference, where you can try requests: http://{address}/docs\n")?;
     writeln!(out, "listening on {base}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_is_taken_is_replaced_by_a_free_port_of_the_loopback() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address: ListenAddress = taken.local_addr().unwrap().to_string().parse().unwrap();
+        assert_eq!(free(address.clone()).to_string(), "127.0.0.1:0");
+        drop(taken);
+        assert_eq!(free(address.clone()), address);
+    }
+}

@@ -135,26 +135,6 @@ fn a_chosen_port_that_is_taken_is_an_error() {
     assert!(error.ends_with("--admin-listen"), "{error}");
 }
 
-/// `health` would ask the program that has it.
-#[test]
-fn the_default_port_that_is_taken_is_an_error_too() {
-    // Where this fails, another program has the port.
-    let _taken = TcpListener::bind("127.0.0.1:8081");
-    let error = CliSandbox::new().run(&["serve", "--listen", "127.0.0.1:0"]).failed_server();
-    assert!(error.starts_with("cannot listen on 127.0.0.1:8081: another program"), "{error}");
-    assert!(error.ends_with("--admin-listen"), "{error}");
-}
-
-#[test]
-fn a_demo_takes_a_free_port_unless_one_is_chosen() {
-    // As above.
-    let _taken = TcpListener::bind("127.0.0.1:8080");
-    let sandbox = CliSandbox::new();
-    let demo = ServerProcess::start(&mut sandbox.command(&["demo"]), &sandbox.path("log")).unwrap();
-    let address = demo.address().unwrap();
-    assert!(address.ip().is_loopback() && address.port() != 8080, "{address}");
-}
-
 #[tokio::test]
 async fn its_requests_are_not_counted() {
     let server = setup().serve().await;

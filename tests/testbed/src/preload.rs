@@ -4,7 +4,7 @@
 use anyhow::{Context, bail};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 const SET_CLOCK: &str = include_str!("set_clock.c");
 
 /// The source of [`Preload::disk`].
-const SLOW_FSYNC: &str = include_str!("slow_fsync.c");
+const DISK: &str = include_str!("disk.c");
 
 /// Fails if there is no C compiler.
 pub fn check_compiler() -> anyhow::Result<()> {
@@ -37,7 +37,7 @@ impl Preload {
     /// A disk, each of whose fsyncs takes longer by the number, in milliseconds; it fails if that
     /// is negative.
     pub fn disk() -> anyhow::Result<Preload> {
-        Preload::compile(SLOW_FSYNC)
+        Preload::compile(DISK)
     }
 
     /// Compiles it, behind the function that reads the number; that is 0.
@@ -68,6 +68,12 @@ impl Preload {
     /// Loads it into a process that is about to start.
     pub fn put_into<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env("LD_PRELOAD", &self.library).env("DRILL_NUMBER", self.file())
+    }
+
+    /// Loads a [`Preload::disk`] into a process that is about to start, and has each file that the
+    /// process syncs copied into this directory: after a power cut a disk holds these bytes for sure.
+    pub fn keep_synced<'a>(&self, command: &'a mut Command, directory: &Path) -> &'a mut Command {
+        self.put_into(command).env("DRILL_SYNCED", directory)
     }
 
     fn file(&self) -> PathBuf {

@@ -66,10 +66,12 @@ impl DrillArgs {
                     until: None,
                     repeat: self.command(&group, *seed),
                 };
-                scenarios
-                    .push(Scenario::new(format!("{group}::seed_{seed}"), move |tools, report| {
+                let lasts = plan.lasts;
+                let scenario =
+                    Scenario::new(format!("{group}::seed_{seed}"), move |tools, report| {
                         Box::pin(run::drill(tools, plan.clone(), report))
-                    }));
+                    });
+                scenarios.push(scenario.drawing_for(lasts));
             }
         }
         scenarios

@@ -7,9 +7,18 @@ use parking_lot::RwLock;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::Duration;
 use testbed::postgres::Installed;
 use testbed::{Program, Report, until_conclusive};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::timeout;
+
+/// How long a scenario may take, far longer than any needs: one that waits for what never comes
+/// ends too.
+const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
+
+/// How long an ended scenario waits for its blocking calls, which cannot be cancelled.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What scenarios share.
 pub struct Tools {
@@ -50,6 +59,7 @@ type Run = dyn for<'a> Fn(&'a Tools, &'a mut Report) -> LocalBoxFuture<'a, anyho
 pub struct Scenario {
     name: String,
     is_timed: bool,
+    time_limit: Duration,
     run: Box<Run>,
 }
 
@@ -68,7 +78,13 @@ impl Scenario {
         F: for<'a> Fn(&'a Tools, &'a mut Report) -> LocalBoxFuture<'a, anyhow::Result<()>>,
         F: Send + Sync + 'static,
     {
-        Scenario { name: name.into(), is_timed: true, run: Box::new(run) }
+        let (name, time_limit) = (name.into(), TIME_LIMIT);
+        Scenario { name, is_timed: true, time_limit, run: Box::new(run) }
+    }
+
+    /// It draws faults for this long, which its time limit leaves out.
+    pub fn drawing_for(self, time: Duration) -> Scenario {
+        Scenario { time_limit: TIME_LIMIT + time, ..self }
     }
 
     /// It bounds no times: others of this kind may run at the same time.
@@ -99,7 +115,9 @@ impl Scenario {
         let code = until_conclusive(&mut printed, |report| {
             fastrand::seed(tools.seed);
             runtime.block_on(self.until_interrupted(tools, report))
-        })?;
+        });
+        runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
+        let code = code?;
         anstream::stdout().write_all(&printed)?;
         tools.worst.fetch_max(code, Ordering::SeqCst);
         Ok(code)
@@ -111,12 +129,37 @@ impl Scenario {
             (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
         if !tools.is_interrupted.load(Ordering::SeqCst) {
             tokio::select! {
-                ended = (self.run)(tools, report) => return ended,
+                ended = self.in_time(tools, report) => return ended,
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
             }
         }
         tools.is_interrupted.store(true, Ordering::SeqCst);
         bail!("interrupted")
+    }
+
+    async fn in_time(&self, tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
+        match timeout(self.time_limit, (self.run)(tools, report)).await {
+            Ok(ended) => ended,
+            Err(_) => {
+                report.contradiction(format!("it did not end within {:?}", self.time_limit));
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn a_scenario_that_waits_for_ever_fails_once() {
+        let tools = Tools::new(Program::at(Path::new("store-orders")), 1);
+        let endless = Scenario::new("endless", |_, _| Box::pin(std::future::pending()));
+        let endless = Scenario { time_limit: Duration::from_millis(10), ..endless };
+        assert_eq!(endless.attempt(&tools).unwrap(), 1);
+        assert_eq!(tools.exit_status(), 1);
     }
 }

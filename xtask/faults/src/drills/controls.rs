@@ -53,6 +53,7 @@ pub fn controls() -> Vec<Scenario> {
         Scenario::new(format!("controls::{name}"), move |tools, report| {
             Box::pin(control.run(tools, report))
         })
+        .drawing_for(LONGEST)
     };
     Control::value_variants().iter().map(of).collect()
 }

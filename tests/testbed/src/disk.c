@@ -1,0 +1,66 @@
+/* Stands before the C library's fsync and fdatasync (LD_PRELOAD). Each takes number()
+   milliseconds longer; a negative number makes them fail. Otherwise the real call is made
+   first, so durability is what it was. If DRILL_SYNCED names a directory, the file is copied
+   there first, as it is when it is synced: what a power cut leaves of it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Reads through the caller's descriptor: to close another one would release the locks that the
+   process has on the file. */
+static int copy(int from, const char *to) {
+    char bytes[65536];
+    off_t copied = 0;
+    ssize_t length;
+    int target = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (target < 0) {
+        return -1;
+    }
+    while ((length = pread(from, bytes, sizeof bytes, copied)) > 0 &&
+           write(target, bytes, length) == length) {
+        copied += length;
+    }
+    return close(target) == 0 && length == 0 ? 0 : -1;
+}
+
+static int keep(int file, const char *directory) {
+    char link[64], path[PATH_MAX], kept[2 * PATH_MAX], part[2 * PATH_MAX + 8];
+    struct stat status;
+    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+        return 0;
+    }
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0) {
+        return -1;
+    }
+    path[length] = 0;
+    const char *name = strrchr(path, '/');
+    snprintf(kept, sizeof kept, "%s%s", directory, name ? name : "/");
+    snprintf(part, sizeof part, "%s.part", kept);
+    return copy(file, part) == 0 ? rename(part, kept) : -1;
+}
+
+static int sync_file(long call, int file) {
+    long milliseconds = number();
+    const char *directory = getenv("DRILL_SYNCED");
+    if (milliseconds < 0 || (directory && keep(file, directory) != 0)) {
+        errno = EIO;
+        return -1;
+    }
+    long result = syscall(call, file);
+    int error = errno;
+    struct timespec left = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+    while (nanosleep(&left, &left) != 0 && errno == EINTR) {
+    }
+    errno = error;
+    return (int)result;
+}
+
+int fsync(int file) { return sync_file(SYS_fsync, file); }
+int fdatasync(int file) { return sync_file(SYS_fdatasync, file); }
