@@ -45,7 +45,7 @@ fn contents(document: &Value) -> String {
     let links: Vec<_> = operations(document).iter().map(link).collect();
     format!(
         "Version {}. On this page: {}, [response headers](#headers), [models](#models).\n",
-        text(&document["info"]["version"]),
+        text(at(document, "/info/version")),
         links.join(", ")
     )
 }
@@ -117,7 +117,7 @@ fn response_item(
     everywhere: &BTreeSet<&str>,
 ) -> String {
     let mut item = format!("- **{status}** {}", sentence(text(&response["description"])));
-    let content = &response["content"]["application/json"];
+    let content = at(response, "/content/application~1json");
     if content.is_object() {
         let _ = write!(item, " Body: {}.", kind(&content["schema"]));
     }
@@ -161,7 +161,7 @@ fn headers(document: &Value) -> String {
 
 fn models(document: &Value) -> String {
     let mut page = heading(2, "models", "Models", "");
-    for (name, schema) in members(&document["components"]["schemas"]) {
+    for (name, schema) in members(at(document, "/components/schemas")) {
         page += &heading(3, &format!("models/{name}"), name, "");
         page += &markup(text(&schema["description"]));
         let fields = members(&schema["properties"]).map(|(field, value)| {
@@ -203,6 +203,11 @@ fn response_headers<'d>(
 fn target<'d>(document: &'d Value, value: &'d Value) -> &'d Value {
     let pointer = text(&value["$ref"]).strip_prefix('#');
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(value)
+}
+
+/// What a pointer leads to, or null.
+fn at<'a>(value: &'a Value, pointer: &str) -> &'a Value {
+    value.pointer(pointer).unwrap_or(&Value::Null)
 }
 
 fn members(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
