@@ -32,13 +32,13 @@ mod usage;
 mod values;
 mod waiting;
 
-pub use failure::without_secrets;
+pub use failure::{FailureCode, without_secrets};
 pub use invocation::{Invocation, InvocationError, wrong_value};
 
 use crate::config::{EffectiveSettings, ServerConfig, with_settings};
 use crate::store::StoreError;
 use clap::{CommandFactory, Parser, Subcommand};
-use failure::{Failure, FailureCode};
+use failure::Failure;
 use options::Options;
 use printer::Printer;
 use std::ffi::OsString;
@@ -238,10 +238,9 @@ impl Cli {
                 false => error,
             }
         });
-        if let Err(error) = &named
-            && !is_closed_pipe(error)
-        {
-            Failure::of(error).show(&mut printer)?;
+        if let Err(error) = &named {
+            // Whatever becomes of it, the error itself is what the command ends with.
+            let _ = Failure::of(error).show(&mut printer);
         }
         named
     }
@@ -284,8 +283,8 @@ pub fn exit_code(error: &anyhow::Error) -> ExitCode {
     ExitCode::from(signal.map_or_else(|| Failure::of(error).code.status(), |signal| signal.status))
 }
 
-/// Shows an invalid command line as data, if it asks for that.
-pub fn show_invalid_command_line(text: &str, out: &mut dyn Write) -> io::Result<()> {
+/// Shows an invalid command line, or invalid settings, as data, if the command line asks for that.
+pub fn show_refusal(code: FailureCode, text: &str, out: &mut dyn Write) -> io::Result<()> {
     // What does not parse can only be searched.
     if !std::env::args_os().any(|argument| argument == "--json") {
         return Ok(());
@@ -293,8 +292,7 @@ pub fn show_invalid_command_line(text: &str, out: &mut dyn Write) -> io::Result<
     let message = text.split("\n\nUsage:").next().unwrap_or(text);
     let message = message.split("\n\nFor more").next().unwrap_or(message);
     let message = without_secrets(message.trim_start_matches("error: "));
-    let failure = Failure { code: FailureCode::InvalidCommandLine, message };
-    failure.show(&mut Printer::new(out, true))
+    Failure { code, message }.show(&mut Printer::new(out, true))
 }
 
 /// Whether this command line runs the server, whose standard error is a log. It may be

@@ -5,7 +5,7 @@ use anstyle::{AnsiColor, Style};
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 use std::time::SystemTime;
-use store_orders::cli::{self, Invocation, InvocationError};
+use store_orders::cli::{self, FailureCode, Invocation, InvocationError};
 use store_orders::log::failure_line;
 
 #[global_allocator]
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     let outcome = match Invocation::read(std::env::args_os()) {
         Err(InvocationError::CommandLine(error)) => return refuse(&error, &mut out),
         Err(InvocationError::Settings(error)) => {
-            show_refusal(&error.to_string(), &mut out);
+            show_refusal(FailureCode::InvalidSettings, &error.to_string(), &mut out);
             Err(error.into())
         }
         Ok(invocation) => invocation.run(&mut out).and_then(|()| Ok(out.flush()?)),
@@ -49,7 +49,7 @@ fn refuse(error: &clap::Error, out: &mut impl Write) -> ExitCode {
     match cli::wrong_value(error).filter(|_| cli::writes_log(std::env::args_os())) {
         Some(text) => log_failure(&text),
         None => {
-            show_refusal(&error.render().to_string(), out);
+            show_refusal(FailureCode::InvalidCommandLine, &error.render().to_string(), out);
             let text = cli::without_secrets(&error.render().ansi().to_string());
             let _ = write!(anstream::stderr(), "{text}");
         }
@@ -66,6 +66,6 @@ fn log_failure(text: &str) {
 
 /// Shows why a command line is refused as data, if it asks for that. If standard output is closed,
 /// standard error has the text.
-fn show_refusal(text: &str, out: &mut impl Write) {
-    let _ = cli::show_invalid_command_line(text, out);
+fn show_refusal(code: FailureCode, text: &str, out: &mut impl Write) {
+    let _ = cli::show_refusal(code, text, out);
 }

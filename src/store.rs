@@ -43,7 +43,9 @@ pub use order_rows::{
     StoredOrder,
 };
 pub use report::{CheckReport, Structure};
-pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expired};
+pub use rules::{
+    MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expired, refused_whole,
+};
 pub use serving::{GivesUp, Standbys, Store};
 pub use timeouts::{PATIENCE, SILENT_FOR};
 pub use versions::{

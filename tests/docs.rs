@@ -1,8 +1,11 @@
 //! The public pages, over plain HTTP: what they load, what a browser may do with
 //! them, and that they are not counted. `cargo xtask browser` opens them.
 
-use serde_json::json;
+use percent_encoding::percent_decode_str;
+use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::io::Read;
+use store_orders_api::documents::DOCUMENTS;
 use store_orders_api::errors::{self, ErrorCode};
 use store_orders_api::plans::Plan;
 use testbed::in_process::{Answer, TestSetup};
@@ -184,12 +187,143 @@ async fn a_browser_may_load_nothing_from_elsewhere_and_frame_nothing() {
 }
 
 #[tokio::test]
-async fn without_javascript_the_reference_leads_to_the_document() {
+async fn without_javascript_the_reference_is_the_whole_document_as_text() {
     let server = TestSetup::new().serve().await;
-    let page = String::from_utf8(server.send("GET", "/docs", &[]).await.body).unwrap();
-    let note = page.split("<noscript>").nth(1).unwrap().split("</noscript>").next().unwrap();
-    assert!(note.contains("href=\"/openapi.json\"") && note.contains("href=\"/changelog\""));
-    assert_eq!(server.send("GET", "/", &[]).await.body, page.as_bytes());
+    for of in DOCUMENTS {
+        let page = String::from_utf8(server.send("GET", of.reference, &[]).await.body).unwrap();
+        assert!(!page.contains("<noscript") && !page.contains("{base_urls}"), "{page}");
+        assert!(page.contains(&format!("<code>{}</code>", of.base_path)), "no base URL");
+        let document = server.send("GET", of.path, &[]).await.json();
+        for heading in document["info"]["description"].as_str().unwrap().split("\n## ").skip(1) {
+            let title = heading.lines().next().unwrap();
+            assert!(page.contains(&format!(">{title}</a></h2>")), "{title}");
+        }
+        for (path, methods) in document["paths"].as_object().unwrap() {
+            for (method, operation) in methods.as_object().unwrap() {
+                let tag = operation["tags"][0].as_str().unwrap();
+                let anchor = format!("tag/{tag}/{}{path}", method.to_uppercase());
+                let shown = section(&page, &anchor);
+                for text in texts_of_operation(&document, operation) {
+                    assert!(shown.contains(&text), "{}: {anchor} lacks {text}", of.reference);
+                }
+            }
+        }
+        for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+            let shown = section(&page, &format!("models/{name}"));
+            for field in schema["properties"].as_object().unwrap().keys() {
+                assert!(shown.contains(&format!("<code>{field}</code>")), "{name}.{field}");
+            }
+        }
+        let meanings = "/components/schemas/Error/properties/code/x-enumDescriptions";
+        for (code, meaning) in document.pointer(meanings).unwrap().as_object().unwrap() {
+            let shown = section(&page, &format!("error-{code}"));
+            let meaning = meaning.as_str().unwrap().split('`').next().unwrap();
+            assert!(
+                shown.contains(&format!("<code>{code}</code></a></h3>\n<p>{meaning}")),
+                "{code}"
+            );
+        }
+    }
+}
+
+/// From the heading with this anchor to the next one of its level or above.
+fn section<'p>(page: &'p str, anchor: &str) -> &'p str {
+    let heading = format!("<h3 id=\"{anchor}\">");
+    let found: Vec<_> = page.match_indices(&heading).collect();
+    assert_eq!(found.len(), 1, "{heading}");
+    let section = &page[found[0].0..];
+    let rest = heading.len();
+    let ends = ["<h2 ", "<h3 ", "</main>"].iter().filter_map(|end| section[rest..].find(end));
+    &section[..rest + ends.min().unwrap()]
+}
+
+/// What the section of an operation must have, as HTML.
+fn texts_of_operation(document: &Value, operation: &Value) -> Vec<String> {
+    let code = |value: &Value| format!("<code>{}</code>", value.as_str().unwrap());
+    let target = |value: &Value| match value["$ref"].as_str() {
+        Some(reference) => document.pointer(&reference[1..]).unwrap().clone(),
+        None => value.clone(),
+    };
+    let mut texts = vec![
+        format!(">{}</a> <span class=\"badge\">", operation["summary"].as_str().unwrap()),
+        code(&operation["operationId"]),
+    ];
+    for parameter in operation["parameters"].as_array().into_iter().flatten() {
+        texts.push(format!(
+            "{} in {}",
+            code(&parameter["name"]),
+            parameter["in"].as_str().unwrap()
+        ));
+    }
+    for (status, response) in operation["responses"].as_object().unwrap() {
+        let response = target(response);
+        let description = response["description"].as_str().unwrap().split('`').next().unwrap();
+        texts.push(format!("<strong>{status}</strong> {}", description.trim_end_matches('.')));
+        let examples = &response["content"]["application/json"]["examples"];
+        for code in examples.as_object().into_iter().flat_map(|codes| codes.keys()) {
+            texts.push(format!("<a href=\"#error-{code}\">{code}</a>"));
+        }
+    }
+    texts
+}
+
+#[tokio::test]
+async fn each_header_of_a_response_stands_on_the_plain_reference() {
+    let server = TestSetup::new().serve().await;
+    for of in DOCUMENTS {
+        let page = String::from_utf8(server.send("GET", of.reference, &[]).await.body).unwrap();
+        let document = server.send("GET", of.path, &[]).await.json();
+        let headers = page.split("<h2 id=\"headers\">").nth(1).unwrap();
+        let headers = headers.split("<h2 ").next().unwrap();
+        let everywhere = headers.split("</p>").next().unwrap();
+        for name in document["components"]["headers"].as_object().unwrap().keys() {
+            assert!(headers.contains(&format!("<li><code>{name}</code>: ")), "{name}");
+        }
+        for name in ["X-RateLimit-Limit", "x-request-id", "Cache-Control"] {
+            assert!(everywhere.contains(&format!("<code>{name}</code>")), "{everywhere}");
+        }
+        let list = section(&page, "tag/orders/GET/store/orders");
+        let (_, listed) = list.split_once("<strong>200</strong>").unwrap();
+        let (listed, _) = listed.split_once("</li>").unwrap();
+        assert!(
+            listed.contains("<code>ETag</code>") && !listed.contains("x-request-id"),
+            "{listed}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_plain_reference_is_small_and_each_of_its_links_leads_somewhere() {
+    let server = TestSetup::new().serve().await;
+    for of in DOCUMENTS {
+        let zipped = server.send("GET", of.reference, &[GZIP]).await.body.len();
+        assert!(zipped < 12_000, "{} has {zipped} bytes", of.reference);
+        let page = String::from_utf8(server.send("GET", of.reference, &[]).await.body).unwrap();
+        let ids = page.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+        let ids: Vec<_> = ids.collect();
+        assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "{ids:?}");
+        let links = links(&page);
+        for anchor in links.iter().filter_map(|link| link.strip_prefix('#')) {
+            let anchor = percent_decode_str(anchor).decode_utf8().unwrap();
+            assert!(ids.contains(&&*anchor), "#{anchor}");
+        }
+    }
+    let first = server.send("GET", "/docs", &[]).await.body;
+    assert_eq!(server.send("GET", "/", &[]).await.body, first);
+}
+
+#[tokio::test]
+async fn the_link_of_an_error_leads_to_its_section_without_javascript() {
+    let server = TestSetup::new().serve().await;
+    for of in DOCUMENTS {
+        let path = format!("{}/store/orders", of.base_path);
+        let answer = server.send("GET", &path, &[]).await;
+        let link = answer.text("link").trim_start_matches('<').split('>').next().unwrap();
+        let (path, anchor) = link.split_once('#').unwrap();
+        assert_eq!((path, anchor), (of.reference, "error-unauthorized"));
+        let page = String::from_utf8(server.send("GET", path, &[]).await.body).unwrap();
+        assert!(section(&page, anchor).contains("Check the key"), "{page}");
+    }
 }
 
 #[tokio::test]
@@ -262,9 +396,14 @@ async fn the_summary_for_language_models_is_of_the_served_document() {
     let version = document["info"]["version"].as_str().unwrap();
     assert!(page.contains(&format!("Version {version}.")), "{page}");
     for target in page.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
-        let path = target.split('#').next().unwrap();
-        assert_eq!(server.send("GET", path, &[]).await.status, 200, "{target}");
+        let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+        let page = server.send("GET", path, &[]).await;
+        assert_eq!(page.status, 200, "{target}");
+        let text = String::from_utf8(page.body).unwrap();
+        assert!(anchor.is_empty() || text.contains(&format!(" id=\"{anchor}\"")), "{target}");
     }
+    let reference = String::from_utf8(server.send("GET", "/docs", &[]).await.body).unwrap();
+    assert!(reference.contains("Base URL: <code>https://orders.test/v1</code> (Production"));
 }
 
 /// The text of the one element of this name inside another.

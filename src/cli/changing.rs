@@ -4,17 +4,17 @@
 use super::interrupts::Interrupts;
 use super::options::Options;
 use super::printer::Printer;
-use super::record_file::{content_of, name_of, records_of, require_valid};
+use super::record_file::{content_of, name_of, records_of, require_valid, show_failure};
 use super::waiting::with_progress;
 use crate::import::{BadRows, Position, Problem, order_ids};
 use crate::store::{
     Ended, OperatorStore, OrderUpdate, Status, StoreError, can_ship, can_update, in_steps,
-    statuses_in_steps,
+    refused_whole, statuses_in_steps,
 };
 use anyhow::Context;
 use clap::Args;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -43,7 +43,7 @@ impl UpdateArgs {
         require_valid(&self.file, parsed.bad, "changed", printer)?;
         let updates: Vec<OrderUpdate> = parsed.rows.into_iter().map(|row| row.record).collect();
         if !self.dry_run {
-            change(&*store, updates.len(), "updated", |range| {
+            change(&*store, updates.len(), "updated", printer, |range| {
                 store.update_orders(updates.get(range).unwrap_or_default())
             })?;
         }
@@ -69,10 +69,10 @@ pub fn ship(
     let store = options.open_store()?;
     let ids: Vec<i64> = match file {
         Some(file) => ids_of(&*store, file, printer)?,
-        None => ids.iter().map(|id| (*id, ())).collect::<BTreeMap<_, _>>().into_keys().collect(),
+        None => checked_ids(&*store, ids)?,
     };
     let (mut now, mut before) = (Vec::new(), Vec::new());
-    change(&*store, ids.len(), "shipped", |range| {
+    change(&*store, ids.len(), "shipped", printer, |range| {
         let step = ids.get(range).unwrap_or_default();
         let shipped = store.ship_orders(step)?;
         let (marked, others): (Vec<i64>, Vec<i64>) =
@@ -86,6 +86,16 @@ pub fn ship(
         text.push_str(&already_shipped(&before));
     }
     Ok(printer.show(&json!({ "shipped": now, "alreadyShipped": before }), text)?)
+}
+
+/// These ids, each once, all of which can be shipped.
+fn checked_ids(store: &dyn OperatorStore, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+    let ids: Vec<i64> = ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
+    let statuses = statuses_in_steps(store, &ids)?;
+    for id in &ids {
+        can_ship(*id, statuses.get(id).copied()).map_err(refused_whole)?;
+    }
+    Ok(ids)
 }
 
 /// The ids in a file, all of which can be shipped.
@@ -132,6 +142,7 @@ fn change(
     store: &dyn OperatorStore,
     count: usize,
     done: &str,
+    printer: &mut Printer<'_>,
     mut step: impl FnMut(Range<usize>) -> Result<(), StoreError>,
 ) -> anyhow::Result<()> {
     let interrupts = Interrupts::watch()?;
@@ -144,19 +155,29 @@ fn change(
     });
     store.await_servers();
     let Err(Ended { done: changed, why }) = ended else { return Ok(()) };
-    let text = match changed {
+    let said = match changed {
         0 => "nothing was changed".to_string(),
         _ => format!("{changed} of {} were {done}; repeat the command for the rest", orders(count)),
     };
-    match why {
+    let error = match why {
         // It says so itself.
-        Some(why) if changed == 0 => Err(why.into()),
-        Some(why) => Err(anyhow::Error::from(why).context(text)),
-        None => match interrupts.error(|| text) {
-            Some(signal) => Err(signal.into()),
-            None => anyhow::bail!("interrupted"),
+        Some(why) if changed == 0 => why.into(),
+        // An order was cancelled after the check: the step that has it changed nothing.
+        Some(why @ (StoreError::Refused(_) | StoreError::NotFound(_))) => {
+            let why = why.to_string().replace("; nothing was changed", "");
+            anyhow::anyhow!(
+                "{why}; {changed} of {} were {done} before; leave it out, and repeat the command for the rest",
+                orders(count)
+            )
+        }
+        Some(why) => anyhow::Error::from(why).context(said),
+        None => match interrupts.error(|| said) {
+            Some(signal) => signal.into(),
+            None => anyhow::anyhow!("interrupted"),
         },
-    }
+    };
+    show_failure(&error, "changed", changed, 0, Vec::new(), printer)?;
+    Err(error)
 }
 
 fn orders(count: usize) -> String {

@@ -40,8 +40,9 @@ pub(super) fn check(options: &Options, printer: &mut Printer<'_>) -> anyhow::Res
         return Ok(printer.show(&checked, format!("{name}: sound\n{}", counts(&checked)))?);
     }
     let lines = problems.join("\n  ");
-    printer.show(&checked, format!("{name}: not sound\n  {lines}\n{}", counts(&checked)))?;
-    printer.flush()?;
+    // If the output is closed, the exit status still tells.
+    let text = format!("{name}: not sound\n  {lines}\n{}", counts(&checked));
+    let _ = printer.show(&checked, text).and_then(|()| printer.flush());
     let plural = if problems.len() == 1 { "" } else { "s" };
     anyhow::bail!("{name}: {} problem{plural} found", problems.len())
 }

@@ -2,7 +2,7 @@
 
 use super::printer::Printer;
 use super::serve::EndedBySignal;
-use crate::config::without_passwords;
+use crate::config::{InvalidSettings, without_passwords};
 use crate::keys::without_keys;
 use crate::store::StoreError;
 use serde::Serialize;
@@ -22,8 +22,10 @@ pub struct Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureCode {
-    /// The command line or a setting is invalid.
+    /// The command line is invalid.
     InvalidCommandLine,
+    /// A setting of a file or of the environment is invalid, or settings contradict each other.
+    InvalidSettings,
     /// The order, account or key that the command names does not exist.
     NotFound,
     /// The store is not there, or cannot be reached, opened, read or written.
@@ -60,6 +62,9 @@ impl FailureCode {
         if error.downcast_ref::<EndedBySignal>().is_some() {
             return FailureCode::Interrupted;
         }
+        if error.downcast_ref::<InvalidSettings>().is_some() {
+            return FailureCode::InvalidSettings;
+        }
         let store = error.chain().find_map(|cause| cause.downcast_ref::<StoreError>());
         match store {
             Some(StoreError::NotFound(_)) => FailureCode::NotFound,
@@ -80,7 +85,7 @@ impl FailureCode {
             FailureCode::InvalidCommandLine => 2,
             FailureCode::NotFound => 3,
             FailureCode::StoreUnavailable => 4,
-            FailureCode::Interrupted | FailureCode::Failed => 1,
+            FailureCode::InvalidSettings | FailureCode::Interrupted | FailureCode::Failed => 1,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The operator's handbook: Markdown in the program, so that it is on the machine where it is
 //! needed.
 
+use super::interrupts::Interrupts;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use std::io::{IsTerminal, Write};
@@ -85,6 +86,8 @@ fn show_on_terminal(text: &str, out: &mut dyn Write) -> anyhow::Result<()> {
     let Ok(mut shown) = command.stdin(Stdio::piped()).spawn() else {
         return Ok(out.write_all(text.as_bytes())?);
     };
+    // Ctrl-C is the pager's: the terminal sends it to both.
+    let _interrupts = Interrupts::watch();
     // A reader who leaves the pager early closes the pipe.
     let written = shown.stdin.take().map_or(Ok(()), |mut input| input.write_all(text.as_bytes()));
     match shown.wait()?.code() {

@@ -52,8 +52,8 @@ impl HealthArgs {
             return Ok(printer.show(&health, format!("{url}: {reason}"))?);
         }
         if printer.is_json() {
-            printer.show(&health, "")?;
-            printer.flush()?;
+            // If the output is closed, the exit status still tells.
+            let _ = printer.show(&health, "").and_then(|()| printer.flush());
         }
         anyhow::bail!("{url}: not ready: {reason}")
     }

@@ -5,7 +5,7 @@ use super::config::ConfigCommand;
 use super::orders::ShipArg;
 use super::printer::warn;
 use super::serve::check_settings;
-use super::{Cli, Command, command};
+use super::{Cli, Command, FailureCode, command, show_refusal};
 use crate::config::{
     ConfigFile, EffectiveSettings, InvalidSettings, ServerConfig, all_settings, check_environment,
     may_hold_password, unknown_variables, why_invalid, without_empty_variables,
@@ -69,7 +69,13 @@ impl Invocation {
             warn(format_args!("unknown settings in the environment ignored: {variables}"));
         }
         if let Some(config) = self.config_to_check() {
-            check_settings(&self.effective, &self.cli.options.store, config)?;
+            let checked = check_settings(&self.effective, &self.cli.options.store, config);
+            if let Err(error) = &checked
+                && !matches!(self.cli.command, Command::Serve(_))
+            {
+                let _ = show_refusal(FailureCode::InvalidSettings, &error.to_string(), out);
+            }
+            checked?;
         }
         self.cli.run(&self.effective, out)
     }

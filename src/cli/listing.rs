@@ -22,6 +22,8 @@ pub enum Listing<'a> {
         out: &'a mut dyn Write,
         /// What precedes the next element.
         before: &'static str,
+        /// Whether something is written by now.
+        has_shown: &'a mut bool,
     },
     /// A table.
     Table(TextTable<'a>),
@@ -29,14 +31,15 @@ pub enum Listing<'a> {
 
 impl<'a> Listing<'a> {
     /// An empty array.
-    pub fn json(out: &'a mut dyn Write) -> Listing<'a> {
-        Listing::Json { out, before: "[\n" }
+    pub fn json(out: &'a mut dyn Write, has_shown: &'a mut bool) -> Listing<'a> {
+        Listing::Json { out, before: "[\n", has_shown }
     }
 
     /// Adds a record, as JSON or as a row.
     pub fn add(&mut self, record: &impl Serialize) -> io::Result<()> {
         match self {
-            Listing::Json { out, before } => {
+            Listing::Json { out, before, has_shown } => {
+                **has_shown = true;
                 out.write_all(before.as_bytes())?;
                 *before = ",\n";
                 Ok(serde_json::to_writer(&mut **out, record)?)
@@ -48,7 +51,7 @@ impl<'a> Listing<'a> {
     /// Writes the rest.
     pub fn finish(self) -> io::Result<()> {
         match self {
-            Listing::Json { out, before: "[\n" } => out.write_all(b"[]\n"),
+            Listing::Json { out, before: "[\n", .. } => out.write_all(b"[]\n"),
             Listing::Json { out, .. } => out.write_all(b"\n]\n"),
             Listing::Table(table) => table.finish(),
         }
@@ -60,8 +63,8 @@ mod tests {
     use super::*;
 
     fn listed(numbers: &[u8]) -> String {
-        let mut out = Vec::new();
-        let mut listing = Listing::json(&mut out);
+        let (mut out, mut has_shown) = (Vec::new(), false);
+        let mut listing = Listing::json(&mut out, &mut has_shown);
         for number in numbers {
             listing.add(number).unwrap();
         }

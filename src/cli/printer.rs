@@ -60,9 +60,8 @@ impl<'a> Printer<'a> {
 
     /// Begins a list of records, in a table of all columns if it is wide.
     pub fn listing(&mut self, columns: Vec<Column>, wide: bool) -> Listing<'_> {
-        self.has_shown = true;
         if self.json {
-            Listing::json(self.out)
+            Listing::json(self.out, &mut self.has_shown)
         } else {
             Listing::Table(TextTable::new(self.out, columns, wide))
         }

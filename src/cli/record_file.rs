@@ -1,6 +1,6 @@
 //! A file of records, or of ids: reading it, and what is wrong with it, as text and as data.
 
-use super::failure::Failure;
+use super::failure::{Failure, without_secrets};
 use super::printer::Printer;
 use crate::import::{BadRow, BadRows, Parsed, Problem, Record, Unknown, parse};
 use anyhow::Context;
@@ -99,15 +99,15 @@ pub struct RowError {
 impl RowError {
     /// No row is to blame.
     pub fn of_none(problem: String) -> RowError {
-        RowError { line: None, column: None, field: None, problem }
+        RowError { line: None, column: None, field: None, problem: without_secrets(&problem) }
     }
 
     fn of(row: &BadRow) -> Vec<RowError> {
-        let error = |field, problem| RowError {
+        let error = |field, problem: String| RowError {
             line: Some(row.position.line as u64),
             column: Some(row.position.column).filter(|column| *column > 0),
             field,
-            problem,
+            problem: without_secrets(&problem),
         };
         match &row.problem {
             Problem::Invalid(problems) => {

@@ -8,10 +8,10 @@ use store_orders_api::BASE_PATH;
 /// What the operator puts into the served document.
 #[derive(Args, Clone, Debug, Default)]
 pub struct DocumentSettings {
-    /// Address of the production API in the served document; it ends in /v1
+    /// Address of the production API in the served document: that of the host, then /v1
     #[arg(long, value_name = "URL", env)]
     pub production_url: Option<BaseUrl>,
-    /// Address of the staging API in the served document; it ends in /v1
+    /// Address of the staging API in the served document: that of the host, then /v1
     #[arg(long, value_name = "URL", env)]
     pub staging_url: Option<BaseUrl>,
     /// Who operates the service, in the served document
@@ -25,7 +25,9 @@ pub struct DocumentSettings {
     pub contact_email: Option<String>,
 }
 
-/// The address of an API: an HTTP URL that ends in the base path.
+/// The address of an API: an HTTP URL of a host, and the base path. Nothing may stand before the
+/// base path, because the links of the pages, of headers and of the document begin at the root
+/// of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl(String);
 
@@ -35,10 +37,16 @@ impl FromStr for BaseUrl {
     fn from_str(text: &str) -> Result<BaseUrl, String> {
         let example = format!("write an address such as https://orders.example.com{BASE_PATH}");
         let is_url = page(text).is_ok_and(|url| !url.contains(['?', '#', '@']));
-        if is_url && text.ends_with(BASE_PATH) {
-            Ok(BaseUrl(text.to_string()))
-        } else {
-            Err(example)
+        if !is_url || !text.ends_with(BASE_PATH) {
+            return Err(example);
+        }
+        // Behind the scheme, the host ends at the first slash.
+        match text.matches('/').count() {
+            3 => Ok(BaseUrl(text.to_string())),
+            _ => Err(format!(
+                "no path may stand before {BASE_PATH}, because links and assets begin at the root \
+                 of the host; {example}"
+            )),
         }
     }
 }
@@ -81,7 +89,7 @@ mod tests {
 
     #[test]
     fn only_addresses_that_end_in_the_base_path_are_taken() {
-        for url in ["https://a.example/v1", "http://localhost:8080/v1", "https://a/orders/v1"] {
+        for url in ["https://a.example/v1", "http://localhost:8080/v1"] {
             assert_eq!(url.parse::<BaseUrl>().unwrap().to_string(), url);
         }
         for url in [
@@ -95,6 +103,16 @@ mod tests {
             "https://a.example/?/v1",
         ] {
             assert!(url.parse::<BaseUrl>().is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_path_before_the_base_path_is_refused_with_the_reason() {
+        for url in ["https://a.example/orders/v1", "https://a.example//v1", "http://a/v1/v1"] {
+            let error = url.parse::<BaseUrl>().unwrap_err();
+            assert!(error.starts_with("no path may stand before /v1, because"), "{error}");
+            assert!(error.ends_with("such as https://orders.example.com/v1"), "{error}");
+            assert!(!error.contains('\n'), "{error}");
         }
     }
 

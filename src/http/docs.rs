@@ -15,7 +15,7 @@ use http::{Method, Response};
 use page::Page;
 use policy::Policy;
 use serde_json::Value;
-use store_orders_api::documents::{DOCUMENTS, Document, V1};
+use store_orders_api::documents::{DOCUMENTS, V1};
 use store_orders_api::emission::{DocumentError, text};
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -23,6 +23,12 @@ const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 const FEED: &str = "application/atom+xml; charset=utf-8";
+
+/// What the generated pages have in place of the operator's addresses.
+const BASE_URLS: &str = "{base_urls}";
+/// The references of the documents, in their order.
+const REFERENCES: [&str; 2] =
+    [include_str!("docs/generated/docs.html"), include_str!("docs/generated/docs-v2.html")];
 
 /// The pages and their assets, each at its path.
 pub struct Docs(Vec<(&'static str, Page)>);
@@ -47,9 +53,10 @@ impl Docs {
             ("/llms.txt", Page::plain(TEXT, Policy::Asset, llms(stable))),
             ("/robots.txt", asset(TEXT, include_str!("docs/assets/robots.txt"))),
         ];
-        for (document, served) in DOCUMENTS.iter().zip(documents) {
+        for ((document, served), template) in DOCUMENTS.iter().zip(documents).zip(REFERENCES) {
             let page = Page::plain("application/json", Policy::Document, text(served)?);
-            pages.extend([(document.path, page), (document.reference, reference(document))]);
+            let reference = reference(template, served);
+            pages.extend([(document.path, page), (document.reference, reference)]);
         }
         Ok(Docs(pages))
     }
@@ -68,30 +75,36 @@ impl Docs {
         }
         Some(match *own_path == path {
             true => page.respond(request.headers()),
-            false => moved_permanently(own_path),
+            false => {
+                let mut moved = moved_permanently(own_path);
+                page.policy.set_headers(moved.headers_mut());
+                moved
+            }
         })
     }
 }
 
-/// The reference of a version, which names its document.
-fn reference(document: &Document) -> Page {
-    let link = format!("<a href=\"{}\"", document.reference);
-    let html = include_str!("docs/assets/docs.html")
-        .replace(V1.path, document.path)
-        .replace(&format!("{link}>"), &format!("{link} aria-current=\"page\">"));
-    Page::plain(HTML, Policy::Reference, html)
+/// The reference of this document, as it is read without scripts.
+fn reference(template: &str, document: &Value) -> Page {
+    let escaped = |text: &str| text.replace('&', "&amp;").replace('<', "&lt;");
+    let base_urls = base_urls(document, |url, note| {
+        format!("<li>Base URL: <code>{}</code>{}</li>\n", escaped(url), escaped(note))
+    });
+    Page::plain(HTML, Policy::Reference, template.replace(BASE_URLS, &base_urls))
 }
 
 /// The document in short, for language models.
 fn llms(document: &Value) -> String {
+    let base_urls = base_urls(document, |url, note| format!("- Base URL: `{url}`{note}\n"));
+    include_str!("docs/generated/llms.txt").replace(BASE_URLS, &base_urls)
+}
+
+/// A line for each address of the document, from the address and what is said of it.
+fn base_urls(document: &Value, line: impl Fn(&str, &str) -> String) -> String {
     let servers = document["servers"].as_array().into_iter().flatten();
-    let base_url = |server: &Value| {
-        let url = server["url"].as_str().unwrap_or_default();
-        match server["description"].as_str() {
-            Some(description) => format!("- Base URL: `{url}` ({description})\n"),
-            None => format!("- Base URL: `{url}`\n"),
-        }
+    let line = |server: &Value| {
+        let note = server["description"].as_str().map(|text| format!(" ({text})"));
+        line(server["url"].as_str().unwrap_or_default(), &note.unwrap_or_default())
     };
-    let base_urls: String = servers.map(base_url).collect();
-    include_str!("docs/generated/llms.txt").replace("{base_urls}", &base_urls)
+    servers.map(line).collect()
 }

@@ -27,9 +27,7 @@ pub struct Parsed<R> {
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
     /// The file is empty or blank.
-    #[error(
-        "there is nothing in it; an import takes a JSON array, JSON lines, or CSV with a header row"
-    )]
+    #[error("there is nothing in it; write a JSON array, JSON lines, or CSV with a header row")]
     Empty,
     /// Some other encoding.
     #[error("line {line} is not UTF-8 text; save the file as UTF-8")]

@@ -1,5 +1,6 @@
 //! The fields of one record, in whichever format they came.
 
+use crate::keys::without_keys;
 use crate::store::{RecordKind, Records};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -82,8 +83,8 @@ impl Unknown {
     /// Whether a field of this name is ignored.
     fn ignore(&mut self, name: &str) -> bool {
         let Unknown::Ignored(names) = self else { return false };
-        if names.len() < KEPT_NAMES && !names.contains(name) {
-            names.insert(name.to_string());
+        if names.len() < KEPT_NAMES {
+            names.insert(without_keys(name));
         }
         true
     }
@@ -212,8 +213,10 @@ impl<'a> FieldValue<'a> {
     }
 }
 
-/// Text from the file in a message: on one line, and not long.
+/// Text from the file in a message: on one line, not long, and without API keys.
 pub fn quoted(text: &str) -> String {
+    // Before it is shortened: the start of a key alone gives it away.
+    let text = without_keys(text);
     let start: String = text.chars().take(40).collect();
     format!("{start:?}{}", if start.len() < text.len() { "…" } else { "" })
 }

@@ -93,6 +93,7 @@ impl NewRecord for Pet {
 /// The ids of orders in a text with one on each line, and where each is; a line may be blank.
 pub fn order_ids(text: &str) -> (Vec<(Position, i64)>, BadRows) {
     let (mut ids, mut bad) = (Vec::new(), BadRows::default());
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (line, text) in (1..).zip(text.lines().map(str::trim)) {
         let position = Position { line, column: 0 };
         match plain_int64(text) {

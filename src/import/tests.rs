@@ -276,7 +276,7 @@ fn the_first_bad_rows_are_those_of_the_lowest_lines() {
 
 #[test]
 fn a_file_that_cannot_be_read_says_why() {
-    let empty = "there is nothing in it; an import takes a JSON array, JSON lines, or CSV with a \
+    let empty = "there is nothing in it; write a JSON array, JSON lines, or CSV with a \
                  header row";
     assert_eq!(failure(b""), empty);
     assert_eq!(failure("\u{feff} \n".as_bytes()), empty);

@@ -26,6 +26,9 @@ fn help_is_everywhere_and_a_wrong_command_line_is_2() {
     assert_eq!(served["servers"][0]["url"], "/v1");
     let wrong = sandbox.run(&["openapi", "--served", "--production-url", "orders.test"]).usage();
     assert!(wrong.contains("https://orders.example.com/v1"), "{wrong}");
+    let below = ["openapi", "--served", "--production-url", "https://pets.test/orders/v1"];
+    let refused = sandbox.run(&below).usage();
+    assert!(refused.contains("no path may stand before /v1, because"), "{refused}");
 }
 
 #[test]
@@ -210,4 +213,42 @@ fn an_error_is_data_with_json_and_its_status_tells_what_kind() {
 fn a_plan_without_its_flag_is_told_the_flag() {
     let error = CliSandbox::new().run(&["accounts", "set-plan", "acme", "free"]).usage();
     assert!(error.contains("tip: to give the plan, write '--plan free'"), "{error}");
+}
+
+#[test]
+fn no_row_of_a_file_shows_a_key() {
+    let sandbox = CliSandbox::new();
+    sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
+    let issued = sandbox.run(&["keys", "issue", "--account", "acme", "--json"]).json();
+    let key = issued["key"].as_str().unwrap();
+    let record = format!("{{\"id\": 1, \"petId\": \"{key}\", \"quantity\": 1, \"{key}\": 2}}");
+    let column = format!("id,petId,quantity,{key}\n1,1,1,x\n");
+    for (arguments, input) in [
+        (&["orders", "import", "-", "--json"][..], &record),
+        (&["orders", "update", "-", "--json"], &record),
+        (&["orders", "ship", "-", "--json"], &key.to_string()),
+        (&["orders", "import", "-", "--ignore-unknown", "--dry-run"], &column),
+        (&["orders", "import", "-", "--ignore-unknown", "--dry-run", "--json"], &column),
+    ] {
+        let output = sandbox.run_with_input(arguments, input.as_bytes());
+        let text = output.stdout + &output.stderr;
+        assert!(text.contains("sto_live_..."), "{arguments:?} says nothing of it");
+        assert!(!text.contains(&key[9..20]), "{arguments:?} shows a key");
+    }
+}
+
+#[test]
+fn a_failure_is_told_although_standard_output_is_closed() {
+    let sandbox = CliSandbox::new();
+    sandbox.run(&["accounts", "create", "acme", "--plan", "pro"]).done();
+    for (arguments, status) in [
+        (&["orders", "show", "7", "--json"][..], 3),
+        (&["health", "--admin-listen", "127.0.0.1:1", "--json"], 1),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = sandbox.command(arguments).stdout(writer).output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{arguments:?}");
+        assert!(output.stderr.starts_with(b"error: "), "{arguments:?}");
+    }
 }

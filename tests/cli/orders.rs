@@ -207,6 +207,13 @@ fn many_orders_are_changed_in_steps() {
     let server = sandbox.serve(&["--listen", "127.0.0.1:0"]);
     let changes = || sandbox.run(&["check", "--json"]).json()["ordersVersion"].as_i64().unwrap();
     let before = changes();
+    // All are checked before the first step.
+    let mut ship: Vec<String> = ["orders", "ship"].map(str::to_string).into();
+    ship.extend((1..=600).map(|id| id.to_string()));
+    ship.push("99999".to_string());
+    let ship: Vec<&str> = ship.iter().map(String::as_str).collect();
+    assert_eq!(sandbox.run(&ship).missing(), "there is no order 99999; nothing was changed");
+    assert_eq!(changes(), before);
     let ids: String = (1..=1_200).map(|id| format!("{id}\n")).collect();
     let shipped = sandbox.run_with_input(&["orders", "ship", "-"], ids.as_bytes());
     assert_eq!(shipped.done(), "shipped 1200 orders\n");

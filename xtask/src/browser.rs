@@ -11,9 +11,10 @@ use std::path::PathBuf;
 use testbed::Program;
 
 /// What the session can do, by its argument.
-const VIEWS: [&str; 8] = [
+const VIEWS: [&str; 9] = [
     "watch",
     "faults",
+    "plain",
     "settings",
     "desktop-light",
     "desktop-dark",
@@ -40,6 +41,9 @@ fn claim(view: &str) -> String {
     match view {
         "watch" => "console errors and requests to another server are detected".to_string(),
         "faults" => "each fault that is planted in the pages is found".to_string(),
+        "plain" => "without JavaScript: the operations of both versions, the addresses of errors, \
+                    nothing wider than a phone, in light and dark mode"
+            .to_string(),
         "settings" => "the operator's contact and the page's own address are shown, and no example"
             .to_string(),
         view => format!(

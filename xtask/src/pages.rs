@@ -2,10 +2,13 @@
 //! it. Writes no file.
 
 mod changelog;
+mod facts;
 mod feed;
 mod llms;
+mod markdown;
+mod reference;
 
-use crate::documents::V1;
+use crate::documents::{DOCUMENTS, V1};
 use crate::generate::GeneratedFile;
 use crate::repository::{CHANGELOG, PAGES};
 use serde_json::Value;
@@ -14,9 +17,15 @@ use serde_json::Value;
 pub fn pages(changelog: &str, documents: &[Value]) -> Vec<GeneratedFile> {
     let page =
         |name: &str, source, text| GeneratedFile { name: format!("{PAGES}/{name}"), source, text };
-    vec![
+    let mut pages = vec![
         page("changelog.html", CHANGELOG, changelog::page(changelog)),
         page("changelog.atom", CHANGELOG, feed::feed(&changelog::releases(changelog))),
         page("llms.txt", V1.file, llms::page(documents)),
-    ]
+    ];
+    for (of, document) in DOCUMENTS.iter().zip(documents) {
+        // `/docs/v2` is docs-v2.html.
+        let name = of.reference.trim_start_matches('/').replace('/', "-") + ".html";
+        pages.push(page(&name, of.file, reference::page(of, document)));
+    }
+    pages
 }

@@ -163,8 +163,8 @@ fn a_readme_that_is_not_what_the_documentation_says_is_shown_as_lines() {
 
 #[test]
 fn a_page_that_is_not_what_the_changelog_says_is_shown_as_lines() {
-    let pages =
-        ["changelog.html", "changelog.atom", "llms.txt"].map(|name| format!("{PAGES}/{name}"));
+    let pages = ["changelog.html", "changelog.atom", "llms.txt", "docs.html", "docs-v2.html"]
+        .map(|name| format!("{PAGES}/{name}"));
     let pages: Vec<_> = pages.iter().map(String::as_str).collect();
     let checkout = Checkout::with(&[files(), pages].concat());
     checkout.put(SERVER, "");

@@ -63,12 +63,19 @@ fn set(document: &mut Value, pointer: &str, value: Value) {
 
 const CODES: &str = "/components/schemas/Error/properties/code/x-extensible-enum";
 
+const CONFLICT_EXAMPLES: &str = "/paths/~1store~1orders~1{orderId}/delete/responses/409/content/\
+                                 application~1json/examples";
+
 #[test]
 fn an_error_code_is_renamed() {
     let rename = |document: &mut Value| {
         let codes = document.pointer_mut(CODES).unwrap().as_array_mut().unwrap();
         let code = codes.iter_mut().find(|code| **code == "order_already_shipped").unwrap();
         *code = json!("order_shipped");
+        let examples = document.pointer_mut(CONFLICT_EXAMPLES).unwrap().as_object_mut().unwrap();
+        let mut example = examples.remove("order_already_shipped").unwrap();
+        example["value"]["code"] = json!("order_shipped");
+        examples.insert("order_shipped".to_string(), example);
     };
     let why = "is no longer a value of Error.code";
     assert_breaking(rename, "order_already_shipped", why, "/properties/code/x-extensible-enum)");

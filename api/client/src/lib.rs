@@ -12,7 +12,7 @@
 //!     Ok(outcome) if *outcome == CancelOrderOutcome::Cancelled => println!("cancelled"),
 //!     // A response was lost, and the next attempt found no order.
 //!     Ok(_) => println!("gone, probably cancelled by this call"),
-//!     Err(error) if error.code() == Some(ErrorCode::OrderNotFound) => println!("never there"),
+//!     Err(error) if error.code() == Some(ErrorCode::OrderNotFound) => println!("not there, or cancelled before"),
 //!     Err(error) => return Err(error.into()),
 //! }
 //! # Ok(())
@@ -66,7 +66,7 @@
 //! **A lost response.** An order may be cancelled although the response is lost. The `DELETE` is
 //! then sent again, and is answered with 404 `order_not_found`. So that nobody has to know this,
 //! [`Client::cancel_order`] then returns [`AlreadyGone`](CancelOrderOutcome::AlreadyGone) and no
-//! error. If you must know whether this call cancelled the order, ask `get_order` of version 2.
+//! error. Whether the order is cancelled, and when it was, `get_order` of version 2 tells.
 //!
 //! A list whose body is cut off is an error and never a shorter list. It is not
 //! requested again.

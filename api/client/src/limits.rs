@@ -104,6 +104,8 @@ impl Limits {
         } else if let Some(remaining) = told.remaining {
             let resets_at = told.resets_in.map(|resets_in| now + resets_in + jitter);
             self.learn(number, now, remaining, resets_at);
+        } else if self.told_after.is_none() {
+            self.remaining = self.remaining.saturating_mul(2);
         } else {
             self.unanswered(number, true);
         }
@@ -125,9 +127,7 @@ impl Limits {
     /// No response tells what remains after this request.
     pub(crate) fn unanswered(&mut self, number: u64, may_be_counted: bool) {
         self.under_way.remove(&number);
-        if self.told_after.is_none() {
-            self.remaining = self.remaining.saturating_mul(2);
-        } else if may_be_counted && self.remaining > 1 {
+        if self.told_after.is_some() && may_be_counted && self.remaining > 1 {
             self.remaining -= 1;
         }
     }

@@ -64,7 +64,7 @@ impl Turns {
         let is_too_late = |at: Instant| deadline.is_some_and(|deadline| deadline < at);
         loop {
             let now = Instant::now();
-            if is_too_late(now) {
+            if deadline.is_some_and(|deadline| deadline <= now) {
                 return Err(Duration::ZERO);
             }
             let next = {
@@ -81,6 +81,7 @@ impl Turns {
                 Next::HeldUntil(until) | Next::AfterResponse(until) => until,
                 Next::Send => now,
             };
+            let wake_at = deadline.map_or(wake_at, |deadline| wake_at.min(deadline));
             // Either way there is something new.
             let _ = timeout_at(wake_at, notify.notified()).await;
         }

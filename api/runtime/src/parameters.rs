@@ -306,7 +306,9 @@ impl Rule for Number {
     const MAY_HAVE_PLUS: bool = true;
 
     fn parse(&self, text: &str) -> Option<f64> {
-        let number: serde_json::Number = serde_json::from_str(text).ok()?;
+        // JSON allows white space around a number.
+        let is_plain = !text.contains(|letter: char| letter.is_ascii_whitespace());
+        let number: serde_json::Number = serde_json::from_str(text).ok().filter(|_| is_plain)?;
         number.as_f64().filter(|number| self.holds(number))
     }
 
@@ -572,8 +574,9 @@ impl Rule for Day {
     type Value = NaiveDate;
 
     fn parse(&self, text: &str) -> Option<NaiveDate> {
-        let is_plain =
-            text.len() == "2026-12-24".len() && text.starts_with(|c: char| c.is_ascii_digit());
+        // chrono takes spaces and signs, too.
+        let is_own = |byte: u8| byte.is_ascii_digit() || byte == b'-';
+        let is_plain = text.len() == "2026-12-24".len() && text.bytes().all(is_own);
         text.parse().ok().filter(|_| is_plain)
     }
 

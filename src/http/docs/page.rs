@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 /// it.
 pub struct Page {
     content_type: HeaderValue,
-    policy: Policy,
+    pub policy: Policy,
     plain: OnceLock<Bytes>,
     gzip: OnceLock<Bytes>,
     hash: OnceLock<u32>,

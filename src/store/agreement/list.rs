@@ -36,11 +36,12 @@ impl ListVersion {
     }
 
     /// This process has cancelled orders, and brought the store from one number to another.
-    /// Whether they are to be taken out of the snapshot: if the list is of another generation, it
-    /// is read again, without them.
+    /// Whether they are to be taken out of the snapshot: it may reflect that number already, and if
+    /// the list is of another generation, it is read again, without them.
     pub fn cancelled(&mut self, generation: u64, numbers: Option<(i64, i64)>) -> bool {
         self.known = self.known.after(generation, numbers);
-        self.known.generation == generation
+        let is_lacking = numbers.is_none_or(|(_, number)| number > self.snapshot.number);
+        self.known.generation == generation && is_lacking
     }
 
     /// What the snapshot lacks of the store at this version. Rows came with the check that are
@@ -93,6 +94,9 @@ mod tests {
         assert_eq!(list.known(), at(6));
         assert!(!list.cancelled(2, Some((6, 7))));
         assert_eq!(list.known(), at(6));
+        // A check told of it before the writer did.
+        assert!(list.replaced(at(9)));
+        assert!(!list.cancelled(1, Some((8, 9))));
     }
 
     #[test]

@@ -86,9 +86,13 @@ impl PostgresStore {
     /// Removes this server from those that the store shows to the operator, within this
     /// time. It serves no list afterwards.
     pub fn leave(&self, timeout: Duration) -> Result<(), StoreError> {
-        let session = current(&self.sessions)?;
         self.replica.leave();
-        let left = deregister(&session.checker.client, &self.replica);
+        let session = current(&self.sessions)?;
+        // A check waits for a lock much shorter than the heartbeat may hold this row.
+        let left = async {
+            let _reading = session.reading.lock().await;
+            deregister(&session.reader.client, &self.replica).await
+        };
         self.wait(session.answer(timeout, left))
     }
 

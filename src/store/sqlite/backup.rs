@@ -33,6 +33,9 @@ fn not_copied(file: &Path, target: &Path, error: StoreError) -> StoreError {
             StoreError::NotAStore { path } => {
                 StoreError::Refused(format!("{} is not a store of Store Orders", path.display()))
             }
+            StoreError::NoStore(path) => {
+                StoreError::Refused(format!("there is no store at {}", path.display()))
+            }
             error => error,
         };
     };

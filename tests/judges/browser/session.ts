@@ -1,13 +1,14 @@
 // Goes through the public pages in Chromium as a reader does, in the view named by
-// the argument; `settings` reads what an operator has set, `watch` and `faults` test the
-// session itself. Prints what is wrong and exits with 1, or with 2 if the session could
-// not start.
+// the argument; `plain` is without scripts, `settings` reads what an operator has set,
+// `watch` and `faults` test the session itself. Prints what is wrong and exits with 1, or
+// with 2 if the session could not start.
 
 import { chromium } from "playwright-core";
 import type { Browser, BrowserContextOptions, Locator, Page } from "playwright-core";
+import { errorCodes, operations } from "./api_document.js";
 import type { ApiDocument, Operation } from "./api_document.js";
 import { faultsAreFound } from "./faults.js";
-import { CHECKS, contrast, drawn, accessible } from "./reading.js";
+import { BELOW_HEADERS, CHECKS, contrast, drawn, accessible } from "./reading.js";
 import { STEP_TIMEOUT_MS, assert, until } from "./until.js";
 import { Watch, watchDetectsViolations } from "./watch.js";
 
@@ -76,6 +77,7 @@ class Tour {
     await this.operations();
     await this.request(key);
     await this.page.goto(this.origin);
+    await reads(this.page.locator("#reference"), this.document.info.title);
     await this.heading(this.document.info.title);
     await this.page.goto(`${this.origin}/changelog`);
     await this.heading("Changelog");
@@ -167,7 +169,7 @@ class Tour {
     // The page must not keep the key.
     await this.page.goto("about:blank");
     await this.page.goto(`${this.origin}/docs`);
-    await reads(this.page.locator("body"), "sto_live_");
+    await reads(this.page.locator("#reference"), "sto_live_");
     const kept = await this.page.evaluate(() =>
       JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie]),
     );
@@ -179,30 +181,37 @@ class Tour {
     await this.fits();
   }
 
-  /** The page is not wider than the window, and follows the preferred color scheme. */
-  private async fits(): Promise<void> {
-    const [overflow, lightness] = await this.page.evaluate(() => {
-      const canvas = document.createElement("canvas").getContext("2d")!;
-      canvas.fillStyle = getComputedStyle(document.querySelector("h1")!).color;
-      canvas.fillRect(0, 0, 1, 1);
-      const [red, green, blue] = canvas.getImageData(0, 0, 1, 1).data as unknown as number[];
-      return [
-        document.documentElement.scrollWidth - document.documentElement.clientWidth,
-        (red! + green! + blue!) / (3 * 255),
-      ] as const;
-    });
-    assert(overflow <= 0, `${this.page.url()} is ${overflow} pixels wider than the window`);
-    assert(
-      lightness > 0.5 === this.view.endsWith("dark"),
-      `the lightness of the heading of ${this.page.url()} is ${lightness}`,
-    );
+  private fits(): Promise<void> {
+    return fits(this.page, this.view);
   }
 
-  private async picture(name: string): Promise<void> {
-    const directory = process.env["PICTURES"];
-    if (directory === undefined) return;
-    await this.page.screenshot({ path: `${directory}/${name}-${this.view}.png` });
+  private picture(name: string): Promise<void> {
+    return picture(this.page, `${name}-${this.view}`);
   }
+}
+
+/** The page is not wider than the window, and follows the preferred color scheme. */
+async function fits(page: Page, view: string): Promise<void> {
+  const [overflow, lightness] = await page.evaluate(() => {
+    const canvas = document.createElement("canvas").getContext("2d")!;
+    canvas.fillStyle = getComputedStyle(document.querySelector("h1")!).color;
+    canvas.fillRect(0, 0, 1, 1);
+    const [red, green, blue] = canvas.getImageData(0, 0, 1, 1).data as unknown as number[];
+    return [
+      document.documentElement.scrollWidth - document.documentElement.clientWidth,
+      (red! + green! + blue!) / (3 * 255),
+    ] as const;
+  });
+  assert(overflow <= 0, `${page.url()} is ${overflow} pixels wider than the window`);
+  assert(
+    lightness > 0.5 === view.endsWith("dark"),
+    `the lightness of the heading of ${page.url()} is ${lightness}`,
+  );
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  const directory = process.env["PICTURES"];
+  if (directory !== undefined) await page.screenshot({ path: `${directory}/${name}.png` });
 }
 
 function none(findings: string[]): void {
@@ -241,6 +250,29 @@ async function tour(browser: Browser, view: string, document: ApiDocument): Prom
   none(findings);
 }
 
+/** The references as they are read without scripts, in a window as wide as a phone. */
+async function plain(browser: Browser): Promise<void> {
+  for (const view of ["phone-light", "phone-dark"]) {
+    const context = await browser.newContext({ ...VIEWS[view]!, javaScriptEnabled: false });
+    context.setDefaultTimeout(STEP_TIMEOUT_MS);
+    for (const [path, source] of [
+      ["/docs", "/openapi.json"],
+      ["/docs/v2", "/openapi-v2.json"],
+    ] as const) {
+      const api: ApiDocument = await (await fetch(`${origin}${source}`)).json();
+      const code = errorCodes(api).at(-1)!;
+      const page = await context.newPage();
+      await page.goto(`${origin}${path}#error-${code}`);
+      const top = (await page.getByRole("heading", { name: code }).boundingBox())?.y ?? -1;
+      assert(top > 0 && top < BELOW_HEADERS, `${path}: the section of ${code} is at ${top}`);
+      for (const [, { summary }] of operations(api)) await reads(page.locator("main"), summary);
+      await fits(page, view);
+      await picture(page, `plain${path.replaceAll("/", "-")}-${view}`);
+    }
+    await context.close();
+  }
+}
+
 /** The contact that the operator has set, the address of the page, and none of the examples. */
 async function settings(browser: Browser, document: ApiDocument): Promise<void> {
   const page = await browser.newPage(VIEWS["desktop-light"]!);
@@ -265,6 +297,7 @@ const browser = await chromium.launch(launch).catch((error) => {
 try {
   const document: ApiDocument = await (await fetch(`${origin}/openapi.json`)).json();
   if (view === "watch") await watchDetectsViolations(browser, origin);
+  else if (view === "plain") await plain(browser);
   else if (view === "settings") await settings(browser, document);
   else if (view === "faults") {
     await faultsAreFound(browser, VIEWS["phone-light"]!, origin, document);

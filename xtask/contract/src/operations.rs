@@ -7,7 +7,7 @@ use crate::node::Node;
 use crate::schemas::{Field, Reader, Record, Type};
 use crate::status;
 use http::HeaderName;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// An operation.
 #[derive(Clone, Debug)]
@@ -308,6 +308,10 @@ fn check_variables(reader: &mut Reader<'_>, path: &str, node: &Node<'_>, all: &[
             &list,
             format!("the path has {{{name}}}, which is no parameter of the operation; add it here"),
         );
+    }
+    let mut known = BTreeSet::new();
+    for name in in_path.iter().filter(|name| !known.insert(**name)) {
+        reader.refuse(node, format!("the path has {{{name}}} twice; rename one of them"));
     }
     for name in declared.iter().filter(|name| !in_path.contains(name)) {
         reader.refuse(

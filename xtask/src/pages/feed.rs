@@ -1,6 +1,7 @@
 //! The versions of `CHANGELOG.md` as an Atom feed (RFC 4287).
 
-use super::changelog::{Release, markup};
+use super::changelog::Release;
+use super::markdown::markup;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use uuid::Builder;

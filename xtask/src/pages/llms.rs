@@ -1,6 +1,7 @@
 //! `/llms.txt`: the document in short, with links, for language models. Its form is that of
 //! <https://llmstxt.org>.
 
+use super::facts::{Operation, code_title, one_line, operations, text};
 use crate::documents::DOCUMENTS;
 use serde_json::Value;
 use std::fmt::Write;
@@ -39,53 +40,32 @@ pub fn page(documents: &[Value]) -> String {
             false => "Operations".to_string(),
         };
         let _ = writeln!(page, "\n## {heading}\n");
-        for line in operations(of.reference, document) {
+        for line in lines(of.reference, document) {
             let _ = writeln!(page, "{line}");
         }
     }
     page.push_str("\n## Errors\n\n");
+    let titles = introduction.lines().filter_map(|line| line.strip_prefix("### "));
     let meanings = document.pointer(MEANINGS).unwrap_or(&Value::Null);
-    for (status, code) in introduction.lines().filter_map(code_heading) {
+    for (status, code) in titles.filter_map(code_title) {
         let meaning = text(&meanings[code]);
         let _ = writeln!(page, "- [{code}](/docs#error-{code}): {status}. {meaning}");
     }
     page
 }
 
-/// The status and the code of the heading of a section about a code, which `cargo xtask check`
-/// holds against the fields for programs.
-fn code_heading(line: &str) -> Option<(&str, &str)> {
-    let (status, code) = line.strip_prefix("### ")?.split_once(" *")?;
-    Some((status, code.strip_suffix('*')?))
-}
-
-/// A line for each operation, the deprecated ones last.
-fn operations(reference: &str, document: &Value) -> Vec<String> {
-    let paths = document["paths"].as_object().into_iter().flatten();
-    let operations = paths.flat_map(|(path, item)| {
-        let methods = item.as_object().into_iter().flatten();
-        methods.map(move |(method, operation)| (path, method.to_uppercase(), operation))
-    });
-    let line = |(path, method, operation): (&String, String, &Value)| {
-        let tag = operation.pointer("/tags/0").map(text).unwrap_or_default();
-        let id = text(&operation["operationId"]);
-        let (summary, description) = (text(&operation["summary"]), text(&operation["description"]));
+/// A line for each operation.
+fn lines(reference: &str, document: &Value) -> Vec<String> {
+    let line = |operation: Operation<'_>| {
+        let (anchor, Operation { path, method, value, .. }) = (operation.anchor(), operation);
+        let [id, summary, description] =
+            ["operationId", "summary", "description"].map(|field| text(&value[field]));
         format!(
-            "- [{id}]({reference}#tag/{tag}/{method}{path}): `{method} {path}`. {summary}. {}",
+            "- [{id}]({reference}#{anchor}): `{method} {path}`. {summary}. {}",
             one_line(description)
         )
     };
-    let (old, new): (Vec<_>, Vec<_>) =
-        operations.partition(|(_, _, operation)| operation["deprecated"] == true);
-    new.into_iter().chain(old).map(line).collect()
-}
-
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_default()
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    operations(document).into_iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -103,8 +83,7 @@ mod tests {
         assert!(page.starts_with("# Store Orders API\n\n> Lists and cancels the orders"), "{page}");
         let lines: Vec<_> = page.lines().filter(|line| line.starts_with("- [")).collect();
         let links = 5;
-        let operations: usize =
-            documents.iter().map(|document| operations("", document).len()).sum();
+        let operations: usize = documents.iter().map(|document| operations(document).len()).sum();
         let codes = MEANINGS.replace("x-enumDescriptions", "x-extensible-enum");
         let codes = documents[0].pointer(&codes).and_then(Value::as_array).unwrap().len();
         assert_eq!(lines.len(), links + operations + codes, "{page}");

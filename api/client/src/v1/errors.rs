@@ -161,9 +161,9 @@ impl ErrorCode {
             Self::KeyBanned => 429,
             Self::InternalError => 500,
             Self::ServiceUnavailable => 503,
-            Self::InvalidRequest => 500,
+            Self::InvalidRequest => 400,
             Self::RequestTimeout => 408,
-            Self::RequestTooLarge => 500,
+            Self::RequestTooLarge => 400,
             Self::UriTooLong => 414,
             Self::Other(_) => 500,
         }

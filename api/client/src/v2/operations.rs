@@ -346,6 +346,7 @@ impl Client {
                 )
                 .await;
             or_empty(converted(answer, &client.inner).await, &[304])
+                .map_err(|error| error.at_cursor(parameters.cursor.clone()))
         };
         in_span(call_span!("list_orders", pet_id = parameters.pet_id.map(i64::from)), call).await
     }

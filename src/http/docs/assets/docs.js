@@ -85,4 +85,6 @@ fetch(document.querySelector('link[rel="service-desc"]').href).then(async (respo
     defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
     favicon: '/favicon.ico',
   })
+  // The document as text, for readers without scripts.
+  document.getElementById('plain').remove()
 })

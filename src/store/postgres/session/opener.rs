@@ -62,7 +62,7 @@ impl Opener {
             warn!(self.log, "store lost"; "server" => %session.server.address, "error" => &why);
             drop(current.send_replace(Err(why.into())));
             session = loop {
-                if current.is_closed() {
+                if current.is_closed() || self.replica.has_left() {
                     return;
                 }
                 match self.open(Some(&session)).await {
@@ -129,19 +129,24 @@ impl Opener {
         // Again, and the rest: a command may have changed it before this server was registered.
         let usable = async {
             require_usable(client, url).await?;
-            let id = client.query_one("SELECT store_id FROM identity", &[]).await;
-            let id: String = value(&id.map_err(read)?, 0)?;
-            require_own(&limits.client, url, &id).await.map(|()| id)
+            let query =
+                "SELECT store_id, CAST(pg_relation_filenode('orders') AS text) FROM identity";
+            let row = client.query_one(query, &[]).await.map_err(read)?;
+            let (id, file): (String, String) = (value(&row, 0)?, value(&row, 1)?);
+            require_own(&limits.client, url, &id).await.map(|()| (id, file))
         };
-        let store_id = match within(READ_LIMIT, usable).await {
-            Ok(id) => id,
+        let (store_id, orders_file) = match within(READ_LIMIT, usable).await {
+            Ok(read) => read,
             Err(error) => {
                 // Or a command would wait until it is silent. That is no error of the server's.
                 let _ = within(CONFIRM_LIMIT, deregister(&heartbeat.client, replica)).await;
                 return Err(unfit(error));
             }
         };
-        require_one_store(&store_id, before)?;
+        if let Err(error) = require_one_store(&store_id, before) {
+            let _ = within(CONFIRM_LIMIT, deregister(&heartbeat.client, replica)).await;
+            return Err(error.into());
+        }
         let (generation, last) = within(READ_LIMIT, async {
             let seen = replica.seen();
             let (last, is_known) = ask(client, SELECT_LAST_AND_KNOWN, &seen).await?.into_last();
@@ -152,7 +157,7 @@ impl Opener {
         let prepared = async {
             Ok(Session {
                 generation,
-                history: history(&store_id, &server),
+                history: history(&store_id, &orders_file, &server),
                 store_id,
                 wait: Wait::of_session(opened, &server, before),
                 server,
@@ -204,11 +209,11 @@ async fn others(url: &PostgresUrl, target: &Target) -> Result<[Connection; 4], C
     Ok([checker?, reader?, heartbeat?, limits?])
 }
 
-/// After a promotion, or a crash of a PostgreSQL that does not sync, numbers of changes may be used
-/// again. The address is no part of it: replicas may have different ones for one server.
-fn history(store_id: &str, server: &ServerIdentity) -> u64 {
+/// After a promotion, a crash of a PostgreSQL that does not sync, or a restored table, which is
+/// another file, numbers of changes may be used again. The address is no part of it: replicas may have different ones for one server.
+fn history(store_id: &str, orders_file: &str, server: &ServerIdentity) -> u64 {
     let ServerIdentity { system, timeline, started, address: _ } = server;
-    history_of(&[store_id, system, timeline, started])
+    history_of(&[store_id, orders_file, system, timeline, started])
 }
 
 /// Refuses another store than that of the session before: ids of accounts, by which requests are
@@ -241,16 +246,17 @@ mod tests {
             timeline: "00000001".to_string(),
             started: "1795238048.5".to_string(),
         };
-        let own = history("a", &server);
+        let own = history("a", "16401", &server);
         let elsewhere = ServerIdentity { address: "/run".to_string(), ..server.clone() };
-        assert_eq!(history("a", &elsewhere), own);
-        assert_ne!(history("b", &server), own);
+        assert_eq!(history("a", "16401", &elsewhere), own);
+        assert_ne!(history("b", "16401", &server), own);
+        assert_ne!(history("a", "16502", &server), own);
         for other in [
             ServerIdentity { system: "8".to_string(), ..server.clone() },
             ServerIdentity { timeline: "00000002".to_string(), ..server.clone() },
             ServerIdentity { started: "1795238048.6".to_string(), ..server.clone() },
         ] {
-            assert_ne!(history("a", &other), own);
+            assert_ne!(history("a", "16401", &other), own);
         }
     }
 }

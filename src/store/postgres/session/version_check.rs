@@ -11,9 +11,9 @@ use crate::store::agreement::checks::Checks;
 use crate::store::agreement::lease::WaitIsOver;
 use crate::store::postgres::columns::{parsed, value};
 use crate::store::postgres::connecting::Connection;
-use crate::store::postgres::error::read;
+use crate::store::postgres::error::{read, unreachable_because};
 use crate::store::postgres::journal::answer_of;
-use crate::store::timeouts::READ_LIMIT;
+use crate::store::timeouts::{CHECKS_UNDER_WAY, READ_LIMIT};
 use crate::store::{
     ChangedOrder, ChangedOrders, CheckAnswer, Checked, HalfVersion, StoreError, Versions,
 };
@@ -27,10 +27,6 @@ use tokio::sync::{Notify, watch};
 use tokio::time::sleep_until;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement};
-
-/// How many checks are under way at once: a list waits for an eighth of a round trip at most until
-/// its own can be sent.
-const UNDER_WAY: usize = 8;
 
 /// Commits follow one another.
 const COMMITS_UNDER_WAY: usize = 1;
@@ -169,7 +165,7 @@ async fn answer_until_ended(
             },
         }
     };
-    let most = if commits { COMMITS_UNDER_WAY } else { UNDER_WAY };
+    let most = if commits { COMMITS_UNDER_WAY } else { CHECKS_UNDER_WAY };
     let mut under_way = FuturesUnordered::new();
     loop {
         tokio::select! {
@@ -212,9 +208,13 @@ async fn check(
             client.execute(&statements.commit, &[]),
         );
         begun.map_err(read)?;
-        locked.map_err(read)?;
+        let locked = locked.map_err(read)?;
         committed.map_err(read)?;
         link.require_confirmed_since(unconfirmed)?;
+        // Without the row nothing was written, and no standby was waited for.
+        if locked.is_empty() {
+            return Err(unreachable_because("the row of this replica was removed"));
+        }
         rows
     } else {
         select.await

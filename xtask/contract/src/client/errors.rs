@@ -161,7 +161,8 @@ fn codes(
     codes
 }
 
-/// The status of a code: that of its examples, or the one whose reason is its name.
+/// The status of a code: that of its examples, the one whose reason is its name, or 400: what no
+/// operation answers must not look like a failure that a repetition mends.
 fn status(code: &str, examples: &[Example<'_>]) -> u16 {
     let of_example = examples.iter().filter(|example| example.code == code).find_map(|example| {
         let numbers = example.value.as_object()?.values().filter_map(Value::as_u64);
@@ -177,7 +178,7 @@ fn status(code: &str, examples: &[Example<'_>]) -> u16 {
         });
         status.map(|status| status.as_u16())
     };
-    of_example.or_else(of_reason).unwrap_or(500)
+    of_example.or_else(of_reason).unwrap_or(400)
 }
 
 /// `order_not_found` as `OrderNotFound`.

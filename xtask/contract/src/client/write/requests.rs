@@ -44,10 +44,7 @@ pub fn request(operation: &Operation) -> String {
     let setters: String = operation.optional().map(setter).collect();
     let stream = operation.pages.as_ref().map_or(String::new(), stream);
     let conditional = if operation.is_conditional { if_changed(operation) } else { String::new() };
-    let at_cursor = operation.pages.as_ref().map_or(String::new(), |pages| {
-        format!(".map_err(|error| error.at_cursor(parameters.{}.clone()))", pages.cursor)
-    });
-    let sends = call(operation, "parameters.", &(result(operation, false) + &at_cursor));
+    let sends = call(operation, "parameters.", &(result(operation, false) + &at_cursor(operation)));
     let of_pages = operation.pages.as_ref().map_or(String::new(), |of| paged(operation, of));
     let or_stream = if operation.pages.is_some() { " or `stream`" } else { "" };
     format!(
@@ -110,6 +107,13 @@ fn if_changed(operation: &Operation) -> String {
     )
 }
 
+/// An error of a page says which.
+fn at_cursor(operation: &Operation) -> String {
+    operation.pages.as_ref().map_or(String::new(), |pages| {
+        format!(".map_err(|error| error.at_cursor(parameters.{}.clone()))", pages.cursor)
+    })
+}
+
 fn sends_if_changed(operation: &Operation) -> String {
     if !operation.is_conditional {
         return String::new();
@@ -119,7 +123,7 @@ fn sends_if_changed(operation: &Operation) -> String {
         "\n    pub(super) async fn send_{method}_if_changed(&self, parameters: &{name}Parameters, etag: String) -> Result<Response<Option<{}>>, Error> {{\n\
          let if_none_match = Some(etag);\n{}}}\n",
         operation.success,
-        call(operation, "parameters.", &result(operation, true)),
+        call(operation, "parameters.", &(result(operation, true) + &at_cursor(operation))),
     )
 }
 
