@@ -223,7 +223,7 @@ fn cancelled_during(engine: &dyn Engine, records: Records<'_>) -> anyhow::Result
         ensure!(outcomes == [CancelOutcome::Cancelled], "{outcomes:?}");
         Ok(())
     };
-    // The first one after an import of so many may take longer than the next import.
+    // No session to PostgreSQL acknowledges one in its first second.
     cancel(-CANCELLED)?;
     let is_over = AtomicBool::new(false);
     let cancelling = || -> anyhow::Result<i64> {
