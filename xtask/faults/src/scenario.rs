@@ -142,7 +142,7 @@ impl Scenario {
         match timeout(self.time_limit, (self.run)(tools, report)).await {
             Ok(ended) => ended,
             Err(_) => {
-                report.contradiction(format!("it did not end within {:?}", self.time_limit));
+                report.expect(false, || format!("it did not end within {:?}", self.time_limit));
                 Ok(())
             }
         }

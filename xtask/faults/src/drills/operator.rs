@@ -3,6 +3,7 @@
 
 use crate::replicas::blocking;
 use anyhow::Context;
+use history::ACCOUNT;
 use history::event::{Answer, Request, What};
 use history::workload::Workload;
 use std::ops::{Range, RangeInclusive};
@@ -15,9 +16,6 @@ use tokio::io::AsyncWriteExt;
 
 /// How many orders are imported when fewer are left.
 const IMPORTED: usize = 500;
-
-/// The account of the clients' keys, without a practical limit.
-pub const ACCOUNT: &str = "clients";
 
 /// How many keys are valid before one is revoked.
 pub const VALID_KEYS: usize = 2;

@@ -61,7 +61,7 @@ async fn expect_none_waits(
             "store_orders_standbys_required 1",
             "store_orders_standbys_confirming 0",
         ] {
-            report.expect(metrics.lines().any(|line| line == sample), || {
+            report.expect_unless_stalled(metrics.lines().any(|line| line == sample), || {
                 format!("{reason}: the metrics lack {sample:?}")
             });
         }
@@ -70,11 +70,11 @@ async fn expect_none_waits(
     for number in 0..STARTS {
         let started = store.replica(&format!("start-{number}"), &store.url, &[]).await;
         let said = started.err().map(|error| format!("{error:#}")).unwrap_or_default();
-        report.expect(said.contains(reason), || format!("start {number}: {said:?}"));
+        report.expect_unless_stalled(said.contains(reason), || format!("start {number}: {said:?}"));
     }
     let now = backends_waiting(primary).await?;
     // A session that was cut off leaves at most those that were committing then.
-    report.expect(before <= 4 && now == before, || {
+    report.expect_unless_stalled(before <= 4 && now == before, || {
         format!("{reason}: {now} connections wait for it, {before} before the starts")
     });
     Ok(())
@@ -90,7 +90,8 @@ async fn expect_reason(servers: &[Replica], reason: &str, report: &mut Report) {
                 break;
             }
             if began.elapsed() > 2 * SAID_WITHIN {
-                return report.expect(false, || format!("{reason}: /readyz says {said:?}"));
+                return report
+                    .expect_unless_stalled(false, || format!("{reason}: /readyz says {said:?}"));
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
