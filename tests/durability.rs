@@ -80,20 +80,16 @@ async fn while_nothing_can_be_synced_no_cancellation_is_answered_204() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
-    let (data, disk) = (DataDir::temporary().unwrap(), testbed::Preload::disk().unwrap());
+    let (after, disk) = (tempfile::tempdir().unwrap(), testbed::Preload::disk().unwrap());
+    let data = DataDir::temporary().unwrap().keep_synced(&disk, after.path());
     let key = data.issue_key("acme", "business").unwrap();
     data.import_pending(1..=20).unwrap();
-    let after = data.path().with_extension("after");
-    std::fs::create_dir(&after).unwrap();
-    // The commands above have ended and closed the store: this file is all of it.
-    std::fs::copy(data.path().join("store.sqlite"), after.join("store.sqlite")).unwrap();
-    let server = data.start(disk.keep_synced(&mut data.command(), &after), &[]).unwrap();
-    let (server, _tap, client) = with_client(server, &key);
+    let (server, _tap, client) = serve(&data, &key);
     for id in 1..=10 {
         assert_eq!(client.cancel_order(id).await.unwrap().status(), 204);
     }
     server.kill().unwrap();
-    let data = DataDir::at(&testbed::Program::built().unwrap(), &after);
+    let data = DataDir::at(&testbed::Program::built().unwrap(), after.path());
     let (server, _tap, client) = serve(&data, &key);
     let listed = client.list_orders().await.unwrap();
     let ids: Vec<i64> = listed.iter().map(|order| *order.id).collect();

@@ -4,10 +4,10 @@ use super::faults::{Drawn, Fault, FaultKind};
 use super::server::Server;
 use super::site::Site;
 use super::topology::Topology;
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use history::event::{FaultBegun, What};
 use history::workload::Workload;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use testbed::Signal;
 use testbed::relay::{self, Relay};
 use tokio::time::sleep;
@@ -17,6 +17,9 @@ const LOST_FOR: Duration = Duration::from_millis(800);
 
 /// How long after its beginning a disk that hangs has taken an fsync.
 const HANGS_AFTER: Duration = Duration::from_millis(300);
+
+/// How soon something meets a fault: the operator rests between two commands.
+const MET_WITHIN: Duration = Duration::from_secs(10);
 
 /// How far a server's wall clock is moved, in seconds.
 const CLOCK_STEP: i64 = 100_000;
@@ -59,6 +62,8 @@ impl Drawn {
                 journal.note(What::Promoted);
             }
             sleep(fault.lasts).await;
+            fault.until_met(site).await.with_context(|| fault.kind.name())?;
+            site.injected.insert(fault.kind);
         }
         for fault in self.faults.iter().rev() {
             fault.undo(site).await.with_context(|| fault.kind.name())?;
@@ -77,7 +82,7 @@ impl Fault {
     /// lost.
     fn struck(&self, site: &Site) -> Option<(String, bool)> {
         let is_kept = match self.kind {
-            FaultKind::ServerKill | FaultKind::ClientsReset => false,
+            FaultKind::ServerKill | FaultKind::PowerCut | FaultKind::ClientsReset => false,
             FaultKind::ServerPause | FaultKind::ClientsDelay | FaultKind::ClientsHalfOpen => true,
             _ => return None,
         };
@@ -88,6 +93,12 @@ impl Fault {
         let number = self.number(site);
         match self.kind {
             FaultKind::ServerKill => site.server_mut(number)?.kill()?,
+            FaultKind::PowerCut => {
+                // A command that goes on would write to files that are gone.
+                let _no_command = workload.pool.commands.write().await;
+                site.server_mut(number)?.kill()?;
+                site.drop_unsynced()?;
+            }
             FaultKind::ServerPause => site.server(number)?.signal(Signal::STOP)?,
             FaultKind::RollingRestart => self.restart_all(site, workload).await?,
             FaultKind::ServerClock => {
@@ -99,6 +110,7 @@ impl Fault {
             FaultKind::DiskHung => {
                 // Those that begin now come back when it is over.
                 site.server(number)?.preload.set(millis(self.lasts)?)?;
+                self.until_met(site).await?;
                 sleep(HANGS_AFTER).await;
                 site.server(number)?.preload.set(0)?;
             }
@@ -116,10 +128,30 @@ impl Fault {
         Ok(())
     }
 
+    /// Waits until something has met what it damages: otherwise it shows nothing.
+    async fn until_met(&self, site: &Site) -> anyhow::Result<()> {
+        let server = site.server(self.number(site))?;
+        let is_met = || match self.kind {
+            FaultKind::ServerClock
+            | FaultKind::DiskSlow
+            | FaultKind::DiskFails
+            | FaultKind::DiskHung => server.preload.was_used(),
+            FaultKind::StoreCutAtCommit => server.to_store.iter().any(Relay::has_cut),
+            FaultKind::CommandsCutAtCommit => site.to_commands.iter().any(Relay::has_cut),
+            _ => true,
+        };
+        let began = Instant::now();
+        while !is_met() {
+            ensure!(began.elapsed() < MET_WITHIN, "nothing met it within {MET_WITHIN:?}");
+            sleep(MET_WITHIN / 1_000).await;
+        }
+        Ok(())
+    }
+
     async fn undo(&self, site: &mut Site) -> anyhow::Result<()> {
         let number = self.number(site);
         match self.kind {
-            FaultKind::ServerKill => site.start_server(number).await?,
+            FaultKind::ServerKill | FaultKind::PowerCut => site.start_server(number).await?,
             FaultKind::ServerPause => site.server(number)?.signal(Signal::CONT)?,
             FaultKind::ServerClock | FaultKind::DiskSlow | FaultKind::DiskFails => {
                 site.server(number)?.preload.set(0)?;

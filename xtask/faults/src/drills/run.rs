@@ -84,6 +84,9 @@ pub async fn run(
     }
     journal.close()?;
     let violations = journal.judge(report);
+    if violations.is_empty() && result.is_ok() {
+        expect_kinds(&site, plan, report);
+    }
     if (!violations.is_empty() && !is_control) || result.is_err() {
         site.keep();
         let at = site.root();
@@ -91,6 +94,23 @@ pub async fn run(
         report.figure(format!("to run it again: {}", plan.repeat));
     }
     result.map(|()| violations)
+}
+
+/// Each kind of fault that its time is enough for was there.
+fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
+    let draw = Draw::new(plan.topology, plan.seed, plan.only);
+    let names = |kinds: Vec<FaultKind>| -> String {
+        kinds.into_iter().map(FaultKind::name).collect::<Vec<_>>().join(", ")
+    };
+    let never: Vec<FaultKind> =
+        FaultKind::kinds_on(plan.topology).filter(|kind| !site.injected.contains(kind)).collect();
+    let missed: Vec<FaultKind> =
+        draw.kinds_in(plan.lasts).difference(&site.injected).copied().collect();
+    let (there, possible) = (site.injected.len(), FaultKind::kinds_on(plan.topology).count());
+    report.figure(format!("{there} of {possible} kinds of fault; never {}", names(never)));
+    report.expect_unless_stalled(missed.is_empty(), || {
+        format!("kinds of fault that never came: {}", names(missed))
+    });
 }
 
 /// The store is sound, and each server has its connections to the primary and none of sessions
@@ -157,7 +177,8 @@ async fn fail(
     let began = Instant::now();
     for drawn in Draw::new(plan.topology, plan.seed, plan.only) {
         let is_found = match plan.until {
-            None => journal.is_violated(),
+            // A control's rule may be about what is left when everything is over.
+            None | Some(Rule::CancellationLost) => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|found| found.rule == rule),
         };
         if began.elapsed() > plan.lasts || is_found {
