@@ -2,7 +2,8 @@
    milliseconds longer; -1 makes them fail, and -2 makes them succeed without a sync, as a disk
    does that lies. Otherwise the real call is made first, so durability is what it was. If
    DRILL_SYNCED names a directory, the file is copied there first, as it is when it is synced:
-   what a power cut leaves of it. Several processes may do so at once. */
+   what a power cut leaves of it. Several processes may do so at once. The copy of a file that is
+   removed is removed too. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -75,3 +76,13 @@ static int sync_file(long call, int file) {
 
 int fsync(int file) { return sync_file(SYS_fsync, file); }
 int fdatasync(int file) { return sync_file(SYS_fdatasync, file); }
+
+int unlink(const char *path) {
+    const char *directory = getenv("DRILL_SYNCED"), *name = strrchr(path, '/');
+    char kept[2 * PATH_MAX];
+    if (directory && name) {
+        snprintf(kept, sizeof kept, "%s%s", directory, name);
+        syscall(SYS_unlinkat, AT_FDCWD, kept, 0);
+    }
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+}

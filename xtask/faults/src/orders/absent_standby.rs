@@ -7,7 +7,7 @@ use crate::replicas::{Replica, StoreUnderTest, blocking};
 use crate::scenario::Tools;
 use std::time::{Duration, Instant};
 use testbed::postgres::Postgres;
-use testbed::{Report, Signal};
+use testbed::{Report, Signal, wait_for};
 
 /// How often a server is started.
 const STARTS: usize = 5;
@@ -84,17 +84,9 @@ async fn expect_none_waits(
 async fn expect_reason(servers: &[Replica], reason: &str, report: &mut Report) {
     let began = Instant::now();
     for server in servers {
-        loop {
-            let said = server.unready_because().await.unwrap_or_default();
-            if said.contains(reason) {
-                break;
-            }
-            if began.elapsed() > 2 * SAID_WITHIN {
-                return report
-                    .expect_unless_stalled(false, || format!("{reason}: /readyz says {said:?}"));
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let is_said = async || server.unready_because().await?.contains(reason).then_some(());
+        let waited = wait_for(reason, 2 * SAID_WITHIN, is_said).await;
+        report.expect_unless_stalled(waited.is_ok(), || format!("/readyz does not say {reason:?}"));
     }
     report.time(format!("/readyz says {reason:?}"), began.elapsed(), SAID_WITHIN);
 }

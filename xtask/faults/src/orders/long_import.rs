@@ -35,6 +35,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let mut import = begin(&store, IMPORTED).await?;
     let (mut watched, began) = (Watched::default(), Instant::now());
     while import.try_wait()?.is_none() {
+        ensure!(began.elapsed() < 2 * IMPORT, "the import does not end");
         if replicas.len() < 3 && watched.cancelled.len() > 2 {
             let started = store.replica("started-meanwhile", &store.url, &[]).await?;
             started.ready(READY_WITHIN).await?;

@@ -5,9 +5,10 @@ use super::embedded::Embedded;
 use crate::scenario::Tools;
 use history::workload::Load;
 use history::{Clients, Journal, Traffic};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::time::{Duration, Instant};
 use testbed::{Preload, Report, ServerProcess};
+use tokio::process::Command;
 use tokio::task::{JoinSet, block_in_place};
 
 const LOAD: Load = Load { writers: 16, listers: 0, walkers: 0 };
@@ -37,7 +38,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let mut slowest = Duration::ZERO;
         for _ in 0..COMMANDS {
             let began = Instant::now();
-            expect_success(&block_in_place(|| loaded.command().output())?, report);
+            expect_success(&loaded.command().output().await?, report);
             slowest = slowest.max(began.elapsed());
             tokio::time::sleep(Duration::from_millis(fastrand::u64(20..200))).await;
         }
@@ -51,10 +52,10 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let mut operators = JoinSet::new();
     for _ in 0..OPERATORS {
         let mut command = loaded.command();
-        operators.spawn_blocking(move || {
+        operators.spawn(async move {
             let mut outputs = Vec::new();
             while Instant::now() < until {
-                outputs.push(command.output()?);
+                outputs.push(command.output().await?);
             }
             anyhow::Ok(outputs)
         });
@@ -110,6 +111,8 @@ impl LoadedServer {
         let mut command = self.store.data.command();
         command.args(["keys", "issue", "--account", "clients", "--json"]);
         self.disk.put_into(&mut command);
+        let mut command = Command::from(command);
+        command.kill_on_drop(true);
         command
     }
 
