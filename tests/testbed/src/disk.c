@@ -33,7 +33,9 @@ static int copy(int from, const char *to) {
 static int keep(int file, const char *directory) {
     char link[64], path[PATH_MAX], kept[2 * PATH_MAX], part[2 * PATH_MAX + 8];
     struct stat status;
-    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+    /* Databases are open for both; what is only written has no copy. */
+    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) ||
+        (fcntl(file, F_GETFL) & O_ACCMODE) == O_WRONLY) {
         return 0;
     }
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);

@@ -84,6 +84,11 @@ impl FaultKind {
         matches!(self, PromoteKilled | PromotePaused | PromoteCut)
     }
 
+    /// Whether only a COMMIT meets it.
+    fn cuts_commits(self) -> bool {
+        matches!(self, FaultKind::StoreCutAtCommit | FaultKind::CommandsCutAtCommit)
+    }
+
     /// Whether it can happen there.
     pub fn is_on(self, topology: Topology) -> bool {
         use FaultKind::{ClientsDelay, ClientsHalfOpen, ClientsReset, ServerKill, ServerPause};
@@ -199,10 +204,16 @@ impl Draw {
         Draw { topology, random: fastrand::Rng::with_seed(seed), only, left: Vec::new() }
     }
 
-    /// The kinds that come in this time.
+    /// The kinds that come in this time, and meet something.
     pub fn kinds_in(self, time: Duration) -> BTreeSet<FaultKind> {
         let draws = usize::try_from(time.as_secs() / A_DRAW.as_secs()).unwrap_or(usize::MAX);
-        self.take(draws).flat_map(|drawn| drawn.faults).map(|fault| fault.kind).collect()
+        let kinds = |drawn: Drawn| {
+            let is_alone = drawn.faults.len() == 1;
+            let kinds = drawn.faults.into_iter().map(|fault| fault.kind);
+            // There may be no COMMIT next to another fault.
+            kinds.filter(move |kind| is_alone || !kind.cuts_commits())
+        };
+        self.take(draws).flat_map(kinds).collect()
     }
 
     fn kind(&mut self) -> Option<FaultKind> {

@@ -98,19 +98,15 @@ pub async fn run(
 
 /// Each kind of fault that its time is enough for was there.
 fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
-    let draw = Draw::new(plan.topology, plan.seed, plan.only);
-    let names = |kinds: Vec<FaultKind>| -> String {
-        kinds.into_iter().map(FaultKind::name).collect::<Vec<_>>().join(", ")
+    let never = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
+        kinds.difference(&site.injected).map(|kind| kind.name()).collect()
     };
-    let never: Vec<FaultKind> =
-        FaultKind::kinds_on(plan.topology).filter(|kind| !site.injected.contains(kind)).collect();
-    let missed: Vec<FaultKind> =
-        draw.kinds_in(plan.lasts).difference(&site.injected).copied().collect();
-    let (there, possible) = (site.injected.len(), FaultKind::kinds_on(plan.topology).count());
-    report.figure(format!("{there} of {possible} kinds of fault; never {}", names(never)));
-    report.expect_unless_stalled(missed.is_empty(), || {
-        format!("kinds of fault that never came: {}", names(missed))
-    });
+    let possible: BTreeSet<FaultKind> = FaultKind::kinds_on(plan.topology).collect();
+    let (there, of) = (site.injected.len(), possible.len());
+    report.figure(format!("{there} of {of} kinds of fault, without {:?}", never(possible)));
+    let due = Draw::new(plan.topology, plan.seed, plan.only).kinds_in(plan.lasts);
+    let missed = never(due);
+    report.expect_unless_stalled(missed.is_empty(), || format!("these never came: {missed:?}"));
 }
 
 /// The store is sound, and each server has its connections to the primary and none of sessions

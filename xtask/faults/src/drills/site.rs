@@ -185,7 +185,7 @@ impl Site {
         self.disk.as_ref().context("there is no small disk")
     }
 
-    /// Leaves of an embedded store what was synced.
+    /// Leaves of an embedded store what was synced. The file of its counts is replaced whole.
     pub fn drop_unsynced(&self) -> anyhow::Result<()> {
         let synced = self.synced.as_ref().context("there is no small disk")?;
         for name in ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm"] {
