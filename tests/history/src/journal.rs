@@ -89,7 +89,8 @@ impl Journal {
     /// anything, and only bounds in time. Returns the violations.
     pub fn judge(&self, report: &mut Report) -> Vec<Violation> {
         let (figures, violations) = (self.figures(), self.violations());
-        report.expect(!figures.acknowledged.is_empty(), || "nothing was cancelled".to_string());
+        let is_idle = figures.acknowledged.is_empty();
+        report.expect_unless_stalled(!is_idle, || "nothing was cancelled".to_string());
         figures.lines().into_iter().for_each(|line| report.figure(line));
         for violation in &violations {
             match violation.is_of_time {
