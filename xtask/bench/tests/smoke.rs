@@ -1,16 +1,17 @@
 //! The benchmark runs: one part of it, as short as can be, beside another build. Its figures mean
 //! nothing here.
 
+use std::path::Path;
 use std::process::Command;
-use testbed::Program;
 
 #[test]
 fn both_builds_are_measured_and_printed_as_a_markdown_table() {
-    // `cargo test --workspace` has built it, and the benchmark finds nothing left to compile.
-    let program = Program::built().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bench"));
+    let bench = Path::new(env!("CARGO_BIN_EXE_bench"));
+    // The benchmark builds it first; `cargo test --workspace` has left nothing to compile.
+    let program = bench.with_file_name("store-orders");
+    let mut command = Command::new(bench);
     command.args(["--only", "rejections", "--quick", "--rounds", "2", "--program"]);
-    let output = command.arg(program.path()).output().unwrap();
+    let output = command.arg(program).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
     let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| 4")).collect();
