@@ -2,6 +2,7 @@
 //! before.
 
 use crate::connection::{Connection, block_on};
+use anyhow::ensure;
 use futures::TryStreamExt;
 use futures::stream::FuturesUnordered;
 use std::cell::RefCell;
@@ -42,7 +43,9 @@ impl Load {
             // Each is woken by its own socket alone.
             let clients: FuturesUnordered<_> = connections.into_iter().map(one).collect();
             let answers: Vec<u32> = clients.try_collect().await?;
-            Ok((f64::from(answers.iter().sum::<u32>()), began.elapsed().as_secs_f64()))
+            let answers: u32 = answers.iter().sum();
+            ensure!(answers > 0, "no request is left to send");
+            Ok((f64::from(answers), began.elapsed().as_secs_f64()))
         })
     }
 }

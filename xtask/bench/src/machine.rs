@@ -72,11 +72,12 @@ fn pin(index: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Seconds of processor time that a server has used since its start, in steps of 10 ms.
+/// Seconds of processor time that the threads of a server have used; without threads that have
+/// ended.
 pub fn cpu_seconds(server: &ServerProcess) -> anyhow::Result<f64> {
-    let pid = server.process().pid()?.as_raw_nonzero().get();
-    let stat = Process::new(pid)?.stat()?;
-    Ok((stat.utime + stat.stime) as f64 / procfs::ticks_per_second() as f64)
+    let process = Process::new(server.process().pid()?.as_raw_nonzero().get())?;
+    let threads = process.tasks()?.flatten().filter_map(|thread| thread.schedstat().ok());
+    Ok(threads.map(|thread| thread.sum_exec_runtime as f64 / 1e9).sum())
 }
 
 #[cfg(test)]
