@@ -109,7 +109,7 @@ fn cancellations(
     let script = setup.new_directory()?.join("one-row.sql");
     std::fs::write(&script, ONE_ROW)?;
     let mut pgbench = database.installed.client("pgbench");
-    pgbench.args(["-n", "-M", "prepared", "-c", "64", "-j", "1", "-T", "1", "-f"]).arg(script);
+    pgbench.args(["-n", "-M", "prepared", "-c", "64", "-j", "1", "-T", "3", "-f"]).arg(script);
     pgbench.arg(url_of(&stores.own)?);
     let builds = stores.into_served()?;
     std::thread::sleep(FIRST_ACKNOWLEDGED_AFTER);
@@ -128,7 +128,9 @@ fn transactions<'a>(mut pgbench: Command) -> Turn<'a> {
         let output = pgbench.output()?;
         let said = String::from_utf8_lossy(&output.stdout);
         let rate = said.lines().find_map(|line| line.strip_prefix("tps = ")?.split(' ').next());
-        let rate = rate.with_context(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
+        let rate = rate.with_context(|| {
+            format!("pgbench: {said}{}", String::from_utf8_lossy(&output.stderr))
+        })?;
         Ok(Sample::of(rate.parse()?))
     })
 }
