@@ -4,12 +4,12 @@
 //!   [`DataDir`] is filled with the operator's commands; [`ServerProcess`] serves.
 //! - [`until_conclusive`] and [`Report`]: what was measured while the machine did not stand
 //!   still.
+//! - [`wait_blocking`] and `wait_for`: waits for what something else brings about. `Relay`: a
+//!   network that fails, falsifies or is read along.
 //! - With the feature `in-process`: `TestSetup` and `TestServer` are a store, a
 //!   clock and a server inside the test, and `Tap` holds what goes over the wire
 //!   against the document.
-//!
-//! - With the feature `postgres`: database servers, certificates for them, and a relay before
-//!   them that fails.
+//! - With the feature `postgres`: database servers and certificates for them.
 //!
 //! Without those features nothing here needs the library, so `xtask` runs while the
 //! server does not compile.
@@ -28,6 +28,7 @@ mod program;
 mod report;
 mod server_process;
 mod small_disk;
+mod wait;
 
 pub use attempts::until_conclusive;
 pub use canary::Canary;
@@ -43,6 +44,7 @@ pub use program::Program;
 pub use report::Report;
 pub use server_process::ServerProcess;
 pub use small_disk::{Full, SmallDisk};
+pub use wait::{WAIT_TIMEOUT, wait_blocking};
 
 #[cfg(feature = "postgres")]
 mod authority;
@@ -65,14 +67,14 @@ pub mod contract;
 pub mod in_process;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "in-process", feature = "postgres"))]
 pub mod relay;
 #[cfg(feature = "postgres")]
 mod unprivileged;
-#[cfg(feature = "in-process")]
-mod wait;
 
 #[cfg(feature = "postgres")]
 pub use authority::{Authority, Issued};
+#[cfg(any(feature = "in-process", feature = "postgres"))]
+pub use wait::wait_for;
 #[cfg(feature = "in-process")]
-pub use wait::{WAIT_TIMEOUT, wait_a_second_until, wait_until};
+pub use wait::{wait_a_second_until, wait_until};

@@ -1,7 +1,7 @@
 //! Reads requests and responses out of the bytes of an HTTP/1.1 connection.
 //!
 //! What cannot be parsed is left alone: hyper answers it before any of our code
-//! runs (the README lists these answers).
+//! runs (`src/handbook/operating.md` lists these answers).
 
 use super::messages::{ReceivedResponse, SentRequest};
 use http::{HeaderMap, HeaderName, HeaderValue};

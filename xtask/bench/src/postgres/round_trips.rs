@@ -40,7 +40,7 @@ type Request = (&'static str, String, u16);
 /// Measures each kind of request.
 pub fn measure(setup: &mut BenchSetup) -> anyhow::Result<Vec<Row>> {
     let bench = Bench::start(setup, Side::Both)?;
-    let relay = bench.runtime.block_on(Relay::to(bench.postgres.port))?;
+    let relay = bench.runtime.block_on(async { Relay::to(bench.postgres.port) })?;
     let store = bench.store(setup, DATABASE)?;
     let lines: String = (1..=ORDERS).map(|id| order(id) + "\n").collect();
     store.data.run_with_input(&["orders", "import", "-"], lines.as_bytes())?;

@@ -32,7 +32,7 @@ pub async fn run_fork(tools: &Tools, report: &mut Report) -> anyhow::Result<()> 
     let (key, leaked) = (created.key("clients").await?, created.key("leaked").await?);
     primary.kill()?;
     first.promote().await?;
-    let relay = Relay::to(second.port).await?;
+    let relay = Relay::to(second.port)?;
     relay.set(Fault::Reset);
     let store = StoreUnderTest::at(&tools.program, &url_of([first.port, relay.port]))?;
     let scene = Scene::open(store, key, leaked).await?;
@@ -52,7 +52,7 @@ pub async fn run_restored(tools: &Tools, report: &mut Report) -> anyhow::Result<
     primary.kill()?;
     cluster.copy("primary", "backup")?;
     let primary = cluster.start_at("primary", port, &[]).await?;
-    let relay = Relay::to(port).await?;
+    let relay = Relay::to(port)?;
     let store = StoreUnderTest::at(&tools.program, &Postgres::url_at(relay.port))?;
     let scene = Scene::open(store, key, leaked).await?;
     let lost = scene.change_and_lose().await?;
