@@ -4,12 +4,12 @@
 //!   [`DataDir`] is filled with the operator's commands; [`ServerProcess`] serves.
 //! - [`until_conclusive`] and [`Report`]: what was measured while the machine did not stand
 //!   still.
+//! - [`wait_blocking`] and `wait_for`: waits for what something else brings about. `Relay`: a
+//!   network that fails, falsifies or is read along.
 //! - With the feature `in-process`: `TestSetup` and `TestServer` are a store, a
 //!   clock and a server inside the test, and `Tap` holds what goes over the wire
 //!   against the document.
-//!
-//! - With the feature `postgres`: database servers, certificates for them, and a relay before
-//!   them that fails.
+//! - With the feature `postgres`: database servers and certificates for them.
 //!
 //! Without those features nothing here needs the library, so `xtask` runs while the
 //! server does not compile.
@@ -67,7 +67,7 @@ pub mod contract;
 pub mod in_process;
 #[cfg(feature = "postgres")]
 pub mod postgres;
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "in-process", feature = "postgres"))]
 pub mod relay;
 #[cfg(feature = "postgres")]
 mod unprivileged;
