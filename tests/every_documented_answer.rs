@@ -3,6 +3,7 @@
 //! the one that the client's crate has for users' tests.
 
 use crate::limits::bans::BURST;
+use contract::pointer;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use store_orders_api::plans::Plan;
@@ -205,8 +206,7 @@ async fn what_a_document_promises_and_no_test_saw_is_named() {
     let texts = [include_str!("../spec/openapi.json"), include_str!("../spec/openapi-v2.json")];
     let mut documents = texts.map(|text| serde_json::from_str::<Value>(text).unwrap());
     let mut put = |version: usize, place: &str, value: Value| {
-        let (parent, key) = place.rsplit_once('/').unwrap();
-        documents[version - 1].pointer_mut(parent).unwrap()[key] = value;
+        pointer::put(&mut documents[version - 1], place, value).unwrap();
     };
     let (list, text) = ("/paths/~1store~1orders/get/responses", json!({ "type": "string" }));
     put(1, &format!("{list}/418"), json!({ "description": "" }));

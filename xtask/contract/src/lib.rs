@@ -16,6 +16,7 @@ mod names;
 mod node;
 mod operations;
 mod package;
+pub mod pointer;
 mod refusal;
 mod schemas;
 mod status;

@@ -6,8 +6,8 @@ use super::documented::{
 use super::messages::{Exchange, ReceivedResponse, SentRequest};
 use super::promise::Promise;
 use super::response;
-use super::schema::resolved;
 use super::undocumented::{self, Subject};
+use contract::pointer::resolved;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;

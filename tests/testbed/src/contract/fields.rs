@@ -1,7 +1,7 @@
 //! The fields of bodies, as labels such as `Order.shipDate`: which a schema promises, and which a
 //! body shows.
 
-use super::schema::COMPONENT;
+use contract::pointer::component;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ struct Field {
 impl Fields {
     /// Reads a schema without references, which is known by this name unless it is a component.
     pub fn of(schema: &Value, name: &str) -> Fields {
-        let name = schema[COMPONENT].as_str().unwrap_or(name);
+        let name = component(schema).unwrap_or(name);
         let properties = schema["properties"].as_object().into_iter().flatten();
         let required = schema["required"].as_array();
         let field = |(key, schema): (&String, &Value)| Field {
