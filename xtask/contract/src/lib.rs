@@ -25,6 +25,7 @@ mod tests;
 mod text;
 mod unions;
 mod values;
+mod workspace;
 mod write;
 
 pub use cli::{ContractArgs, write_whole};
