@@ -24,7 +24,7 @@ const OPERATIONS: [(&str, &str); 6] = [
 
 /// What requests with a valid key are answered, in this order, where the orders 1 and 3 are
 /// pending, 2 has shipped, and the pet 7 is there.
-const ANSWERS: [(&str, &str, u16); 44] = [
+const ANSWERS: [(&str, &str, u16); 47] = [
     ("GET", "/v1/store/orders", 200),
     ("GET", "/v1/store/orders?limit=1", 200),
     ("HEAD", "/v1/store/orders", 200),
@@ -37,6 +37,9 @@ const ANSWERS: [(&str, &str, u16); 44] = [
     ("HEAD", "/v2/store/orders?limit=1", 200),
     ("GET", "/v2/store/orders?limit=1&complete=false", 200),
     ("HEAD", "/v2/store/orders?petId=8", 200),
+    ("GET", "/v2/store/orders?status=shipped&shipDateFrom=2026-01-01T00:00:00Z", 200),
+    ("GET", "/v2/store/orders?shipDateBefore=2027-01-01T00:00:00Z", 200),
+    ("GET", "/v2/store/orders/3", 200),
     ("DELETE", "/v1/store/orders/1", 204),
     ("DELETE", "/v1/store/orders/1", 404),
     ("DELETE", "/v2/store/orders/1", 404),
@@ -71,8 +74,14 @@ const ANSWERS: [(&str, &str, u16); 44] = [
     ("PUT", "/v2/store/orders/2", 405),
 ];
 
+const FIRST_PAGE: &str = "/v2/store/orders?limit=1";
+
+fn next_page(page: &Value) -> String {
+    format!("/v2/store/orders?cursor={}", page["nextCursor"].as_str().unwrap())
+}
+
 /// What has an entity tag, by the end of these answers.
-const TAGGED: [&str; 3] = ["/v1/store/orders", "/v2/store/orders?limit=1", "/v2/store/orders/2"];
+const TAGGED: [&str; 3] = ["/v1/store/orders", FIRST_PAGE, "/v2/store/orders/2"];
 
 /// How servers are to speak: HTTP/1.1 in the clear, or HTTP/2 over TLS.
 type NewSetup = fn() -> TestSetup;
@@ -88,6 +97,8 @@ async fn answers_of_operations(new_setup: NewSetup) -> Vec<Exchange> {
     setup.pending([1, 3]).shipped(2).pet(7, "Rex");
     let server = setup.serve().await;
     server.keep_exchanges();
+    let page = server.send_with(&key, "GET", FIRST_PAGE).await.json();
+    assert_eq!(server.send_with(&key, "GET", &next_page(&page)).await.status, 200);
     for (method, path, status) in ANSWERS {
         let answer = server.send_with(&key, method, path).await;
         assert_eq!(answer.status, status, "{method} {path}: {answer:?}");
@@ -260,6 +271,9 @@ pub async fn answers_of_users_server() -> Vec<Exchange> {
     let address = server.base_url().replace("http://", "").replace("/v1", "");
     let tap = Tap::before(address.parse().unwrap());
     tap.observer().keep_exchanges();
+    let page = request(&tap, Some(KEY), "GET", FIRST_PAGE).send().await.unwrap();
+    let next = next_page(&page.json().await.unwrap());
+    assert_eq!(send(&tap, Some(KEY), "GET", &next).await, 200);
     for (method, path, status) in ANSWERS {
         assert_eq!(send(&tap, Some(KEY), method, path).await, status, "{method} {path}");
     }

@@ -172,12 +172,18 @@ pub fn plants() -> Vec<Plant> {
 }
 
 /// What is a break no more, and since when.
-pub fn excused() -> [(Plant, &'static str); 2] {
-    let announced = Plant {
-        more_of_document: |documents| *documents.at(2, "/info/version") = json!("2.0.0-beta.99"),
-        ..renamed_field_of_beta()
+pub fn excused() -> [(Plant, &'static str); 3] {
+    let announced = |plant: Plant| {
+        let next = |documents: &mut Documents| {
+            *documents.at(2, "/info/version") = json!("2.0.0-beta.99");
+        };
+        (Plant { more_of_document: next, ..plant }, "2026-12-24")
     };
-    [(gone_operation(), "2027-12-02"), (announced, "2026-12-24")]
+    [
+        (gone_operation(), "2027-12-02"),
+        announced(renamed_field_of_beta()),
+        announced(lost_filter_of_beta()),
+    ]
 }
 
 /// Today's contract with a header that is a parameter of version 1's list.
@@ -545,22 +551,77 @@ fn renamed_field_of_beta() -> Plant {
     )
 }
 
+/// The same.
+fn lost_filter_of_beta() -> Plant {
+    plant(
+        "a filter that is gone",
+        "BETA.json: v2/listOrders parameter complete was promised",
+        |documents| {
+            let parameters = documents.at(2, "/paths/~1store~1orders/get/parameters");
+            parameters.as_array_mut().unwrap().retain(|one| one["name"] != "complete");
+        },
+        |exchanges| {
+            let refused = response(exchanges, "GET", "/v2/store/orders?pet=7");
+            for (sent, received) in exchanges {
+                if sent.target.contains("complete=") && received.status == 200 {
+                    *received = refused.clone();
+                }
+            }
+        },
+    )
+}
+
+const LISTED: &str = "/components/schemas/ListedOrder/properties";
+
+/// A schema for the orders of version 2's list, which never has cancelled ones.
+fn list_orders_of_its_own(documents: &mut Documents) {
+    let order = documents.at(2, "/components/schemas/Order").clone();
+    documents.at(2, "/components/schemas")["ListedOrder"] = order;
+    documents.take(2, &format!("{LISTED}/cancelledAt"));
+    documents.unlist(2, &format!("{LISTED}/status/x-extensible-enum"), "cancelled");
+    *documents.at(2, "/components/schemas/OrderPage/properties/orders/items/$ref") =
+        json!("#/components/schemas/ListedOrder");
+}
+
+/// Changes each order of a list of version 2.
+fn each_listed_order_of_beta(exchanges: &mut [Exchange], change: impl Fn(&mut Value)) {
+    each(exchanges, &["v2/listOrders"], 200, |received| {
+        body(received, |page| page["orders"].as_array_mut().unwrap().iter_mut().for_each(&change));
+    });
+}
+
 fn version_2() -> Vec<Plant> {
     vec![
         renamed_field_of_beta(),
         plant(
-            "a listed value that is gone",
+            "a listed value that one operation alone loses",
             "BETA.json: v2/listOrders 200 value Order.status shipped was promised",
             |documents| {
-                documents.unlist(2, &format!("{ORDER}/status/x-extensible-enum"), "shipped");
+                list_orders_of_its_own(documents);
+                documents.unlist(2, &format!("{LISTED}/status/x-extensible-enum"), "shipped");
             },
             |exchanges| {
-                each(exchanges, &["v2/listOrders", "v2/getOrder"], 200, |received| {
-                    let text = String::from_utf8(std::mem::take(&mut received.body)).unwrap();
-                    received.body = text.replace("\"shipped\"", "\"sent\"").into_bytes();
+                each_listed_order_of_beta(exchanges, |order| {
+                    if order["status"] == "shipped" {
+                        order["status"] = json!("sent");
+                    }
                 });
             },
         ),
+        plant(
+            "a field that one operation alone loses",
+            "BETA.json: v2/listOrders 200 field Order.shipDate was promised",
+            |documents| {
+                list_orders_of_its_own(documents);
+                documents.take(2, &format!("{LISTED}/shipDate"));
+            },
+            |exchanges| {
+                each_listed_order_of_beta(exchanges, |order| {
+                    remove(order, "shipDate");
+                });
+            },
+        ),
+        lost_filter_of_beta(),
         plant(
             "a header that only some responses have",
             "BETA.json: v2/listOrders 200 header link was promised",

@@ -16,7 +16,6 @@ pub struct Fields {
 struct Field {
     name: String,
     label: String,
-    is_required: bool,
     below: Fields,
 }
 
@@ -25,11 +24,9 @@ impl Fields {
     pub fn of(schema: &Value, name: &str) -> Fields {
         let name = component(schema).unwrap_or(name);
         let properties = schema["properties"].as_object().into_iter().flatten();
-        let required = schema["required"].as_array();
         let field = |(key, schema): (&String, &Value)| Field {
             name: key.clone(),
             label: format!(" field {name}.{key}"),
-            is_required: required.is_some_and(|names| names.iter().any(|name| name == key)),
             below: Fields::of(schema, &format!("{name}.{key}")),
         };
         let values = schema["x-extensible-enum"].as_array().into_iter().flatten();
@@ -41,12 +38,11 @@ impl Fields {
         }
     }
 
-    /// Each label, and whether every body has it.
-    pub fn promised(&self) -> Vec<(&str, bool)> {
-        let mut promised: Vec<_> =
-            self.values.iter().map(|(_, label)| (label.as_str(), false)).collect();
+    /// Each label.
+    pub fn promised(&self) -> Vec<&str> {
+        let mut promised: Vec<_> = self.values.iter().map(|(_, label)| label.as_str()).collect();
         for field in &self.fields {
-            promised.push((&field.label, field.is_required));
+            promised.push(&field.label);
             promised.extend(field.below.promised());
         }
         promised.extend(self.items.iter().flat_map(|items| items.promised()));
