@@ -227,7 +227,9 @@ async fn what_a_document_promises_and_no_test_saw_is_named() {
     put(2, &format!("{examples}/too_eager"), json!({ "value": { "status": 429 } }));
     let status = "/components/schemas/Order/properties/status/x-extensible-enum";
     put(2, status, json!(["pending", "shipped", "cancelled", "lost"]));
-    put(2, "/components/schemas/OrderPage/properties/total", text);
+    put(2, "/components/schemas/OrderPage/properties/total", text.clone());
+    let parameter = json!({ "in": "query", "name": "colour", "schema": text });
+    put(2, "/paths/~1store~1orders/get/parameters/0", parameter);
 
     let contract = Contract::closed(&documents);
     let seen = contract.seen(&answers_of_server().await);
@@ -236,6 +238,7 @@ async fn what_a_document_promises_and_no_test_saw_is_named() {
         ["header x-colour", "field Order.colour"].map(|what| format!("listOrders 200 {what}"));
     assert_eq!(unseen[0], [&of_v1[..], &["listOrders 418".to_string()]].concat());
     let of_v2 = [
+        "v2/listOrders parameter colour",
         "v2/listOrders 200 field OrderPage.total",
         "v2/listOrders 200 value Order.status lost",
         "v2/listOrders 429 code too_eager",
