@@ -14,7 +14,6 @@ mod promises;
 mod published;
 mod texts;
 
-pub use canonical::check_canonical;
 pub use document::check_document;
 pub use inputs::Inputs;
 pub use major_version::check_major_version;

@@ -7,8 +7,8 @@ use xtask::Outcome;
 use xtask::check::{Inputs, check};
 use xtask::documents::{DOCUMENTS, Document};
 use xtask::emitted::Emitted;
-use xtask::generate::{GeneratedFile, client_code};
-use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, Repository};
+use xtask::generate::client_code;
+use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, GeneratedFile, Repository};
 
 pub struct Checkout {
     root: TempDir,

@@ -2,9 +2,10 @@
 //! change and nowhere else. Covers the whole real document.
 
 use crate::checkout;
+use contract::pointer::pointer_to;
 use serde_json::{Map, Value, json};
 use xtask::check::check_document;
-use xtask::compare::{pointer_to, pointers};
+use xtask::compare::pointers;
 use xtask::documents::{DOCUMENTS, Document};
 use xtask::repository::Repository;
 

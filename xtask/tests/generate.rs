@@ -6,8 +6,8 @@ use std::fs;
 use std::path::Path;
 use xtask::Outcome;
 use xtask::documents::{DOCUMENTS, V1};
-use xtask::generate::{GeneratedFile, client_code, generate};
-use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
+use xtask::generate::{client_code, generate};
+use xtask::repository::{CLIENT_DOCS, CLIENT_README, CLIENTS, GeneratedFile, Repository};
 
 /// A checkout with the documents, of which the first is this one, what the clients have by hand,
 /// and nothing generated.

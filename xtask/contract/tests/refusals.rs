@@ -6,6 +6,7 @@
     reason = "a test that cannot go on says so by panicking"
 )]
 
+use contract::pointer::put;
 use contract::{Error, contract, package, parse, write_package};
 use serde_json::{Value, json};
 
@@ -24,12 +25,7 @@ fn refused(document: &Value) -> Vec<String> {
 /// The one line that the shop is refused with after this change.
 fn refused_with(pointer: &str, value: Value) -> String {
     let mut document = shop();
-    let (parent, key) = pointer.rsplit_once('/').unwrap();
-    let key = key.replace("~1", "/").replace("~0", "~");
-    match document.pointer_mut(parent).unwrap() {
-        Value::Array(elements) => elements[key.parse::<usize>().unwrap()] = value,
-        parent => parent[key] = value,
-    }
+    put(&mut document, pointer, value).unwrap();
     let lines = refused(&document);
     assert_eq!(lines.len(), 1, "{pointer}: {lines:#?}");
     lines[0].clone()

@@ -14,7 +14,7 @@ pub(super) fn run(inputs: &Inputs) -> anyhow::Result<Vec<Problem>> {
 }
 
 /// The lines in which the text of a document differs from its canonical form.
-pub fn check_canonical(file: &str, document: &str) -> anyhow::Result<Vec<Problem>> {
+fn check_canonical(file: &str, document: &str) -> anyhow::Result<Vec<Problem>> {
     let canonical = canonical_json::print(&canonical_json::parse(file, document)?);
     if canonical == document {
         return Ok(Vec::new());
