@@ -4,7 +4,9 @@
 use crate::command_output::CommandOutput;
 use crate::program::{Program, run};
 use crate::server_process::ServerProcess;
+use crate::transcript::assert_session;
 use serde_json::Value;
+use snapbox::data::Inline;
 use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
@@ -69,6 +71,13 @@ impl CliSandbox {
     /// Runs a command with this standard input.
     pub fn run_with_input(&self, arguments: &[&str], input: &[u8]) -> CommandOutput {
         run(&mut self.command(arguments), input).unwrap()
+    }
+
+    /// Runs the commands of a session in a shell, and asserts what they print: lines of standard
+    /// error begin with `! `, and a status other than 0 is a last line such as `(3)`.
+    #[track_caller]
+    pub fn session(&self, expected: Inline) {
+        assert_session(self.program.path(), self.directory.path(), expected);
     }
 
     /// Serves with these flags and without an admin listener.

@@ -28,6 +28,7 @@ mod program;
 mod report;
 mod server_process;
 mod small_disk;
+mod transcript;
 
 pub use attempts::until_conclusive;
 pub use canary::Canary;
@@ -43,6 +44,9 @@ pub use program::Program;
 pub use report::Report;
 pub use server_process::ServerProcess;
 pub use small_disk::{Full, SmallDisk};
+pub use snapbox::data::Inline;
+pub use snapbox::str;
+pub use transcript::assert_text;
 
 #[cfg(feature = "postgres")]
 mod authority;
