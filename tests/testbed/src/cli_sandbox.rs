@@ -74,7 +74,7 @@ impl CliSandbox {
     }
 
     /// Runs the commands of a session in a shell, and asserts what they print: lines of standard
-    /// error begin with `! `, and a status other than 0 is a last line such as `(3)`.
+    /// error begin with `! `, or with an exit status other than 0, such as `(3) `.
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);

@@ -1,12 +1,16 @@
 //! Sessions of a command line that are run and compared, and the one comparison of texts that
 //! stand in tests.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a test that cannot go on says so by panicking"
+)]
 
 use crate::program::without_settings;
-use chrono::{TimeDelta, Utc};
-use regex::Regex;
+use chrono::{NaiveDateTime, TimeDelta, Utc};
+use regex::{Captures, Regex};
 use snapbox::data::Inline;
-use snapbox::{Assert, IntoData, Redactions};
+use snapbox::{Assert, IntoData};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -18,33 +22,47 @@ const END: &str = "\u{1e}end of a command\u{1e}";
 /// text says into the test, which otherwise writes nothing.
 #[track_caller]
 pub fn assert_text(actual: &str, expected: Inline) {
-    let actual = anstream::adapter::strip_str(actual).to_string();
+    let actual = without_varying(&anstream::adapter::strip_str(actual).to_string());
     let actual = actual.strip_suffix('\n').unwrap_or(&actual).to_string();
-    assert().eq(actual, expected);
+    // Without the change of backslashes to slashes.
+    Assert::new().action_env("SNAPSHOTS").normalize_paths(false).eq(actual, expected);
 }
 
-/// Replaces what differs from run to run.
-fn assert() -> Assert {
-    let days = [0, 1].map(|ago| (Utc::now() - TimeDelta::days(ago)).format("%F").to_string());
-    let today = format!("(?:{})", days.join("|"));
-    let mut varying = Redactions::new();
-    for (name, pattern) in [
-        ("[KEY]", "sto_[a-z]+_(?<redacted>[0-9A-Za-z]{40,})"),
-        ("[ID]", "key_(?<redacted>[0-9A-Za-z]{12})"),
-        ("[PORT]", r"(?:127\.0\.0\.1|localhost):(?<redacted>[3-6]\d{4})\b"),
-        ("[PID]", r"\bpid (?<redacted>\d+)"),
-        ("[TIME]", &format!(r"{today}T\d\d:\d\d:\d\d(?:\.\d+)?Z")),
-        ("[MINUTE]", &format!(r"{today} \d\d:\d\dZ")),
-        ("[DAY]", &today),
-        ("[DIRECTORY]", r"/tmp/\.tmp\w{6}\b"),
-        ("[COMMIT]", r"\b[0-9a-f]{40}\b"),
-        ("[LINES]", r"@@ (?<redacted>-\d+(?:,\d+)? \+\d+(?:,\d+)?) @@"),
-        ("[NUMBER]", r"\((?<redacted>\d+) characters\)"),
-        ("[SUM]", r"\b[0-9a-f]{64}\b"),
+/// Names what differs from run to run; keys and their ids are numbered, so that one that stands
+/// twice is seen to.
+fn without_varying(text: &str) -> String {
+    let mut text = text.to_string();
+    for (pattern, shown) in [
+        (r"((?:127\.0\.0\.1|0\.0\.0\.0|localhost):)[3-6]\d{4}\b", "${1}[PORT]"),
+        (r#"\b(pid |pid":)\d+"#, "${1}[PID]"),
+        (r"()/tmp/\.tmp\w{6}\b", "[DIRECTORY]"),
+        (r"()\b[0-9a-f]{64}\b", "[SUM]"),
+        (r"()\b[0-9a-f]{40}\b", "[COMMIT]"),
+        // The same end of all messages about a command line.
+        (
+            r"\(2\) \n(?:\(2\) Usage: .*\n\(2\) \n)?\(2\) For more information, try '--help'.\n()",
+            "",
+        ),
+        (r"(@@ )-\d+(?:,\d+)? \+\d+(?:,\d+)?( @@)", "${1}[LINES]${2}"),
+        (r"(\()\d+( characters\))", "${1}[NUMBER]${2}"),
     ] {
-        varying.insert(name, Regex::new(pattern).unwrap()).unwrap();
+        text = Regex::new(pattern).unwrap().replace_all(&text, shown).into_owned();
     }
-    Assert::new().action_env("SNAPSHOTS").normalize_paths(false).redact_with(varying)
+    for pattern in ["(sto_[a-z]+_)([0-9A-Za-z]{30,})", "(key_)([0-9A-Za-z]{12})\\b"] {
+        let mut seen: Vec<String> = Vec::new();
+        text = Regex::new(pattern)
+            .unwrap()
+            .replace_all(&text, |found: &Captures<'_>| {
+                let number = seen.iter().position(|other| *other == found[2]);
+                let number = number.unwrap_or_else(|| {
+                    seen.push(found[2].to_string());
+                    seen.len() - 1
+                });
+                format!("{}[{}]", &found[1], number + 1)
+            })
+            .into_owned();
+    }
+    text
 }
 
 /// Runs the commands of a session, `$ COMMAND` with more lines of it after `> `, in one shell in
@@ -53,12 +71,37 @@ fn assert() -> Assert {
 #[track_caller]
 pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline) {
     let commands = commands(&expected.clone().into_data().to_string());
-    let outputs = run(program, directory, &commands, "! ");
+    let outputs = run(program, directory, &commands);
     let shown = commands
         .iter()
         .zip(&outputs)
         .map(|(command, output)| format!("$ {}\n{output}", command.replace('\n', "\n> ")));
-    assert_text(&shown.collect::<String>(), expected);
+    assert_text(&without_times(&shown.collect::<String>()), expected);
+}
+
+/// Names times of the last hour, and those of keys that were made in it and are valid for some
+/// days. Tests' own dates are in the past.
+fn without_times(text: &str) -> String {
+    let now = Utc::now().naive_utc();
+    let is_recent = |time: NaiveDateTime| {
+        [0, 1, 7, 90].into_iter().any(|days| {
+            let since = now - (time - TimeDelta::days(days));
+            (TimeDelta::seconds(-10)..TimeDelta::hours(1)).contains(&since)
+        })
+    };
+    let mut text = text.to_string();
+    for (pattern, format, shown) in [
+        (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "%FT%T%.fZ", "[TIME]"),
+        (r"\b\d{4}-\d\d-\d\d \d\d:\d\dZ", "%F %RZ", "[MINUTE]"),
+    ] {
+        let named = |found: &Captures<'_>| match NaiveDateTime::parse_from_str(&found[0], format) {
+            Ok(time) if is_recent(time) => shown.to_string(),
+            _ => found[0].to_string(),
+        };
+        text = Regex::new(pattern).unwrap().replace_all(&text, named).into_owned();
+    }
+    let days = [0, 1, 7, 90].map(|days| (now + TimeDelta::days(days)).format("%F").to_string());
+    days.iter().fold(text, |text, day| text.replace(&format!(" {day}"), " [DAY]"))
 }
 
 /// The commands of a session.
@@ -76,12 +119,14 @@ fn commands(session: &str) -> Vec<String> {
 }
 
 /// What each command prints, in one shell.
-fn run(program: &Path, directory: &Path, commands: &[String], error_mark: &str) -> Vec<String> {
+fn run(program: &Path, directory: &Path, commands: &[String]) -> Vec<String> {
     let errors = tempfile::NamedTempFile::new().unwrap();
     let script = commands.iter().map(|command| {
         format!(
-            "{{ {command}\n}} 2>\"$ERRORS\"; status=$?; sed 's/^/{error_mark}/' \"$ERRORS\"\n\
-             [ $status = 0 ] || echo \"($status)\"; echo '{END}'\n"
+            "exec 2>\"$ERRORS\"\n{command}\n\
+             status=$?; [ $status = 0 ] && mark='!' || mark=\"($status)\"\n\
+             [ $status = 0 ] || [ -s \"$ERRORS\" ] || echo \"$mark\"\n\
+             sed \"s/^/$mark /\" \"$ERRORS\"; printf '{END}'\n"
         )
     });
     let mut shell = Command::new("sh");
@@ -92,8 +137,11 @@ fn run(program: &Path, directory: &Path, commands: &[String], error_mark: &str) 
     shell.current_dir(directory).stdin(Stdio::null());
     let output = without_settings(shell).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let outputs: Vec<_> = text.split_terminator(&format!("{END}\n")).map(str::to_string).collect();
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(outputs.len(), commands.len(), "{text}{error}");
+    let mut outputs: Vec<_> = text.split_terminator(END).map(str::to_string).collect();
+    assert_eq!(outputs.len(), commands.len(), "{text}");
+    for output in outputs.iter_mut().filter(|output| !output.is_empty() && !output.ends_with('\n'))
+    {
+        output.push('\n');
+    }
     outputs
 }
