@@ -4,7 +4,7 @@
 use crate::command_output::CommandOutput;
 use crate::program::{Program, run};
 use crate::server_process::ServerProcess;
-use crate::transcript::assert_session;
+use crate::transcript::{Console, assert_console, assert_session};
 use serde_json::Value;
 use snapbox::data::Inline;
 use std::path::PathBuf;
@@ -78,6 +78,12 @@ impl CliSandbox {
     #[track_caller]
     pub fn session(&self, expected: Inline) {
         assert_session(self.program.path(), self.directory.path(), expected);
+    }
+
+    /// Runs the commands of a document's session, and asserts that they print what it shows.
+    #[track_caller]
+    pub fn console(&self, console: &Console<'_>) {
+        assert_console(self.program.path(), self.directory.path(), console);
     }
 
     /// Serves with these flags and without an admin listener.

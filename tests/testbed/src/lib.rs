@@ -46,7 +46,7 @@ pub use server_process::ServerProcess;
 pub use small_disk::{Full, SmallDisk};
 pub use snapbox::data::Inline;
 pub use snapbox::str;
-pub use transcript::assert_text;
+pub use transcript::{Console, assert_text};
 
 #[cfg(feature = "postgres")]
 mod authority;

@@ -3,6 +3,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::panic,
     reason = "a test that cannot go on says so by panicking"
 )]
 
@@ -28,8 +29,74 @@ pub fn assert_text(actual: &str, expected: Inline) {
     Assert::new().action_env("SNAPSHOTS").normalize_paths(false).eq(actual, expected);
 }
 
+/// A session as a document shows it.
+#[derive(Debug)]
+pub struct Console<'a> {
+    /// Where it stands.
+    pub page: &'a str,
+    /// Its lines. One that ends in `…` may go on, and a line of `…` is any lines.
+    pub text: &'a str,
+    /// What the shell does first.
+    pub setup: &'a str,
+    /// What the document shows, and what it is in the test.
+    pub real: &'a [(&'a str, String)],
+}
+
+/// Runs the commands of a document's session, and asserts that they print what it shows.
+#[track_caller]
+pub(crate) fn assert_console(program: &Path, directory: &Path, console: &Console<'_>) {
+    let replaced = |text: &str, (shown, real): &(&str, String)| text.replace(shown, real);
+    let shown: Vec<_> = commands(console.text);
+    let typed: Vec<_> = shown
+        .iter()
+        .map(|command| {
+            console.real.iter().fold(command.clone(), |text, pair| replaced(&text, pair))
+        })
+        .collect();
+    let outputs = run(program, directory, console.setup, &typed);
+    let actual = shown.iter().zip(outputs).map(|(command, output)| {
+        let output =
+            console.real.iter().fold(output, |text, (shown, real)| text.replace(real, shown));
+        let output =
+            Regex::new(r"(?m)^(?:!|\(\d+\))(?: |$)").unwrap().replace_all(&output, "").into_owned();
+        format!("$ {command}\n{output}")
+    });
+    let actual = without_any_time(&actual.collect::<String>());
+    let expected = without_any_time(&format!("{}\n", console.text.trim_end()));
+    let expected = Regex::new("(?m)^…$").unwrap().replace_all(&expected, "...");
+    let expected = expected.replace("…\n", "[..]\n");
+    let result = Assert::new().normalize_paths(false).try_eq(
+        Some(&console.page),
+        actual.into_data(),
+        expected.into_data(),
+    );
+    if let Err(error) = result {
+        panic!("{}: {error}", console.page);
+    }
+}
+
+/// Names what differs between a document and a run of what it shows.
+fn without_any_time(text: &str) -> String {
+    let mut text = without_varying(text);
+    for (pattern, shown) in [
+        (r"()\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "TIME"),
+        (r"()\b\d{4}-\d\d-\d\d \d\d:\d\dZ", "MINUTE"),
+        (r"()\b\d{4}-\d\d-\d\d\b", "DAY"),
+        (r"(date: )\w.*GMT", "${1}DATE"),
+        (r"()\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", "UUID"),
+        (r#"(W/")[0-9a-f-]+"#, "${1}TAG"),
+        (r#"(x-ratelimit-reset: |content-length: |"latency_us":|curl/)[\d.]+"#, "${1}NUMBER"),
+        (r"()\r\n", "\n"),
+        // A document may have an empty line between two commands.
+        (r"()\n\n\$ ", "\n$$ "),
+    ] {
+        text = Regex::new(pattern).unwrap().replace_all(&text, shown).into_owned();
+    }
+    text
+}
+
 /// Names what differs from run to run; keys and their ids are numbered, so that one that stands
-/// twice is seen to.
+/// twice is seen to. What tables have keeps its width.
 fn without_varying(text: &str) -> String {
     let mut text = text.to_string();
     for (pattern, shown) in [
@@ -58,7 +125,8 @@ fn without_varying(text: &str) -> String {
                     seen.push(found[2].to_string());
                     seen.len() - 1
                 });
-                format!("{}[{}]", &found[1], number + 1)
+                let digit = (number + 1).to_string();
+                format!("{}{}", &found[1], digit.repeat(found[2].len() / digit.len()))
             })
             .into_owned();
     }
@@ -71,7 +139,7 @@ fn without_varying(text: &str) -> String {
 #[track_caller]
 pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline) {
     let commands = commands(&expected.clone().into_data().to_string());
-    let outputs = run(program, directory, &commands);
+    let outputs = run(program, directory, "", &commands);
     let shown = commands
         .iter()
         .zip(&outputs)
@@ -91,8 +159,8 @@ fn without_times(text: &str) -> String {
     };
     let mut text = text.to_string();
     for (pattern, format, shown) in [
-        (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "%FT%T%.fZ", "[TIME]"),
-        (r"\b\d{4}-\d\d-\d\d \d\d:\d\dZ", "%F %RZ", "[MINUTE]"),
+        (r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z", "%FT%T%.fZ", "YYYY-MM-DDThh:mm:ssZ"),
+        (r"\b\d{4}-\d\d-\d\d \d\d:\d\dZ", "%F %RZ", "YYYY-MM-DD hh:mmZ"),
     ] {
         let named = |found: &Captures<'_>| match NaiveDateTime::parse_from_str(&found[0], format) {
             Ok(time) if is_recent(time) => shown.to_string(),
@@ -101,7 +169,7 @@ fn without_times(text: &str) -> String {
         text = Regex::new(pattern).unwrap().replace_all(&text, named).into_owned();
     }
     let days = [0, 1, 7, 90].map(|days| (now + TimeDelta::days(days)).format("%F").to_string());
-    days.iter().fold(text, |text, day| text.replace(&format!(" {day}"), " [DAY]"))
+    days.iter().fold(text, |text, day| text.replace(&format!(" {day}"), " YYYY-MM-DD"))
 }
 
 /// The commands of a session.
@@ -119,7 +187,7 @@ fn commands(session: &str) -> Vec<String> {
 }
 
 /// What each command prints, in one shell.
-fn run(program: &Path, directory: &Path, commands: &[String]) -> Vec<String> {
+fn run(program: &Path, directory: &Path, setup: &str, commands: &[String]) -> Vec<String> {
     let errors = tempfile::NamedTempFile::new().unwrap();
     let script = commands.iter().map(|command| {
         format!(
@@ -130,7 +198,7 @@ fn run(program: &Path, directory: &Path, commands: &[String]) -> Vec<String> {
         )
     });
     let mut shell = Command::new("sh");
-    shell.arg("-c").arg(script.collect::<String>());
+    shell.arg("-c").arg(format!("{setup}\n{}", script.collect::<String>()));
     let own = program.parent().unwrap().display();
     let path = std::env::var("PATH").unwrap_or_default();
     shell.env("PATH", format!("{own}:{path}")).env("ERRORS", errors.path());
