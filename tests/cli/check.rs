@@ -123,7 +123,7 @@ $ store-orders check --json
 }
 
 #[test]
-fn a_version_behind_its_orders_is_found() {
+fn a_change_number_behind_its_orders_is_found() {
     let sandbox = stocked();
     spoil(&sandbox, "UPDATE versions SET orders = 0");
     sandbox.session(str![[r#"

@@ -156,12 +156,15 @@ fn an_id_taken_since_the_file_was_checked_is_refused_too() {
         shipped: true,
     };
     let orders = [order(1), order(2), order(3)];
-    let version = store.poll_versions().unwrap().versions;
+    let before = store.poll_changes().unwrap().last_changes;
     assert_eq!(
         store.import(Records::Orders(&orders), false).unwrap_err().to_string(),
         "order 2 is already in the store"
     );
-    assert_eq!((sandbox.order_ids(), store.poll_versions().unwrap().versions), (vec![2], version));
+    assert_eq!(
+        (sandbox.order_ids(), store.poll_changes().unwrap().last_changes),
+        (vec![2], before)
+    );
     let outcome = store.import(Records::Orders(&orders), true).unwrap();
     assert_eq!((outcome.imported, outcome.skipped), (2, 1));
     assert_eq!(store.order(2).unwrap().unwrap().pet_id, 1);
@@ -198,7 +201,7 @@ $ ls
 orders.csv
 "#]]);
     sandbox.import_pending([1001]);
-    let before = sandbox.store().poll_versions().unwrap().versions;
+    let before = sandbox.store().poll_changes().unwrap().last_changes;
     sandbox.session(str![[r#"
 $ store-orders orders import orders.csv --dry-run
 (1) error: orders.csv: line 2: order 1001 is already in the store; nothing was imported; --skip-existing passes over ids that are in the store
@@ -211,7 +214,7 @@ $ store-orders orders list
   id  petId  quantity  complete  status
 1001      1         1  false     pending
 "#]]);
-    assert_eq!(sandbox.store().poll_versions().unwrap().versions, before);
+    assert_eq!(sandbox.store().poll_changes().unwrap().last_changes, before);
 }
 
 #[test]

@@ -244,7 +244,9 @@ fn many_orders_are_changed_in_steps() {
     ship.extend((1..=600).map(|id| id.to_string()));
     ship.push("99999".to_string());
     let ship: Vec<&str> = ship.iter().map(String::as_str).collect();
-    assert_eq!(sandbox.run(&ship).missing(), "there is no order 99999; nothing was changed");
+    let refused = sandbox.run(&ship);
+    let error = "error: there is no order 99999; nothing was changed\n";
+    assert_eq!((refused.status, &*refused.stderr), (3, error));
     assert_eq!(changes(), before);
     let ids: String = (1..=1_200).map(|id| format!("{id}\n")).collect();
     let shipped = sandbox.run_with_input(&["orders", "ship", "-"], ids.as_bytes());
