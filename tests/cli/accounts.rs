@@ -8,23 +8,23 @@ fn accounts_have_plans() {
 $ store-orders accounts create acme --plan pro
 created account "acme": pro, 300 requests a minute, 10000 a day
 $ store-orders accounts create globex --plan enterprise --per-minute 5000 --per-day 0 --json
-{"id":2,"name":"globex","plan":"enterprise","perMinute":5000,"perDay":0,"keys":0,"createdAt":"[TIME]"}
+{"id":2,"name":"globex","plan":"enterprise","perMinute":5000,"perDay":0,"keys":0,"createdAt":"YYYY-MM-DDThh:mm:ssZ"}
 ! warning: with a limit of 0, every request of "globex" is answered with 429; to shut an account out for good, close it
 $ store-orders accounts set-plan globex --plan free
 changed account "globex": free, 60 requests a minute, 1000 a day
 $ store-orders accounts list --json
 [
-{"id":1,"name":"acme","plan":"pro","perMinute":300,"perDay":10000,"keys":0,"createdAt":"[TIME]"},
-{"id":2,"name":"globex","plan":"free","perMinute":60,"perDay":1000,"keys":0,"createdAt":"[TIME]"}
+{"id":1,"name":"acme","plan":"pro","perMinute":300,"perDay":10000,"keys":0,"createdAt":"YYYY-MM-DDThh:mm:ssZ"},
+{"id":2,"name":"globex","plan":"free","perMinute":60,"perDay":1000,"keys":0,"createdAt":"YYYY-MM-DDThh:mm:ssZ"}
 ]
 $ store-orders accounts list
 id  name    plan  perMinute  perDay  keys  createdAt
- 1  acme    pro         300   10000     0  [DAY]
- 2  globex  free         60    1000     0  [DAY]
+ 1  acme    pro         300   10000     0  YYYY-MM-DD
+ 2  globex  free         60    1000     0  YYYY-MM-DD
 $ store-orders accounts list --wide
 id  name    plan  perMinute  perDay  keys  createdAt             closedAt
- 1  acme    pro         300   10000     0  [TIME]
- 2  globex  free         60    1000     0  [TIME]
+ 1  acme    pro         300   10000     0  YYYY-MM-DDThh:mm:ssZ
+ 2  globex  free         60    1000     0  YYYY-MM-DDThh:mm:ssZ
 "#]]);
 }
 
@@ -42,7 +42,7 @@ $ store-orders keys issue --account acme | grep ^key | cut -c6- > key
 $ store-orders accounts rename acme 'Acme Corporation'
 renamed account "acme" to "Acme Corporation"
 $ store-orders keys find - --json < key
-{"id":"key_[1]","account":"Acme Corporation","environment":"production","state":"active","issuedAt":"[TIME]"}
+{"id":"key_111111111111","account":"Acme Corporation","environment":"production","state":"active","issuedAt":"YYYY-MM-DDThh:mm:ssZ"}
 $ store-orders accounts rename acme other
 (3) error: there is no account "acme"; `store-orders accounts list` shows those there are
 $ store-orders accounts rename globex 'Acme Corporation'
@@ -56,7 +56,7 @@ $ store-orders accounts rename globex "$(printf 'a\342\200\256b\tc')"
 $ store-orders accounts rename globex globex
 renamed account "globex" to "globex"
 $ store-orders accounts rename globex "$(cat 64)" --json
-{"id":2,"name":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx","plan":"free","perMinute":60,"perDay":1000,"keys":0,"createdAt":"[TIME]"}
+{"id":2,"name":"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx","plan":"free","perMinute":60,"perDay":1000,"keys":0,"createdAt":"YYYY-MM-DDThh:mm:ssZ"}
 "#]]);
 }
 
@@ -74,21 +74,21 @@ name       acme
 id         1
 plan       pro
 keys       2
-createdAt  [TIME]
+createdAt  YYYY-MM-DDThh:mm:ssZ
 minute     0 of 300 used
 day        0 of 10000 used
 counts     none yet
 $ store-orders accounts close acme --yes
 closed account "acme": 2 keys revoked
 $ store-orders accounts close acme --yes --json
-{"id":1,"name":"acme","plan":"pro","perMinute":300,"perDay":10000,"keys":0,"createdAt":"[TIME]","closedAt":"[TIME]","revokedKeys":0}
+{"id":1,"name":"acme","plan":"pro","perMinute":300,"perDay":10000,"keys":0,"createdAt":"YYYY-MM-DDThh:mm:ssZ","closedAt":"YYYY-MM-DDThh:mm:ssZ","revokedKeys":0}
 $ store-orders keys find - < key
-id           key_[1]
+id           key_111111111111
 account      acme
 environment  production
 state        revoked
-issuedAt     [TIME]
-revokedAt    [TIME]
+issuedAt     YYYY-MM-DDThh:mm:ssZ
+revokedAt    YYYY-MM-DDThh:mm:ssZ
 $ store-orders keys issue --account acme
 (1) error: the account "acme" is closed, and gets no keys; create another account
 $ store-orders accounts create acme --plan free
@@ -98,26 +98,26 @@ name       acme
 id         1
 plan       pro
 keys       0
-createdAt  [TIME]
-closedAt   [TIME]
+createdAt  YYYY-MM-DDThh:mm:ssZ
+closedAt   YYYY-MM-DDThh:mm:ssZ
 minute     0 of 300 used
 day        0 of 10000 used
 counts     none yet
 $ store-orders accounts list --json
 [
-{"id":1,"name":"acme","plan":"pro","perMinute":300,"perDay":10000,"keys":0,"createdAt":"[TIME]","closedAt":"[TIME]"}
+{"id":1,"name":"acme","plan":"pro","perMinute":300,"perDay":10000,"keys":0,"createdAt":"YYYY-MM-DDThh:mm:ssZ","closedAt":"YYYY-MM-DDThh:mm:ssZ"}
 ]
 $ store-orders accounts list
 id  name  plan  perMinute  perDay  keys  createdAt   closedAt
- 1  acme  pro         300   10000     0  [DAY]  [DAY]
+ 1  acme  pro         300   10000     0  YYYY-MM-DD  YYYY-MM-DD
 $ store-orders accounts rename acme 'acme (closed)'
 renamed account "acme" to "acme (closed)"
 $ store-orders accounts create acme --plan free
 created account "acme": free, 60 requests a minute, 1000 a day
 $ store-orders accounts list --json
 [
-{"id":2,"name":"acme","plan":"free","perMinute":60,"perDay":1000,"keys":0,"createdAt":"[TIME]"},
-{"id":1,"name":"acme (closed)","plan":"pro","perMinute":300,"perDay":10000,"keys":0,"createdAt":"[TIME]","closedAt":"[TIME]"}
+{"id":2,"name":"acme","plan":"free","perMinute":60,"perDay":1000,"keys":0,"createdAt":"YYYY-MM-DDThh:mm:ssZ"},
+{"id":1,"name":"acme (closed)","plan":"pro","perMinute":300,"perDay":10000,"keys":0,"createdAt":"YYYY-MM-DDThh:mm:ssZ","closedAt":"YYYY-MM-DDThh:mm:ssZ"}
 ]
 $ store-orders accounts close none --yes
 (3) error: there is no account "none"; `store-orders accounts list` shows those there are
@@ -138,7 +138,7 @@ $ store-orders accounts create "$(printf %.20s "$KEY")" --plan free
 (1) error: the name of an account must not hold an API key
 $ store-orders accounts list
 id  name  plan  perMinute  perDay  keys  createdAt
- 1  acme  pro         300   10000     1  [DAY]
+ 1  acme  pro         300   10000     1  YYYY-MM-DD
 $ : What a key begins with is no secret.
 $ store-orders accounts create 'users of sto_live_' --plan free
 created account "users of sto_live_": free, 60 requests a minute, 1000 a day
@@ -177,6 +177,6 @@ $ store-orders accounts create globex --plan enterprise --per-minute -1 --per-da
 (2)   tip: to pass '-1' as a value, use '-- -1'
 $ store-orders accounts list
 id  name  plan  perMinute  perDay  keys  createdAt
- 1  acme  pro         300   10000     0  [DAY]
+ 1  acme  pro         300   10000     0  YYYY-MM-DD
 "#]]);
 }

@@ -175,7 +175,7 @@ $ store-orders keys list --store postgres://store@127.0.0.1:1/store --json
 {"error":{"code":"store_unavailable","message":"store postgres://store@127.0.0.1:1/store: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)"}}
 (4) error: store postgres://store@127.0.0.1:1/store: the store cannot be reached: 127.0.0.1:1: Connection refused (os error 111)
 $ store-orders accounts create acme --plan pro --json
-{"id":1,"name":"acme","plan":"pro","perMinute":300,"perDay":10000,"keys":0,"createdAt":"[TIME]"}
+{"id":1,"name":"acme","plan":"pro","perMinute":300,"perDay":10000,"keys":0,"createdAt":"YYYY-MM-DDThh:mm:ssZ"}
 $ store-orders orders show 7 --json
 {"error":{"code":"not_found","message":"there is no order 7; `store-orders orders list` shows those there are"}}
 (3) error: there is no order 7; `store-orders orders list` shows those there are

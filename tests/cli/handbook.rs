@@ -331,12 +331,6 @@ fn the_runbook_shows_a_server_that_is_down() {
     site.console(&up, &[]);
 }
 
-/// Cancels an order as the first caller of the runbook's site.
-async fn cancel(server: &ServerProcess, key: &str, id: i64) {
-    let client = store_orders_client::Client::new(server.base_url(), key).unwrap();
-    client.cancel_order(id).await.unwrap();
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_runbook_restores_a_damaged_store() {
     let site = Site::new();
@@ -358,8 +352,13 @@ async fn the_runbook_restores_a_damaged_store() {
     site.run(&["keys", "revoke", partner["id"].as_str().unwrap()]);
     key_of("newcorp", "free");
     let server = site.serve("127.0.0.1:0");
+    let key = key["key"].as_str().unwrap();
     for id in [5, 6] {
-        cancel(&server, key["key"].as_str().unwrap(), id).await;
+        let mut cancel = std::process::Command::new("curl");
+        cancel.args(["--silent", "--fail", "--request", "DELETE", "--header"]);
+        cancel.arg(format!("Authorization: Bearer {key}"));
+        cancel.arg(format!("{}/store/orders/{id}", server.base_url()));
+        assert!(cancel.status().unwrap().success());
     }
     wait_until("the use of the key is recorded", || async {
         site.run(&["keys", "list", "--json"]).contains("usedAt")
@@ -383,12 +382,15 @@ async fn the_runbook_restores_a_damaged_store() {
     site.console(&compared, &[("key_GpZ7NzGWTPL8", revoked)]);
     site.console(&log, &[]);
     let address = testbed::free_address().unwrap().to_string();
-    let real =
-        [("127.0.0.1:8080", address.clone()), ("$KEY", key["key"].as_str().unwrap().to_string())];
+    let real = [("127.0.0.1:8080", address.clone()), ("$KEY", key.to_string())];
     let (started, redone) = redone.split_once('\n').unwrap();
     assert_eq!(started, "$ store-orders serve --listen 127.0.0.1:8080");
     let _server = site.serve(&address);
     site.console(redone, &real);
+    wait_until("its request is counted", || async {
+        site.run(&["check"]).contains("counted for 1 accounts")
+    })
+    .await;
     site.console(&over, &[]);
 }
 

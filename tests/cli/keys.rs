@@ -11,28 +11,28 @@ fn a_key_in_hand_is_found_and_never_printed() {
 $ store-orders accounts create acme --plan pro
 created account "acme": pro, 300 requests a minute, 10000 a day
 $ store-orders keys issue --account acme --environment staging --json | tee issued
-{"key":"sto_test_[1]","id":"key_[1]","account":"acme","environment":"staging","state":"active","issuedAt":"[TIME]"}
+{"key":"sto_test_111111111111111111111111111111111111","id":"key_111111111111","account":"acme","environment":"staging","state":"active","issuedAt":"YYYY-MM-DDThh:mm:ssZ"}
 $ KEY=$(sed 's/.*"key":"\([^"]*\)".*/\1/' issued)
 $ echo "$KEY" | store-orders keys find -
-id           key_[1]
+id           key_111111111111
 account      acme
 environment  staging
 state        active
-issuedAt     [TIME]
+issuedAt     YYYY-MM-DDThh:mm:ssZ
 $ printf '  %s\r\n' "$KEY" | store-orders keys find - | tail -n +2
 account      acme
 environment  staging
 state        active
-issuedAt     [TIME]
+issuedAt     YYYY-MM-DDThh:mm:ssZ
 $ printf '%s\nmore' "$KEY" | store-orders keys find - | tail -n +2
 account      acme
 environment  staging
 state        active
-issuedAt     [TIME]
+issuedAt     YYYY-MM-DDThh:mm:ssZ
 $ store-orders keys revoke $(sed 's/.*"id":"\([^"]*\)".*/\1/' issued)
-revoked key_[1]
+revoked key_111111111111
 $ echo "$KEY" | store-orders keys find - --json
-{"id":"key_[1]","account":"acme","environment":"staging","state":"revoked","issuedAt":"[TIME]","revokedAt":"[TIME]"}
+{"id":"key_111111111111","account":"acme","environment":"staging","state":"revoked","issuedAt":"YYYY-MM-DDThh:mm:ssZ","revokedAt":"YYYY-MM-DDThh:mm:ssZ"}
 $ store-orders accounts create globex --plan pro --data-dir other
 created account "globex": pro, 300 requests a minute, 10000 a day
 $ echo "$KEY" | store-orders keys find - --data-dir other
@@ -66,25 +66,25 @@ $ store-orders keys rotate "$OLD" > /dev/null
 $ store-orders keys issue --account globex > /dev/null
 $ store-orders keys list
 id                account  environment  state    issuedAt    expiresAt   successor
-key_[1]  acme     production   rotated  [DAY]  [DAY]  key_[2]
-key_[2]  acme     production   active   [DAY]
-key_[3]  globex   production   active   [DAY]
+key_111111111111  acme     production   rotated  YYYY-MM-DD  YYYY-MM-DD  key_222222222222
+key_222222222222  acme     production   active   YYYY-MM-DD
+key_333333333333  globex   production   active   YYYY-MM-DD
 $ store-orders keys list --wide
 id                account  label  environment  state    issuedAt              expiresAt             revokedAt  bannedUntil  usedAt  successor
-key_[1]  acme            production   rotated  [TIME]  [TIME]                                  key_[2]
-key_[2]  acme            production   active   [TIME]
-key_[3]  globex          production   active   [TIME]
+key_111111111111  acme            production   rotated  YYYY-MM-DDThh:mm:ssZ  YYYY-MM-DDThh:mm:ssZ                                  key_222222222222
+key_222222222222  acme            production   active   YYYY-MM-DDThh:mm:ssZ
+key_333333333333  globex          production   active   YYYY-MM-DDThh:mm:ssZ
 $ store-orders keys list --account acme
 id                account  environment  state    issuedAt    expiresAt   successor
-key_[1]  acme     production   rotated  [DAY]  [DAY]  key_[2]
-key_[2]  acme     production   active   [DAY]
+key_111111111111  acme     production   rotated  YYYY-MM-DD  YYYY-MM-DD  key_222222222222
+key_222222222222  acme     production   active   YYYY-MM-DD
 $ store-orders keys list --state active
 id                account  environment  state   issuedAt
-key_[2]  acme     production   active  [DAY]
-key_[3]  globex   production   active  [DAY]
+key_222222222222  acme     production   active  YYYY-MM-DD
+key_333333333333  globex   production   active  YYYY-MM-DD
 $ store-orders keys list --state rotated --account acme
 id                account  environment  state    issuedAt    expiresAt   successor
-key_[1]  acme     production   rotated  [DAY]  [DAY]  key_[2]
+key_111111111111  acme     production   rotated  YYYY-MM-DD  YYYY-MM-DD  key_222222222222
 $ store-orders keys list --state rotated --account globex --json
 []
 $ store-orders keys list --account none
@@ -105,18 +105,18 @@ $ store-orders keys rotate $(head -n 1 issued | cut -c6-) > next
 $ store-orders keys rotate $(head -n 1 next | cut -c6-) --label app > /dev/null
 $ store-orders keys list
 id                account  label     environment  state    issuedAt    expiresAt   successor
-key_[1]  acme     web shop  production   rotated  [DAY]  [DAY]  key_[2]
-key_[2]  acme     web shop  production   rotated  [DAY]  [DAY]  key_[3]
-key_[3]  acme     app       production   active   [DAY]
+key_111111111111  acme     web shop  production   rotated  YYYY-MM-DD  YYYY-MM-DD  key_222222222222
+key_222222222222  acme     web shop  production   rotated  YYYY-MM-DD  YYYY-MM-DD  key_333333333333
+key_333333333333  acme     app       production   active   YYYY-MM-DD
 $ grep ^key issued | cut -c6- | store-orders keys find -
-id           key_[1]
+id           key_111111111111
 account      acme
 label        web shop
 environment  production
 state        rotated
-issuedAt     [TIME]
-expiresAt    [TIME]
-successor    key_[2]
+issuedAt     YYYY-MM-DDThh:mm:ssZ
+expiresAt    YYYY-MM-DDThh:mm:ssZ
+successor    key_222222222222
 $ store-orders keys issue --account acme --label "$(printf 'a\nb')"
 (1) error: the label of a key has printable characters only, and no space but the plain one; this one is a\nb
 "#]]);
@@ -129,8 +129,8 @@ fn a_key_is_shown_at_issue_and_never_again() {
 $ store-orders accounts create acme --plan pro
 created account "acme": pro, 300 requests a minute, 10000 a day
 $ store-orders keys issue --account acme | tee first
-id   key_[1]
-key  sto_live_[1]
+id   key_111111111111
+key  sto_live_111111111111111111111111111111111111
 Copy this key now; it is not shown again.
 $ store-orders keys issue --account acme --environment staging --expires 90d > second
 $ store-orders keys rotate $(head -n 1 first | cut -c6-) > third
@@ -169,18 +169,18 @@ $ OLD=$(store-orders keys issue --account acme | head -n 1 | cut -c6-)
 $ NEW=$(store-orders keys rotate $OLD --overlap 7d | head -n 1 | cut -c6-)
 $ store-orders keys list
 id                account  environment  state    issuedAt    expiresAt   successor
-key_[1]  acme     production   rotated  [DAY]  [DAY]  key_[2]
-key_[2]  acme     production   active   [DAY]
+key_111111111111  acme     production   rotated  YYYY-MM-DD  YYYY-MM-DD  key_222222222222
+key_222222222222  acme     production   active   YYYY-MM-DD
 $ store-orders keys revoke $NEW
-revoked key_[2]
+revoked key_222222222222
 $ store-orders keys revoke $NEW --json
-{"id":"key_[2]","account":"acme","environment":"production","state":"revoked","issuedAt":"[TIME]","revokedAt":"[TIME]"}
+{"id":"key_222222222222","account":"acme","environment":"production","state":"revoked","issuedAt":"YYYY-MM-DDThh:mm:ssZ","revokedAt":"YYYY-MM-DDThh:mm:ssZ"}
 $ THIRD=$(store-orders keys issue --account acme | head -n 1 | cut -c6-)
 $ store-orders keys rotate $THIRD --overlap 0s > /dev/null
 $ store-orders keys rotate $OLD
-(1) error: key_[1] was rotated already: its successor is key_[2]
+(1) error: key_111111111111 was rotated already: its successor is key_222222222222
 $ store-orders keys rotate $NEW
-(1) error: key_[2] is revoked; issue a new key instead
+(1) error: key_222222222222 is revoked; issue a new key instead
 $ store-orders keys revoke key_none
 (3) error: there is no key key_none; `store-orders keys list` shows those there are
 $ store-orders keys unban key_none
@@ -201,10 +201,10 @@ $ store-orders keys issue
 (2)   --account <NAME>
 $ store-orders keys list | cut -d ' ' -f 1,9-
 id         account  environment  state    issuedAt    expiresAt   revokedAt   successor
-key_[1]   rotated  [DAY]  [DAY]              key_[2]
-key_[2]   revoked  [DAY]              [DAY]
-key_[3]   expired  [DAY]  [DAY]              key_[4]
-key_[4]   active   [DAY]
+key_111111111111   rotated  YYYY-MM-DD  YYYY-MM-DD              key_222222222222
+key_222222222222   revoked  YYYY-MM-DD              YYYY-MM-DD
+key_333333333333   expired  YYYY-MM-DD  YYYY-MM-DD              key_444444444444
+key_444444444444   active   YYYY-MM-DD
 "#]]);
 }
 
@@ -214,9 +214,9 @@ fn a_key_that_could_not_be_shown_is_named() {
 $ store-orders accounts create acme --plan pro
 created account "acme": pro, 300 requests a minute, 10000 a day
 $ store-orders keys issue --account acme > /dev/full
-(1) error: key_[1] was issued, but it could not be shown, and it cannot be shown again; revoke it with `store-orders keys revoke key_[1]`: No space left on device (os error 28)
+(1) error: key_111111111111 was issued, but it could not be shown, and it cannot be shown again; revoke it with `store-orders keys revoke key_111111111111`: No space left on device (os error 28)
 $ store-orders keys list
 id                account  environment  state   issuedAt
-key_[1]  acme     production   active  [DAY]
+key_111111111111  acme     production   active  YYYY-MM-DD
 "#]]);
 }

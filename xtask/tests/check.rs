@@ -1,7 +1,7 @@
 //! Output and outcome of `cargo xtask check`, for the real files and for files
 //! with errors.
 
-use crate::checkout::{Checkout, client_files, emitted, files, left, run};
+use crate::checkout::{Checkout, emitted, files, left, run};
 use serde_json::{Value, json};
 use testbed::{Inline, assert_text, str};
 use xtask::Outcome;

@@ -99,7 +99,9 @@ fn each_bad_input_is_one_line_with_its_place() {
         ("/paths/~1x~1{a}", json!({ "get": id("ab") })),
     ];
     let lines = cases.map(|(pointer, value)| refused_with(pointer, value) + "\n");
-    assert_text(&lines.concat(), str![[r#"
+    assert_text(
+        &lines.concat(),
+        str![[r#"
 /openapi: is of OpenAPI 3.1.0; write an OpenAPI 3.0 document
 /openapi: is of OpenAPI 2.0; write an OpenAPI 3.0 document
 /webhooks: a document with `webhooks` is not supported; leave it out
@@ -140,7 +142,8 @@ fn each_bad_input_is_one_line_with_its_place() {
 /paths/~1things~1{thingId}~1notes~1{part}: {part} stands where /things/{thingId}/notes/all has all, and dropshot does not tell them apart; use the same parameter, or another path
 /paths/~1x~1{a}b: {a}b is more than a parameter; write a parameter as a whole segment
 /paths/~1x~1{a}/get: the path has {a}, which is no parameter of the operation; add it here
-"#]]);
+"#]],
+    );
 }
 
 #[test]

@@ -98,7 +98,9 @@ pub fn check_promises(
         worst.map_or(published_version.clone(), |worst| worst.next_version(&published_version));
     let set = || {
         let mut document = document.clone();
-        document["info"]["version"] = least.to_string().into();
+        if let Some(version) = document.pointer_mut("/info/version") {
+            *version = least.to_string().into();
+        }
         Fix::Write { file: of.file.to_string(), text: canonical_json::print(&document) }
     };
     let low = low_version(of, &published_version, &version, &least, &found, set);
