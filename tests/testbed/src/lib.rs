@@ -2,6 +2,8 @@
 //!
 //! - [`Program`] is the built program and [`CliSandbox`] a directory to run it in;
 //!   [`DataDir`] is filled with the operator's commands; [`ServerProcess`] serves.
+//! - [`assert_text`] holds what a text says, `CliSandbox::session` what the commands of a session
+//!   print, and [`Console`] is a session that a document shows.
 //! - [`until_conclusive`] and [`Report`]: what was measured while the machine did not stand
 //!   still.
 //! - With the feature `in-process`: `TestSetup` and `TestServer` are a store, a

@@ -14,6 +14,9 @@ use snapbox::{Assert, IntoData};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+/// For how many days keys of tests are valid; 0 is for what happens now.
+const VALID_DAYS: [i64; 4] = [0, 1, 7, 90];
+
 /// Ends the output of a command of a session. No command prints it.
 const END: &str = "\u{1e}end of a command\u{1e}";
 
@@ -151,7 +154,7 @@ pub(crate) fn assert_session(program: &Path, directory: &Path, expected: Inline)
 fn without_times(text: &str) -> String {
     let now = Utc::now().naive_utc();
     let is_recent = |time: NaiveDateTime| {
-        [0, 1, 7, 90].into_iter().any(|days| {
+        VALID_DAYS.into_iter().any(|days| {
             let since = now - (time - TimeDelta::days(days));
             (TimeDelta::seconds(-10)..TimeDelta::hours(1)).contains(&since)
         })
@@ -167,8 +170,12 @@ fn without_times(text: &str) -> String {
         };
         text = Regex::new(pattern).unwrap().replace_all(&text, named).into_owned();
     }
-    let days = [0, 1, 7, 90].map(|days| (now + TimeDelta::days(days)).format("%F").to_string());
-    days.iter().fold(text, |text, day| text.replace(&format!(" {day}"), " YYYY-MM-DD"))
+    // A command may have run before midnight.
+    let begins = [now, now - TimeDelta::hours(1)];
+    let days = begins.into_iter().flat_map(|begin| {
+        VALID_DAYS.map(|days| (begin + TimeDelta::days(days)).format(" %F").to_string())
+    });
+    days.fold(text, |text, day| text.replace(&day, " YYYY-MM-DD"))
 }
 
 /// The commands of a session.
