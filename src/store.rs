@@ -11,18 +11,18 @@
 //! | `agreement` | what servers decide so that together they keep the store's promises |
 //! | `rules` | what a change may do and what it answers, on every engine |
 //! | `timeouts` | how long everything waits, and what ties these times |
-//! | `report` | what `check` reports, and the checks that every engine shares |
+//! | `check_report` | what `check` reports, and the checks that every engine shares |
 //! | `postgres` | the SQL of PostgreSQL, which several servers share |
 //! | `sqlite` | the SQL and the files of the embedded engine |
 
 mod account_rows;
 pub mod agreement;
+mod check_report;
 mod commands;
 mod error;
 mod freshness;
 mod order_rows;
 pub mod postgres;
-mod report;
 mod rules;
 mod serving;
 pub mod sqlite;
@@ -31,6 +31,7 @@ mod timeouts;
 pub use account_rows::{
     Account, AccountRow, IssuedKey, KeyChange, KeyRecord, KeyRow, NewKey, Rotation,
 };
+pub use check_report::{CheckReport, Structure};
 pub use commands::{
     AccountCommands, Ended, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS,
     STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, existing_in_steps, import_in_steps, in_steps,
@@ -46,7 +47,6 @@ pub use order_rows::{
     ListedOrder, NewOrder, OrderChange, OrderCounts, OrderUpdate, RecordKind, Records, Status,
     StoredOrder,
 };
-pub use report::{CheckReport, Structure};
 pub use rules::{
     MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expired, refused_whole,
 };

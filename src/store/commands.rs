@@ -19,9 +19,9 @@ pub use steps::{
     import_in_steps, in_steps, statuses_in_steps,
 };
 
+use super::check_report::CheckReport;
 use super::error::StoreError;
 use super::order_rows::{ImportOutcome, RecordKind, Records};
-use super::report::CheckReport;
 
 /// A store, as one command works on it. Every method blocks; each that writes does all that
 /// it was asked, or nothing.

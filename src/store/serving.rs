@@ -1,10 +1,10 @@
 //! What a running server asks of a store.
 
 use super::account_rows::KeyChange;
+use super::check_report::Structure;
 use super::error::StoreError;
 use super::freshness::{ChangeNumber, Freshness, PolledChanges};
 use super::order_rows::{Cancellation, CancelledBatch, CancelledOrder, OrderChange};
-use super::report::Structure;
 use store_orders_api::types::Pet;
 
 /// Says when a check is to be given up.

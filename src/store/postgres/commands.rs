@@ -9,13 +9,11 @@ mod blocking;
 mod check;
 mod identity;
 mod import;
-mod limits_report;
 mod migrate;
 mod restore;
 mod servers;
 
 pub use identity::begin_new_store;
-pub use limits_report::PostgresLimitsReport;
 pub use migrate::{migrate, move_counts, print_grants};
 pub use restore::restore;
 pub use servers::ReplicaRow;
@@ -52,7 +50,7 @@ impl PostgresCommands {
     }
 
     /// Connects to the primary at this URL, whatever its schema.
-    fn open(url: &PostgresUrl) -> Result<PostgresCommands, StoreError> {
+    pub(super) fn open(url: &PostgresUrl) -> Result<PostgresCommands, StoreError> {
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Engine {
             doing: "reached",
             source,
@@ -65,7 +63,7 @@ impl PostgresCommands {
     }
 
     /// Connects to the database of the request counts, unless they are in the store's own.
-    fn open_separate_limits(
+    pub(super) fn open_separate_limits(
         &self,
         url: &PostgresUrl,
     ) -> Result<Option<PostgresCommands>, StoreError> {
@@ -73,7 +71,7 @@ impl PostgresCommands {
     }
 
     /// Does `work`, which reads.
-    fn ask<T>(
+    pub(super) fn ask<T>(
         &self,
         work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {

@@ -1,14 +1,12 @@
 //! What a running server asks of the store.
 
 mod batch;
-mod limiter;
-
-pub use limiter::PostgresLimits;
 
 use super::columns::{date_ms, plan_and_limits, value};
 use super::connecting::roles::SCANNER;
 use super::error::{read, unreachable_because, written};
 use super::journal::{SELECT_LAST_AND_KNOWN, ask};
+use super::limits::PostgresLimits;
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;

@@ -6,7 +6,7 @@ use crate::store::postgres::columns::value;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::error::{PostgresError, engine, read, written};
 use crate::store::postgres::heartbeats::keep_servers_away_from_now_on;
-use crate::store::postgres::limits_location::{
+use crate::store::postgres::limits::location::{
     describe, record, recorded, refuse_another, require_own,
 };
 use crate::store::postgres::schema::grants::{self, Rights};

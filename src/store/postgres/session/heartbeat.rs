@@ -11,7 +11,7 @@ use crate::store::postgres::connecting::{Connection, PostgresUrl};
 use crate::store::postgres::error::{unreachable_because, written};
 use crate::store::postgres::heartbeats::remove_silent;
 use crate::store::postgres::journal::remove_old;
-use crate::store::postgres::limits_location::require_recorded;
+use crate::store::postgres::limits::location::require_recorded;
 use crate::store::postgres::schema::{SERVERS_LOCK, STORE, require_current};
 use crate::store::timeouts::{HEARTBEAT_INTERVAL, READ_LIMIT};
 use std::sync::Arc;
