@@ -9,6 +9,7 @@
 //! | `order_rows`, `account_rows` | the rows, plain values on every engine |
 //! | `freshness` | asking for the last changes |
 //! | `agreement` | what servers decide so that together they keep the store's promises |
+//! | `statements`, `value` | statements that every engine carries out, and their values |
 //! | `rules` | what a change may do and what it answers, on every engine |
 //! | `timeouts` | how long everything waits, and what ties these times |
 //! | `check_report` | what `check` reports, and the checks that every engine shares |
@@ -26,7 +27,9 @@ pub mod postgres;
 mod rules;
 mod serving;
 pub mod sqlite;
+mod statements;
 mod timeouts;
+mod value;
 
 pub use account_rows::{
     Account, AccountRow, IssuedKey, KeyChange, KeyRecord, KeyRow, NewKey, Rotation,

@@ -10,16 +10,16 @@
 //! | `journal` | the changes, by number: what a server lacks, and whether the store goes on |
 //! | `heartbeats` | which servers run, as the others and the commands see it |
 //! | `limits` | the [`Limits`](crate::limits::Limits) trait: the request counts |
-//! | `columns` | columns that hold words |
+//! | `rows` | rows, read as values |
 //! | `error` | what PostgreSQL answers instead of a result |
 
-mod columns;
 mod commands;
 mod connecting;
 mod error;
 mod heartbeats;
 mod journal;
 mod limits;
+mod rows;
 pub mod schema;
 mod serving;
 mod session;

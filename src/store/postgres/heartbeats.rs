@@ -2,8 +2,8 @@
 //! `xmax`; every few seconds it writes the row, which shows in `xmin`. The database's clock, which
 //! a failover may move, has no part in it.
 
-use super::columns::value;
 use super::error::{read, waited, written};
+use super::rows::value;
 use super::schema::SERVERS_LOCK;
 use crate::store::StoreError;
 use crate::store::timeouts::HEARD_WITHIN;

@@ -2,24 +2,24 @@
 
 mod batch;
 
-use super::columns::{date_ms, plan_and_limits, value};
 use super::connecting::roles::SCANNER;
 use super::error::{read, unreachable_because, written};
 use super::journal::{SELECT_LAST_AND_KNOWN, ask};
 use super::limits::PostgresLimits;
+use super::rows::{read_row, value};
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
 use super::session::{OpenError, Session, is_of_connection, within};
-use crate::keys::Digest;
 use crate::log::ErrorChain;
-use crate::store::order_rows::CANCELLED_ORDER;
+use crate::store::order_rows::SELECT_PET;
 use crate::store::postgres::connecting::PostgresUrl;
+use crate::store::statements;
 use crate::store::timeouts::{LONG_READ_LIMIT, PATIENCE, READ_LIMIT};
 use crate::store::{
-    AccountRow, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp,
-    KeyChange, KeyRow, LastChanges, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledChanges,
-    Standbys, Store, StoreError, Structure,
+    Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp, KeyChange,
+    LastChanges, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledChanges, Standbys, Store,
+    StoreError, Structure,
 };
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
@@ -103,16 +103,22 @@ impl PostgresStore {
         }
     }
 
-    /// The row of this id that a query asks for.
-    fn row_of(&self, query: &str, id: i64) -> Result<Option<Row>, StoreError> {
+    /// What is read of the row of this id that a query asks for.
+    fn only<T>(
+        &self,
+        query: &str,
+        id: i64,
+        read_found: fn(&statements::Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
         let session = current(&self.sessions)?;
-        self.wait(async {
+        let rows = self.wait(async {
             let _reading = within(PATIENCE, async { Ok(session.reading.lock().await) }).await?;
             let rows = async {
                 session.reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read)
             };
-            Ok(session.answer(READ_LIMIT, rows).await?.into_iter().next())
-        })
+            session.answer(READ_LIMIT, rows).await
+        })?;
+        rows.first().map(|row| read_row(row, read_found)).transpose()
     }
 
     fn wait<T>(&self, asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
@@ -165,7 +171,7 @@ impl Store for PostgresStore {
     ) -> Result<ChangeNumber, StoreError> {
         let session = self.session_at(after.generation)?;
         let visit_row = &mut |row: &Row| {
-            visit(key_change(row)?);
+            visit(read_row(row, KeyChange::read)?);
             Ok(())
         };
         let reached = self.wait(async {
@@ -207,22 +213,12 @@ impl Store for PostgresStore {
     }
 
     fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
-        let row = self.row_of(CANCELLED_ORDER, id)?;
-        let order = |row: &Row| {
-            Ok(CancelledOrder {
-                pet_id: value(row, 0)?,
-                quantity: value(row, 1)?,
-                ship_date: value(row, 2)?,
-                complete: value(row, 3)?,
-                cancelled_at: value(row, 4)?,
-            })
-        };
-        row.as_ref().map(order).transpose()
+        self.only(CancelledOrder::SELECT, id, CancelledOrder::read)
     }
 
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
-        let row = self.row_of("SELECT name FROM pets WHERE id = $1", id)?;
-        row.map(|row| Ok(Pet { id, name: value(&row, 0)? })).transpose()
+        let name = self.only(SELECT_PET, id, |row| row.get(0))?;
+        Ok(name.map(|name| Pet { id, name }))
     }
 
     fn quick_check(&self, _: GivesUp) -> Result<Structure, StoreError> {
@@ -494,25 +490,4 @@ fn visit_order(row: &Row, visit: &mut dyn FnMut(OrderChange<'_>)) -> Result<(), 
         is_shipped: value(row, 6)?,
     }));
     Ok(())
-}
-
-/// A row of [`CHANGED_KEYS`].
-fn key_change(row: &Row) -> Result<KeyChange, StoreError> {
-    let account = value(row, 0)?;
-    let Some(digest) = value::<Option<&[u8]>>(row, 5)? else {
-        let ((plan, limits), closed_at_ms) = (plan_and_limits(row, 1)?, date_ms(row, 4)?);
-        return Ok(KeyChange::Account(account, AccountRow { plan, limits, closed_at_ms }));
-    };
-    let digest = <[u8; 32]>::try_from(digest)
-        .map_err(|_| unreachable_because("a key's digest is not 32 bytes long"))?;
-    let key = KeyRow {
-        row: value(row, 6)?,
-        id: Arc::from(value::<&str>(row, 7)?),
-        account,
-        ends_at_ms: value(row, 8)?,
-        revoked: value(row, 9)?,
-        used_at_ms: value::<Option<i64>>(row, 10)?.unwrap_or(0),
-        unbanned_at_ms: value::<Option<i64>>(row, 11)?.unwrap_or(0),
-    };
-    Ok(KeyChange::Key(Digest(digest), key))
 }

@@ -2,9 +2,9 @@
 //! database of the counts alone records its store.
 
 use crate::store::StoreError;
-use crate::store::postgres::columns::value;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::error::{read, written};
+use crate::store::postgres::rows::value;
 use crate::store::postgres::schema::{LIMITS, require_current, table_exists};
 use tokio_postgres::Client;
 

@@ -5,11 +5,11 @@
 //! same batch is sent again, and finds what it did.
 
 use crate::store::agreement::lease::WaitIsOver;
-use crate::store::postgres::columns::{parsed, value};
 use crate::store::postgres::error::{
     postgres_error, require_one_row, unreachable_because, written,
 };
 use crate::store::postgres::journal::Change;
+use crate::store::postgres::rows::{parsed, value};
 use crate::store::postgres::session::Session;
 use crate::store::postgres::session::opener::Current;
 use crate::store::postgres::session::replica::Replica;

@@ -9,7 +9,6 @@ use super::statements::{BatchStatements, HeartbeatStatements};
 use super::{OpenError, Session, within};
 use crate::log::ErrorChain;
 use crate::store::agreement::lease::Wait;
-use crate::store::postgres::columns::value;
 use crate::store::postgres::connecting::roles::{
     CHECKER, HEARTBEAT, LIMITER, READER, Role, WRITER,
 };
@@ -20,6 +19,7 @@ use crate::store::postgres::error::{read, unreachable_because};
 use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, ask};
 use crate::store::postgres::limits::Admission;
 use crate::store::postgres::limits::location::require_own;
+use crate::store::postgres::rows::value;
 use crate::store::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_AFTER};
 use crate::store::{Standbys, StoreError, history_of};
 use parking_lot::Mutex;
