@@ -11,6 +11,7 @@
 //! | `heartbeats` | which servers run, as the others and the commands see it |
 //! | `limits` | the [`Limits`](crate::limits::Limits) trait: the request counts |
 //! | `rows` | rows, read as values |
+//! | `timeouts` | how long everything waits |
 //! | `error` | what PostgreSQL answers instead of a result |
 
 mod commands;
@@ -23,6 +24,7 @@ mod rows;
 pub mod schema;
 mod serving;
 mod session;
+mod timeouts;
 
 pub use commands::{
     PostgresCommands, ReplicaRow, begin_new_store, migrate, move_counts, print_grants, restore,
@@ -33,3 +35,4 @@ pub use connecting::{
 pub use error::PostgresError;
 pub use limits::{Admission, PostgresLimits, PostgresLimitsReport, remove_expired};
 pub use serving::PostgresStore;
+pub use timeouts::SILENT_FOR;

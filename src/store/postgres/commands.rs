@@ -26,9 +26,9 @@ use super::rows::value;
 use super::schema::{SCHEMA_LOCK, STORE, require_current};
 use crate::store::commands::Engine;
 use crate::store::postgres::connecting::PostgresUrl;
+use crate::store::postgres::timeouts::COMMAND_CONNECT_LIMIT;
 use crate::store::rules::imported;
 use crate::store::statements::Statements;
-use crate::store::timeouts::COMMAND_CONNECT_LIMIT;
 use crate::store::{
     CheckReport, Half, ImportOutcome, OperatorStore, OrderCommands, Records, StoreError,
 };

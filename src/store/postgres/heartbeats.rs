@@ -6,7 +6,7 @@ use super::error::{read, waited, written};
 use super::rows::value;
 use super::schema::SERVERS_LOCK;
 use crate::store::StoreError;
-use crate::store::timeouts::HEARD_WITHIN;
+use crate::store::postgres::timeouts::HEARD_WITHIN;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::{Client, GenericClient, Transaction};

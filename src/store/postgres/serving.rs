@@ -14,16 +14,16 @@ use super::session::{OpenError, Session, is_of_connection, within};
 use crate::log::ErrorChain;
 use crate::store::order_rows::SELECT_PET;
 use crate::store::postgres::connecting::PostgresUrl;
+use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT};
 use crate::store::statements;
-use crate::store::timeouts::{LONG_READ_LIMIT, PATIENCE, READ_LIMIT};
 use crate::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp, KeyChange,
-    LastChanges, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledChanges, Standbys, Store,
-    StoreError, Structure,
+    LastChanges, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledChanges, REQUEST_TIMEOUT,
+    Standbys, Store, StoreError, Structure,
 };
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
-use slog::Logger;
+use slog::{Logger, info};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders_api::types::Pet;
@@ -47,7 +47,7 @@ pub struct PostgresStore {
 impl PostgresStore {
     /// Opens the store; its tasks run on this runtime, which needs several threads. With
     /// `commits_checks`, every check of lists is a commit. Servers that are `silent_for` as long,
-    /// normally [`SILENT_FOR`](crate::store::SILENT_FOR), are removed from those that the store shows. Blocks.
+    /// normally [`SILENT_FOR`](super::SILENT_FOR), are removed from those that the store shows. Blocks.
     pub fn open(
         runtime: &Handle,
         url: PostgresUrl,
@@ -76,14 +76,8 @@ impl PostgresStore {
         Ok(current(&self.sessions)?.store_id.clone())
     }
 
-    /// Tells the operator, through the store, where this server listens.
-    pub fn announce(&self, address: String) {
-        self.replica.set_address(address);
-    }
-
-    /// Removes this server from those that the store shows to the operator, within this
-    /// time. It serves no list afterwards.
-    pub fn leave(&self, timeout: Duration) -> Result<(), StoreError> {
+    /// Removes this server from those that the store shows to the operator, within this time.
+    pub fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         self.replica.leave();
         let session = current(&self.sessions)?;
         // A check waits for a lock much shorter than the heartbeat may hold this row.
@@ -112,7 +106,8 @@ impl PostgresStore {
     ) -> Result<Option<T>, StoreError> {
         let session = current(&self.sessions)?;
         let rows = self.wait(async {
-            let _reading = within(PATIENCE, async { Ok(session.reading.lock().await) }).await?;
+            let _reading =
+                within(REQUEST_TIMEOUT, async { Ok(session.reading.lock().await) }).await?;
             let rows = async {
                 session.reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read)
             };
@@ -236,6 +231,16 @@ impl Store for PostgresStore {
 
     fn standbys(&self) -> Standbys {
         self.replica.standbys()
+    }
+
+    fn announce(&self, url: String) {
+        self.replica.set_address(url);
+    }
+
+    fn leave(self: Arc<Self>, timeout: Duration, log: &Logger) {
+        if let Err(error) = self.deregister(timeout) {
+            info!(log, "replica not deregistered"; "error" => %ErrorChain(&error));
+        }
     }
 
     fn try_write(&self) -> Result<(), StoreError> {

@@ -23,7 +23,7 @@ use crate::log::ErrorChain;
 use crate::store::agreement::journal::Doubt;
 use crate::store::agreement::lease::{Lease, Wait};
 use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::timeouts::CONNECT_LIMIT;
+use crate::store::postgres::timeouts::CONNECT_LIMIT;
 use crate::store::{LastChanges, PolledChanges, StoreError};
 use freshness::ListChecks;
 use parking_lot::Mutex;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::config::PostgresUrl;
 use store_orders::limits::{Decision, KeyedRequest, Limits};
-use store_orders::store::SILENT_FOR;
+use store_orders::store::postgres::SILENT_FOR;
 use store_orders::store::postgres::{Admission, PostgresStore, migrate};
 use store_orders_api::plans::PlanLimits;
 use testbed::postgres::{Cluster, DATABASE, Installed};

@@ -9,7 +9,7 @@ use crate::log::ErrorChain;
 use crate::store::postgres::error::engine;
 use crate::store::postgres::session::opener::{Current, current};
 use crate::store::postgres::session::{Session, gathered};
-use crate::store::timeouts::{LIMITER, READ_LIMIT};
+use crate::store::postgres::timeouts::{LIMITER, READ_LIMIT};
 use async_trait::async_trait;
 use futures::future::join_all;
 use parking_lot::Mutex as SyncMutex;

@@ -14,8 +14,10 @@ use crate::store::postgres::session::Session;
 use crate::store::postgres::session::opener::Current;
 use crate::store::postgres::session::replica::Replica;
 use crate::store::postgres::session::statements::BatchStatements;
+use crate::store::postgres::timeouts::{
+    ANSWER_TIME, LEAST_TIME, LOCK_WAIT, RETRY_AFTER, SESSION_WAIT,
+};
 use crate::store::rules::not_cancelled;
-use crate::store::timeouts::{ANSWER_TIME, LEAST_TIME, LOCK_WAIT, RETRY_AFTER, SESSION_WAIT};
 use crate::store::{CancelOutcome, Cancellation, Status, StoreError};
 use std::collections::HashMap;
 use std::sync::Arc;

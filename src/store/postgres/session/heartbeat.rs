@@ -13,7 +13,7 @@ use crate::store::postgres::heartbeats::remove_silent;
 use crate::store::postgres::journal::remove_old;
 use crate::store::postgres::limits::location::require_recorded;
 use crate::store::postgres::schema::{SERVERS_LOCK, STORE, require_current};
-use crate::store::timeouts::{HEARTBEAT_INTERVAL, READ_LIMIT};
+use crate::store::postgres::timeouts::{HEARTBEAT_INTERVAL, READ_LIMIT};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};

@@ -20,7 +20,7 @@ use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, ask};
 use crate::store::postgres::limits::Admission;
 use crate::store::postgres::limits::location::require_own;
 use crate::store::postgres::rows::value;
-use crate::store::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_AFTER};
+use crate::store::postgres::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_AFTER};
 use crate::store::{Standbys, StoreError, history_of};
 use parking_lot::Mutex;
 use slog::{Logger, info, warn};

@@ -1,21 +1,25 @@
-//! What a running server asks of the store.
+//! What a running server asks of the embedded store.
 
 use super::SqliteStore;
 use super::connection::{connect, in_transaction};
 use super::damage::quick_check_until;
 use super::last_changes::{raise_change_number, read_last_changes};
+use super::write_access::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::clock::BootInstant;
+use crate::log::ErrorChain;
 use crate::store::order_rows::SELECT_PET;
 use crate::store::rules::not_cancelled;
 use crate::store::statements::Statements;
-use crate::store::timeouts::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::store::{
     CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp,
     Half, KeyChange, LastChanges, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledChanges,
     Store, StoreError, Structure,
 };
 use rusqlite::{Connection, params};
-use std::time::Instant;
+use slog::{Logger, warn};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 use store_orders_api::types::{Pet, utc_text};
 
 impl Store for SqliteStore {
@@ -115,6 +119,13 @@ impl Store for SqliteStore {
         Ok(damage.map_or(Structure::Sound, Structure::Damaged))
     }
 
+    fn leave(self: Arc<Self>, timeout: Duration, log: &Logger) {
+        if let Err(error) = empty_log(self, timeout) {
+            warn!(log, "write-ahead log not emptied"; "error" => error,
+                "effect" => "store.sqlite is whole only together with store.sqlite-wal");
+        }
+    }
+
     fn try_write(&self) -> Result<(), StoreError> {
         in_transaction(&mut self.writer.lock_for_server(MINOR_WRITE_TIMEOUT)?, |transaction| {
             // SQLite does not write a row that stays the same, but always writes this
@@ -137,6 +148,22 @@ impl Store for SqliteStore {
             }
             Ok(Vec::new())
         })
+    }
+}
+
+/// Empties the store's write-ahead log, so that `store.sqlite` alone has everything. The
+/// connections are not closed in order, which would do the same.
+fn empty_log(store: Arc<SqliteStore>, timeout: Duration) -> Result<(), String> {
+    let (sender, outcome) = channel();
+    // A disk may block for longer than there is time.
+    let run = move || sender.send(store.checkpoint(timeout / 2));
+    let thread = std::thread::Builder::new().name("checkpoint".to_string()).spawn(run);
+    thread.map_err(|error| error.to_string())?;
+    match outcome.recv_timeout(timeout) {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err("another process reads or writes the store".to_string()),
+        Ok(Err(error)) => Err(ErrorChain(&error).to_string()),
+        Err(_) => Err("not done in time".to_string()),
     }
 }
 
@@ -223,9 +250,6 @@ fn cancel_one(
 mod tests {
     use super::*;
     use crate::store::{NewOrder, OperatorStore, Records};
-    use std::sync::Arc;
-    use std::sync::mpsc::channel;
-    use std::time::Duration;
 
     #[test]
     fn the_keys_are_read_while_changed_orders_are_read() {
