@@ -119,7 +119,7 @@ fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
             "{what} has at most {LONGEST_NAME} characters; this one has {length}"
         )));
     }
-    // What debug output escapes, but for quotes, is what no terminal shows as itself.
+    // `escape_debug` marks exactly the characters that terminals cannot display, and quotes.
     let plain = text.replace(['\'', '"', '\\'], "");
     if plain.escape_debug().to_string() != plain {
         return Err(refused(format!(

@@ -6,7 +6,7 @@ use super::connecting::roles::SCANNER;
 use super::error::{read, unreachable_because, written};
 use super::journal::{SELECT_LAST_AND_KNOWN, ask};
 use super::limits::PostgresLimits;
-use super::rows::{read_row, value};
+use super::rows::{changed_order, read_row, value};
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
@@ -18,8 +18,8 @@ use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT};
 use crate::store::statements;
 use crate::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp, KeyChange,
-    LastChanges, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledChanges, REQUEST_TIMEOUT,
-    Standbys, Store, StoreError, Structure,
+    LastChanges, MIN_USE_INTERVAL_MS, OrderChange, PolledChanges, REQUEST_TIMEOUT, Standbys, Store,
+    StoreError, Structure,
 };
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
@@ -146,7 +146,10 @@ impl Store for PostgresStore {
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<ChangeNumber, StoreError> {
         let session = self.session_at(after.generation)?;
-        let visit_row = &mut |row: &Row| visit_order(row, visit);
+        let visit_row = &mut |row: &Row| {
+            visit(changed_order(row, 0)?.change());
+            Ok(())
+        };
         let reached = self.wait(async {
             if after.number == 0 {
                 let read = read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await;
@@ -174,8 +177,7 @@ impl Store for PostgresStore {
                 return read_all(&session, &self.replica, &ALL_KEYS, visit_row).await;
             }
             let mut read = async |client: &Client| {
-                let (changes, number) = (CHANGED_KEYS, after.number);
-                catch_up(&session, &self.replica, client, changes, number, visit_row).await
+                read_changed_keys(&session, &self.replica, client, after.number, visit_row).await
             };
             // To open a connection takes time that a revocation has to wait, so only where the
             // reader is in use.
@@ -296,7 +298,7 @@ struct Pages {
 
 const ALL_ORDERS: [Pages; 1] = [Pages {
     query: "
-    SELECT id, pet_id, quantity, ship_date, complete, false, status = 'shipped' FROM orders
+    SELECT id, pet_id, quantity, ship_date, complete, status FROM orders
     WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2",
     id_column: 0,
 }];
@@ -318,34 +320,23 @@ const ALL_KEYS: [Pages; 2] = [
     },
 ];
 
-/// How changes are read.
-struct Changes {
-    query: &'static str,
-    /// The time to the next row: a long list takes longer.
-    limit: Duration,
-}
-
 /// The orders of the next changes: whole changes, and a page of rows or little more.
 const CHANGED_ORDERS: &str = "
-    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped',
-           changed_in
+    SELECT id, pet_id, quantity, ship_date, complete, status, changed_in
     FROM orders WHERE changed_in > $1 AND changed_in <= coalesce(
         (SELECT changed_in FROM orders WHERE changed_in > $1 ORDER BY changed_in
          LIMIT 1 OFFSET $2 - 1), 9223372036854775807)
     ORDER BY id";
 
 /// One statement, so that a change costs no more round trips. Rows of accounts have no digest.
-const CHANGED_KEYS: Changes = Changes {
-    query: "
+const CHANGED_KEYS: &str = "
     SELECT id, plan, per_minute, per_day, closed_at, NULL::bytea, NULL::bigint, NULL::text,
            NULL::bigint, NULL::boolean, NULL::bigint, NULL::bigint
     FROM accounts WHERE changed_in > $1
     UNION ALL
     SELECT account, NULL, NULL, NULL, NULL, digest, \"row\", id,
            least(expires_at, revoked_at), revoked_at IS NOT NULL, used_at, unbanned_at
-    FROM keys WHERE changed_in > $1",
-    limit: LONG_READ_LIMIT,
-};
+    FROM keys WHERE changed_in > $1";
 
 /// Visits every row; returns the last changes before the first was read. What changed since then may
 /// be among them, and is read again with what changed after those.
@@ -375,7 +366,7 @@ async fn read_changes(
     after: ChangeNumber,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<ChangeNumber, StoreError> {
-    let change_column = 7;
+    let change_column = 6;
     scanned(session, replica, async |client, before| {
         let (rows, last) =
             read_page(client, CHANGED_ORDERS, change_column, after.number, visit).await?;
@@ -431,12 +422,12 @@ async fn read_page(
     Ok((count, highest))
 }
 
-/// Visits the rows that changed after this number; returns the last changes that they lead to.
-async fn catch_up(
+/// Visits the accounts and keys that changed after this number; returns the last changes that they
+/// lead to.
+async fn read_changed_keys(
     session: &Session,
     replica: &Replica,
     client: &Client,
-    Changes { query, limit }: Changes,
     number: i64,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<LastChanges, StoreError> {
@@ -448,10 +439,10 @@ async fn catch_up(
         within(READ_LIMIT, async { begin.await.map_err(read) }).await?;
         let seen = replica.seen();
         let answer = within(READ_LIMIT, ask(client, SELECT_LAST_AND_KNOWN, &seen)).await?;
-        let rows = client.query_typed_raw(query, [(number, Type::INT8)]);
-        let rows = within(limit, async { rows.await.map_err(read) }).await?;
+        let rows = client.query_typed_raw(CHANGED_KEYS, [(number, Type::INT8)]);
+        let rows = within(LONG_READ_LIMIT, async { rows.await.map_err(read) }).await?;
         pin_mut!(rows);
-        while let Some(row) = within(limit, async { Ok(rows.next().await) }).await? {
+        while let Some(row) = within(LONG_READ_LIMIT, async { Ok(rows.next().await) }).await? {
             visit(&row.map_err(read)?)?;
         }
         within(READ_LIMIT, async { client.batch_execute("COMMIT").await.map_err(read) }).await?;
@@ -478,21 +469,4 @@ async fn roll_back_unless_done<T>(
         }
     }
     read
-}
-
-fn visit_order(row: &Row, visit: &mut dyn FnMut(OrderChange<'_>)) -> Result<(), StoreError> {
-    let id = value(row, 0)?;
-    if value(row, 5)? {
-        visit(OrderChange::Removed(id));
-        return Ok(());
-    }
-    visit(OrderChange::Listed(ListedOrder {
-        id,
-        pet_id: value(row, 1)?,
-        quantity: value(row, 2)?,
-        ship_date: value(row, 3)?,
-        complete: value(row, 4)?,
-        is_shipped: value(row, 6)?,
-    }));
-    Ok(())
 }

@@ -7,16 +7,16 @@
 //! with a synchronous standby cannot confirm.
 
 mod durability;
-mod freshness;
 pub(super) mod heartbeat;
+mod list_freshness;
 pub(super) mod opener;
+pub(super) mod prepared;
 pub(super) mod replica;
-pub(super) mod statements;
 
 use super::connecting::roles::Role;
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
 use super::error::{postgres_error, unreachable_because};
-use super::journal::{Answer, Change, ask};
+use super::journal::{Answer, Seen, ask};
 use super::limits::Admission;
 use crate::clock::BootInstant;
 use crate::log::ErrorChain;
@@ -25,10 +25,10 @@ use crate::store::agreement::lease::{Lease, Wait};
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::timeouts::CONNECT_LIMIT;
 use crate::store::{LastChanges, PolledChanges, StoreError};
-use freshness::ListChecks;
+use list_freshness::ListChecks;
 use parking_lot::Mutex;
+use prepared::{BatchStatements, HeartbeatStatements};
 use replica::Replica;
-use statements::{BatchStatements, HeartbeatStatements};
 use std::future::Future;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -169,30 +169,29 @@ impl Session {
         let (asked, client) = (BootInstant::now(), &self.checker.client);
         let answer = ask(client, &self.select_last_and_known, &replica.seen()).await?;
         let lease = *self.lease.lock();
-        let dated = replica.see(|seen| answer.date(self.generation, &lease, asked, seen));
-        let (last_changes, as_of) = self.doubted(dated)?;
+        let (last_changes, as_of) =
+            self.see(replica, |seen| answer.date(self.generation, &lease, asked, seen))?;
         Ok(PolledChanges { last_changes, as_of })
     }
 
     /// The last changes that answer a check.
     pub fn judge(&self, replica: &Replica, answer: Answer) -> Result<LastChanges, StoreError> {
         let (lease, now) = (*self.lease.lock(), BootInstant::now());
-        self.doubted(replica.see(|seen| answer.judge(self.generation, &lease, now, seen)))
+        self.see(replica, |seen| answer.judge(self.generation, &lease, now, seen))
     }
 
     /// The last changes of rows that were read.
     pub fn follow(&self, replica: &Replica, answer: Answer) -> Result<LastChanges, StoreError> {
-        self.doubted(replica.see(|seen| answer.follow(self.generation, seen)))
+        self.see(replica, |seen| answer.follow(self.generation, seen))
     }
 
-    /// A change of this process was committed.
-    pub fn committed(
+    /// What was told, together with what it does to the last change that was seen.
+    pub fn see<T>(
         &self,
         replica: &Replica,
-        change: Change,
-        is_known: bool,
-    ) -> Result<(), StoreError> {
-        self.doubted(replica.see(|seen| seen.follow(self.generation, change, is_known)))
+        told: impl FnOnce(&mut Seen) -> Result<T, Doubt>,
+    ) -> Result<T, StoreError> {
+        self.doubted(replica.see(told))
     }
 
     /// What an answer told, if it counts and the session has not ended. The session ends with the

@@ -36,8 +36,8 @@ impl Link {
     }
 }
 
-/// Moves messages until the connection ends. A message is seen here before any later
-/// answer is given to whom asked.
+/// Moves messages until the connection ends. Notices are processed before later query results are
+/// delivered.
 pub async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, link: Arc<Link>)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
