@@ -31,7 +31,7 @@ fn not_there(id: i64) -> StoreError {
     StoreError::NotFound(format!("there is no order {id}"))
 }
 
-/// Why a change of several orders was refused as a whole, from why one was.
+/// The error of a change of several orders, from the error for one of them.
 pub fn refused_whole(error: StoreError) -> StoreError {
     let whole = |why| format!("{why}; nothing was changed");
     match error {

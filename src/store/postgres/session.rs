@@ -113,11 +113,11 @@ impl Session {
         self.require_open()?;
         match self.lease.lock().is_valid(BootInstant::now()) {
             true => Ok(()),
-            false => self.doubted(Err(Doubt::LeaseExpired)),
+            false => self.accept(Err(Doubt::LeaseExpired)),
         }
     }
 
-    /// An error if the session has ended.
+    /// Fails if the session has ended.
     pub fn require_open(&self) -> Result<(), StoreError> {
         match &*self.why_ended.borrow() {
             None => Ok(()),
@@ -154,8 +154,8 @@ impl Session {
         if let Some(role) = why {
             self.end(&format_args!("the {role}'s connection was closed"));
         }
-        // What still waits for an answer has an error at once, and a task that still holds the
-        // session keeps no connection open.
+        // Requests that still wait get an error at once, and tasks that still hold the session keep
+        // no connection open.
         let Session { writer, checker, reader, heartbeat, limits, .. } = self;
         for connection in [writer, checker, reader, heartbeat, limits] {
             connection.close();
@@ -185,18 +185,18 @@ impl Session {
         self.see(replica, |seen| answer.follow(self.generation, seen))
     }
 
-    /// What was told, together with what it does to the last change that was seen.
+    /// What `told` makes of the last change that was seen, if it counts.
     pub fn see<T>(
         &self,
         replica: &Replica,
         told: impl FnOnce(&mut Seen) -> Result<T, Doubt>,
     ) -> Result<T, StoreError> {
-        self.doubted(replica.see(told))
+        self.accept(replica.see(told))
     }
 
-    /// What an answer told, if it counts and the session has not ended. The session ends with the
-    /// history that it was of.
-    fn doubted<T>(&self, told: Result<T, Doubt>) -> Result<T, StoreError> {
+    /// What an answer told; an error if it does not count or the session has ended. Another history
+    /// ends the session.
+    fn accept<T>(&self, told: Result<T, Doubt>) -> Result<T, StoreError> {
         match told {
             Ok(told) => self.require_open().map(|()| told),
             Err(Doubt::LeaseExpired) => {
@@ -264,18 +264,18 @@ pub fn is_of_connection(error: &StoreError) -> bool {
     postgres_error(error).is_some_and(|error| error.state.is_none())
 }
 
-/// So many waiting requests share a statement without waiting for more: under steady load other
-/// threads might bring more in every round.
-const ENOUGH: usize = 256;
+/// A batch of this many requests is sent without waiting for more: under steady load every round
+/// could bring more.
+const MAX_GATHERED: usize = 256;
 
-/// Lets other tasks send, for as long as each round of theirs brings more: requests that arrived
-/// together share a statement then, instead of one for each that is read first.
+/// Yields to other tasks until a round brings no further requests, so that those that arrived
+/// together share a statement.
 pub(super) async fn gathered(waiting: impl Fn() -> usize) {
     let mut before = 0;
     loop {
         yield_now().await;
         let now = waiting();
-        if now == before || now >= ENOUGH {
+        if now == before || now >= MAX_GATHERED {
             return;
         }
         before = now;

@@ -22,7 +22,7 @@ impl Link {
         self.unconfirmed.load(Ordering::SeqCst)
     }
 
-    /// An error if there were fewer of them before a COMMIT.
+    /// Fails if a COMMIT since then did not wait for the standby: there were this many before.
     pub fn require_confirmed_since(&self, unconfirmed: u64) -> Result<(), StoreError> {
         match self.unconfirmed() == unconfirmed {
             true => Ok(()),
