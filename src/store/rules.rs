@@ -31,7 +31,7 @@ fn not_there(id: i64) -> StoreError {
     StoreError::NotFound(format!("there is no order {id}"))
 }
 
-/// Why a change of several orders was refused as a whole, from why one was.
+/// The error of a change of several orders, from the error for one of them.
 pub fn refused_whole(error: StoreError) -> StoreError {
     let whole = |why| format!("{why}; nothing was changed");
     match error {
@@ -119,7 +119,7 @@ fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
             "{what} has at most {LONGEST_NAME} characters; this one has {length}"
         )));
     }
-    // What debug output escapes, but for quotes, is what no terminal shows as itself.
+    // `escape_debug` marks exactly the characters that terminals cannot display, and quotes.
     let plain = text.replace(['\'', '"', '\\'], "");
     if plain.escape_debug().to_string() != plain {
         return Err(refused(format!(
@@ -150,18 +150,6 @@ pub fn check_limits(plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreErro
             limits.per_day
         ))),
     }
-}
-
-/// The limits in force: the plan's, or Enterprise's own, a minute and a day.
-pub fn limits_in_force<E>(
-    plan: Plan,
-    own: impl Fn(usize) -> Result<u32, E>,
-) -> Result<(Plan, PlanLimits), E> {
-    let limits = match plan.limits() {
-        Some(limits) => limits,
-        None => PlanLimits { per_minute: own(0)?, per_day: own(1)? },
-    };
-    Ok((plan, limits))
 }
 
 /// The name is taken.

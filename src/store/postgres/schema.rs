@@ -39,12 +39,12 @@ pub const LIMITS: Schema<'static> = Schema {
     migrations: &[
         Migration {
             what: "the tables of the request counts",
-            sql: crate::limits::postgres::SCHEMA_1,
+            sql: include_str!("limits/schema_1.sql"),
             oldest_program: "1.0.0",
         },
         Migration {
             what: "accounts are counted in the order of time",
-            sql: crate::limits::postgres::SCHEMA_2,
+            sql: include_str!("limits/schema_2.sql"),
             oldest_program: "1.0.0",
         },
     ],
@@ -100,7 +100,7 @@ pub const SCHEMA_LOCK: i64 = 0x7374_6f72_0000_0001;
 /// itself to `replicas`: "stor", 3.
 pub const SERVERS_LOCK: i64 = 0x7374_6f72_0000_0003;
 
-/// What a database says of its schema.
+/// The version of its schema that a database records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {
     version: usize,
@@ -212,7 +212,7 @@ pub async fn require_current(
     }
 }
 
-/// What the database says of its schema; none if it does not have these tables.
+/// The version that the database records; none if it does not have these tables.
 async fn found(
     client: &impl GenericClient,
     version_table: &str,

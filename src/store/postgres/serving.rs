@@ -1,31 +1,29 @@
 //! What a running server asks of the store.
 
 mod batch;
-mod limiter;
 
-pub use limiter::PostgresLimits;
-
-use super::columns::{date_ms, plan_and_limits, value};
 use super::connecting::roles::SCANNER;
 use super::error::{read, unreachable_because, written};
 use super::journal::{SELECT_LAST_AND_KNOWN, ask};
+use super::limits::PostgresLimits;
+use super::rows::{changed_order, read_row, value};
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
 use super::session::{OpenError, Session, is_of_connection, within};
-use crate::keys::Digest;
 use crate::log::ErrorChain;
-use crate::store::order_rows::CANCELLED_ORDER;
+use crate::store::order_rows::SELECT_PET;
 use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::timeouts::{LONG_READ_LIMIT, PATIENCE, READ_LIMIT};
+use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT};
+use crate::store::statements;
 use crate::store::{
-    AccountRow, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp,
-    KeyChange, KeyRow, LastChanges, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledChanges,
-    Standbys, Store, StoreError, Structure,
+    Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp, KeyChange,
+    LastChanges, MIN_USE_INTERVAL_MS, OrderChange, PolledChanges, REQUEST_TIMEOUT, Standbys, Store,
+    StoreError, Structure,
 };
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
-use slog::Logger;
+use slog::{Logger, info};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders_api::types::Pet;
@@ -49,7 +47,7 @@ pub struct PostgresStore {
 impl PostgresStore {
     /// Opens the store; its tasks run on this runtime, which needs several threads. With
     /// `commits_checks`, every check of lists is a commit. Servers that are `silent_for` as long,
-    /// normally [`SILENT_FOR`](crate::store::SILENT_FOR), are removed from those that the store shows. Blocks.
+    /// normally [`SILENT_FOR`](super::SILENT_FOR), are removed from those that the store shows. Blocks.
     pub fn open(
         runtime: &Handle,
         url: PostgresUrl,
@@ -78,14 +76,8 @@ impl PostgresStore {
         Ok(current(&self.sessions)?.store_id.clone())
     }
 
-    /// Tells the operator, through the store, where this server listens.
-    pub fn announce(&self, address: String) {
-        self.replica.set_address(address);
-    }
-
-    /// Removes this server from those that the store shows to the operator, within this
-    /// time. It serves no list afterwards.
-    pub fn leave(&self, timeout: Duration) -> Result<(), StoreError> {
+    /// Removes this server from those that the store shows to the operator, within this time.
+    pub fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         self.replica.leave();
         let session = current(&self.sessions)?;
         // A check waits for a lock much shorter than the heartbeat may hold this row.
@@ -105,16 +97,23 @@ impl PostgresStore {
         }
     }
 
-    /// The row of this id that a query asks for.
-    fn row_of(&self, query: &str, id: i64) -> Result<Option<Row>, StoreError> {
+    /// What is read of the row of this id that a query asks for.
+    fn only<T>(
+        &self,
+        query: &str,
+        id: i64,
+        read_found: fn(&statements::Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
         let session = current(&self.sessions)?;
-        self.wait(async {
-            let _reading = within(PATIENCE, async { Ok(session.reading.lock().await) }).await?;
+        let rows = self.wait(async {
+            let _reading =
+                within(REQUEST_TIMEOUT, async { Ok(session.reading.lock().await) }).await?;
             let rows = async {
                 session.reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read)
             };
-            Ok(session.answer(READ_LIMIT, rows).await?.into_iter().next())
-        })
+            session.answer(READ_LIMIT, rows).await
+        })?;
+        rows.first().map(|row| read_row(row, read_found)).transpose()
     }
 
     fn wait<T>(&self, asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
@@ -147,7 +146,10 @@ impl Store for PostgresStore {
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<ChangeNumber, StoreError> {
         let session = self.session_at(after.generation)?;
-        let visit_row = &mut |row: &Row| visit_order(row, visit);
+        let visit_row = &mut |row: &Row| {
+            visit(changed_order(row, 0)?.change());
+            Ok(())
+        };
         let reached = self.wait(async {
             if after.number == 0 {
                 let read = read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await;
@@ -167,7 +169,7 @@ impl Store for PostgresStore {
     ) -> Result<ChangeNumber, StoreError> {
         let session = self.session_at(after.generation)?;
         let visit_row = &mut |row: &Row| {
-            visit(key_change(row)?);
+            visit(read_row(row, KeyChange::read)?);
             Ok(())
         };
         let reached = self.wait(async {
@@ -175,8 +177,7 @@ impl Store for PostgresStore {
                 return read_all(&session, &self.replica, &ALL_KEYS, visit_row).await;
             }
             let mut read = async |client: &Client| {
-                let (changes, number) = (CHANGED_KEYS, after.number);
-                catch_up(&session, &self.replica, client, changes, number, visit_row).await
+                read_changed_keys(&session, &self.replica, client, after.number, visit_row).await
             };
             // To open a connection takes time that a revocation has to wait, so only where the
             // reader is in use.
@@ -209,22 +210,12 @@ impl Store for PostgresStore {
     }
 
     fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
-        let row = self.row_of(CANCELLED_ORDER, id)?;
-        let order = |row: &Row| {
-            Ok(CancelledOrder {
-                pet_id: value(row, 0)?,
-                quantity: value(row, 1)?,
-                ship_date: value(row, 2)?,
-                complete: value(row, 3)?,
-                cancelled_at: value(row, 4)?,
-            })
-        };
-        row.as_ref().map(order).transpose()
+        self.only(CancelledOrder::SELECT, id, CancelledOrder::read)
     }
 
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
-        let row = self.row_of("SELECT name FROM pets WHERE id = $1", id)?;
-        row.map(|row| Ok(Pet { id, name: value(&row, 0)? })).transpose()
+        let name = self.only(SELECT_PET, id, |row| row.get(0))?;
+        Ok(name.map(|name| Pet { id, name }))
     }
 
     fn quick_check(&self, _: GivesUp) -> Result<Structure, StoreError> {
@@ -242,6 +233,16 @@ impl Store for PostgresStore {
 
     fn standbys(&self) -> Standbys {
         self.replica.standbys()
+    }
+
+    fn announce(&self, url: String) {
+        self.replica.set_address(url);
+    }
+
+    fn leave(self: Arc<Self>, timeout: Duration, log: &Logger) {
+        if let Err(error) = self.deregister(timeout) {
+            info!(log, "replica not deregistered"; "error" => %ErrorChain(&error));
+        }
     }
 
     fn try_write(&self) -> Result<(), StoreError> {
@@ -297,7 +298,7 @@ struct Pages {
 
 const ALL_ORDERS: [Pages; 1] = [Pages {
     query: "
-    SELECT id, pet_id, quantity, ship_date, complete, false, status = 'shipped' FROM orders
+    SELECT id, pet_id, quantity, ship_date, complete, status FROM orders
     WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2",
     id_column: 0,
 }];
@@ -319,34 +320,23 @@ const ALL_KEYS: [Pages; 2] = [
     },
 ];
 
-/// How changes are read.
-struct Changes {
-    query: &'static str,
-    /// The time to the next row: a long list takes longer.
-    limit: Duration,
-}
-
 /// The orders of the next changes: whole changes, and a page of rows or little more.
 const CHANGED_ORDERS: &str = "
-    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped',
-           changed_in
+    SELECT id, pet_id, quantity, ship_date, complete, status, changed_in
     FROM orders WHERE changed_in > $1 AND changed_in <= coalesce(
         (SELECT changed_in FROM orders WHERE changed_in > $1 ORDER BY changed_in
          LIMIT 1 OFFSET $2 - 1), 9223372036854775807)
     ORDER BY id";
 
 /// One statement, so that a change costs no more round trips. Rows of accounts have no digest.
-const CHANGED_KEYS: Changes = Changes {
-    query: "
+const CHANGED_KEYS: &str = "
     SELECT id, plan, per_minute, per_day, closed_at, NULL::bytea, NULL::bigint, NULL::text,
            NULL::bigint, NULL::boolean, NULL::bigint, NULL::bigint
     FROM accounts WHERE changed_in > $1
     UNION ALL
     SELECT account, NULL, NULL, NULL, NULL, digest, \"row\", id,
            least(expires_at, revoked_at), revoked_at IS NOT NULL, used_at, unbanned_at
-    FROM keys WHERE changed_in > $1",
-    limit: LONG_READ_LIMIT,
-};
+    FROM keys WHERE changed_in > $1";
 
 /// Visits every row; returns the last changes before the first was read. What changed since then may
 /// be among them, and is read again with what changed after those.
@@ -376,7 +366,7 @@ async fn read_changes(
     after: ChangeNumber,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<ChangeNumber, StoreError> {
-    let change_column = 7;
+    let change_column = 6;
     scanned(session, replica, async |client, before| {
         let (rows, last) =
             read_page(client, CHANGED_ORDERS, change_column, after.number, visit).await?;
@@ -432,12 +422,12 @@ async fn read_page(
     Ok((count, highest))
 }
 
-/// Visits the rows that changed after this number; returns the last changes that they lead to.
-async fn catch_up(
+/// Visits the accounts and keys that changed after this number; returns the last changes that they
+/// lead to.
+async fn read_changed_keys(
     session: &Session,
     replica: &Replica,
     client: &Client,
-    Changes { query, limit }: Changes,
     number: i64,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<LastChanges, StoreError> {
@@ -449,10 +439,10 @@ async fn catch_up(
         within(READ_LIMIT, async { begin.await.map_err(read) }).await?;
         let seen = replica.seen();
         let answer = within(READ_LIMIT, ask(client, SELECT_LAST_AND_KNOWN, &seen)).await?;
-        let rows = client.query_typed_raw(query, [(number, Type::INT8)]);
-        let rows = within(limit, async { rows.await.map_err(read) }).await?;
+        let rows = client.query_typed_raw(CHANGED_KEYS, [(number, Type::INT8)]);
+        let rows = within(LONG_READ_LIMIT, async { rows.await.map_err(read) }).await?;
         pin_mut!(rows);
-        while let Some(row) = within(limit, async { Ok(rows.next().await) }).await? {
+        while let Some(row) = within(LONG_READ_LIMIT, async { Ok(rows.next().await) }).await? {
             visit(&row.map_err(read)?)?;
         }
         within(READ_LIMIT, async { client.batch_execute("COMMIT").await.map_err(read) }).await?;
@@ -479,42 +469,4 @@ async fn roll_back_unless_done<T>(
         }
     }
     read
-}
-
-fn visit_order(row: &Row, visit: &mut dyn FnMut(OrderChange<'_>)) -> Result<(), StoreError> {
-    let id = value(row, 0)?;
-    if value(row, 5)? {
-        visit(OrderChange::Removed(id));
-        return Ok(());
-    }
-    visit(OrderChange::Listed(ListedOrder {
-        id,
-        pet_id: value(row, 1)?,
-        quantity: value(row, 2)?,
-        ship_date: value(row, 3)?,
-        complete: value(row, 4)?,
-        is_shipped: value(row, 6)?,
-    }));
-    Ok(())
-}
-
-/// A row of [`CHANGED_KEYS`].
-fn key_change(row: &Row) -> Result<KeyChange, StoreError> {
-    let account = value(row, 0)?;
-    let Some(digest) = value::<Option<&[u8]>>(row, 5)? else {
-        let ((plan, limits), closed_at_ms) = (plan_and_limits(row, 1)?, date_ms(row, 4)?);
-        return Ok(KeyChange::Account(account, AccountRow { plan, limits, closed_at_ms }));
-    };
-    let digest = <[u8; 32]>::try_from(digest)
-        .map_err(|_| unreachable_because("a key's digest is not 32 bytes long"))?;
-    let key = KeyRow {
-        row: value(row, 6)?,
-        id: Arc::from(value::<&str>(row, 7)?),
-        account,
-        ends_at_ms: value(row, 8)?,
-        revoked: value(row, 9)?,
-        used_at_ms: value::<Option<i64>>(row, 10)?.unwrap_or(0),
-        unbanned_at_ms: value::<Option<i64>>(row, 11)?.unwrap_or(0),
-    };
-    Ok(KeyChange::Key(Digest(digest), key))
 }

@@ -3,17 +3,17 @@
 //! the log; never that of changes, or an import would make every list an error.
 
 use super::Session;
+use super::prepared::HeartbeatStatements;
 use super::replica::Replica;
-use super::statements::HeartbeatStatements;
 use crate::clock::BootInstant;
 use crate::store::StoreError;
 use crate::store::postgres::connecting::{Connection, PostgresUrl};
 use crate::store::postgres::error::{unreachable_because, written};
 use crate::store::postgres::heartbeats::remove_silent;
 use crate::store::postgres::journal::remove_old;
-use crate::store::postgres::limits_location::require_recorded;
+use crate::store::postgres::limits::location::require_recorded;
 use crate::store::postgres::schema::{SERVERS_LOCK, STORE, require_current};
-use crate::store::timeouts::{HEARTBEAT_INTERVAL, READ_LIMIT};
+use crate::store::postgres::timeouts::{HEARTBEAT_INTERVAL, READ_LIMIT};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
