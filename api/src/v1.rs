@@ -1293,7 +1293,29 @@ const FACTS: &str = r##"{
         },
         "x-sunset": "2027-12-01",
         "x-stability": "stable",
-        "x-scalar-stability": "stable"
+        "x-scalar-stability": "stable",
+        "x-codeSamples": [
+          {
+            "lang": "shell",
+            "label": "curl",
+            "source": "curl -fsS --retry 4 --retry-max-time 120 \\\n    -H \"Authorization: Bearer $API_KEY\" \"$BASE_URL/pets/7\"\n"
+          },
+          {
+            "lang": "python",
+            "label": "Python",
+            "source": "import json\nimport os\nfrom urllib.request import Request, urlopen\n\nrequest = Request(\n    os.environ[\"BASE_URL\"] + \"/pets/7\",\n    headers={\"Authorization\": \"Bearer \" + os.environ[\"API_KEY\"]},\n)\nwith urlopen(request, timeout=10) as response:\n    print(json.load(response)[\"name\"])\n"
+          },
+          {
+            "lang": "typescript",
+            "label": "TypeScript",
+            "source": "import { env } from \"node:process\";\n\nconst response = await fetch(`${env.BASE_URL}/pets/7`, {\n  headers: { Authorization: `Bearer ${env.API_KEY}` },\n});\nconst body = await response.text();\nif (!response.ok) throw new Error(body);\n// Its `id` may have lost digits. Parse without loss what has an id that you use.\nconsole.log((JSON.parse(body) as { name: string }).name);\n"
+          },
+          {
+            "lang": "rust",
+            "label": "Rust",
+            "source": "// cargo add store-orders-client\n// cargo add tokio --features macros,rt-multi-thread\nuse std::env;\nuse store_orders_client::Client;\n\n#[tokio::main]\nasync fn main() -> Result<(), Box<dyn std::error::Error>> {\n    let client = Client::new(env::var(\"BASE_URL\")?, env::var(\"API_KEY\")?)?;\n    #[expect(deprecated, reason = \"until we keep the names of pets ourselves\")]\n    let pet = client.get_pet(7).await?;\n    println!(\"{}\", pet.name);\n    Ok(())\n}\n"
+          }
+        ]
       }
     },
     "/store/orders": {
@@ -1388,7 +1410,29 @@ const FACTS: &str = r##"{
           }
         },
         "x-stability": "stable",
-        "x-scalar-stability": "stable"
+        "x-scalar-stability": "stable",
+        "x-codeSamples": [
+          {
+            "lang": "shell",
+            "label": "curl",
+            "source": "curl -fsS --compressed --retry 4 --retry-max-time 120 \\\n    -H \"Authorization: Bearer $API_KEY\" \"$BASE_URL/store/orders\"\n"
+          },
+          {
+            "lang": "python",
+            "label": "Python",
+            "source": "import json\nimport os\nfrom urllib.request import Request, urlopen\n\nrequest = Request(\n    os.environ[\"BASE_URL\"] + \"/store/orders\",\n    headers={\"Authorization\": \"Bearer \" + os.environ[\"API_KEY\"]},\n)\nwith urlopen(request, timeout=60) as response:\n    for order in json.load(response):\n        print(f\"order {order['id']}: {order['quantity']} of pet {order['petId']}\")\n"
+          },
+          {
+            "lang": "typescript",
+            "label": "TypeScript",
+            "source": "import { env } from \"node:process\";\nimport { parse } from \"lossless-json\";\n\n// Numbers are kept as text: JSON.parse would lose digits of large identifiers.\ntype Order = { id: string; petId: string; quantity: string; complete: boolean; shipDate?: string };\n\nconst response = await fetch(`${env.BASE_URL}/store/orders`, {\n  headers: { Authorization: `Bearer ${env.API_KEY}` },\n});\nconst body = await response.text();\nif (!response.ok) throw new Error(body);\nfor (const order of parse(body, null, (number) => number) as Order[]) {\n  console.log(`order ${order.id}: ${order.quantity} of pet ${order.petId}`);\n}\n"
+          },
+          {
+            "lang": "rust",
+            "label": "Rust",
+            "source": "// cargo add store-orders-client\n// cargo add tokio --features macros,rt-multi-thread\nuse std::env;\nuse store_orders_client::Client;\n\n#[tokio::main]\nasync fn main() -> Result<(), Box<dyn std::error::Error>> {\n    let client = Client::new(env::var(\"BASE_URL\")?, env::var(\"API_KEY\")?)?;\n    for order in &client.list_orders().await? {\n        println!(\"order {}: {} of pet {}\", order.id, order.quantity, order.pet_id);\n    }\n    Ok(())\n}\n"
+          }
+        ]
       }
     },
     "/store/orders/{orderId}": {
@@ -1550,7 +1594,29 @@ const FACTS: &str = r##"{
           }
         },
         "x-stability": "stable",
-        "x-scalar-stability": "stable"
+        "x-scalar-stability": "stable",
+        "x-codeSamples": [
+          {
+            "lang": "shell",
+            "label": "curl",
+            "source": "# Cancels the orders whose ids are arguments: sh cancel.sh 1042 1043\nset -eu\nbody=$(mktemp)\ntrap 'rm -f \"$body\"' EXIT\nfor id; do\n    # Sends again what got no response, and after Retry-After what is answered with 429 or 5xx. Ends\n    # if that is in more than 2 minutes: a ban, or the requests of the day are used up.\n    status=$(curl -sS --retry 4 --retry-all-errors --retry-max-time 120 --max-time 10 \\\n        -X DELETE -H \"Authorization: Bearer $API_KEY\" \\\n        -o \"$body\" -w '%{http_code}' \"$BASE_URL/store/orders/$id\")\n    case $status in\n        204) echo \"order $id: cancelled\" ;;\n        # 404: it is not there any more. An earlier attempt may have cancelled it.\n        404 | 409) printf 'order %s: %s\\n' \"$id\" \"$(cat \"$body\")\" ;;\n        *) printf 'order %s: %s\\n' \"$id\" \"$(cat \"$body\")\" >&2; exit 1 ;;\n    esac\ndone\n"
+          },
+          {
+            "lang": "python",
+            "label": "Python",
+            "source": "# Cancels the orders whose ids are arguments: python3 cancel.py 1042 1043\nimport json\nimport os\nimport sys\nimport time\nfrom urllib.error import HTTPError\nfrom urllib.request import Request, urlopen\n\n\ndef send(order_id):\n    \"\"\"The status, the headers and the body of the response; no status if none came.\"\"\"\n    request = Request(\n        f\"{os.environ['BASE_URL']}/store/orders/{order_id}\",\n        headers={\"Authorization\": \"Bearer \" + os.environ[\"API_KEY\"]},\n        method=\"DELETE\",\n    )\n    try:\n        with urlopen(request, timeout=10) as response:\n            return response.status, response.headers, \"\"\n    except HTTPError as error:\n        return error.code, error.headers, error.read().decode()\n    except OSError as error:\n        # The order may have been cancelled nevertheless.\n        return None, {}, str(error)\n\n\ndef cancel(order_id):\n    for attempt in range(1, 6):\n        status, headers, body = send(order_id)\n        if status == 204:\n            return \"cancelled\"\n        if status in (404, 409):\n            # 404: it is not there any more. An earlier attempt may have cancelled it.\n            return json.loads(body)[\"message\"]\n        wait = int(headers.get(\"Retry-After\", 2**attempt))\n        # A ban lasts longer, and so does a day whose requests are used up.\n        if status not in (None, 429, 500, 502, 503, 504) or wait > 120:\n            break\n        if attempt < 5:\n            time.sleep(wait)\n    sys.exit(f\"order {order_id}: {body}\")\n\n\nfor order_id in sys.argv[1:]:\n    print(f\"order {order_id}: {cancel(order_id)}\")\n"
+          },
+          {
+            "lang": "typescript",
+            "label": "TypeScript",
+            "source": "// Cancels the orders whose ids are arguments: node cancel.ts 1042 1043\nimport { argv, env } from \"node:process\";\nimport { setTimeout as sleep } from \"node:timers/promises\";\n\n/** The id is text: as a number, a large one would become that of another order. */\nasync function cancel(id: string): Promise<string> {\n  for (let attempt = 1; ; attempt += 1) {\n    // No response: the order may have been cancelled nevertheless.\n    const response = await fetch(`${env.BASE_URL}/store/orders/${id}`, {\n      method: \"DELETE\",\n      headers: { Authorization: `Bearer ${env.API_KEY}` },\n      signal: AbortSignal.timeout(10_000),\n    }).catch(() => undefined);\n    const status = response?.status ?? 0;\n    if (status === 204) return \"cancelled\";\n    const body = response ? await response.text() : \"no response\";\n    // 404: it is not there any more. An earlier attempt may have cancelled it.\n    if (status === 404 || status === 409) return (JSON.parse(body) as { message: string }).message;\n    const wait = Number(response?.headers.get(\"Retry-After\") ?? 2 ** attempt);\n    // A ban lasts longer than 2 minutes, and so does a day whose requests are used up.\n    if (![0, 429, 500, 502, 503, 504].includes(status) || attempt === 5 || wait > 120) {\n      throw new Error(`order ${id}: ${body}`);\n    }\n    await sleep(wait * 1000);\n  }\n}\n\nfor (const id of argv.slice(2)) console.log(`order ${id}: ${await cancel(id)}`);\n"
+          },
+          {
+            "lang": "rust",
+            "label": "Rust",
+            "source": "// Cancels the orders whose ids are arguments: cargo run -- 1042 1043\n// cargo add store-orders-client\n// cargo add tokio --features macros,rt-multi-thread\nuse std::env;\nuse store_orders_client::{CancelOrderOutcome, Client, ErrorCode, OrderId};\n\n#[tokio::main]\nasync fn main() -> Result<(), Box<dyn std::error::Error>> {\n    // It waits for the limits, sends again what got no response or a 5xx, and fails if a wait would\n    // end after 2 minutes: a ban, or the requests of the day are used up.\n    let client = Client::new(env::var(\"BASE_URL\")?, env::var(\"API_KEY\")?)?;\n    for id in env::args().skip(1) {\n        let id: OrderId = id.parse()?;\n        match client.cancel_order(id).await {\n            Ok(outcome) => match *outcome {\n                CancelOrderOutcome::Cancelled => println!(\"order {id}: cancelled\"),\n                CancelOrderOutcome::AlreadyGone => println!(\"order {id}: already cancelled\"),\n            },\n            Err(error) => match error.code() {\n                Some(ErrorCode::OrderNotFound | ErrorCode::OrderAlreadyShipped) => {\n                    println!(\"order {id}: {error}\");\n                }\n                _ => return Err(error.into()),\n            },\n        }\n    }\n    Ok(())\n}\n"
+          }
+        ]
       }
     }
   },

@@ -1364,7 +1364,29 @@ const FACTS: &str = r##"{
             "$ref": "#/components/responses/ServerError"
           }
         },
-        "x-stability": "beta"
+        "x-stability": "beta",
+        "x-codeSamples": [
+          {
+            "lang": "shell",
+            "label": "curl",
+            "source": "# Prints the pages of the pending orders of pet 7.\nset -eu\ncursor=\nwhile :; do\n    page=$(curl -fsS --compressed --retry 4 --retry-max-time 120 \\\n        -H \"Authorization: Bearer $API_KEY\" -G \"$BASE_URL/store/orders\" \\\n        -d petId=7 -d status=pending ${cursor:+-d \"cursor=$cursor\"})\n    printf '%s\\n' \"$page\"\n    # A page without orders may have one, too.\n    cursor=$(printf '%s\\n' \"$page\" | sed -n 's/.*\"nextCursor\":\"\\([^\"]*\\)\".*/\\1/p')\n    [ -n \"$cursor\" ] || break\ndone\n"
+          },
+          {
+            "lang": "python",
+            "label": "Python",
+            "source": "# Prints the pending orders of pet 7.\nimport json\nimport os\nfrom urllib.parse import urlencode\nfrom urllib.request import Request, urlopen\n\nquery = {\"petId\": 7, \"status\": \"pending\"}\nwhile True:\n    request = Request(\n        f\"{os.environ['BASE_URL']}/store/orders?{urlencode(query)}\",\n        headers={\"Authorization\": \"Bearer \" + os.environ[\"API_KEY\"]},\n    )\n    with urlopen(request, timeout=60) as response:\n        page = json.load(response)\n    for order in page[\"orders\"]:\n        print(f\"order {order['id']}: {order['quantity']} of pet {order['petId']}\")\n    # A page without orders may have one, too.\n    if \"nextCursor\" not in page:\n        break\n    query[\"cursor\"] = page[\"nextCursor\"]\n"
+          },
+          {
+            "lang": "typescript",
+            "label": "TypeScript",
+            "source": "// Prints the pending orders of pet 7.\nimport { env } from \"node:process\";\nimport { parse } from \"lossless-json\";\n\n// Numbers are kept as text: JSON.parse would lose digits of large identifiers.\ntype Order = { id: string; petId: string; quantity: string; status: string };\ntype Page = { orders: Order[]; nextCursor?: string };\n\nconst query = new URLSearchParams({ petId: \"7\", status: \"pending\" });\nlet cursor: string | undefined;\ndo {\n  if (cursor !== undefined) query.set(\"cursor\", cursor);\n  const response = await fetch(`${env.BASE_URL}/store/orders?${query}`, {\n    headers: { Authorization: `Bearer ${env.API_KEY}` },\n  });\n  const body = await response.text();\n  if (!response.ok) throw new Error(body);\n  const page = parse(body, null, (number) => number) as Page;\n  for (const order of page.orders) {\n    console.log(`order ${order.id}: ${order.quantity} of pet ${order.petId}`);\n  }\n  // A page without orders may have one, too.\n  cursor = page.nextCursor;\n} while (cursor !== undefined);\n"
+          },
+          {
+            "lang": "rust",
+            "label": "Rust",
+            "source": "// Prints the pending orders of pet 7.\n// cargo add store-orders-client --features v2-beta\n// cargo add tokio --features macros,rt-multi-thread\nuse std::env;\nuse store_orders_client::v2::{Client, OrderStatus};\n\n#[tokio::main]\nasync fn main() -> Result<(), Box<dyn std::error::Error>> {\n    let client = Client::new(env::var(\"BASE_URL\")?, env::var(\"API_KEY\")?)?;\n    let mut orders = client.list_orders().pet_id(7).status(OrderStatus::Pending).stream();\n    while let Some(order) = orders.next().await {\n        let order = order?;\n        println!(\"order {}: {} of pet {}\", order.id, order.quantity, order.pet_id);\n    }\n    Ok(())\n}\n"
+          }
+        ]
       }
     },
     "/store/orders/{orderId}": {
@@ -1526,7 +1548,29 @@ const FACTS: &str = r##"{
             "$ref": "#/components/responses/ServerError"
           }
         },
-        "x-stability": "beta"
+        "x-stability": "beta",
+        "x-codeSamples": [
+          {
+            "lang": "shell",
+            "label": "curl",
+            "source": "curl -fsS --retry 4 --retry-max-time 120 \\\n    -H \"Authorization: Bearer $API_KEY\" \"$BASE_URL/store/orders/1042\"\n"
+          },
+          {
+            "lang": "python",
+            "label": "Python",
+            "source": "import json\nimport os\nfrom urllib.request import Request, urlopen\n\nrequest = Request(\n    os.environ[\"BASE_URL\"] + \"/store/orders/1042\",\n    headers={\"Authorization\": \"Bearer \" + os.environ[\"API_KEY\"]},\n)\nwith urlopen(request, timeout=10) as response:\n    order = json.load(response)\nprint(f\"order {order['id']}: {order['status']} {order.get('cancelledAt', '')}\")\n"
+          },
+          {
+            "lang": "typescript",
+            "label": "TypeScript",
+            "source": "import { env } from \"node:process\";\nimport { parse } from \"lossless-json\";\n\n// Numbers are kept as text: JSON.parse would lose digits of large identifiers.\ntype Order = { id: string; petId: string; status: string; cancelledAt?: string };\n\nconst response = await fetch(`${env.BASE_URL}/store/orders/1042`, {\n  headers: { Authorization: `Bearer ${env.API_KEY}` },\n});\nconst body = await response.text();\nif (!response.ok) throw new Error(body);\nconst order = parse(body, null, (number) => number) as Order;\nconsole.log(`order ${order.id}: ${order.status} ${order.cancelledAt ?? \"\"}`);\n"
+          },
+          {
+            "lang": "rust",
+            "label": "Rust",
+            "source": "// cargo add store-orders-client --features v2-beta\n// cargo add tokio --features macros,rt-multi-thread\nuse std::env;\nuse store_orders_client::v2::Client;\n\n#[tokio::main]\nasync fn main() -> Result<(), Box<dyn std::error::Error>> {\n    let client = Client::new(env::var(\"BASE_URL\")?, env::var(\"API_KEY\")?)?;\n    let order = client.get_order(1042).await?;\n    match order.cancelled_at {\n        Some(at) => println!(\"order {}: cancelled at {at}\", order.id),\n        None => println!(\"order {}: {}\", order.id, order.status),\n    }\n    Ok(())\n}\n"
+          }
+        ]
       },
       "delete": {
         "description": "Cancels a pending order: it is removed from the list at once, and its identifier is never used again. An order that has already shipped cannot be cancelled and is unchanged. Cancelling the same order a second time is answered with 404; of several concurrent requests exactly one is answered with 204. After a 500, 502, 503 or 504, or if no response arrives, the order may have been cancelled nevertheless: repeat the request. A 404 then means that the order is not there, possibly cancelled by an earlier attempt: take it as success.",
@@ -1685,7 +1729,29 @@ const FACTS: &str = r##"{
             "$ref": "#/components/responses/ServerError"
           }
         },
-        "x-stability": "beta"
+        "x-stability": "beta",
+        "x-codeSamples": [
+          {
+            "lang": "shell",
+            "label": "curl",
+            "source": "# Cancels the orders whose ids are arguments: sh cancel.sh 1042 1043\nset -eu\nbody=$(mktemp)\ntrap 'rm -f \"$body\"' EXIT\nfor id; do\n    # Sends again what got no response, and after Retry-After what is answered with 429 or 5xx. Ends\n    # if that is in more than 2 minutes: a ban, or the requests of the day are used up.\n    status=$(curl -sS --retry 4 --retry-all-errors --retry-max-time 120 --max-time 10 \\\n        -X DELETE -H \"Authorization: Bearer $API_KEY\" \\\n        -o \"$body\" -w '%{http_code}' \"$BASE_URL/store/orders/$id\")\n    case $status in\n        204) echo \"order $id: cancelled\" ;;\n        # 404: it is not there any more. An earlier attempt may have cancelled it.\n        404 | 409) printf 'order %s: %s\\n' \"$id\" \"$(cat \"$body\")\" ;;\n        *) printf 'order %s: %s\\n' \"$id\" \"$(cat \"$body\")\" >&2; exit 1 ;;\n    esac\ndone\n"
+          },
+          {
+            "lang": "python",
+            "label": "Python",
+            "source": "# Cancels the orders whose ids are arguments: python3 cancel.py 1042 1043\nimport json\nimport os\nimport sys\nimport time\nfrom urllib.error import HTTPError\nfrom urllib.request import Request, urlopen\n\n\ndef send(order_id):\n    \"\"\"The status, the headers and the body of the response; no status if none came.\"\"\"\n    request = Request(\n        f\"{os.environ['BASE_URL']}/store/orders/{order_id}\",\n        headers={\"Authorization\": \"Bearer \" + os.environ[\"API_KEY\"]},\n        method=\"DELETE\",\n    )\n    try:\n        with urlopen(request, timeout=10) as response:\n            return response.status, response.headers, \"\"\n    except HTTPError as error:\n        return error.code, error.headers, error.read().decode()\n    except OSError as error:\n        # The order may have been cancelled nevertheless.\n        return None, {}, str(error)\n\n\ndef cancel(order_id):\n    for attempt in range(1, 6):\n        status, headers, body = send(order_id)\n        if status == 204:\n            return \"cancelled\"\n        if status in (404, 409):\n            # 404: it is not there any more. An earlier attempt may have cancelled it.\n            return json.loads(body)[\"message\"]\n        wait = int(headers.get(\"Retry-After\", 2**attempt))\n        # A ban lasts longer, and so does a day whose requests are used up.\n        if status not in (None, 429, 500, 502, 503, 504) or wait > 120:\n            break\n        if attempt < 5:\n            time.sleep(wait)\n    sys.exit(f\"order {order_id}: {body}\")\n\n\nfor order_id in sys.argv[1:]:\n    print(f\"order {order_id}: {cancel(order_id)}\")\n"
+          },
+          {
+            "lang": "typescript",
+            "label": "TypeScript",
+            "source": "// Cancels the orders whose ids are arguments: node cancel.ts 1042 1043\nimport { argv, env } from \"node:process\";\nimport { setTimeout as sleep } from \"node:timers/promises\";\n\n/** The id is text: as a number, a large one would become that of another order. */\nasync function cancel(id: string): Promise<string> {\n  for (let attempt = 1; ; attempt += 1) {\n    // No response: the order may have been cancelled nevertheless.\n    const response = await fetch(`${env.BASE_URL}/store/orders/${id}`, {\n      method: \"DELETE\",\n      headers: { Authorization: `Bearer ${env.API_KEY}` },\n      signal: AbortSignal.timeout(10_000),\n    }).catch(() => undefined);\n    const status = response?.status ?? 0;\n    if (status === 204) return \"cancelled\";\n    const body = response ? await response.text() : \"no response\";\n    // 404: it is not there any more. An earlier attempt may have cancelled it.\n    if (status === 404 || status === 409) return (JSON.parse(body) as { message: string }).message;\n    const wait = Number(response?.headers.get(\"Retry-After\") ?? 2 ** attempt);\n    // A ban lasts longer than 2 minutes, and so does a day whose requests are used up.\n    if (![0, 429, 500, 502, 503, 504].includes(status) || attempt === 5 || wait > 120) {\n      throw new Error(`order ${id}: ${body}`);\n    }\n    await sleep(wait * 1000);\n  }\n}\n\nfor (const id of argv.slice(2)) console.log(`order ${id}: ${await cancel(id)}`);\n"
+          },
+          {
+            "lang": "rust",
+            "label": "Rust",
+            "source": "// Cancels the orders whose ids are arguments: cargo run -- 1042 1043\n// cargo add store-orders-client --features v2-beta\n// cargo add tokio --features macros,rt-multi-thread\nuse std::env;\nuse store_orders_client::v2::{CancelOrderOutcome, Client};\nuse store_orders_client::{ErrorCode, OrderId};\n\n#[tokio::main]\nasync fn main() -> Result<(), Box<dyn std::error::Error>> {\n    // It waits for the limits, sends again what got no response or a 5xx, and fails if a wait would\n    // end after 2 minutes: a ban, or the requests of the day are used up.\n    let client = Client::new(env::var(\"BASE_URL\")?, env::var(\"API_KEY\")?)?;\n    for id in env::args().skip(1) {\n        let id: OrderId = id.parse()?;\n        match client.cancel_order(id).await {\n            Ok(outcome) => match *outcome {\n                CancelOrderOutcome::Cancelled => println!(\"order {id}: cancelled\"),\n                CancelOrderOutcome::AlreadyGone => println!(\"order {id}: already cancelled\"),\n            },\n            Err(error) => match error.code() {\n                Some(ErrorCode::OrderNotFound | ErrorCode::OrderAlreadyShipped) => {\n                    println!(\"order {id}: {error}\");\n                }\n                _ => return Err(error.into()),\n            },\n        }\n    }\n    Ok(())\n}\n"
+          }
+        ]
       }
     }
   },

@@ -1,4 +1,4 @@
-//! `cargo xtask generate`: writes the contract and the clients from the documents, their README from its
+//! `cargo xtask generate`: writes the samples into the documents, the contract and the clients from them, their README from its
 //! documentation, and the server's pages from the changelog and the documents.
 
 use crate::Outcome;
@@ -7,7 +7,10 @@ use crate::check::check_canonical;
 use crate::client_readme::client_readme;
 use crate::documents::DOCUMENTS;
 use crate::pages::pages;
-use crate::repository::{CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, CLIENTS, Repository};
+use crate::repository::{
+    CHANGELOG, CLIENT_CODE, CLIENT_DOCS, CLIENT_README, CLIENTS, Repository, SAMPLES,
+};
+use crate::samples;
 use anyhow::{Context, ensure};
 use contract::client::Version;
 use contract::contract;
@@ -25,20 +28,22 @@ pub struct GeneratedFile {
     pub text: String,
 }
 
-/// All generated files: the contract, the clients, their README, and the pages where there is a server.
+/// All generated files: the contract, the clients and their README, and, where there is a server,
+/// the documents with their samples, and the pages.
 pub fn generated(repository: &Repository) -> anyhow::Result<Vec<GeneratedFile>> {
     let file = |name: &str, source, text| GeneratedFile { name: name.to_string(), source, text };
     let (mut files, mut documents) = (Vec::new(), Vec::new());
     for of in DOCUMENTS {
         let source = of.file;
-        let document = canonical_json::parse(source, &repository.read(source)?)?;
+        let mut document = canonical_json::parse(source, &repository.read(source)?)?;
+        if repository.has_server() {
+            samples::put(repository, of, &mut document)?;
+            files.push(file(source, SAMPLES, canonical_json::print(&document)));
+        }
         let code = contract(&document, source, "cargo xtask generate");
         let code = code.with_context(|| format!("no contract can be made of {source}"))?;
         files.push(file(of.contract, source, code));
-    }
-    for client in &CLIENTS {
-        let source = client.document;
-        documents.push(canonical_json::parse(source, &repository.read(source)?)?);
+        documents.push(document);
     }
     files.extend(client_code(&documents)?);
     let readme = client_readme(&repository.read(CLIENT_DOCS)?)?;

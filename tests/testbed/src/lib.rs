@@ -4,6 +4,7 @@
 //!   [`DataDir`] is filled with the operator's commands; [`ServerProcess`] serves.
 //! - [`until_conclusive`] and [`Report`]: what was measured while the machine did not stand
 //!   still.
+//! - [`run_samples`]: the programs that the documents have for callers, against a server.
 //! - With the feature `in-process`: `TestSetup` and `TestServer` are a store, a
 //!   clock and a server inside the test, and `Tap` holds what goes over the wire
 //!   against the document.
@@ -26,6 +27,7 @@ mod nginx;
 mod preload;
 mod program;
 mod report;
+mod samples;
 mod server_process;
 mod small_disk;
 
@@ -41,6 +43,7 @@ pub use nginx::nginx_program;
 pub use preload::{Preload, check_compiler};
 pub use program::Program;
 pub use report::Report;
+pub use samples::{SAMPLES, run_samples};
 pub use server_process::ServerProcess;
 pub use small_disk::{Full, SmallDisk};
 
