@@ -25,7 +25,7 @@ pub fn put(repository: &Repository, of: &Document, document: &mut Value) -> anyh
             .iter()
             .map(|(lang, label, end)| {
                 let source = source(repository, of, &format!("{id}.{end}"))?;
-                Ok(json!({ "lang": lang, "label": label, "source": source }))
+                Ok(json!({ "lang": lang, "label": label, "source": source.trim_end() }))
             })
             .collect();
         operation.insert(FIELD.to_string(), Value::Array(samples?));

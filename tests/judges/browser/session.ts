@@ -100,9 +100,6 @@ class Tour {
     const list = this.page.locator('section[id*="GET/store/orders"]').first();
     await reads(list, "shipDateBefore", "Test Request");
     await this.picture("beta-operation");
-    await click(list.getByRole("button", { name: /curl/i }));
-    await reads(this.page.locator("body"), "store-orders-client");
-    await this.page.keyboard.press("Escape");
     await this.page.goto(`${this.origin}/docs/v2`);
     await this.readsWell(this.beta);
   }
@@ -140,9 +137,6 @@ class Tour {
     await reads(list, "429", "Test Request");
     await this.picture("operation");
     await reads(list, listed.responses["200"]!.description!);
-    await click(list.getByRole("button", { name: /curl/i }));
-    await reads(this.page.locator("body"), "store-orders-client");
-    await this.page.keyboard.press("Escape");
   }
 
   /** Opens the section of an operation. */

@@ -26,7 +26,7 @@ impl Operation<'_> {
         let samples = self.value[samples::FIELD].as_array().into_iter().flatten();
         samples.map(|sample| {
             let [lang, label, source] = ["lang", "label", "source"].map(|key| text(&sample[key]));
-            (label, format!("```{lang}\n{}\n```\n", source.trim_end()))
+            (label, format!("```{lang}\n{}\n```\n", source))
         })
     }
 

@@ -219,7 +219,7 @@ impl Client {
 pub enum CancelOrderOutcome {
     /// This call cancelled the order.
     Cancelled,
-    /// There is no pending order of this id any more. An attempt of this call before the last one
-    /// got no response, and may have cancelled it.
+    /// There is no pending order of this id any more. An earlier attempt of this call, which got no
+    /// response or a 5xx, may have cancelled it.
     AlreadyGone,
 }
