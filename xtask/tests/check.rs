@@ -1,7 +1,7 @@
 //! Output and outcome of `cargo xtask check`, for the real files and for files
 //! with errors.
 
-use crate::checkout::{Checkout, client_files, emitted, files, run};
+use crate::checkout::{Checkout, client_files, emitted, files, run, samples};
 use serde_json::{Value, json};
 use xtask::Outcome;
 use xtask::check::{Inputs, check_texts};
@@ -165,8 +165,9 @@ fn a_readme_that_is_not_what_the_documentation_says_is_shown_as_lines() {
 fn a_page_that_is_not_what_the_changelog_says_is_shown_as_lines() {
     let pages = ["changelog.html", "changelog.atom", "llms.txt", "docs.html", "docs-v2.html"]
         .map(|name| format!("{PAGES}/{name}"));
-    let pages: Vec<_> = pages.iter().map(String::as_str).collect();
-    let checkout = Checkout::with(&[files(), pages].concat());
+    let samples = samples();
+    let texts: Vec<_> = pages.iter().chain(&samples).map(String::as_str).collect();
+    let checkout = Checkout::with(&[files(), texts].concat());
     checkout.put(SERVER, "");
     let (outcome, text) = checkout.check();
     assert_eq!(outcome, Outcome::Clean, "{text}");
@@ -175,6 +176,12 @@ fn a_page_that_is_not_what_the_changelog_says_is_shown_as_lines() {
     assert_eq!(outcome, Outcome::Drift);
     assert!(text.contains("/changelog.html (-), and what CHANGELOG.md generates (+)"), "{text}");
     assert!(text.contains("    fix: cargo xtask generate\n"), "{text}");
+    checkout.replace("spec/samples/v2/listOrders.py", "while True:", "for page in range(9):");
+    let (_, text) = checkout.check();
+    assert!(
+        text.contains("spec/openapi-v2.json (-), and what spec/samples generates (+)"),
+        "{text}"
+    );
 }
 
 #[test]

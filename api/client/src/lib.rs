@@ -25,7 +25,7 @@
 //! ```
 //!
 //! It needs Rust 1.88 and a tokio runtime; with the feature `blocking` it has a runtime of
-//! its own. `examples/list_and_cancel.rs` is a whole program.
+//! its own.
 //!
 //! The base URL may end in `/v1`, the version of the API that this client speaks; [`Client::new`]
 //! appends it otherwise, and refuses any other version. A [`Response`] dereferences to its value, can be

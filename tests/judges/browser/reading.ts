@@ -215,7 +215,7 @@ export const programs: Check = async (page, api) => {
     const shown = (await section.innerText()).replaceAll(/\s+/g, "");
     const source = samples[0]!.source.split("\n")[0]!.replaceAll(/\s+/g, "");
     if (!shown.includes(source)) found.push(`${address} does not show its program for ${label}`);
-    await section.getByRole("button", { name: label, exact: true }).first().click();
+    await section.getByRole("button", { name: `language: ${label}` }).click();
     const options = page.getByRole("option");
     await options.first().waitFor();
     const labels = (await options.allInnerTexts()).map((text) => text.trim());
