@@ -3,7 +3,7 @@
 //!
 //! A list reflects every change that was committed before it began, by whichever
 //! process. Cancellations of this process are told by the writer; the changes of
-//! others are read when the store's version is ahead of the list's.
+//! others are read when the store's last change is after the list's.
 
 mod body;
 mod builder;
@@ -32,9 +32,7 @@ pub use writer::CancelError;
 
 use crate::blocking::run_with;
 use crate::metrics::Histogram;
-use crate::store::{
-    CancelOutcome, Checked, HalfVersion, PATIENCE, Store, StoreError, VersionCheck,
-};
+use crate::store::{CancelOutcome, ChangeNumber, Freshness, Latest, PATIENCE, Store, StoreError};
 use chrono::{DateTime, Utc};
 use dropshot::Body;
 use http::Response;
@@ -88,7 +86,7 @@ pub enum OpenError {
 pub struct ListCheck {
     /// The history of the store before that.
     history: u64,
-    check: VersionCheck,
+    check: Freshness,
 }
 
 /// The list of orders and the writer of cancellations.
@@ -125,7 +123,7 @@ impl OrderList {
         // gets.
         let history = self.store.history()?;
         let known = self.state.lock().known();
-        Ok(ListCheck { history, check: self.store.check_versions(Some(known))? })
+        Ok(ListCheck { history, check: self.store.freshness(Some(known))? })
     }
 
     /// The list as it stands now.
@@ -139,8 +137,8 @@ impl OrderList {
     }
 
     /// The list with all that a check found.
-    async fn bring_to(&self, checked: Checked) -> Result<Arc<Snapshot>, ListError> {
-        if let Some(snapshot) = self.state.lock().current(checked.versions.of_orders()) {
+    async fn bring_to(&self, checked: Latest) -> Result<Arc<Snapshot>, ListError> {
+        if let Some(snapshot) = self.state.lock().current(checked.last_changes.of_orders()) {
             return Ok(snapshot);
         }
         let refreshing = Arc::clone(&self.refresh_lock).lock_owned().await;
@@ -234,15 +232,15 @@ impl OrderList {
             // A failure shows at the next request for a list.
             if let Ok(check) = self.check()
                 && let Ok(checked) = check.check.wait().await
-                && checked.versions.of_orders().has_more_than(self.version())
+                && checked.last_changes.of_orders().has_more_than(self.reflected())
             {
                 drop(self.bring_to(checked).await);
             }
         }
     }
 
-    /// The version of the store that the list reflects.
-    pub fn version(&self) -> HalfVersion {
+    /// The last change that the list reflects.
+    pub fn reflected(&self) -> ChangeNumber {
         self.state.lock().known()
     }
 
@@ -312,11 +310,11 @@ mod tests {
     #[tokio::test]
     async fn the_list_follows_the_store_without_requests() {
         let (orders, store, _directory) = one_order();
-        let (before, orders) = (orders.version(), Arc::new(orders));
+        let (before, orders) = (orders.reflected(), Arc::new(orders));
         let following = tokio::spawn(Arc::clone(&orders).keep_following());
         store.ship_orders(&[1]).unwrap();
         let began = Instant::now();
-        while orders.version() == before {
+        while orders.reflected() == before {
             assert!(began.elapsed() < Duration::from_secs(60), "it does not follow");
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
