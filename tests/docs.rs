@@ -258,7 +258,7 @@ fn texts_of_operation(document: &Value, operation: &Value) -> Vec<String> {
     for sample in operation["x-codeSamples"].as_array().unwrap() {
         let [lang, label, source] = ["lang", "label", "source"].map(|key| sample[key].as_str());
         let source = source.unwrap().replace('&', "&amp;").replace('<', "&lt;");
-        let source = source.replace('>', "&gt;").replace('"', "&quot;");
+        let source = source.replace('>', "&gt;");
         texts.push(format!(
             "<summary>{}</summary>\n<pre><code class=\"language-{}\">{source}\n</code>",
             label.unwrap(),
