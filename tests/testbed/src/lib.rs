@@ -30,6 +30,7 @@ mod report;
 mod samples;
 mod server_process;
 mod small_disk;
+mod wait;
 
 pub use attempts::until_conclusive;
 pub use canary::Canary;
@@ -46,6 +47,7 @@ pub use report::Report;
 pub use samples::{SAMPLES, run_samples};
 pub use server_process::ServerProcess;
 pub use small_disk::{Full, SmallDisk};
+pub use wait::{WAIT_TIMEOUT, wait_blocking};
 
 #[cfg(feature = "postgres")]
 mod authority;
@@ -72,10 +74,10 @@ pub mod postgres;
 pub mod relay;
 #[cfg(feature = "postgres")]
 mod unprivileged;
-#[cfg(feature = "in-process")]
-mod wait;
 
 #[cfg(feature = "postgres")]
 pub use authority::{Authority, Issued};
+#[cfg(any(feature = "in-process", feature = "postgres"))]
+pub use wait::wait_for;
 #[cfg(feature = "in-process")]
-pub use wait::{WAIT_TIMEOUT, wait_a_second_until, wait_until};
+pub use wait::{wait_a_second_until, wait_until};
