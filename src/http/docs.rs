@@ -99,7 +99,8 @@ fn reference(template: &str, document: &Value) -> Page {
 
 /// The operator's contact, if any of it is set.
 fn contact(document: &Value) -> Option<String> {
-    let fields = ["name", "url", "email"].map(|field| document["info"]["contact"][field].as_str());
+    let contact = document.pointer("/info/contact")?;
+    let fields = ["name", "url", "email"].map(|field| contact.get(field).and_then(Value::as_str));
     let fields: Vec<_> = fields.into_iter().flatten().collect();
     (!fields.is_empty()).then(|| fields.join(", "))
 }

@@ -210,7 +210,8 @@ impl Samples<'_> {
             server.read_to_end(&mut answer)?;
             Ok(answer)
         };
-        (send()?, send()?);
+        send()?;
+        send()?;
         std::thread::sleep(BURST);
         send()?;
         let banned = send()?;
