@@ -63,11 +63,12 @@ fn extract(setup: &Setup, language: &str, end: &str) -> anyhow::Result<PathBuf> 
         let version = of.base_path.trim_start_matches('/');
         std::fs::create_dir_all(directory.join(version))?;
         let document: Value = serde_json::from_str(&setup.repository.read(of.file)?)?;
-        let paths = document["paths"].as_object().into_iter().flat_map(|paths| paths.values());
+        let paths = document.get("paths").and_then(Value::as_object);
+        let paths = paths.into_iter().flat_map(|paths| paths.values());
         for operation in paths.filter_map(Value::as_object).flat_map(|path| path.values()) {
             let Some(id) = operation["operationId"].as_str() else { continue };
-            let samples = operation[FIELD].as_array().into_iter().flatten();
-            let program = samples.filter(|sample| sample["lang"] == language).next_back();
+            let mut samples = operation[FIELD].as_array().into_iter().flatten();
+            let program = samples.find(|sample| sample["lang"] == language);
             let program = program.and_then(|sample| sample["source"].as_str());
             let program = program.with_context(|| format!("{id} of {version}: no {language}"))?;
             std::fs::write(directory.join(version).join(format!("{id}.{end}")), program)?;
