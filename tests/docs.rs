@@ -255,6 +255,16 @@ fn texts_of_operation(document: &Value, operation: &Value) -> Vec<String> {
             parameter["in"].as_str().unwrap()
         ));
     }
+    for sample in operation["x-codeSamples"].as_array().unwrap() {
+        let [lang, label, source] = ["lang", "label", "source"].map(|key| sample[key].as_str());
+        let source = source.unwrap().replace('&', "&amp;").replace('<', "&lt;");
+        let source = source.replace('>', "&gt;");
+        texts.push(format!(
+            "<summary>{}</summary>\n<pre><code class=\"language-{}\">{source}\n</code>",
+            label.unwrap(),
+            lang.unwrap()
+        ));
+    }
     for (status, response) in operation["responses"].as_object().unwrap() {
         let response = target(response);
         let description = response["description"].as_str().unwrap().split('`').next().unwrap();
@@ -388,6 +398,8 @@ async fn crawlers_are_kept_from_the_api_alone() {
 async fn the_summary_for_language_models_is_of_the_served_document() {
     let mut setup = TestSetup::new();
     setup.config.document.production_url = Some("https://orders.test/v1".parse().unwrap());
+    setup.config.document.contact_name = Some("Cats & Dogs".to_string());
+    setup.config.document.contact_email = Some("help@orders.test".to_string());
     let server = setup.serve().await;
     let page = String::from_utf8(server.send("GET", "/llms.txt", &[]).await.body).unwrap();
     assert!(page.starts_with("# Store Orders API\n\n> "), "{page}");
@@ -395,6 +407,15 @@ async fn the_summary_for_language_models_is_of_the_served_document() {
     let document = server.send("GET", "/openapi.json", &[]).await.json();
     let version = document["info"]["version"].as_str().unwrap();
     assert!(page.contains(&format!("Version {version}.")), "{page}");
+    for of in DOCUMENTS {
+        let document = server.send("GET", of.path, &[]).await.json();
+        let paths = document["paths"].as_object().unwrap().values();
+        for operation in paths.flat_map(|path| path.as_object().unwrap().values()) {
+            for sample in operation["x-codeSamples"].as_array().unwrap() {
+                assert!(page.contains(sample["source"].as_str().unwrap()), "{sample}");
+            }
+        }
+    }
     for target in page.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
         let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
         let page = server.send("GET", path, &[]).await;
@@ -404,6 +425,7 @@ async fn the_summary_for_language_models_is_of_the_served_document() {
     }
     let reference = String::from_utf8(server.send("GET", "/docs", &[]).await.body).unwrap();
     assert!(reference.contains("Base URL: <code>https://orders.test/v1</code> (Production"));
+    assert!(reference.contains("<li>Contact: Cats &amp; Dogs, help@orders.test</li>"));
 }
 
 /// The text of the one element of this name inside another.

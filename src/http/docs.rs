@@ -24,7 +24,8 @@ const STYLE: &str = "text/css; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 const FEED: &str = "application/atom+xml; charset=utf-8";
 
-/// What the generated pages have in place of the operator's addresses.
+/// What the generated pages have in place of the operator's addresses, and the reference of the
+/// operator's contact, too.
 const BASE_URLS: &str = "{base_urls}";
 /// The references of the documents, in their order.
 const REFERENCES: [&str; 2] =
@@ -90,7 +91,18 @@ fn reference(template: &str, document: &Value) -> Page {
     let base_urls = base_urls(document, |url, note| {
         format!("<li>Base URL: <code>{}</code>{}</li>\n", escaped(url), escaped(note))
     });
-    Page::plain(HTML, Policy::Reference, template.replace(BASE_URLS, &base_urls))
+    let contact =
+        contact(document).map(|contact| format!("<li>Contact: {}</li>\n", escaped(&contact)));
+    let settings = base_urls + &contact.unwrap_or_default();
+    Page::plain(HTML, Policy::Reference, template.replace(BASE_URLS, &settings))
+}
+
+/// The operator's contact, if any of it is set.
+fn contact(document: &Value) -> Option<String> {
+    let contact = document.pointer("/info/contact")?;
+    let fields = ["name", "url", "email"].map(|field| contact.get(field).and_then(Value::as_str));
+    let fields: Vec<_> = fields.into_iter().flatten().collect();
+    (!fields.is_empty()).then(|| fields.join(", "))
 }
 
 /// The document in short, for language models.

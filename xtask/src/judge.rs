@@ -2,7 +2,7 @@
 //! server.
 //!
 //! Linters and a validator read the document, as it is checked in and as it is served,
-//! another tool judges breaking changes, schemathesis sends requests generated from it, and
+//! the programs to copy run against the server, another tool judges breaking changes, schemathesis sends requests generated from it, and
 //! clients that other generators make from it list and cancel orders; promtool reads alerts and metrics. The tools are pinned
 //! in `tests/judges` and installed under `target/judges`, except promtool, which is
 //! Debian's.
@@ -15,6 +15,7 @@ mod har;
 mod kubernetes;
 mod metrics;
 mod page;
+mod samples;
 mod served;
 mod server;
 mod setup;
@@ -46,7 +47,7 @@ struct Judge {
     run: fn(&Setup) -> anyhow::Result<Vec<String>>,
 }
 
-const JUDGES: [Judge; 11] = [
+const JUDGES: [Judge; 14] = [
     Judge {
         claim: "openapi-spec-validator, Redocly, Spectral with our rules: no findings",
         run: documents::checked_in,
@@ -64,6 +65,9 @@ const JUDGES: [Judge; 11] = [
         claim: "kubernetes-validate: no findings in the handbook's files",
         run: kubernetes::manifests,
     },
+    Judge { claim: "the documents' programs to copy: curl", run: samples::curl },
+    Judge { claim: "the documents' programs to copy: Python", run: samples::python },
+    Judge { claim: "the documents' programs to copy: TypeScript", run: samples::typescript },
     Judge { claim: "TypeScript: openapi-typescript, openapi-fetch", run: clients::typescript },
     Judge { claim: "Python: openapi-python-client", run: clients::python },
     Judge { claim: "TypeScript: openapi-ts, from a live server", run: served::client },

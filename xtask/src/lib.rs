@@ -28,6 +28,7 @@ pub mod published;
 pub mod published_clients;
 pub mod report;
 pub mod repository;
+pub mod samples;
 pub mod version;
 
 pub use outcome::Outcome;

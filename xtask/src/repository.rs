@@ -32,6 +32,8 @@ pub const CLIENT_DOCS: &str = "api/client/src/lib.rs";
 pub const CLIENT_README: &str = "api/client/README.md";
 /// The directory of the generated pages of the server.
 pub const PAGES: &str = "src/http/docs/generated";
+/// The directory of the programs to copy; that of a version has those that differ.
+pub const SAMPLES: &str = "spec/samples";
 /// The root file of the server, as messages name it.
 pub const SERVER: &str = "src/lib.rs";
 /// The changelog, as messages name it.

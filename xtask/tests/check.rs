@@ -1,7 +1,7 @@
 //! Output and outcome of `cargo xtask check`, for the real files and for files
 //! with errors.
 
-use crate::checkout::{Checkout, emitted, files, left, run};
+use crate::checkout::{Checkout, emitted, files, left, run, samples};
 use serde_json::{Value, json};
 use testbed::{Inline, assert_text, str};
 use xtask::Outcome;
@@ -38,7 +38,7 @@ fn all_checks_are_listed_with_what_they_hold() {
         str![[r#"
 ✓ spec/openapi.json and spec/openapi-v2.json are in canonical form
 ✓ of spec/openapi.json nothing is published yet, of spec/openapi-v2.json nothing is published yet
-✓ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✓ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
 ✓ api/src emits spec/openapi.json and spec/openapi-v2.json
 ✓ the texts of spec/openapi.json and spec/openapi-v2.json have the plans and codes that programs read
 ✓ the major versions of spec/openapi.json and spec/openapi-v2.json are those of every base URL
@@ -58,7 +58,7 @@ fn a_difference_is_shown_with_place_both_values_and_fix() {
         "\"All orders\"",
         str![[r#"
 Drift
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   api/src/v1.rs: found (-), expected (+)
     @@ [LINES] @@
      #[derive(Debug)]
@@ -162,7 +162,7 @@ CouldNotRun
   spec/openapi.json#/openapi: stands twice in its object; remove one of the two
 ? of spec/openapi.json nothing is published yet, of spec/openapi-v2.json nothing is published yet: could not run
   spec/openapi.json#/openapi: stands twice in its object; remove one of the two
-? api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
+? the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
   spec/openapi.json#/openapi: stands twice in its object; remove one of the two
 ? api/src emits spec/openapi.json and spec/openapi-v2.json: could not run
   spec/openapi.json#/openapi: stands twice in its object; remove one of the two
@@ -220,7 +220,7 @@ fn an_unreadable_file_stops_only_the_checks_that_need_it() {
         &left(Checkout::with(&rest).check()),
         str![[r#"
 CouldNotRun
-? api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
+? the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated: could not run
   cannot read api/client/src/lib.rs: No such file or directory (os error 2)
 7 of 8 checks passed, 1 could not run.
 "#]],
@@ -236,7 +236,7 @@ fn an_edited_client_is_shown_as_lines() {
         "async fn cancel_order",
         str![[r#"
 Drift
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   api/client/src/v2/operations.rs: found (-), expected (+)
     @@ [LINES] @@
          /// - 503 [`ServiceUnavailable`](crate::ErrorCode::ServiceUnavailable): The server cannot reach
@@ -259,7 +259,7 @@ fn a_readme_that_is_not_what_the_documentation_says_is_shown_as_lines() {
         "# Repetitions",
         str![[r#"
 Drift
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   api/client/README.md: found (-), expected (+)
     @@ [LINES] @@
      code, but its status, its headers and its request id.
@@ -278,8 +278,9 @@ Drift
 fn a_page_that_is_not_what_the_changelog_says_is_shown_as_lines() {
     let pages = ["changelog.html", "changelog.atom", "llms.txt", "docs.html", "docs-v2.html"]
         .map(|name| format!("{PAGES}/{name}"));
-    let pages: Vec<_> = pages.iter().map(String::as_str).collect();
-    let checkout = Checkout::with(&[files(), pages].concat());
+    let samples = samples();
+    let texts: Vec<_> = pages.iter().chain(&samples).map(String::as_str).collect();
+    let checkout = Checkout::with(&[files(), texts].concat());
     checkout.put(SERVER, "");
     assert_eq!(checkout.check().0, Outcome::Clean);
     checkout.replace(CHANGELOG, "# Changelog", "# Changes");
@@ -287,7 +288,7 @@ fn a_page_that_is_not_what_the_changelog_says_is_shown_as_lines() {
         &left(checkout.check()),
         str![[r##"
 Drift
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   src/http/docs/generated/changelog.html: found (-), expected (+)
     @@ [LINES] @@
      <nav class="site" aria-label="Site"><a href="/docs">API v1</a> <a href="/docs/v2">API v2 <span class… ([NUMBER] characters)
@@ -300,6 +301,10 @@ Drift
 7 of 8 checks passed, 1 failed.
 "##]],
     );
+    checkout.replace("spec/samples/v2/listOrders.py", "while True:", "for page in range(9):");
+    let (_, text) = checkout.check();
+    assert!(text.contains("  spec/openapi-v2.json: found (-), expected (+)\n"), "{text}");
+    assert!(text.contains("for page in range(9):"), "{text}");
 }
 
 #[test]
@@ -328,7 +333,7 @@ fn a_document_of_which_no_code_can_be_made_is_a_problem() {
         "\"#/components/responses/Gone\"",
         str![[r##"
 Drift
-✗ api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
+✗ the samples, api/src/v1.rs and v2.rs, the clients, api/client/README.md and src/http/docs/generated are what is generated
   spec/openapi.json#/paths/~1store~1orders/get/responses/5XX/$ref
     expected: what code can be made of
     found:    #/components/responses/Gone leads nowhere

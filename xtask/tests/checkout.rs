@@ -8,7 +8,9 @@ use xtask::check::{Inputs, check};
 use xtask::documents::{DOCUMENTS, Document, V1, V2};
 use xtask::emitted::Emitted;
 use xtask::generate::client_code;
-use xtask::repository::{CHANGELOG, CLIENT_DOCS, CLIENT_README, GeneratedFile, Repository};
+use xtask::repository::{
+    CHANGELOG, CLIENT_DOCS, CLIENT_README, GeneratedFile, Repository, SAMPLES,
+};
 
 pub struct Checkout {
     root: TempDir,
@@ -20,6 +22,17 @@ pub fn files() -> Vec<&'static str> {
     let of_clients = client_files().iter().map(|file| file.name.as_str());
     let documents = DOCUMENTS.into_iter().flat_map(|of| [of.file, of.contract]);
     documents.chain(of_clients).chain([CLIENT_DOCS, CLIENT_README, CHANGELOG]).collect()
+}
+
+/// The programs to copy.
+pub fn samples() -> Vec<String> {
+    let names = |directory: &str| {
+        let entries = fs::read_dir(Repository::here().root().join(directory)).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.map(|name| format!("{directory}/{name}")).collect::<Vec<_>>()
+    };
+    let all = [names(SAMPLES), names(&format!("{SAMPLES}/v2"))].concat();
+    all.into_iter().filter(|name| !name.ends_with("/v2")).collect()
 }
 
 /// The generated files of the client.

@@ -10,7 +10,7 @@
 //! }
 //! match client.cancel_order(1042).await {
 //!     Ok(outcome) if *outcome == CancelOrderOutcome::Cancelled => println!("cancelled"),
-//!     // A response was lost, and the next attempt found no order.
+//!     // An earlier attempt got no response or a 5xx, and the last one found no order.
 //!     Ok(_) => println!("gone, probably cancelled by this call"),
 //!     Err(error) if error.code() == Some(ErrorCode::OrderNotFound) => println!("not there, or cancelled before"),
 //!     Err(error) => return Err(error.into()),
@@ -25,7 +25,7 @@
 //! ```
 //!
 //! It needs Rust 1.88 and a tokio runtime; with the feature `blocking` it has a runtime of
-//! its own. `examples/list_and_cancel.rs` is a whole program.
+//! its own.
 //!
 //! The base URL may end in `/v1`, the version of the API that this client speaks; [`Client::new`]
 //! appends it otherwise, and refuses any other version. A [`Response`] dereferences to its value, can be
@@ -63,8 +63,8 @@
 //! # example("sto_test_x".to_string()).unwrap();
 //! ```
 //!
-//! **A lost response.** An order may be cancelled although the response is lost. The `DELETE` is
-//! then sent again, and is answered with 404 `order_not_found`. So that nobody has to know this,
+//! **A lost response.** An order may be cancelled although the response is lost, or is a 500, 502,
+//! 503 or 504. The `DELETE` is then sent again, and is answered with 404 `order_not_found`. So that nobody has to know this,
 //! [`Client::cancel_order`] then returns [`AlreadyGone`](CancelOrderOutcome::AlreadyGone) and no
 //! error. Whether the order is cancelled, and when it was, `get_order` of version 2 tells.
 //!

@@ -29,9 +29,8 @@ pub trait PagedRequest: Clone + fmt::Debug + Send + Unpin + 'static {
 pub struct Pages<R: PagedRequest> {
     /// The rest of the page that came last.
     page: std::vec::IntoIter<R::Item>,
-    /// The call for the next page, and the request for the one after it, but for its cursor;
-    /// `None` at the end.
-    next: Option<(Call<R>, R)>,
+    /// The request for the next page, and its call if that is under way; `None` at the end.
+    next: Option<(R, Option<Call<R>>)>,
 }
 
 type Call<R> =
@@ -39,19 +38,29 @@ type Call<R> =
 
 impl<R: PagedRequest> Pages<R> {
     pub(crate) fn new(request: R) -> Self {
-        Self { page: Vec::new().into_iter(), next: Some((call(&request), request)) }
+        Self { page: Vec::new().into_iter(), next: Some((request, None)) }
     }
 
     /// The next record; `None` after the last one, and after an error.
     ///
-    /// It can be cancelled: no record is lost if its future is dropped.
+    /// No record is lost if its future is dropped. A request that is then under way ends, as that
+    /// of any call does, and is sent anew the next time. Where that is too soon, as in a loop with a
+    /// short timer, poll this as a [`Stream`]: it keeps the request.
     pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
-        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+        let record = Record(self);
+        std::future::poll_fn(|context| Pin::new(&mut *record.0).poll_next(context)).await
     }
 }
 
-fn call<R: PagedRequest>(request: &R) -> Call<R> {
-    Box::pin(request.clone().page())
+/// The wait for a record: ends the call for its page when it is dropped.
+struct Record<'a, R: PagedRequest>(&'a mut Pages<R>);
+
+impl<R: PagedRequest> Drop for Record<'_, R> {
+    fn drop(&mut self) {
+        if let Some((_, call)) = &mut self.0.next {
+            *call = None;
+        }
+    }
 }
 
 impl<R: PagedRequest> Stream for Pages<R> {
@@ -62,17 +71,16 @@ impl<R: PagedRequest> Stream for Pages<R> {
             if let Some(record) = self.page.next() {
                 return Poll::Ready(Some(Ok(record)));
             }
-            let Some((next, _)) = &mut self.next else { return Poll::Ready(None) };
-            let page = ready!(next.as_mut().poll(context));
-            let request = self.next.take().map(|(_, request)| request);
+            let Some((request, call)) = &mut self.next else { return Poll::Ready(None) };
+            let call = call.get_or_insert_with(|| Box::pin(request.clone().page()));
+            let page = ready!(call.as_mut().poll(context));
+            let request = self.next.take().map(|(request, _)| request);
             match page.map(Response::into_inner) {
                 Ok(page) => {
                     let (records, cursor) = R::parts(page);
                     self.page = records.into_iter();
-                    self.next = request.zip(cursor).map(|(request, cursor)| {
-                        let request = request.at_cursor(cursor);
-                        (call(&request), request)
-                    });
+                    let next = request.zip(cursor);
+                    self.next = next.map(|(request, cursor)| (request.at_cursor(cursor), None));
                 }
                 Err(error) => return Poll::Ready(Some(Err(error))),
             }
@@ -83,7 +91,7 @@ impl<R: PagedRequest> Stream for Pages<R> {
 /// Without the records of the page.
 impl<R: PagedRequest> fmt::Debug for Pages<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let request = self.next.as_ref().map(|(_, request)| request);
+        let request = self.next.as_ref().map(|(request, _)| request);
         f.debug_struct("Pages").field("next", &request).finish_non_exhaustive()
     }
 }

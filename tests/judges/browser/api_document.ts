@@ -5,6 +5,7 @@ export interface Operation {
   deprecated?: boolean;
   responses: Record<string, { $ref?: string; description?: string }>;
   "x-stability": string;
+  "x-codeSamples": { label: string; source: string }[];
 }
 
 export interface Schema {

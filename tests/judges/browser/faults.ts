@@ -51,10 +51,24 @@ const FAULTS: Fault[] = [
   },
   {
     check: reading.nothingCut,
+    finding: "the links at the top are",
+    path: "/docs/pages.css",
+    replace: "gap: .625rem;",
+    by: "",
+  },
+  {
+    check: reading.nothingCut,
     finding: "a command is cut",
     path: STYLE,
-    replace: ".scalar-code-block pre, .scalar-code-block code, .scalar-code-block .line",
-    by: ".nothing",
+    replace: ".scalar-code-block) :is(pre, pre *)",
+    by: ".nothing) pre",
+  },
+  {
+    check: reading.scrollbar,
+    finding: "the scrollbar in dark mode is",
+    path: STYLE,
+    replace: ":root:has(> .dark-mode)",
+    by: ":root:has(> .none)",
   },
   {
     check: reading.accessible,
@@ -66,9 +80,9 @@ const FAULTS: Fault[] = [
   {
     check: reading.badges,
     finding: "has no badge stable",
-    path: DOCUMENT,
-    replace: /"x-scalar-stability"/g,
-    by: '"x-other"',
+    path: SCRIPT,
+    replace: "operation['x-badges']",
+    by: "operation['x-other']",
   },
   {
     check: reading.changelogLinks,
@@ -118,6 +132,27 @@ const FAULTS: Fault[] = [
     path: SCRIPT,
     replace: "expandAllModelSections: true",
     by: "expandAllModelSections: false",
+  },
+  {
+    check: reading.openFields,
+    finding: "repeats the fields of Error",
+    path: SCRIPT,
+    replace: "delete media.schema",
+    by: "delete media.none",
+  },
+  {
+    check: reading.programs,
+    finding: "does not show its program for curl",
+    path: DOCUMENT,
+    replace: /"curl -fsS /g,
+    by: '"curl ',
+  },
+  {
+    check: reading.programs,
+    finding: "offers curl,Python,TypeScript,Rust,",
+    path: SCRIPT,
+    replace: "hiddenClients: true",
+    by: "hiddenClients: []",
   },
   {
     check: reading.errorAddresses,

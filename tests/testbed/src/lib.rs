@@ -8,6 +8,7 @@
 //!   still.
 //! - [`wait_blocking`] and `wait_for`: waits for what something else brings about. `Relay`: a
 //!   network that fails, falsifies or is read along.
+//! - [`run_samples`]: the programs that the documents have for callers, against a server.
 //! - With the feature `in-process`: `TestSetup` and `TestServer` are a store, a
 //!   clock and a server inside the test, and `Tap` holds what goes over the wire
 //!   against the document.
@@ -28,6 +29,7 @@ mod nginx;
 mod preload;
 mod program;
 mod report;
+mod samples;
 mod server_process;
 mod small_disk;
 mod transcript;
@@ -45,6 +47,7 @@ pub use nginx::nginx_program;
 pub use preload::{Preload, check_compiler};
 pub use program::Program;
 pub use report::Report;
+pub use samples::{SAMPLES, run_samples};
 pub use server_process::ServerProcess;
 pub use small_disk::{Full, SmallDisk};
 pub use snapbox::data::Inline;

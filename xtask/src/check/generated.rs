@@ -7,7 +7,7 @@ use crate::repository::{CLIENT_README, PAGES};
 
 pub(super) fn claim(_: &Inputs) -> String {
     format!(
-        "api/src/v1.rs and v2.rs, the clients, {CLIENT_README} and {PAGES} are what is generated"
+        "the samples, api/src/v1.rs and v2.rs, the clients, {CLIENT_README} and {PAGES} are what is generated"
     )
 }
 

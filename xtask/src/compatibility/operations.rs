@@ -39,8 +39,10 @@ fn published(found: &mut Findings, at: &Place<'_>, old: &Value) {
 
 fn operation(found: &mut Findings, at: &Place<'_>, new: &Value) {
     found.each(at, |found, member| match member.key {
-        // The badge is drawn for people; x-stability is the promise.
-        "summary" | "description" | "externalDocs" | "x-scalar-stability" => found.text(member),
+        // The badge is drawn for people, and so are samples; x-stability is the promise.
+        "summary" | "description" | "externalDocs" | "x-scalar-stability" | "x-codeSamples" => {
+            found.text(member);
+        }
         "operationId" | "tags" => {
             let description = format!("{}, which generated clients show", member.transition());
             found.breaking(member, description);

@@ -1,5 +1,6 @@
 //! What the pages read from a document.
 
+use crate::samples;
 use serde_json::Value;
 
 /// An operation.
@@ -18,6 +19,15 @@ impl Operation<'_> {
     /// Its place on the reference page, as Scalar names it.
     pub fn anchor(&self) -> String {
         format!("tag/{}/{}{}", self.tag, self.method, self.path)
+    }
+
+    /// The programs to copy: the name of the language, and the program as a block of Markdown.
+    pub fn samples(&self) -> impl Iterator<Item = (&str, String)> {
+        let samples = self.value[samples::FIELD].as_array().into_iter().flatten();
+        samples.map(|sample| {
+            let [lang, label, source] = ["lang", "label", "source"].map(|key| text(&sample[key]));
+            (label, format!("```{lang}\n{}\n```\n", source))
+        })
     }
 
     /// Whether callers should no longer use it.

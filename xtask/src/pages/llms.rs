@@ -43,6 +43,13 @@ pub fn page(documents: &[Value]) -> String {
         for line in lines(of.reference, document) {
             let _ = writeln!(page, "{line}");
         }
+        let _ = writeln!(page, "\n## Programs to copy for `{}`", of.base_path);
+        for operation in operations(document) {
+            let _ = writeln!(page, "\n### {}", text(&operation.value["operationId"]));
+            for (label, program) in operation.samples() {
+                let _ = write!(page, "\n{label}:\n\n{program}");
+            }
+        }
     }
     page.push_str("\n## Errors\n\n");
     let titles = introduction.lines().filter_map(|line| line.strip_prefix("### "));

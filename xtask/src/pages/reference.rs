@@ -96,6 +96,11 @@ fn section(
             page += &markup(&format!("Example of {status}:\n\n```json\n{example:#}\n```\n"));
         }
     }
+    page += "<h4>Programs to copy</h4>\n";
+    for (label, program) in operation.samples() {
+        let program = markup(&program);
+        page += &format!("<details><summary>{label}</summary>\n{program}</details>\n");
+    }
     page
 }
 

@@ -10,7 +10,7 @@ use xtask::documents::V1;
 use xtask::repository::Repository;
 
 /// Keys under which everything is text for people.
-const WORDS: [&str; 10] = [
+const WORDS: [&str; 11] = [
     "description",
     "summary",
     "title",
@@ -19,6 +19,7 @@ const WORDS: [&str; 10] = [
     "contact",
     "license",
     "x-scalar-stability",
+    "x-codeSamples",
     "x-enumDescriptions",
     "tags",
 ];

@@ -43,7 +43,7 @@ impl Client {
         ClientBuilder::new(base_url.into(), key.into())
     }
 
-    /// The client of version 2.0.0-beta.3, which shares connections, policy and limits with this
+    /// The client of version 2.0.0-beta.4, which shares connections, policy and limits with this
     /// one. Needs the feature `v2-beta`.
     #[cfg(feature = "v2-beta")]
     pub fn v2(&self) -> crate::v2::Client {
@@ -219,7 +219,7 @@ impl Client {
 pub enum CancelOrderOutcome {
     /// This call cancelled the order.
     Cancelled,
-    /// There is no pending order of this id any more. An attempt of this call before the last one
-    /// got no response, and may have cancelled it.
+    /// There is no pending order of this id any more. An earlier attempt of this call, which got no
+    /// response or a 5xx, may have cancelled it.
     AlreadyGone,
 }

@@ -20,7 +20,7 @@ use chrono::{DateTime, Utc};
 use progenitor_client::{ClientHooks, OperationInfo};
 use std::fmt;
 
-/// A client of Store Orders API 2.0.0-beta.3. Cloning is cheap and shares the connections.
+/// A client of Store Orders API 2.0.0-beta.4. Cloning is cheap and shares the connections.
 #[derive(Clone)]
 pub struct Client {
     /// Sends nothing itself: each call is made by a copy with a [`Call`] of its own.
@@ -377,8 +377,8 @@ impl PagedRequest for ListOrders {
 pub enum CancelOrderOutcome {
     /// This call cancelled the order.
     Cancelled,
-    /// There is no pending order of this id any more. An attempt of this call before the last one
-    /// got no response, and may have cancelled it. `getOrder` tells whether it is cancelled, and
+    /// There is no pending order of this id any more. An earlier attempt of this call, which got no
+    /// response or a 5xx, may have cancelled it. `getOrder` tells whether it is cancelled, and
     /// when.
     AlreadyGone,
 }

@@ -142,17 +142,26 @@ async fn an_unknown_status_is_kept() {
 }
 
 #[tokio::test]
-async fn no_order_is_lost_when_the_wait_for_it_is_given_up() {
-    let (server, client) = start([page([1, 2], None)]).await;
+async fn a_wait_for_an_order_that_is_given_up_loses_none_and_leaves_its_place() {
+    let replies = [Reply::silence(), Reply::json(204, ""), page([1, 2], None)];
+    let server = ScriptedServer::start(replies).await;
+    let builder = Client::builder(server.base_url.replace("/v1", "/v2"), "sto_test_x");
+    let client = builder.max_in_flight(1).build().unwrap();
     let mut orders = client.list_orders().stream();
-    // A single poll, which begins the call for the page.
+    let asked = async {
+        while server.requests().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
     tokio::select! {
-        biased;
-        order = orders.next() => panic!("{order:?} came at once"),
-        () = std::future::ready(()) => {}
+        order = orders.next() => panic!("{order:?} came"),
+        () = asked => {}
     }
+    let other = tokio::time::timeout(Duration::from_secs(10), client.cancel_order(9)).await;
+    other.expect("the place is still taken").unwrap();
     assert_eq!(ids_until_the_end(&mut orders).await, [1, 2]);
-    assert_eq!(server.requests().len(), 1);
+    let page = "/v2/store/orders";
+    assert_eq!(targets(&server), [page, "/v2/store/orders/9", page]);
 }
 
 #[tokio::test]

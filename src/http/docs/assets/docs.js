@@ -7,20 +7,11 @@ const ON_EVERY_RESPONSE = [
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
   'x-request-id',
+  'Cache-Control',
 ]
 
-/** How the Rust client calls an operation: what is in its path is given to the method, what is in
- * its query to the request that the method returns. */
-function inRust({ operationId, parameters = [] }, base, isBeta) {
-  const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-  const values = parameters.filter((one) => one.in === 'path').map(({ name }) => snake(name)).join(', ')
-  const send = parameters.some((one) => one.in === 'query') ? '.send()' : ''
-  const call = `client.${snake(operationId)}(${values})${send}.await?;`
-  // The client of a beta version is a module and a feature of the crate.
-  const version = base.split('/').pop()
-  const use = isBeta ? `use store_orders_client::${version}::Client; // feature ${version}-beta\n` : ''
-  return `${use}let client = Client::new("${base}", key)?;\n${call}`
-}
+/** The body of every error. */
+const ERROR = '#/components/schemas/Error'
 
 /** The document for a reader of this page: with its address, and once what is everywhere. */
 function fitted(document, base) {
@@ -33,15 +24,15 @@ function fitted(document, base) {
   const operations = parts.filter((part) => part.operationId)
   for (const operation of operations) {
     operation.description = inTense(operation.description)
-    const isBeta = operation['x-stability'] === 'beta'
-    const source = inRust(operation, base, isBeta)
-    if (isBeta) operation['x-badges'] = [{ name: 'beta' }]
-    operation['x-codeSamples'] = [{ lang: 'rust', label: 'store-orders-client', source }]
+    // Scalar's own badge knows no beta. That of a deprecated operation it draws itself.
+    delete operation['x-scalar-stability']
+    if (!operation.deprecated) operation['x-badges'] = [{ name: operation['x-stability'] }]
   }
   const responses = [...operations, components].flatMap((part) => Object.values(part.responses))
-  for (const response of responses.filter((one) => one.headers)) {
-    for (const header of ON_EVERY_RESPONSE) delete response.headers[header]
-    if (Object.keys(response.headers).length === 0) delete response.headers
+  for (const { headers, content } of responses) {
+    for (const header of ON_EVERY_RESPONSE) delete headers?.[header]
+    // The model, once.
+    for (const media of Object.values(content ?? {})) if (media.schema.$ref === ERROR) delete media.schema
   }
   return document
 }
@@ -82,7 +73,8 @@ fetch(document.querySelector('link[rel="service-desc"]').href).then(async (respo
     // Fields in the order of the document.
     orderSchemaPropertiesBy: 'preserve',
     orderRequiredPropertiesFirst: false,
-    defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
+    // The document's own programs, and none that Scalar writes.
+    hiddenClients: true,
     favicon: '/favicon.ico',
   })
   // The document as text, for readers without scripts.

@@ -73,7 +73,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     refusing.stop()
 }
 
-/// A server of two refuses everything with 503: no client sees that of a list, and a cancellation
+/// A server of two refuses everything with 503: no client sees that of what it reads, and a cancellation
 /// is not sent to the other one.
 async fn lists_are_asked_of_another(
     nginx: &Nginx,
@@ -100,7 +100,7 @@ async fn lists_are_asked_of_another(
             "a cancel that one server refused was sent to the other".to_string()
         });
     let mut lists = Vec::new();
-    for path in ["/v1/store/orders", "/v2/store/orders"].repeat(4) {
+    for path in ["/v1/store/orders", "/v2/store/orders", "/v2/store/orders/109"].repeat(4) {
         let answer = http.get(nginx.url(path)).bearer_auth(&key.text).send().await?;
         lists.push(answer.status().as_u16());
         answer.bytes().await?;

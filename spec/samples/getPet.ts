@@ -1,0 +1,9 @@
+import { env } from "node:process";
+
+const response = await fetch(`${env.BASE_URL}/pets/7`, {
+  headers: { Authorization: `Bearer ${env.API_KEY}` },
+});
+const body = await response.text();
+if (!response.ok) throw new Error(body);
+// Its `id` may have lost digits. Parse without loss what has an id that you use.
+console.log((JSON.parse(body) as { name: string }).name);

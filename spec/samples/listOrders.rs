@@ -1,0 +1,13 @@
+// cargo add store-orders-client
+// cargo add tokio --features macros,rt-multi-thread
+use std::env;
+use store_orders_client::Client;
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let client = Client::new(env::var("BASE_URL")?, env::var("API_KEY")?)?;
+    for order in &client.list_orders().await? {
+        println!("order {}: {} of pet {}", order.id, order.quantity, order.pet_id);
+    }
+    Ok(())
+}

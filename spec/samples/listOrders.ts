@@ -1,0 +1,14 @@
+import { env } from "node:process";
+import { parse } from "lossless-json";
+
+// Numbers are kept as text: JSON.parse would lose digits of large identifiers.
+type Order = { id: string; petId: string; quantity: string; complete: boolean; shipDate?: string };
+
+const response = await fetch(`${env.BASE_URL}/store/orders`, {
+  headers: { Authorization: `Bearer ${env.API_KEY}` },
+});
+const body = await response.text();
+if (!response.ok) throw new Error(body);
+for (const order of parse(body, null, (number) => number) as Order[]) {
+  console.log(`order ${order.id}: ${order.quantity} of pet ${order.petId}`);
+}

@@ -1,0 +1,16 @@
+// Prints the pending orders of pet 7.
+// cargo add store-orders-client --features v2-beta
+// cargo add tokio --features macros,rt-multi-thread
+use std::env;
+use store_orders_client::v2::{Client, OrderStatus};
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let client = Client::new(env::var("BASE_URL")?, env::var("API_KEY")?)?;
+    let mut orders = client.list_orders().pet_id(7).status(OrderStatus::Pending).stream();
+    while let Some(order) = orders.next().await {
+        let order = order?;
+        println!("order {}: {} of pet {}", order.id, order.quantity, order.pet_id);
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! The programs to copy, as they stand in the documents, against the live server. Those for Rust run
+//! in `tests/samples.rs`.
+
+use super::setup::Setup;
+use super::tools::output_lines;
+use crate::documents::DOCUMENTS;
+use crate::samples::FIELD;
+use anyhow::{Context, bail};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use testbed::{SAMPLES, run_samples};
+
+pub(super) fn curl(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    let directory = extract(setup, "shell", "sh")?;
+    findings(setup, &directory, "sh", || setup.tools.command("sh"))
+}
+
+/// With the standard library alone.
+pub(super) fn python(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    let directory = extract(setup, "python", "py")?;
+    findings(setup, &directory, "py", || {
+        let mut python = setup.tools.command("python3");
+        // Not even the packages that are installed.
+        python.args(["-I", "-S", "-W", "error"]);
+        python
+    })
+}
+
+/// Checked by `tsc --strict` first.
+pub(super) fn typescript(setup: &Setup) -> anyhow::Result<Vec<String>> {
+    let directory = extract(setup, "typescript", "ts")?;
+    let settings = "samples/tsconfig.json";
+    std::fs::copy(setup.tools.source(settings), setup.tools.installed(settings))?;
+    std::fs::write(directory.join("package.json"), "{ \"type\": \"module\" }\n")?;
+    let errors = output_lines(&mut setup.tools.compile_typescript(&directory))?;
+    if !errors.is_empty() {
+        return Ok(errors);
+    }
+    findings(setup, &directory.join("built"), "js", || setup.tools.command("node"))
+}
+
+/// Runs each by this interpreter.
+fn findings(
+    setup: &Setup,
+    directory: &Path,
+    end: &str,
+    interpreter: impl Fn() -> Command,
+) -> anyhow::Result<Vec<String>> {
+    let ran = run_samples(&setup.program, |version, operation| {
+        let mut command = interpreter();
+        command.arg(directory.join(version).join(format!("{operation}.{end}")));
+        Ok(command)
+    });
+    Ok(ran.err().into_iter().map(|error| format!("{error:#}")).collect())
+}
+
+/// Writes the programs of a language into files, as a caller would. Their directory.
+fn extract(setup: &Setup, language: &str, end: &str) -> anyhow::Result<PathBuf> {
+    let (directory, mut found) = (setup.tools.installed("samples"), BTreeSet::new());
+    for of in DOCUMENTS {
+        let version = of.base_path.trim_start_matches('/');
+        std::fs::create_dir_all(directory.join(version))?;
+        let document: Value = serde_json::from_str(&setup.repository.read(of.file)?)?;
+        let paths = document.get("paths").and_then(Value::as_object);
+        let paths = paths.into_iter().flat_map(|paths| paths.values());
+        for operation in paths.filter_map(Value::as_object).flat_map(|path| path.values()) {
+            let Some(id) = operation["operationId"].as_str() else { continue };
+            let mut samples = operation[FIELD].as_array().into_iter().flatten();
+            let program = samples.find(|sample| sample["lang"] == language);
+            let program = program.and_then(|sample| sample["source"].as_str());
+            let program = program.with_context(|| format!("{id} of {version}: no {language}"))?;
+            std::fs::write(directory.join(version).join(format!("{id}.{end}")), program)?;
+            found.insert((version, id.to_string()));
+        }
+    }
+    let run = SAMPLES.map(|(version, id)| (version, id.to_string()));
+    if found != BTreeSet::from(run) {
+        bail!("tests/testbed/src/samples.rs does not run what the documents have: {found:?}");
+    }
+    Ok(directory)
+}
