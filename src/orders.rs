@@ -5,30 +5,15 @@
 //! process. Cancellations of this process are told by the writer; the changes of
 //! others are read when the store's version is ahead of the list's.
 
-mod body;
-mod builder;
-mod edit;
-mod filter;
-mod gzip;
-mod mark;
-mod memory;
-mod page;
-mod readers;
-mod response;
-mod running_batch;
+mod freshness;
 mod search;
-mod sizes;
+mod sending;
 mod snapshot;
-mod state;
-mod tag;
 mod writer;
 
-pub use filter::OrderFilter;
-pub use running_batch::RunningBatch;
-pub use search::{find_order, find_orders};
-pub use snapshot::Snapshot;
-pub use tag::ListTag;
-pub use writer::CancelError;
+pub use search::{OrderFilter, find_order, find_orders};
+pub use snapshot::{ListTag, Snapshot};
+pub use writer::{CancelError, RunningBatch};
 
 use crate::blocking::run_with;
 use crate::metrics::Histogram;
@@ -37,15 +22,13 @@ use crate::store::{
 };
 use chrono::{DateTime, Utc};
 use dropshot::Body;
+use freshness::{Prepared, Refresh, State};
 use http::Response;
-use memory::ListMemory;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
-use readers::Readers;
-use response::{list_response, part_response};
-use sizes::Sizes;
+use sending::{Readers, list_response, part_response};
 use slog::Logger;
-use state::{Prepared, Refresh, State};
+use snapshot::{ListMemory, Sizes};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinError;

@@ -1,10 +1,11 @@
 //! The orders of a snapshot that match a filter, from some id on, as v2 lists them. The work for
 //! one search is bounded, whatever the filter.
 
-use super::filter::OrderFilter;
-use super::mark::{Mark, MarkFilter, pet_hash};
-use super::page::Page;
-use super::snapshot::Snapshot;
+mod filter;
+
+pub use filter::OrderFilter;
+
+use super::snapshot::{Mark, MarkFilter, Page, Snapshot, pet_hash};
 use chrono::{DateTime, Utc};
 use std::iter;
 use std::ops::ControlFlow;
@@ -188,8 +189,8 @@ fn comparable(date: &[u8]) -> &[u8] {
 
 #[cfg(test)]
 mod tests {
-    use super::super::edit::tests::{SMALL, edited};
-    use super::super::memory::ListMemory;
+    use super::super::snapshot::ListMemory;
+    use super::super::snapshot::edit::tests::{SMALL, edited};
     use super::*;
     use crate::property_config::config;
     use crate::store::{ListedOrder, OrderChange};

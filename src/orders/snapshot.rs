@@ -3,11 +3,22 @@
 //! Laid end to end, the pages of a snapshot are the JSON array: the first begins
 //! with `[`, every other with `,`, and the last ends with `]`.
 
-use super::gzip;
-use super::memory::ListMemory;
-use super::page::Page;
-use super::sizes::Sizes;
-use super::tag::ListTag;
+mod builder;
+pub mod edit;
+pub mod gzip;
+mod mark;
+mod memory;
+mod page;
+mod sizes;
+mod tag;
+
+pub use edit::Edit;
+pub use mark::{Mark, MarkFilter, pet_hash};
+pub use memory::ListMemory;
+pub use page::Page;
+pub use sizes::Sizes;
+pub use tag::ListTag;
+
 use bytes::Bytes;
 use std::sync::{Arc, OnceLock};
 use store_orders_api::v2::OrderStatus;
@@ -197,7 +208,7 @@ impl Snapshot {
 
 #[cfg(test)]
 mod tests {
-    use super::super::edit::tests::{SMALL, edited, snapshot, text};
+    use super::edit::tests::{SMALL, edited, snapshot, text};
     use super::*;
     use crate::store::OrderChange;
 

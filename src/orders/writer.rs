@@ -10,8 +10,11 @@
 //! write before it: an order whose caller was told to try again
 //! may be cancelled by the batch that was running then, and by no later one.
 
-use super::running_batch::RunningBatch;
-use super::state::State;
+mod running_batch;
+
+pub use running_batch::RunningBatch;
+
+use super::freshness::State;
 use crate::metrics::Histogram;
 use crate::store::{CancelOutcome, Cancellation, Store, StoreError};
 use chrono::{DateTime, Utc};

@@ -1,8 +1,7 @@
 //! Cancellations that wait together, go away, or meet a store that cannot write.
 
 use super::*;
-use crate::orders::memory::ListMemory;
-use crate::orders::sizes::Sizes;
+use crate::orders::snapshot::{ListMemory, Sizes};
 use crate::store::sqlite::SqliteStore;
 use crate::store::{NewOrder, OperatorStore, PATIENCE, Records};
 use futures::FutureExt;

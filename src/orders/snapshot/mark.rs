@@ -1,7 +1,7 @@
 //! What a search reads of each order before its text: its status, whether it has been
 //! fulfilled, and a hash of its pet.
 
-use super::filter::OrderFilter;
+use crate::orders::search::OrderFilter;
 use crate::store::ListedOrder;
 use store_orders_api::v2::{ListOrdersStatus, OrderStatus};
 

@@ -1,9 +1,6 @@
 //! What lists and the writer share: the snapshot, and what it lacks.
 
-use super::edit::Edit;
-use super::memory::ListMemory;
-use super::sizes::Sizes;
-use super::snapshot::Snapshot;
+use super::snapshot::{Edit, ListMemory, Sizes, Snapshot};
 use crate::store::agreement::list::{Lacks, ListVersion};
 use crate::store::{
     CancelledBatch, ChangedOrder, Checked, HalfVersion, OrderChange, Store, StoreError,
@@ -199,7 +196,7 @@ fn read_changes(
 
 #[cfg(test)]
 mod tests {
-    use super::super::edit::tests::{snapshot, text};
+    use super::super::snapshot::edit::tests::{snapshot, text};
     use super::*;
     use crate::store::sqlite::SqliteStore;
     use crate::store::{ChangedOrders, NewOrder, OperatorStore, Records, Status, Versions};

@@ -1,11 +1,9 @@
 //! The lists that are being sent, and what outdated ones may hold in memory. Whoever
 //! reads slowly holds a whole snapshot; after each change of the list that is one more.
 
-use super::gzip::{self, Deflated};
-use super::memory::ListMemory;
-use super::page::Page;
-use super::snapshot::{Position, Snapshot};
 use crate::blocking::run_with;
+use crate::orders::snapshot::gzip::{self, Deflated};
+use crate::orders::snapshot::{ListMemory, Page, Position, Snapshot};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
@@ -189,8 +187,8 @@ impl Drop for Reader {
 
 #[cfg(test)]
 mod tests {
-    use super::super::edit::tests::{edited, held, snapshot};
     use super::*;
+    use crate::orders::snapshot::edit::tests::{edited, held, snapshot};
     use crate::store::OrderChange;
     use slog::Drain;
     use std::sync::atomic::AtomicUsize;

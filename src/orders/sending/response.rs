@@ -2,7 +2,7 @@
 
 use super::body::ListBody;
 use super::readers::Readers;
-use super::snapshot::Snapshot;
+use crate::orders::snapshot::Snapshot;
 use dropshot::Body;
 use http::{HeaderValue, Response, header};
 use std::sync::Arc;

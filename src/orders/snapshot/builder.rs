@@ -1,10 +1,7 @@
 //! Fills pages one after the other with orders that are encoded already.
 
-use super::mark::Mark;
-use super::memory::ListMemory;
 use super::page::{Page, PageOrders};
-use super::sizes::Sizes;
-use super::snapshot::Snapshot;
+use super::{ListMemory, Mark, Sizes, Snapshot};
 use std::ops::Range;
 use std::sync::Arc;
 

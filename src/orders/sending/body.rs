@@ -1,9 +1,9 @@
 //! A snapshot as the body of a response, plain or as gzip. What it sends is held by
 //! the snapshot, never copied unless memory is scarce.
 
-use super::gzip::{self, Checksum};
 use super::readers::{CutOff, Reader};
-use super::snapshot::{Position, Snapshot};
+use crate::orders::snapshot::gzip::{self, Checksum};
+use crate::orders::snapshot::{Position, Snapshot};
 use async_stream::try_stream;
 use bytes::Bytes;
 use futures::Stream;
@@ -103,9 +103,9 @@ impl Body for ListBody {
 
 #[cfg(test)]
 mod tests {
-    use super::super::edit::tests::{SMALL, edited, held, order, snapshot, text};
     use super::super::readers::Readers;
     use super::*;
+    use crate::orders::snapshot::edit::tests::{SMALL, edited, held, order, snapshot, text};
     use crate::store::OrderChange;
     use futures::poll;
     use http_body_util::BodyExt;
