@@ -11,15 +11,14 @@ mod sending;
 mod snapshot;
 mod writer;
 
+pub use freshness::Freshness;
 pub use search::{OrderFilter, find_order, find_orders};
 pub use snapshot::{ListTag, Snapshot};
 pub use writer::{CancelError, RunningBatch};
 
 use crate::blocking::run_with;
 use crate::metrics::Histogram;
-use crate::store::{
-    CancelOutcome, Checked, HalfVersion, PATIENCE, Store, StoreError, VersionCheck,
-};
+use crate::store::{CancelOutcome, Checked, HalfVersion, PATIENCE, Store, StoreError};
 use chrono::{DateTime, Utc};
 use dropshot::Body;
 use freshness::{Prepared, Refresh, State};
@@ -47,9 +46,9 @@ pub enum ListError {
     /// The store could not be read.
     #[error("the list cannot be brought up to date")]
     Store(#[from] StoreError),
-    /// The store could not say whether the list is current.
+    /// The store could not say whether the list is fresh.
     #[error("the list cannot be checked")]
-    Unchecked(#[source] Arc<StoreError>),
+    Freshness(#[source] Arc<StoreError>),
     /// The store panicked.
     #[error("bringing the list up to date was cut short")]
     CutShort,
@@ -64,14 +63,6 @@ pub enum OpenError {
     /// The writer's thread could not be started.
     #[error("the writer's thread cannot be started")]
     Thread(#[from] std::io::Error),
-}
-
-/// A check of the list, which tells what was committed before it began.
-#[derive(Clone, Debug)]
-pub struct ListCheck {
-    /// The history of the store before that.
-    history: u64,
-    check: VersionCheck,
 }
 
 /// The list of orders and the writer of cancellations.
@@ -103,32 +94,32 @@ impl OrderList {
 
     /// Asks the store what the list lacks. Every change that was committed before is in the
     /// answer.
-    pub fn check(&self) -> Result<ListCheck, StoreError> {
+    pub fn ask_freshness(&self) -> Result<Freshness, StoreError> {
         // Asked before: if the store fails over meanwhile, the list gets a tag that no other list
         // gets.
         let history = self.store.history()?;
         let known = self.state.lock().known();
-        Ok(ListCheck { history, check: self.store.check_versions(Some(known))? })
+        Ok(Freshness { history, answer: self.store.check_versions(Some(known))? })
     }
 
     /// The list as it stands now.
     pub async fn list(&self) -> Result<Arc<Snapshot>, ListError> {
-        self.list_as_of(self.check()?).await
+        self.fresh_list(self.ask_freshness()?).await
     }
 
-    /// The list as it stood when this check began, or later.
-    async fn list_as_of(&self, check: ListCheck) -> Result<Arc<Snapshot>, ListError> {
-        self.bring_to(check.check.wait().await.map_err(ListError::Unchecked)?).await
+    /// The list as it stood when the store was asked for this, or later.
+    async fn fresh_list(&self, freshness: Freshness) -> Result<Arc<Snapshot>, ListError> {
+        self.bring_to(freshness.answer.wait().await.map_err(ListError::Freshness)?).await
     }
 
-    /// The list with all that a check found.
-    async fn bring_to(&self, checked: Checked) -> Result<Arc<Snapshot>, ListError> {
-        if let Some(snapshot) = self.state.lock().current(checked.versions.of_orders()) {
+    /// The list with all that the store told.
+    async fn bring_to(&self, told: Checked) -> Result<Arc<Snapshot>, ListError> {
+        if let Some(snapshot) = self.state.lock().current(told.versions.of_orders()) {
             return Ok(snapshot);
         }
         let refreshing = Arc::clone(&self.refresh_lock).lock_owned().await;
         // The refresh before may have brought what this list needs.
-        let refresh = match Refresh::of(&self.state, checked) {
+        let refresh = match Refresh::of(&self.state, told) {
             Prepared::Current(snapshot) => return Ok(snapshot),
             Prepared::Behind(refresh) => refresh,
         };
@@ -152,14 +143,13 @@ impl OrderList {
         (pending.saturating_sub(removed), shipped)
     }
 
-    /// The list as it stood when this check began, or later, and the entity tags of what is made of
-    /// it.
+    /// The list as it stood when the store was asked for this, or later, and its entity tags.
     pub async fn tagged_list(
         &self,
-        check: ListCheck,
+        freshness: Freshness,
     ) -> Result<(Arc<Snapshot>, ListTag), ListError> {
-        let history = check.history;
-        let list = self.list_as_of(check).await?;
+        let history = freshness.history;
+        let list = self.fresh_list(freshness).await?;
         let tag = list.tag(history);
         Ok((list, tag))
     }
@@ -215,11 +205,11 @@ impl OrderList {
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;
             // A failure shows at the next request for a list.
-            if let Ok(check) = self.check()
-                && let Ok(checked) = check.check.wait().await
-                && checked.versions.of_orders().has_more_than(self.version())
+            if let Ok(freshness) = self.ask_freshness()
+                && let Ok(told) = freshness.answer.wait().await
+                && told.versions.of_orders().has_more_than(self.version())
             {
-                drop(self.bring_to(checked).await);
+                drop(self.bring_to(told).await);
             }
         }
     }
@@ -229,10 +219,10 @@ impl OrderList {
         self.state.lock().known()
     }
 
-    /// Whether orders can be cancelled. If the last attempt failed, the store is
+    /// Fails unless orders can be cancelled. If the last attempt failed, the store is
     /// asked to write something. Blocks.
-    pub fn check_writes(&self) -> Result<(), CancelError> {
-        self.writer.check_running()?;
+    pub fn require_writable(&self) -> Result<(), CancelError> {
+        self.writer.require_not_stuck()?;
         if self.writer.has_failed() {
             self.store.try_write().map_err(|error| CancelError::Store(Arc::new(error)))?;
         }
@@ -280,16 +270,16 @@ mod tests {
         assert!(Arc::ptr_eq(&pages(&first), &pages(&second)), "it was refreshed twice");
     }
 
-    /// The check begins with the request, and the list is awaited later.
+    /// The store is asked when the request arrives, and the list is awaited later.
     #[tokio::test]
-    async fn a_list_is_as_fresh_as_its_check() {
+    async fn a_list_is_as_fresh_as_the_store_was_when_it_was_asked() {
         let (orders, store, _directory) = one_order();
         let first = orders.list().await.unwrap();
-        let before = orders.check().unwrap();
+        let before = orders.ask_freshness().unwrap();
         store.ship_orders(&[1]).unwrap();
-        let after = orders.check().unwrap();
-        assert!(Arc::ptr_eq(&orders.list_as_of(before).await.unwrap(), &first));
-        assert!(!Arc::ptr_eq(&orders.list_as_of(after).await.unwrap(), &first));
+        let after = orders.ask_freshness().unwrap();
+        assert!(Arc::ptr_eq(&orders.fresh_list(before).await.unwrap(), &first));
+        assert!(!Arc::ptr_eq(&orders.fresh_list(after).await.unwrap(), &first));
     }
 
     #[tokio::test]

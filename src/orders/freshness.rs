@@ -1,9 +1,10 @@
-//! What lists and the writer share: the snapshot, and what it lacks.
+//! Keeps the snapshot fresh: what it lacks of the store, and the refresh that adds that.
 
 use super::snapshot::{Edit, ListMemory, Sizes, Snapshot};
 use crate::store::agreement::list::{Lacks, ListVersion};
 use crate::store::{
     CancelledBatch, ChangedOrder, Checked, HalfVersion, OrderChange, Store, StoreError,
+    VersionCheck,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -11,6 +12,15 @@ use std::sync::Arc;
 /// A snapshot is joined when it is listed for this time: before, it is not known
 /// whether the copy pays.
 const JOINED_AT_LIST: usize = 2;
+
+/// The store was asked what a list lacks. The answer tells what was committed before.
+#[derive(Clone, Debug)]
+pub struct Freshness {
+    /// The history of the store before it was asked.
+    pub history: u64,
+    /// What it answers.
+    pub answer: VersionCheck,
+}
 
 /// The snapshot and the cancellations that it does not reflect yet.
 #[derive(Debug)]
@@ -80,10 +90,10 @@ pub struct Refresh {
     known: HalfVersion,
     /// In ascending order.
     removed: Vec<i64>,
-    checked: Checked,
+    told: Checked,
 }
 
-/// A snapshot that reflects what a check found, or the refresh that brings it nearer to that.
+/// A snapshot that reflects what the store told, or the refresh that brings it there.
 pub enum Prepared {
     /// It reflects it.
     Current(Arc<Snapshot>),
@@ -92,20 +102,20 @@ pub enum Prepared {
 }
 
 impl Refresh {
-    /// What brings the snapshot to what this check found.
-    pub fn of(state: &Mutex<State>, checked: Checked) -> Prepared {
+    /// What brings the snapshot to what the store told.
+    pub fn of(state: &Mutex<State>, told: Checked) -> Prepared {
         let mut state = state.lock();
-        let stored = checked.versions.of_orders();
+        let stored = told.versions.of_orders();
         if let Some(snapshot) = state.current(stored) {
             return Prepared::Current(snapshot);
         }
-        let rows_after = checked.changes.as_ref().map(|changes| changes.after);
+        let rows_after = told.changes.as_ref().map(|changes| changes.after);
         let lacks = state.version.lacks(stored, rows_after);
         let (base, known) = (Arc::clone(&state.snapshot), state.known());
         let mut removed = state.removed.clone();
         drop(state);
         removed.sort_unstable();
-        Prepared::Behind(Refresh { base, lacks, known, removed, checked })
+        Prepared::Behind(Refresh { base, lacks, known, removed, told })
     }
 
     /// Whether the store has to be read, or more pages than this are changed.
@@ -134,7 +144,7 @@ impl Refresh {
                 locked.removed.clear();
             }
             drop(locked);
-            match Refresh::of(state, refresh.checked) {
+            match Refresh::of(state, refresh.told) {
                 Prepared::Current(snapshot) => return Ok(snapshot),
                 Prepared::Behind(next) => refresh = next,
             }
@@ -148,7 +158,7 @@ impl Refresh {
             Lacks::Nothing | Lacks::Removals => (Arc::clone(&self.base), self.known),
             Lacks::Rows => {
                 let rows = self.changes().iter().map(ChangedOrder::change);
-                let reached = self.checked.versions.of_orders();
+                let reached = self.told.versions.of_orders();
                 (edited(&self.base, rows, reached), reached)
             }
             Lacks::ReadingAfter(after) if after.number == 0 => {
@@ -162,9 +172,9 @@ impl Refresh {
         Ok((edited(&changed, removed(), reached), reached))
     }
 
-    /// What came with the check.
+    /// The rows that came with the answer.
     fn changes(&self) -> &[ChangedOrder] {
-        match &self.checked.changes {
+        match &self.told.changes {
             Some(changes) if self.lacks == Lacks::Rows => &changes.orders,
             _ => &[],
         }
@@ -212,8 +222,8 @@ mod tests {
         Mutex::new(State { snapshot, lists: 0, version: ListVersion::at(at(5)), removed: vec![] })
     }
 
-    /// What a check found, and the rows that came with it.
-    fn checked(stored: HalfVersion, changes: Option<(i64, Vec<ChangedOrder>)>) -> Checked {
+    /// What the store told, and the rows that came with it.
+    fn told(stored: HalfVersion, changes: Option<(i64, Vec<ChangedOrder>)>) -> Checked {
         let HalfVersion { generation, number: orders } = stored;
         let changes =
             changes.map(|(after, orders)| Arc::new(ChangedOrders { after: at(after), orders }));
@@ -221,8 +231,8 @@ mod tests {
     }
 
     /// The refresh that this takes.
-    fn behind(state: &Mutex<State>, checked: Checked) -> Refresh {
-        match Refresh::of(state, checked) {
+    fn behind(state: &Mutex<State>, told: Checked) -> Refresh {
+        match Refresh::of(state, told) {
             Prepared::Behind(refresh) => refresh,
             Prepared::Current(_) => panic!("it is current"),
         }
@@ -250,7 +260,7 @@ mod tests {
         assert!(state.current(at(6)).is_none());
         state.remove([3].into_iter(), &batch(0, 5, 6));
         assert!(state.current(at(6)).is_none());
-        assert!(state.current(at(5)).is_some(), "its check came before the cancellation");
+        assert!(state.current(at(5)).is_some(), "the store was asked before the cancellation");
     }
 
     #[test]
@@ -268,7 +278,7 @@ mod tests {
         let store = SqliteStore::open(directory.path()).unwrap();
         let state = state();
         state.lock().remove([7, 3].into_iter(), &batch(0, 5, 6));
-        let refresh = behind(&state, checked(at(6), None));
+        let refresh = behind(&state, told(at(6), None));
         assert!(refresh.is_long(0) && !refresh.is_long(1));
         state.lock().remove([5].into_iter(), &batch(0, 6, 7));
         let listed = refresh.run(&state, &store).unwrap();
@@ -278,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_came_with_the_check_are_applied_without_reading() {
+    fn rows_that_came_with_the_answer_are_applied_without_reading() {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         let state = state();
@@ -289,14 +299,14 @@ mod tests {
             changed(7, Status::Pending),
             changed(901, Status::Shipped),
         ];
-        let refresh = behind(&state, checked(at(8), Some((5, rows.clone()))));
+        let refresh = behind(&state, told(at(8), Some((5, rows.clone()))));
         assert!(refresh.is_long(0) && !refresh.is_long(2));
         let listed = refresh.run(&state, &store).unwrap();
         assert_eq!(lists(&listed, [2, 3, 7, 901]), [true, false, false, true]);
         assert_eq!(state.lock().known(), at(8));
         assert!(state.lock().removed.is_empty());
         // Rows after a later version than the list's would leave out what is in between.
-        let refresh = behind(&state, checked(at(10), Some((9, rows))));
+        let refresh = behind(&state, told(at(10), Some((9, rows))));
         assert_eq!(refresh.lacks, Lacks::ReadingAfter(at(8)));
     }
 
@@ -309,7 +319,7 @@ mod tests {
         let state = state();
         state.lock().version = ListVersion::at(at(0));
         let rows = vec![changed(901, Status::Pending)];
-        let listed = behind(&state, checked(at(1), Some((0, rows)))).run(&state, &store).unwrap();
+        let listed = behind(&state, told(at(1), Some((0, rows)))).run(&state, &store).unwrap();
         assert_eq!(lists(&listed, [901, 5]), [true, false]);
         assert_eq!(state.into_inner().known(), at(1));
     }
@@ -324,7 +334,7 @@ mod tests {
         state.lock().remove([3].into_iter(), &batch(1, 5, 6));
         // Version 1 of this generation is not behind version 6 of the other.
         assert!(state.lock().current(at(1)).is_none());
-        let refresh = behind(&state, checked(at(1), None));
+        let refresh = behind(&state, told(at(1), None));
         assert!(refresh.is_long(usize::MAX));
         state.lock().remove([5].into_iter(), &batch(0, 1, 2));
         let listed = refresh.run(&state, &store).unwrap();

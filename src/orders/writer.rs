@@ -124,8 +124,8 @@ impl Writer {
         &self.running
     }
 
-    /// Whether a batch has been under way for too long.
-    pub fn check_running(&self) -> Result<(), CancelError> {
+    /// Fails if a batch has been under way for too long.
+    pub fn require_not_stuck(&self) -> Result<(), CancelError> {
         match self.running.age() {
             Some(age) if age > self.patience => Err(CancelError::Stuck(age)),
             _ => Ok(()),
@@ -146,7 +146,7 @@ impl Writer {
         at: DateTime<Utc>,
         deadline: Instant,
     ) -> Result<CancelOutcome, CancelError> {
-        self.check_running()?;
+        self.require_not_stuck()?;
         let (sender, answer) = oneshot::channel();
         let cancellation = Cancellation { order_id, key_id, at, deadline };
         self.queue.try_send((cancellation, sender)).map_err(|error| match error {
