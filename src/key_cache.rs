@@ -11,7 +11,7 @@ use crate::blocking::run_with;
 use crate::clock::{BootInstant, Clock, Now};
 use crate::keys::{Digest, Environment, digest_of, environment_of};
 use crate::store::agreement::lease::keys_are_current;
-use crate::store::{AccountRow, KeyRow, Store, StoreError, Versions};
+use crate::store::{AccountRow, KeyRow, LastChanges, Store, StoreError};
 use parking_lot::{Mutex, RwLock};
 use repeating::repeat_until;
 use slog::Logger;
@@ -51,7 +51,7 @@ impl KeyCache {
     /// Reads the keys from the store. Blocks.
     pub fn open(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<KeyCache, StoreError> {
         let opened = BootInstant::now();
-        let generation = store.poll_versions()?.versions.generation;
+        let generation = store.poll_changes()?.last_changes.generation;
         let keys = RwLock::new(KnownKeys::read(&*store, generation, clock.now().wall_ms())?);
         let (refreshed_at_ms, uses, left_uses, reading) = Default::default();
         let cache =
@@ -111,7 +111,7 @@ impl KeyCache {
     /// Has the cache hold every change that was committed before this was called. Those who
     /// wait share the check and the reading.
     async fn catch_up(self: &Arc<Self>) -> Result<(), Arc<StoreError>> {
-        let stored = self.store.check_versions(None)?.wait().await?.versions;
+        let stored = self.store.freshness(None)?.wait().await?.last_changes;
         if !self.lacks(stored) {
             return Ok(());
         }
@@ -125,15 +125,15 @@ impl KeyCache {
         Ok(read.map_err(|panicked| failed(panicked.into()))??)
     }
 
-    /// Whether the store, at these versions, has keys that are not known here.
-    fn lacks(&self, stored: Versions) -> bool {
-        stored.of_keys().has_more_than(self.keys.read().version())
+    /// Whether the store, at these last changes, has keys that are not known here.
+    fn lacks(&self, stored: LastChanges) -> bool {
+        stored.of_keys().has_more_than(self.keys.read().change_number())
     }
 
     /// Reads the accounts and keys that changed, or all at another generation. The caller holds
     /// `reading`.
-    fn read(&self, stored: Versions) -> Result<(), StoreError> {
-        let known = self.keys.read().version();
+    fn read(&self, stored: LastChanges) -> Result<(), StoreError> {
+        let known = self.keys.read().change_number();
         if known.generation != stored.generation {
             return self.read_all(stored);
         }
@@ -141,11 +141,11 @@ impl KeyCache {
         let mut changes = Vec::new();
         let reached = self.store.for_each_key_since(known, &mut |change| changes.push(change))?;
         self.keys.read().apply(changes);
-        self.keys.write().set_version(reached);
+        self.keys.write().set_change_number(reached);
         Ok(())
     }
 
-    fn read_all(&self, stored: Versions) -> Result<(), StoreError> {
+    fn read_all(&self, stored: LastChanges) -> Result<(), StoreError> {
         let now_ms = self.clock.now().wall_ms();
         let all = KnownKeys::read(&*self.store, stored.generation, now_ms)?;
         let replaced = std::mem::replace(&mut *self.keys.write(), all);
@@ -202,13 +202,13 @@ impl KeyCache {
         &self,
         lock: impl FnOnce(&tokio::sync::Mutex<()>) -> Option<tokio::sync::MutexGuard<'_, ()>>,
     ) -> Result<(), StoreError> {
-        let polled = self.store.poll_versions()?;
+        let polled = self.store.poll_changes()?;
         let now_ms = self.clock.now().wall_ms();
         let starts_over = self.keys.read().have_forgotten_too_much(now_ms);
-        if starts_over || self.lacks(polled.versions) {
+        if starts_over || self.lacks(polled.last_changes) {
             let _reading = lock(&self.reading);
             let read = if starts_over { KeyCache::read_all } else { KeyCache::read };
-            read(self, polled.versions)?;
+            read(self, polled.last_changes)?;
         }
         let as_of = polled.as_of.since(self.opened);
         self.refreshed_at_ms.store(milliseconds(as_of), Ordering::Relaxed);

@@ -3,7 +3,7 @@
 //!
 //! A list reflects every change that was committed before it began, by whichever
 //! process. Cancellations of this process are told by the writer; the changes of
-//! others are read when the store's version is ahead of the list's.
+//! others are read when the store's last change is after the list's.
 
 mod freshness;
 mod search;
@@ -11,14 +11,14 @@ mod sending;
 mod snapshot;
 mod writer;
 
-pub use freshness::Freshness;
+pub use freshness::AskedFreshness;
 pub use search::{OrderFilter, find_order, find_orders};
 pub use snapshot::{ListTag, Snapshot};
 pub use writer::{CancelError, RunningBatch};
 
 use crate::blocking::run_with;
 use crate::metrics::Histogram;
-use crate::store::{CancelOutcome, Checked, HalfVersion, PATIENCE, Store, StoreError};
+use crate::store::{CancelOutcome, ChangeNumber, Latest, PATIENCE, Store, StoreError};
 use chrono::{DateTime, Utc};
 use dropshot::Body;
 use freshness::{Prepared, Refresh, State};
@@ -94,12 +94,12 @@ impl OrderList {
 
     /// Asks the store what the list lacks. Every change that was committed before is in the
     /// answer.
-    pub fn ask_freshness(&self) -> Result<Freshness, StoreError> {
+    pub fn ask_freshness(&self) -> Result<AskedFreshness, StoreError> {
         // Asked before: if the store fails over meanwhile, the list gets a tag that no other list
         // gets.
         let history = self.store.history()?;
         let known = self.state.lock().known();
-        Ok(Freshness { history, answer: self.store.check_versions(Some(known))? })
+        Ok(AskedFreshness { history, answer: self.store.freshness(Some(known))? })
     }
 
     /// The list as it stands now.
@@ -108,13 +108,13 @@ impl OrderList {
     }
 
     /// The list as it stood when the store was asked for this, or later.
-    async fn fresh_list(&self, freshness: Freshness) -> Result<Arc<Snapshot>, ListError> {
+    async fn fresh_list(&self, freshness: AskedFreshness) -> Result<Arc<Snapshot>, ListError> {
         self.bring_to(freshness.answer.wait().await.map_err(ListError::Freshness)?).await
     }
 
     /// The list with all that the store told.
-    async fn bring_to(&self, told: Checked) -> Result<Arc<Snapshot>, ListError> {
-        if let Some(snapshot) = self.state.lock().current(told.versions.of_orders()) {
+    async fn bring_to(&self, told: Latest) -> Result<Arc<Snapshot>, ListError> {
+        if let Some(snapshot) = self.state.lock().current(told.last_changes.of_orders()) {
             return Ok(snapshot);
         }
         let refreshing = Arc::clone(&self.refresh_lock).lock_owned().await;
@@ -146,7 +146,7 @@ impl OrderList {
     /// The list as it stood when the store was asked for this, or later, and its entity tags.
     pub async fn tagged_list(
         &self,
-        freshness: Freshness,
+        freshness: AskedFreshness,
     ) -> Result<(Arc<Snapshot>, ListTag), ListError> {
         let history = freshness.history;
         let list = self.fresh_list(freshness).await?;
@@ -207,15 +207,15 @@ impl OrderList {
             // A failure shows at the next request for a list.
             if let Ok(freshness) = self.ask_freshness()
                 && let Ok(told) = freshness.answer.wait().await
-                && told.versions.of_orders().has_more_than(self.version())
+                && told.last_changes.of_orders().has_more_than(self.reflected())
             {
                 drop(self.bring_to(told).await);
             }
         }
     }
 
-    /// The version of the store that the list reflects.
-    pub fn version(&self) -> HalfVersion {
+    /// The last change that the list reflects.
+    pub fn reflected(&self) -> ChangeNumber {
         self.state.lock().known()
     }
 
@@ -285,11 +285,11 @@ mod tests {
     #[tokio::test]
     async fn the_list_follows_the_store_without_requests() {
         let (orders, store, _directory) = one_order();
-        let (before, orders) = (orders.version(), Arc::new(orders));
+        let (before, orders) = (orders.reflected(), Arc::new(orders));
         let following = tokio::spawn(Arc::clone(&orders).keep_following());
         store.ship_orders(&[1]).unwrap();
         let began = Instant::now();
-        while orders.version() == before {
+        while orders.reflected() == before {
             assert!(began.elapsed() < Duration::from_secs(60), "it does not follow");
             tokio::time::sleep(Duration::from_millis(1)).await;
         }

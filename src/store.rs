@@ -7,7 +7,7 @@
 //! | `commands` | what the operator's commands ask, and the statements that every engine shares |
 //! | `error` | why a store did not do what it was asked |
 //! | `order_rows`, `account_rows` | the rows, plain values on every engine |
-//! | `versions` | asking how far the store is |
+//! | `freshness` | asking for the last changes |
 //! | `agreement` | what servers decide so that together they keep the store's promises |
 //! | `rules` | what a change may do and what it answers, on every engine |
 //! | `timeouts` | how long everything waits, and what ties these times |
@@ -19,6 +19,7 @@ mod account_rows;
 pub mod agreement;
 mod commands;
 mod error;
+mod freshness;
 mod order_rows;
 pub mod postgres;
 mod report;
@@ -26,7 +27,6 @@ mod rules;
 mod serving;
 pub mod sqlite;
 mod timeouts;
-mod versions;
 
 pub use account_rows::{
     Account, AccountRow, IssuedKey, KeyChange, KeyRecord, KeyRow, NewKey, Rotation,
@@ -37,6 +37,10 @@ pub use commands::{
     statuses_in_steps,
 };
 pub use error::StoreError;
+pub use freshness::{
+    ChangeNumber, ChangedOrders, Freshness, FreshnessAnswer, Half, LastChanges, Latest,
+    PolledChanges, history_of,
+};
 pub use order_rows::{
     CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangedOrder, ImportOutcome,
     ListedOrder, NewOrder, OrderChange, OrderCounts, OrderUpdate, RecordKind, Records, Status,
@@ -48,7 +52,3 @@ pub use rules::{
 };
 pub use serving::{GivesUp, Standbys, Store};
 pub use timeouts::{PATIENCE, SILENT_FOR};
-pub use versions::{
-    ChangedOrders, CheckAnswer, Checked, Half, HalfVersion, PolledVersions, VersionCheck, Versions,
-    history_of,
-};

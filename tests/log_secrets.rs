@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 use store_orders::keys::{ApiKey, Environment};
-use store_orders::store::{AccountCommands, HalfVersion, KeyCommands, NewKey, Rotation};
+use store_orders::store::{AccountCommands, ChangeNumber, KeyCommands, NewKey, Rotation};
 use store_orders_api::plans::Plan;
 use testbed::Key;
 use testbed::in_process::{CapturedLog, Fault, TestServer, TestSetup};
@@ -268,7 +268,7 @@ fn no_key_is_in_an_error_or_in_debug_output() {
     let text = issued.key.expose().to_string();
     texts.push(format!("{issued:?} {:?} {:?}", issued.key, issued.key.digest()));
     texts.push(format!("{:?} {:?}", store.key_records().unwrap(), store.accounts(0).unwrap()));
-    let (mut known, none) = (Vec::new(), HalfVersion::default());
+    let (mut known, none) = (Vec::new(), ChangeNumber::default());
     let visit = &mut |change| known.push(change);
     store_orders::store::Store::for_each_key_since(&**store, none, visit).unwrap();
     texts.push(format!("{:?}", store_orders::key_cache::KnownKeys::new(none, known)));

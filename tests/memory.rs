@@ -16,7 +16,7 @@ use store_orders::metrics::Histogram;
 use store_orders::orders::{OrderFilter, OrderList, find_orders};
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    AccountRow, HalfVersion, KeyChange, KeyRow, NewOrder, OperatorStore, Records,
+    AccountRow, ChangeNumber, KeyChange, KeyRow, NewOrder, OperatorStore, Records,
 };
 use store_orders_api::plans::{Plan, PlanLimits};
 
@@ -82,7 +82,7 @@ fn known_keys(accounts: i64, keys_each: i64) -> KnownKeys {
         KeyChange::Key(Digest(random.random()), key)
     });
     let accounts = (0..accounts).map(|id| KeyChange::Account(id, account));
-    KnownKeys::new(HalfVersion::default(), accounts.chain(keys))
+    KnownKeys::new(ChangeNumber::default(), accounts.chain(keys))
 }
 
 #[test]

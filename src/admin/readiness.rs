@@ -5,7 +5,7 @@ use crate::blocking::run_with;
 use crate::context::ServerContext;
 use crate::log::ErrorChain;
 use crate::metrics::FixedFamily;
-use crate::store::{HalfVersion, StoreError};
+use crate::store::{ChangeNumber, StoreError};
 use parking_lot::Mutex;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
@@ -254,11 +254,11 @@ fn ask(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Asked {
             Asked { is_reachable: false, unready: Some(unready(reason, text(&other))) }
         }
     };
-    let stored = match server.store.check_ready().and_then(|()| server.store.poll_versions()) {
-        Ok(polled) => polled.versions.of_orders(),
+    let stored = match server.store.check_ready().and_then(|()| server.store.poll_changes()) {
+        Ok(polled) => polled.last_changes.of_orders(),
         Err(error) => return failed(error),
     };
-    let listed = server.orders.version();
+    let listed = server.orders.reflected();
     lag.lock().observe(Instant::now(), stored, listed);
     let unready = if stored.generation != listed.generation {
         server.orders.begin_refresh();
@@ -272,11 +272,11 @@ fn ask(server: &Arc<ServerContext>, lag: &Mutex<ListLag>) -> Asked {
 
 /// How long the list has lacked a change: since when it was first seen to lack it.
 #[derive(Debug, Default)]
-struct ListLag(Option<(Instant, HalfVersion)>);
+struct ListLag(Option<(Instant, ChangeNumber)>);
 
 impl ListLag {
-    /// The store is at this version, and the list at that one.
-    fn observe(&mut self, now: Instant, stored: HalfVersion, listed: HalfVersion) {
+    /// The store is at this change, and the list at that one.
+    fn observe(&mut self, now: Instant, stored: ChangeNumber, listed: ChangeNumber) {
         self.0 = match self.0 {
             _ if !stored.has_more_than(listed) => None,
             // Numbers of different generations cannot be compared: the list lacks all of this one.
@@ -301,7 +301,7 @@ mod tests {
     fn a_list_lags_since_the_oldest_change_that_it_lacks_was_seen() {
         let began = Instant::now();
         let second = |number| began + Duration::from_secs(number);
-        let at = |generation, number| HalfVersion { generation, number };
+        let at = |generation, number| ChangeNumber { generation, number };
         let mut lag = ListLag::default();
         for (now, stored, listed, lags) in [
             (0, at(0, 5), at(0, 5), 0),

@@ -59,11 +59,11 @@ pub(super) fn counts(checked: &Checked) -> String {
          pets      {}\n\
          accounts  {}\n\
          keys      {}; version {}",
-        shown(store.orders_version),
+        shown(store.orders_change_number),
         shown(store.pets),
         shown(store.accounts),
         shown(store.keys),
-        shown(store.keys_version),
+        shown(store.keys_change_number),
     );
     if let Some(accounts) = checked.counted_accounts {
         text.push_str(&format!("\nlimits    counted for {accounts} accounts"));

@@ -52,12 +52,12 @@ impl RunningServer<'_> {
 fn shared(url: &PostgresUrl, printer: &mut Printer<'_>) -> anyhow::Result<()> {
     let store = PostgresCommands::connect(url)?;
     let silent = store.silent_replicas()?;
-    // Before the version, so that no list seems to be ahead of the store.
+    // Before the change number, so that no list seems to be ahead of the store.
     let replicas = store.replicas()?.into_iter();
     let replicas = replicas.map(|row| Replica { is_silent: silent.contains(&row.id), row });
     let replicas = replicas.collect();
-    let (id, orders_version) = (store.id()?, store.orders_version()?);
-    let status = SharedStatus { store: url.to_string(), id, orders_version, replicas };
+    let (id, orders_change_number) = (store.id()?, store.orders_change_number()?);
+    let status = SharedStatus { store: url.to_string(), id, orders_change_number, replicas };
     Ok(printer.show(&status, status.text()?)?)
 }
 
@@ -67,7 +67,8 @@ fn shared(url: &PostgresUrl, printer: &mut Printer<'_>) -> anyhow::Result<()> {
 struct SharedStatus {
     store: String,
     id: String,
-    orders_version: i64,
+    #[serde(rename = "ordersVersion")]
+    orders_change_number: i64,
     /// The one that was heard last comes first.
     replicas: Vec<Replica>,
 }
@@ -87,18 +88,24 @@ impl SharedStatus {
             "store     {}\nid        {}\nchanges   {}",
             self.store,
             self.id,
-            HumanCount(self.orders_version.unsigned_abs())
+            HumanCount(self.orders_change_number.unsigned_abs())
         );
         if self.replicas.is_empty() {
             text.push_str("\nreplicas  none");
         }
         for Replica { row, is_silent } in &self.replicas {
-            let ReplicaRow { id, program, address, started_at, heard_seconds_ago, list_version } =
-                row;
+            let ReplicaRow {
+                id,
+                program,
+                address,
+                started_at,
+                heard_seconds_ago,
+                list_change_number,
+            } = row;
             let heard = if *is_silent { "silent, last heard" } else { "heard" };
             let ago = HumanDuration(Duration::from_secs(heard_seconds_ago.unsigned_abs()));
             let address = if address.is_empty() { "not listening yet" } else { address };
-            let list = match self.orders_version.saturating_sub(*list_version) {
+            let list = match self.orders_change_number.saturating_sub(*list_change_number) {
                 ..=0 => "list is current".to_string(),
                 1 => "list is 1 change behind".to_string(),
                 behind => {

@@ -1,11 +1,11 @@
-//! The keys and their accounts as of one version of the store, and why a key is refused. A change
+//! The keys and their accounts as of one change of the store, and why a key is refused. A change
 //! of a key or of an account changes one entry.
 
 use super::shards::{SHARD_COUNT, Shards};
 use crate::clock::Now;
 use crate::keys::{Digest, Environment};
 use crate::store::{
-    AccountRow, HalfVersion, KeyChange, KeyRow, MIN_USE_INTERVAL_MS, Store, StoreError, is_expired,
+    AccountRow, ChangeNumber, KeyChange, KeyRow, MIN_USE_INTERVAL_MS, Store, StoreError, is_expired,
 };
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
@@ -47,13 +47,13 @@ impl KeyRefusal {
 /// Later it is unknown.
 const REMEMBERED_MS: i64 = 30 * 86_400_000;
 
-/// The keys by their digests and the accounts by their ids, as of one version of the store.
+/// The keys by their digests and the accounts by their ids, as of one change of the store.
 ///
-/// Changes are applied while requests look keys up: entries change one by one, and the version
+/// Changes are applied while requests look keys up: entries change one by one, and the change number
 /// afterwards.
 #[derive(Debug)]
 pub struct KnownKeys {
-    version: HalfVersion,
+    change_number: ChangeNumber,
     /// In boxes, so that the room that the maps keep free stays small.
     keys: Shards<Digest, Box<KnownKey>>,
     accounts: Shards<i64, AccountRow>,
@@ -72,11 +72,14 @@ pub(super) struct KnownKey {
 }
 
 impl KnownKeys {
-    /// These accounts and keys, as of this version.
-    pub fn new(version: HalfVersion, rows: impl IntoIterator<Item = KeyChange>) -> KnownKeys {
+    /// These accounts and keys, as of this change.
+    pub fn new(
+        change_number: ChangeNumber,
+        rows: impl IntoIterator<Item = KeyChange>,
+    ) -> KnownKeys {
         let (keys, accounts) = (Shards::new(), Shards::new());
         let (tidied_at_ms, next_shard) = (i64::MIN.into(), AtomicUsize::new(0));
-        let known = KnownKeys { version, keys, accounts, tidied_at_ms, next_shard };
+        let known = KnownKeys { change_number, keys, accounts, tidied_at_ms, next_shard };
         known.apply(rows);
         known
     }
@@ -87,9 +90,9 @@ impl KnownKeys {
         generation: u64,
         now_ms: i64,
     ) -> Result<KnownKeys, StoreError> {
-        let none = HalfVersion::beginning(generation);
+        let none = ChangeNumber::beginning(generation);
         let mut known = KnownKeys::new(none, []);
-        known.version = store.for_each_key_since(none, &mut |change| {
+        known.change_number = store.for_each_key_since(none, &mut |change| {
             // Not read and then forgotten: most keys of a store may have ended.
             let is_forgotten = matches!(&change, KeyChange::Key(_, key)
                 if ended_long_ago(key.ends_at_ms, now_ms));
@@ -108,9 +111,9 @@ impl KnownKeys {
         rows.into_iter().for_each(|row| self.insert(row));
     }
 
-    /// All changes up to this version were applied.
-    pub(super) fn set_version(&mut self, version: HalfVersion) {
-        self.version = version;
+    /// All changes up to this change were applied.
+    pub(super) fn set_change_number(&mut self, change_number: ChangeNumber) {
+        self.change_number = change_number;
     }
 
     fn insert(&self, row: KeyChange) {
@@ -151,9 +154,9 @@ impl KnownKeys {
         now_ms.saturating_sub(tidied_at_ms) < -REMEMBERED_MS
     }
 
-    /// The version that they are of.
-    pub(super) fn version(&self) -> HalfVersion {
-        self.version
+    /// The change that they are as of.
+    pub(super) fn change_number(&self) -> ChangeNumber {
+        self.change_number
     }
 
     /// How many keys there are.

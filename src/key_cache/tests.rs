@@ -7,8 +7,8 @@ use crate::keys::ApiKey;
 use crate::store::agreement::lease::KEYS_CURRENT_FOR;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{
-    AccountCommands, Cancellation, CancelledBatch, CancelledOrder, GivesUp, HalfVersion, KeyChange,
-    KeyCommands, NewKey, OrderChange, PolledVersions, Rotation, Structure, VersionCheck,
+    AccountCommands, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness,
+    GivesUp, KeyChange, KeyCommands, NewKey, OrderChange, PolledChanges, Rotation, Structure,
 };
 use chrono::DateTime;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
@@ -20,7 +20,7 @@ use tempfile::TempDir;
 const WAIT: Duration = Duration::from_secs(60);
 
 /// A store that counts how often keys were read, how many, and requests that asked for the
-/// versions, and can be made to fail.
+/// last changes, and can be made to fail.
 struct Watched {
     store: SqliteStore,
     reads: AtomicUsize,
@@ -31,7 +31,7 @@ struct Watched {
     issues_while_read: AtomicBool,
     /// Another process has locked the first key.
     is_locked: AtomicBool,
-    /// When the versions were read last, and how long that takes.
+    /// When the last changes were read last, and how long that takes.
     asked: Mutex<Option<BootInstant>>,
     takes: Duration,
     /// Held by a test while rows are not to be read.
@@ -77,19 +77,19 @@ impl Watched {
 }
 
 impl Store for Watched {
-    fn check_versions(&self, list: Option<HalfVersion>) -> Result<VersionCheck, StoreError> {
+    fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
         self.failure()?;
         self.checks.fetch_add(1, Ordering::Relaxed);
-        self.store.check_versions(list)
+        self.store.freshness(list)
     }
 
     fn history(&self) -> Result<u64, StoreError> {
         unreachable!()
     }
 
-    fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
+    fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
         self.failure()?;
-        let polled = self.store.poll_versions();
+        let polled = self.store.poll_changes();
         *self.asked.lock() = Some(BootInstant::now());
         std::thread::sleep(self.takes);
         polled
@@ -97,12 +97,12 @@ impl Store for Watched {
 
     fn for_each_key_since(
         &self,
-        version: HalfVersion,
+        after: ChangeNumber,
         visit: &mut dyn FnMut(KeyChange),
-    ) -> Result<HalfVersion, StoreError> {
+    ) -> Result<ChangeNumber, StoreError> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         let _gate = self.gate.lock();
-        let read = self.store.for_each_key_since(version, &mut |change| {
+        let read = self.store.for_each_key_since(after, &mut |change| {
             self.rows.fetch_add(1, Ordering::Relaxed);
             visit(change);
         });
@@ -122,9 +122,9 @@ impl Store for Watched {
 
     fn for_each_order_since(
         &self,
-        _: HalfVersion,
+        _: ChangeNumber,
         _: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<HalfVersion, StoreError> {
+    ) -> Result<ChangeNumber, StoreError> {
         unreachable!()
     }
 
@@ -243,7 +243,7 @@ fn keys_are_read_only_after_a_change() {
         cache.refresh().unwrap();
         store.reads.load(Ordering::Relaxed)
     };
-    assert_eq!([refreshed(), refreshed()], [1, 1], "the version is the one that was read");
+    assert_eq!([refreshed(), refreshed()], [1, 1], "the change number is the one that was read");
     let second = store.issue();
     assert_eq!([refreshed(), refreshed()], [2, 2]);
     assert_eq!(accepts(&cache, [&first, &second]), [Some(true); 2]);

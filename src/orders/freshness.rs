@@ -1,10 +1,9 @@
 //! Keeps the snapshot fresh: what it lacks of the store, and the refresh that adds that.
 
 use super::snapshot::{Edit, ListMemory, Sizes, Snapshot};
-use crate::store::agreement::list::{Lacks, ListVersion};
+use crate::store::agreement::list::{Lacks, ListFreshness};
 use crate::store::{
-    CancelledBatch, ChangedOrder, Checked, HalfVersion, OrderChange, Store, StoreError,
-    VersionCheck,
+    CancelledBatch, ChangeNumber, ChangedOrder, Freshness, Latest, OrderChange, Store, StoreError,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -15,11 +14,11 @@ const JOINED_AT_LIST: usize = 2;
 
 /// The store was asked what a list lacks. The answer tells what was committed before.
 #[derive(Clone, Debug)]
-pub struct Freshness {
+pub struct AskedFreshness {
     /// The history of the store before it was asked.
     pub history: u64,
     /// What it answers.
-    pub answer: VersionCheck,
+    pub answer: Freshness,
 }
 
 /// The snapshot and the cancellations that it does not reflect yet.
@@ -28,7 +27,7 @@ pub struct State {
     snapshot: Arc<Snapshot>,
     /// How many lists have been given this snapshot.
     lists: usize,
-    version: ListVersion,
+    freshness: ListFreshness,
     /// Cancelled orders that may still be in the snapshot.
     removed: Vec<i64>,
 }
@@ -36,23 +35,23 @@ pub struct State {
 impl State {
     /// All orders of the store. Blocks.
     pub fn open(store: &dyn Store, sizes: Sizes, memory: ListMemory) -> Result<State, StoreError> {
-        let none = HalfVersion::beginning(store.poll_versions()?.versions.generation);
+        let none = ChangeNumber::beginning(store.poll_changes()?.last_changes.generation);
         let empty = Snapshot::empty(sizes, memory);
-        let (snapshot, version) = read_changes(store, &empty, none)?;
+        let (snapshot, reached) = read_changes(store, &empty, none)?;
         snapshot.replace(Arc::new(empty));
-        Ok(State { snapshot, lists: 0, version: ListVersion::at(version), removed: Vec::new() })
+        Ok(State { snapshot, lists: 0, freshness: ListFreshness::at(reached), removed: Vec::new() })
     }
 
     /// Adds the cancellations of one transaction.
     pub fn remove(&mut self, orders: impl Iterator<Item = i64>, done: &CancelledBatch) {
-        if self.version.cancelled(done.generation, done.versions) {
+        if self.freshness.cancelled(done.generation, done.change_numbers) {
             self.removed.extend(orders);
         }
     }
 
     /// What the store need not tell any more.
-    pub fn known(&self) -> HalfVersion {
-        self.version.known()
+    pub fn known(&self) -> ChangeNumber {
+        self.freshness.known()
     }
 
     /// The snapshot, and how many orders of it are cancelled.
@@ -60,10 +59,10 @@ impl State {
         (Arc::clone(&self.snapshot), self.removed.len())
     }
 
-    /// The snapshot for a list, if it reflects this version of the store. Joins it when it is
+    /// The snapshot for a list, if it reflects this change of the store. Joins it when it is
     /// listed for the second time.
-    pub fn current(&mut self, stored: HalfVersion) -> Option<Arc<Snapshot>> {
-        if self.version.lacks(stored, None) != Lacks::Nothing {
+    pub fn current(&mut self, stored: ChangeNumber) -> Option<Arc<Snapshot>> {
+        if self.freshness.lacks(stored, None) != Lacks::Nothing {
             return None;
         }
         self.lists += 1;
@@ -87,10 +86,10 @@ pub struct Refresh {
     base: Arc<Snapshot>,
     lacks: Lacks,
     /// What the snapshot is known to reflect without `removed`.
-    known: HalfVersion,
+    known: ChangeNumber,
     /// In ascending order.
     removed: Vec<i64>,
-    told: Checked,
+    told: Latest,
 }
 
 /// A snapshot that reflects what the store told, or the refresh that brings it there.
@@ -103,14 +102,14 @@ pub enum Prepared {
 
 impl Refresh {
     /// What brings the snapshot to what the store told.
-    pub fn of(state: &Mutex<State>, told: Checked) -> Prepared {
+    pub fn of(state: &Mutex<State>, told: Latest) -> Prepared {
         let mut state = state.lock();
-        let stored = told.versions.of_orders();
+        let stored = told.last_changes.of_orders();
         if let Some(snapshot) = state.current(stored) {
             return Prepared::Current(snapshot);
         }
         let rows_after = told.changes.as_ref().map(|changes| changes.after);
-        let lacks = state.version.lacks(stored, rows_after);
+        let lacks = state.freshness.lacks(stored, rows_after);
         let (base, known) = (Arc::clone(&state.snapshot), state.known());
         let mut removed = state.removed.clone();
         drop(state);
@@ -137,7 +136,7 @@ impl Refresh {
             let mut locked = state.lock();
             locked.publish(snapshot);
             locked.lists = 0;
-            if locked.version.replaced(reached) {
+            if locked.freshness.replaced(reached) {
                 locked.removed.drain(..refresh.removed.len());
             } else {
                 // What was removed from the list of another generation is none of this one's.
@@ -152,13 +151,13 @@ impl Refresh {
     }
 
     /// The next snapshot, and what it reflects.
-    fn snapshot(&self, store: &dyn Store) -> Result<(Arc<Snapshot>, HalfVersion), StoreError> {
+    fn snapshot(&self, store: &dyn Store) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
         let removed = || self.removed.iter().map(|id| OrderChange::Removed(*id));
         let (changed, reached) = match self.lacks {
             Lacks::Nothing | Lacks::Removals => (Arc::clone(&self.base), self.known),
             Lacks::Rows => {
                 let rows = self.changes().iter().map(ChangedOrder::change);
-                let reached = self.told.versions.of_orders();
+                let reached = self.told.last_changes.of_orders();
                 (edited(&self.base, rows, reached), reached)
             }
             Lacks::ReadingAfter(after) if after.number == 0 => {
@@ -181,27 +180,27 @@ impl Refresh {
     }
 }
 
-/// The snapshot with these changes, in ascending order of id, which lead to this version.
+/// The snapshot with these changes, in ascending order of id, which lead to this change.
 fn edited<'a>(
     base: &Snapshot,
     changes: impl Iterator<Item = OrderChange<'a>>,
-    version: HalfVersion,
+    reached: ChangeNumber,
 ) -> Arc<Snapshot> {
     let mut edit = Edit::of(base);
     changes.for_each(|change| edit.apply(change));
-    Arc::new(edit.finish().at_change(version.number))
+    Arc::new(edit.finish().at_change(reached.number))
 }
 
-/// The snapshot with what the store holds after this version, and the version that
+/// The snapshot with what the store holds after this change, and the change that
 /// it then reflects.
 fn read_changes(
     store: &dyn Store,
     base: &Snapshot,
-    after: HalfVersion,
-) -> Result<(Arc<Snapshot>, HalfVersion), StoreError> {
+    after: ChangeNumber,
+) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
     let mut edit = Edit::of(base);
-    let version = store.for_each_order_since(after, &mut |change| edit.apply(change))?;
-    Ok((Arc::new(edit.finish().at_change(version.number)), version))
+    let reached = store.for_each_order_since(after, &mut |change| edit.apply(change))?;
+    Ok((Arc::new(edit.finish().at_change(reached.number)), reached))
 }
 
 #[cfg(test)]
@@ -209,29 +208,34 @@ mod tests {
     use super::super::snapshot::edit::tests::{snapshot, text};
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{ChangedOrders, NewOrder, OperatorStore, Records, Status, Versions};
+    use crate::store::{ChangedOrders, LastChanges, NewOrder, OperatorStore, Records, Status};
 
-    /// A version of the generation of an embedded store.
-    fn at(number: i64) -> HalfVersion {
-        HalfVersion { generation: 0, number }
+    /// A change number of the generation of an embedded store.
+    fn at(number: i64) -> ChangeNumber {
+        ChangeNumber { generation: 0, number }
     }
 
-    /// A list of several pages at version 5.
+    /// A list of several pages at change 5.
     fn state() -> Mutex<State> {
         let snapshot = Arc::new(snapshot(200));
-        Mutex::new(State { snapshot, lists: 0, version: ListVersion::at(at(5)), removed: vec![] })
+        Mutex::new(State {
+            snapshot,
+            lists: 0,
+            freshness: ListFreshness::at(at(5)),
+            removed: vec![],
+        })
     }
 
     /// What the store told, and the rows that came with it.
-    fn told(stored: HalfVersion, changes: Option<(i64, Vec<ChangedOrder>)>) -> Checked {
-        let HalfVersion { generation, number: orders } = stored;
+    fn told(stored: ChangeNumber, changes: Option<(i64, Vec<ChangedOrder>)>) -> Latest {
+        let ChangeNumber { generation, number: orders } = stored;
         let changes =
             changes.map(|(after, orders)| Arc::new(ChangedOrders { after: at(after), orders }));
-        Checked { versions: Versions { generation, orders, keys: 0 }, changes }
+        Latest { last_changes: LastChanges { generation, orders, keys: 0 }, changes }
     }
 
     /// The refresh that this takes.
-    fn behind(state: &Mutex<State>, told: Checked) -> Refresh {
+    fn behind(state: &Mutex<State>, told: Latest) -> Refresh {
         match Refresh::of(state, told) {
             Prepared::Behind(refresh) => refresh,
             Prepared::Current(_) => panic!("it is current"),
@@ -250,7 +254,7 @@ mod tests {
     }
 
     fn batch(generation: u64, before: i64, after: i64) -> CancelledBatch {
-        CancelledBatch { outcomes: Vec::new(), generation, versions: Some((before, after)) }
+        CancelledBatch { outcomes: Vec::new(), generation, change_numbers: Some((before, after)) }
     }
 
     #[test]
@@ -305,7 +309,7 @@ mod tests {
         assert_eq!(lists(&listed, [2, 3, 7, 901]), [true, false, false, true]);
         assert_eq!(state.lock().known(), at(8));
         assert!(state.lock().removed.is_empty());
-        // Rows after a later version than the list's would leave out what is in between.
+        // Rows after a later change than the list's would leave out what is in between.
         let refresh = behind(&state, told(at(10), Some((9, rows))));
         assert_eq!(refresh.lacks, Lacks::ReadingAfter(at(8)));
     }
@@ -317,7 +321,7 @@ mod tests {
         store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();
         // Read while the first import was stored; all of these were cancelled since.
         let state = state();
-        state.lock().version = ListVersion::at(at(0));
+        state.lock().freshness = ListFreshness::at(at(0));
         let rows = vec![changed(901, Status::Pending)];
         let listed = behind(&state, told(at(1), Some((0, rows)))).run(&state, &store).unwrap();
         assert_eq!(lists(&listed, [901, 5]), [true, false]);
@@ -330,9 +334,9 @@ mod tests {
         let store = SqliteStore::open(directory.path()).unwrap();
         store.import(Records::Orders(&[NewOrder::pending(901)]), false).unwrap();
         let state = state();
-        state.lock().version = ListVersion::at(HalfVersion { generation: 1, number: 5 });
+        state.lock().freshness = ListFreshness::at(ChangeNumber { generation: 1, number: 5 });
         state.lock().remove([3].into_iter(), &batch(1, 5, 6));
-        // Version 1 of this generation is not behind version 6 of the other.
+        // Change 1 of this generation is not behind change 6 of the other.
         assert!(state.lock().current(at(1)).is_none());
         let refresh = behind(&state, told(at(1), None));
         assert!(refresh.is_long(usize::MAX));

@@ -9,10 +9,10 @@
 //! | `journal` | whose history a primary goes on with |
 //! | `checks` | which check a list waits for |
 //! | `list` | what a list lacks, and how it gets it |
-//! | `versions` | numbers of changes, and which reflect more |
+//! | `change_numbers` | change numbers, and which of two reflects more |
 
+pub mod change_numbers;
 pub mod checks;
 pub mod journal;
 pub mod lease;
 pub mod list;
-pub mod versions;

@@ -98,7 +98,7 @@ impl ChangedOrder {
     }
 }
 
-/// A change of the list since some version.
+/// A change of the list since another change.
 #[derive(Clone, Copy, Debug)]
 pub enum OrderChange<'a> {
     /// The order is listed, with these fields.
@@ -140,9 +140,9 @@ pub struct CancelledBatch {
     pub outcomes: Vec<CancelOutcome>,
     /// The generation of the store.
     pub generation: u64,
-    /// The versions of the orders before and after the transaction; `None` if it cancelled none,
+    /// The numbers of the last changes of orders before and after the transaction; `None` if it cancelled none,
     /// or did so in an earlier attempt.
-    pub versions: Option<(i64, i64)>,
+    pub change_numbers: Option<(i64, i64)>,
 }
 
 /// Reads [`OrderCounts`], on every engine. GROUP BY would sort, and take twice as long.

@@ -1,7 +1,7 @@
 //! What `check` reports of a store, and the checks that every engine shares.
 
+use super::freshness::LastChanges;
 use super::order_rows::OrderCounts;
-use super::versions::Versions;
 use chrono::DateTime;
 use serde::Serialize;
 use std::fmt::Display;
@@ -34,10 +34,12 @@ pub enum Structure {
 pub struct CheckReport {
     /// By status.
     pub orders: Option<OrderCounts>,
-    /// How often orders have changed.
-    pub orders_version: Option<i64>,
-    /// How often accounts and keys have changed.
-    pub keys_version: Option<i64>,
+    /// The number of the last change of orders.
+    #[serde(rename = "ordersVersion")]
+    pub orders_change_number: Option<i64>,
+    /// The number of the last change of accounts and keys.
+    #[serde(rename = "keysVersion")]
+    pub keys_change_number: Option<i64>,
     /// Pets.
     pub pets: Option<i64>,
     /// Accounts.
@@ -54,20 +56,20 @@ impl CheckReport {
         result.map_err(|error| self.problems.push(format!("{what} cannot be read: {error}"))).ok()
     }
 
-    /// A server catches up by version: a row ahead of its half's version would be seen
-    /// too late or never.
-    pub(super) fn check_versions(
+    /// A server reads the rows after the change number that it knows: it would see a row ahead of
+    /// its half's last change too late or never.
+    pub(super) fn check_change_numbers(
         &mut self,
-        rows: &[Versions],
+        rows: &[LastChanges],
         in_orders: i64,
         in_keys: i64,
         in_accounts: i64,
     ) {
-        let [Versions { orders, keys, .. }] = *rows else {
+        let [LastChanges { orders, keys, .. }] = *rows else {
             self.problems.push(format!("versions: {} rows instead of one", rows.len()));
             return;
         };
-        (self.orders_version, self.keys_version) = (Some(orders), Some(keys));
+        (self.orders_change_number, self.keys_change_number) = (Some(orders), Some(keys));
         if keys < 0 {
             self.problems.push(format!("versions: keys is at {keys}, below 0"));
         }

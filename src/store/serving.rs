@@ -2,9 +2,9 @@
 
 use super::account_rows::KeyChange;
 use super::error::StoreError;
+use super::freshness::{ChangeNumber, Freshness, PolledChanges};
 use super::order_rows::{Cancellation, CancelledBatch, CancelledOrder, OrderChange};
 use super::report::Structure;
-use super::versions::{HalfVersion, PolledVersions, VersionCheck};
 use store_orders_api::types::Pet;
 
 /// Says when a check is to be given up.
@@ -21,39 +21,39 @@ pub struct Standbys {
 
 /// Where a running server keeps orders, pets, accounts and keys.
 ///
-/// Every method but [`Store::check_versions`] and [`Store::history`] blocks, and belongs on a blocking thread.
+/// Every method but [`Store::freshness`] and [`Store::history`] blocks, and belongs on a blocking thread.
 pub trait Store: Send + Sync {
-    /// Asks for the versions, including every change that any process committed before the
-    /// call. For each list, which is at this version, and each unknown key: it does not block, and
+    /// Asks for the last changes, including every change that any process committed before the
+    /// call. For each list, which is at this change, and each unknown key: it does not block, and
     /// costs an embedded engine no allocation. The answer may bring what the list lacks.
-    fn check_versions(&self, list: Option<HalfVersion>) -> Result<VersionCheck, StoreError>;
+    fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError>;
 
     /// Names the history that the numbers of changes belong to: the same for every server of the
     /// store and after its restart, and another where numbers may have been used again, as after a
     /// restore or a failover. It does not block.
     fn history(&self) -> Result<u64, StoreError>;
 
-    /// The versions, and how old that news may be, without holding up a list.
-    fn poll_versions(&self) -> Result<PolledVersions, StoreError>;
+    /// The last changes, and how old that news may be, without holding up a list.
+    fn poll_changes(&self) -> Result<PolledChanges, StoreError>;
 
     /// Visits, in ascending order of id, every order whose row changed after this
-    /// version, and returns the version that the visit reflects. After number 0
+    /// change, and returns the last change that the visit reflects. After number 0
     /// that is every listed order, and no removed one; what changes meanwhile may be in it, and
-    /// is after the returned version. After any other it may end with a change before the last,
+    /// is after the returned change. After any other it may end with a change before the last,
     /// so that its rows are few. An error if the store is no longer at this generation.
     fn for_each_order_since(
         &self,
-        version: HalfVersion,
+        after: ChangeNumber,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<HalfVersion, StoreError>;
+    ) -> Result<ChangeNumber, StoreError>;
 
     /// [`Store::for_each_order_since`] for accounts and keys, in no order. After number 0 that is
     /// every account, and every key that was ever issued.
     fn for_each_key_since(
         &self,
-        version: HalfVersion,
+        after: ChangeNumber,
         visit: &mut dyn FnMut(KeyChange),
-    ) -> Result<HalfVersion, StoreError>;
+    ) -> Result<ChangeNumber, StoreError>;
 
     /// Cancels a batch in one transaction, which is durable on return. On an
     /// error nothing is changed. Deadlines are looked at once nothing else can write:

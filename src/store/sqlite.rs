@@ -11,7 +11,7 @@
 //! | `import` | imports of orders and pets |
 //! | `check`, `backup` | whether a store is sound; backup and restore |
 //! | `damage` | whether a store is damaged, while it is served |
-//! | `versions`, `wal_index` | the versions, and the cheap test for a new commit |
+//! | `last_changes`, `wal_index` | the numbers of the last changes, and the cheap test for a new commit |
 //! | `schema`, `schema_*.sql` | the tables and their migrations |
 //! | `identity` | the id of a store, and its new one after a restore |
 //! | `connection`, `columns` | connections and transactions; columns that hold words |
@@ -27,10 +27,10 @@ mod damage;
 mod directory;
 mod identity;
 mod import;
+mod last_changes;
 mod schema;
 mod server_lock;
 mod serving;
-mod versions;
 mod wal_index;
 mod write_access;
 
@@ -43,13 +43,13 @@ use super::{StoreError, history_of};
 use connection::{connect, doing};
 use directory::{FILE_NAME, existing_store, store_file};
 use identity::store_id;
+use last_changes::CachedLastChanges;
 use parking_lot::Mutex;
 use rusqlite::Connection;
 use server_lock::keep_servers_away;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
-use versions::VersionChecker;
 use write_access::WriteAccess;
 
 const CHECKPOINT_RETRY_INTERVAL: Duration = Duration::from_millis(10);
@@ -72,8 +72,8 @@ pub struct SqliteStore {
     keys: Mutex<Connection>,
     /// Reads of single rows.
     reader: Mutex<Connection>,
-    /// Reads the versions and nothing else, so that no call holds it for long.
-    versions: Mutex<VersionChecker>,
+    /// Reads the last changes and nothing else, so that no call holds it for long.
+    last_changes: Mutex<CachedLastChanges>,
     /// What reading the orders has found.
     damage: OnceLock<String>,
     /// None if the store's id cannot be read: a damaged store is opened too.
@@ -132,7 +132,7 @@ impl SqliteStore {
             scanner: Mutex::new(scanner),
             keys: Mutex::new(connect(&path)?),
             reader: Mutex::new(connect(&path)?),
-            versions: Mutex::new(VersionChecker::open(&path)?),
+            last_changes: Mutex::new(CachedLastChanges::open(&path)?),
             damage: OnceLock::new(),
             history,
             path,

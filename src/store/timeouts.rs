@@ -1,5 +1,6 @@
 //! How long requests, commands, servers and connections wait, and what ties these times.
 
+use super::agreement::lease::LEASE;
 use std::time::Duration;
 
 /// How long a request waits for the store, from its arrival.
@@ -26,9 +27,6 @@ pub const CONFIRM_LIMIT: Duration = Duration::from_millis(500);
 /// How often a session sends a heartbeat.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long a session's lease is valid.
-pub const CONFIRMED_FOR: Duration = super::agreement::lease::LEASE;
-
 /// How long a batch that was not sent yet waits for a session.
 pub const SESSION_WAIT: Duration = Duration::from_secs(1);
 
@@ -38,8 +36,8 @@ pub const RETRY_AFTER: Duration = Duration::from_millis(100);
 /// A batch that has less time left is not sent: its late answer would end a session that works.
 pub const LEAST_TIME: Duration = Duration::from_millis(500);
 
-/// How long a batch waits for each lock, unless it has less time left: twice, for `versions` and
-/// for the row of an order.
+/// How long a batch waits for each lock, unless it has less time left: twice, for the lock of
+/// changes and for the row of an order.
 pub const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// What a batch needs besides its waits for locks: a server that answers waits for no more.
@@ -72,7 +70,7 @@ pub struct ServerLimits {
     pub idle_ms: u64,
 }
 
-/// Cancels orders: in a transaction it holds the lock on `versions`.
+/// Cancels orders: in a transaction it holds the lock of changes.
 pub const WRITER: ServerLimits = limits(LOCK_WAIT.as_millis() as u64, 10_000, 2_000);
 
 /// Checks lists and keys, and reads the few orders that changed.
@@ -110,21 +108,21 @@ const _: () = {
     // A cancellation is answered in time, whatever it waits for.
     assert!(ms(BATCH_TIMEOUT) < ms(PATIENCE));
     assert!(2 * ms(LOCK_WAIT) + ms(ANSWER_TIME) < ms(PATIENCE));
-    assert!(ms(SESSION_WAIT) + ms(CONFIRMED_FOR) + ms(LEAST_TIME) < ms(PATIENCE));
+    assert!(ms(SESSION_WAIT) + ms(LEASE) + ms(LEAST_TIME) < ms(PATIENCE));
     assert!(ms(ANSWER_TIME) < ms(LEAST_TIME));
     assert!(WRITER.idle_ms < ms(PATIENCE));
     // A batch waits for as long as one host takes.
     assert!(ms(CONNECT_LIMIT) + ms(CONFIRM_LIMIT) <= ms(SESSION_WAIT));
     // Two heartbeats may be lost within a lease, and one that waits for a lock.
-    assert!(3 * ms(HEARTBEAT_INTERVAL) < ms(CONFIRMED_FOR));
+    assert!(3 * ms(HEARTBEAT_INTERVAL) < ms(LEASE));
     assert!(HEARTBEAT.lock_ms <= ms(HEARTBEAT_INTERVAL));
     // No lease is left of a server whose row is removed.
-    assert!(ms(CONFIRMED_FOR) < ms(SILENT_FOR));
+    assert!(ms(LEASE) < ms(SILENT_FOR));
     // A slow statement ends before its late answer would end the session.
     assert!(READER.lock_ms < READER.statement_ms && READER.statement_ms < ms(READ_LIMIT));
     assert!(CHECKER.lock_ms < ms(READ_LIMIT));
     // Keys stay current behind checks that all wait for a lock, and no session ends of it.
-    assert!(CHECKS_UNDER_WAY as u64 * CHECKER.lock_ms < ms(CONFIRMED_FOR));
+    assert!(CHECKS_UNDER_WAY as u64 * CHECKER.lock_ms < ms(LEASE));
     assert!(LIMITER.lock_ms < LIMITER.statement_ms);
     // count.sql takes a count that is a second later for that of a clock that was set back.
     assert!(LIMITER.statement_ms < 1_000);

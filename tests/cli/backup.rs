@@ -79,10 +79,10 @@ async fn a_backup_taken_while_cancels_go_on_restores_one_moment() {
     // One more may have been under way.
     assert!((10..=began + 1).contains(&orders.cancelled), "{orders:?}, began at {began}");
     // Sequential, so the copy has a beginning of them without a gap, each with
-    // the version of its own transaction after the import's.
+    // the number of its own transaction after the import's.
     let ids = cancelled(&sandbox.path("restored/store.sqlite"));
     assert_eq!(ids, (1..=orders.cancelled).collect::<Vec<_>>());
-    assert_eq!(found.orders_version, Some(orders.cancelled + 1));
+    assert_eq!(found.orders_change_number, Some(orders.cancelled + 1));
     assert_eq!(check(&sandbox.path("restored")).unwrap(), found);
     let store = SqliteStore::open(&sandbox.path("restored")).unwrap();
     assert_eq!(store.key_records().unwrap().len(), 1);

@@ -99,7 +99,7 @@ fn what_cannot_be_read_is_not_counted_as_none() {
 }
 
 #[test]
-fn a_version_behind_its_orders_is_found() {
+fn a_change_number_behind_its_orders_is_found() {
     let sandbox = stocked();
     spoil(&sandbox, "UPDATE versions SET orders = 0");
     let expected = "versions: orders is at 0, behind an order that changed at 1";

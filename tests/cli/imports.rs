@@ -170,12 +170,15 @@ fn an_id_taken_since_the_file_was_checked_is_refused_too() {
         shipped: true,
     };
     let orders = [order(1), order(2), order(3)];
-    let version = store.poll_versions().unwrap().versions;
+    let before = store.poll_changes().unwrap().last_changes;
     assert_eq!(
         store.import(Records::Orders(&orders), false).unwrap_err().to_string(),
         "order 2 is already in the store"
     );
-    assert_eq!((sandbox.order_ids(), store.poll_versions().unwrap().versions), (vec![2], version));
+    assert_eq!(
+        (sandbox.order_ids(), store.poll_changes().unwrap().last_changes),
+        (vec![2], before)
+    );
     let outcome = store.import(Records::Orders(&orders), true).unwrap();
     assert_eq!((outcome.imported, outcome.skipped), (2, 1));
     assert_eq!(store.order(2).unwrap().unwrap().pet_id, 1);
@@ -208,7 +211,7 @@ fn a_dry_run_says_what_would_be_and_writes_nothing() {
     assert_eq!(sandbox.run(&dry).done(), "would import 2 orders\n");
     assert!(!sandbox.path("store-orders-data").exists());
     sandbox.import_pending([1001]);
-    let before = sandbox.store().poll_versions().unwrap().versions;
+    let before = sandbox.store().poll_changes().unwrap().last_changes;
     assert_eq!(
         sandbox.run(&dry).error(),
         "orders.csv: line 2: order 1001 is already in the store; nothing was imported; \
@@ -224,7 +227,7 @@ fn a_dry_run_says_what_would_be_and_writes_nothing() {
         json!({"imported": 1, "skipped": 1, "inexactInJavascript": 0, "dryRun": true})
     );
     assert_eq!(sandbox.order_ids(), [1001]);
-    assert_eq!(sandbox.store().poll_versions().unwrap().versions, before);
+    assert_eq!(sandbox.store().poll_changes().unwrap().last_changes, before);
 }
 
 #[test]

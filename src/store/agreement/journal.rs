@@ -1,8 +1,8 @@
 //! Whose history a primary goes on with. Every commit has a number and an id of its own in the
 //! journal; a journal that lacks the last one that this process has seen is another history.
 
+use super::change_numbers::LastChanges;
 use super::lease::{Lease, Time};
-use super::versions::Versions;
 
 /// A row of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -64,7 +64,7 @@ impl<I> Seen<I> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// The primary may have been replaced.
-    Unconfirmed,
+    LeaseExpired,
     /// The journal lacks what was seen before: the session has to end.
     OtherHistory,
 }
@@ -84,7 +84,7 @@ impl<I> Answer<I> {
         Answer { last, orders, keys, is_known }
     }
 
-    /// The versions, if the answer, which is there now, tells every change that was acknowledged
+    /// The last changes, if the answer, which is there now, tells every change that was acknowledged
     /// before it was asked for.
     pub fn judge<T: Time>(
         self,
@@ -92,32 +92,32 @@ impl<I> Answer<I> {
         lease: &Lease<T>,
         now: T,
         seen: &mut Seen<I>,
-    ) -> Result<Versions, Doubt> {
+    ) -> Result<LastChanges, Doubt> {
         if !lease.is_valid(now) {
-            return Err(Doubt::Unconfirmed);
+            return Err(Doubt::LeaseExpired);
         }
         self.follow(generation, seen)
     }
 
-    /// The versions, and as of when they tell what was acknowledged.
+    /// The last changes, and as of when they tell what was acknowledged.
     pub fn date<T: Time>(
         self,
         generation: u64,
         lease: &Lease<T>,
         asked: T,
         seen: &mut Seen<I>,
-    ) -> Result<(Versions, T), Doubt> {
-        let as_of = lease.as_of(asked).ok_or(Doubt::Unconfirmed)?;
+    ) -> Result<(LastChanges, T), Doubt> {
+        let as_of = lease.as_of(asked).ok_or(Doubt::LeaseExpired)?;
         Ok((self.follow(generation, seen)?, as_of))
     }
 
-    /// The versions, of whatever primary, which from now on were seen.
-    pub fn follow(self, generation: u64, seen: &mut Seen<I>) -> Result<Versions, Doubt> {
+    /// The last changes, of whatever primary, which from now on were seen.
+    pub fn follow(self, generation: u64, seen: &mut Seen<I>) -> Result<LastChanges, Doubt> {
         seen.follow(generation, self.last, self.is_known)?;
-        Ok(Versions { generation, orders: self.orders, keys: self.keys })
+        Ok(LastChanges { generation, orders: self.orders, keys: self.keys })
     }
 
-    /// The last change and the versions of a server that is being opened, before its generation
+    /// The last change of a server that is being opened, before its generation
     /// is known.
     pub fn into_last(self) -> (Change<I>, bool) {
         (self.last, self.is_known)

@@ -22,30 +22,30 @@ impl<T: Copy + Ord + Add<Duration, Output = T>> Time for T {}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease<T> {
     /// When the last confirmed heartbeat was sent; none before the first.
-    pub(crate) confirmed: Option<T>,
+    pub(crate) renewed: Option<T>,
 }
 
 impl<T> Default for Lease<T> {
     fn default() -> Lease<T> {
-        Lease { confirmed: None }
+        Lease { renewed: None }
     }
 }
 
 impl<T: Time> Lease<T> {
     /// A heartbeat that was sent then was confirmed.
     pub fn renew(&mut self, sent: T) {
-        self.confirmed = Some(sent);
+        self.renewed = Some(sent);
     }
 
-    /// Whether what was answered until now counts.
+    /// Whether answers until now count.
     pub fn is_valid(&self, now: T) -> bool {
-        self.confirmed.is_some_and(|sent| now < sent + LEASE)
+        self.renewed.is_some_and(|sent| now < sent + LEASE)
     }
 
     /// As of when an answer to what was asked then tells all that was acknowledged: a primary that
     /// was replaced tells what it has since its last confirmed commit. None before the first.
     pub fn as_of(&self, asked: T) -> Option<T> {
-        self.confirmed.map(|sent| sent.min(asked))
+        self.renewed.map(|sent| sent.min(asked))
     }
 }
 

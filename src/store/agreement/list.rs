@@ -1,14 +1,14 @@
 //! What a list lacks, and how it gets it.
 
-use super::versions::HalfVersion;
+use super::change_numbers::ChangeNumber;
 
-/// How far a list is.
+/// Which changes a list reflects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct ListVersion {
+pub struct ListFreshness {
     /// What the snapshot reflects.
-    snapshot: HalfVersion,
+    snapshot: ChangeNumber,
     /// What it reflects once the orders are out of it that this process has cancelled since.
-    known: HalfVersion,
+    known: ChangeNumber,
 }
 
 /// What brings a snapshot to what the store holds.
@@ -20,18 +20,18 @@ pub enum Lacks {
     Removals,
     /// The rows that came with the check are to be applied, too.
     Rows,
-    /// The rows after this version are to be read; after the beginning, all anew.
-    ReadingAfter(HalfVersion),
+    /// The rows after this change are to be read; after the beginning, all anew.
+    ReadingAfter(ChangeNumber),
 }
 
-impl ListVersion {
-    /// A snapshot of this version.
-    pub fn at(version: HalfVersion) -> ListVersion {
-        ListVersion { snapshot: version, known: version }
+impl ListFreshness {
+    /// A snapshot that reflects this change.
+    pub fn at(reflected: ChangeNumber) -> ListFreshness {
+        ListFreshness { snapshot: reflected, known: reflected }
     }
 
     /// What is known of the store: rows after it are needed, and no others.
-    pub fn known(self) -> HalfVersion {
+    pub fn known(self) -> ChangeNumber {
         self.known
     }
 
@@ -44,16 +44,16 @@ impl ListVersion {
         self.known.generation == generation && is_lacking
     }
 
-    /// What the snapshot lacks of the store at this version. Rows came with the check that are
+    /// What the snapshot lacks of the store at this change. Rows came with the check that are
     /// all that changed between `rows_after` and it.
-    pub fn lacks(self, stored: HalfVersion, rows_after: Option<HalfVersion>) -> Lacks {
+    pub fn lacks(self, stored: ChangeNumber, rows_after: Option<ChangeNumber>) -> Lacks {
         if !stored.has_more_than(self.snapshot) {
             return Lacks::Nothing;
         }
         // At number 0 the store tells of no order that is gone, and a snapshot may hold one that
         // came while it was read.
         if stored.generation != self.known.generation || self.known.number == 0 {
-            return Lacks::ReadingAfter(HalfVersion::beginning(stored.generation));
+            return Lacks::ReadingAfter(ChangeNumber::beginning(stored.generation));
         }
         if !stored.has_more_than(self.known) {
             return Lacks::Removals;
@@ -64,9 +64,9 @@ impl ListVersion {
         }
     }
 
-    /// The snapshot was replaced by one of this version. What was cancelled meanwhile is still to
+    /// The snapshot was replaced by one that reflects this change. What was cancelled meanwhile is still to
     /// be taken out, unless the generation is another one: then false.
-    pub fn replaced(&mut self, snapshot: HalfVersion) -> bool {
+    pub fn replaced(&mut self, snapshot: ChangeNumber) -> bool {
         self.snapshot = snapshot;
         let is_same = self.known.generation == snapshot.generation;
         if !is_same || snapshot.number > self.known.number {
@@ -80,13 +80,13 @@ impl ListVersion {
 mod tests {
     use super::*;
 
-    fn at(number: i64) -> HalfVersion {
-        HalfVersion { generation: 1, number }
+    fn at(number: i64) -> ChangeNumber {
+        ChangeNumber { generation: 1, number }
     }
 
     #[test]
-    fn cancellations_move_the_version_only_from_where_it_stands() {
-        let mut list = ListVersion::at(at(5));
+    fn cancellations_move_the_number_only_from_where_it_stands() {
+        let mut list = ListFreshness::at(at(5));
         assert!(list.cancelled(1, Some((5, 6))));
         assert_eq!(list.known(), at(6));
         // Another process brought the store to 7.
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_list_lacks_what_its_snapshot_does_not_reflect() {
-        let mut list = ListVersion::at(at(5));
+        let mut list = ListFreshness::at(at(5));
         assert!(list.cancelled(1, Some((5, 6))));
         let lacks = |number, after: Option<i64>| list.lacks(at(number), after.map(at));
         assert_eq!(lacks(4, None), Lacks::Nothing);
@@ -110,17 +110,17 @@ mod tests {
         assert_eq!(lacks(7, None), Lacks::ReadingAfter(at(6)));
         assert_eq!([5, 6].map(|after| lacks(7, Some(after))), [Lacks::Rows; 2]);
         assert_eq!(lacks(8, Some(7)), Lacks::ReadingAfter(at(6)), "what is at 7 would be missing");
-        let other = HalfVersion { generation: 2, number: 3 };
-        let anew = Lacks::ReadingAfter(HalfVersion::beginning(2));
+        let other = ChangeNumber { generation: 2, number: 3 };
+        let anew = Lacks::ReadingAfter(ChangeNumber::beginning(2));
         assert_eq!(list.lacks(other, Some(other)), anew);
-        let first = ListVersion::at(at(0));
+        let first = ListFreshness::at(at(0));
         let anew = Lacks::ReadingAfter(at(0));
         assert_eq!(first.lacks(at(1), Some(at(0))), anew);
     }
 
     #[test]
     fn a_snapshot_is_replaced_while_orders_are_cancelled() {
-        let mut list = ListVersion::at(at(5));
+        let mut list = ListFreshness::at(at(5));
         list.cancelled(1, Some((5, 6)));
         assert!(list.replaced(at(6)));
         list.cancelled(1, Some((6, 7)));
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(list.lacks(at(7), None), Lacks::Removals);
         assert!(list.replaced(at(9)));
         assert_eq!((list.known(), list.lacks(at(9), None)), (at(9), Lacks::Nothing));
-        let other = HalfVersion { generation: 2, number: 3 };
+        let other = ChangeNumber { generation: 2, number: 3 };
         assert!(!list.replaced(other));
         assert_eq!(list.known(), other);
     }

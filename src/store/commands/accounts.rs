@@ -55,12 +55,12 @@ impl<E: Engine> AccountCommands for E {
             "INSERT INTO accounts (name, plan, per_minute, per_day, created_at, {})
              SELECT $1, $2, $3, $4, $5, $6
              WHERE NOT EXISTS (SELECT 1 FROM accounts WHERE name = $1)",
-            E::VERSION
+            E::CHANGE_NUMBER
         );
-        self.change(Half::Keys, |statements, version| {
+        self.change(Half::Keys, |statements, change_number| {
             let created = statements.execute(
                 &insert,
-                &[&name, &plan.as_str(), &per_minute, &per_day, &utc_text(&at), &version],
+                &[&name, &plan.as_str(), &per_minute, &per_day, &utc_text(&at), &change_number],
             )?;
             if created == 0 { Err(account_exists(name)) } else { Ok(()) }
         })
@@ -72,24 +72,24 @@ impl<E: Engine> AccountCommands for E {
             "UPDATE accounts SET name = $2, {} = $3
              WHERE id = $1 AND NOT EXISTS (
                  SELECT 1 FROM accounts AS other WHERE name = $2 AND other.id <> $1)",
-            E::VERSION
+            E::CHANGE_NUMBER
         );
-        self.change(Half::Keys, |statements, version| {
+        self.change(Half::Keys, |statements, change_number| {
             let (account, _) = account_row(statements, name)?;
-            let changed = statements.execute(&update, &[&account, &new_name, &version])?;
+            let changed = statements.execute(&update, &[&account, &new_name, &change_number])?;
             if changed == 0 { Err(account_exists(new_name)) } else { Ok(()) }
         })
     }
 
     fn close_account(&self, name: &str, at: DateTime<Utc>) -> Result<i64, StoreError> {
         let update =
-            format!("UPDATE accounts SET closed_at = $2, {} = $3 WHERE id = $1", E::VERSION);
-        let closed = self.change(Half::Keys, |statements, version| {
+            format!("UPDATE accounts SET closed_at = $2, {} = $3 WHERE id = $1", E::CHANGE_NUMBER);
+        let closed = self.change(Half::Keys, |statements, change_number| {
             let (account, is_closed) = account_row(statements, name)?;
             if is_closed {
                 return Ok(None);
             }
-            statements.execute(&update, &[&account, &utc_text(&at), &version])?;
+            statements.execute(&update, &[&account, &utc_text(&at), &change_number])?;
             Ok(Some(account))
         })?;
         // Counted after the change, which would hold up every other one meanwhile. A closed account
@@ -106,12 +106,12 @@ impl<E: Engine> AccountCommands for E {
         let (per_minute, per_day) = columns_of(own);
         let update = format!(
             "UPDATE accounts SET plan = $2, per_minute = $3, per_day = $4, {} = $5 WHERE id = $1",
-            E::VERSION
+            E::CHANGE_NUMBER
         );
-        self.change(Half::Keys, |statements, version| {
+        self.change(Half::Keys, |statements, change_number| {
             let (account, _) = account_row(statements, name)?;
             let parameters: Parameters<'_> =
-                &[&account, &plan.as_str(), &per_minute, &per_day, &version];
+                &[&account, &plan.as_str(), &per_minute, &per_day, &change_number];
             statements.execute(&update, parameters).map(drop)
         })
     }

@@ -15,8 +15,8 @@ pub type Parameters<'a> = &'a [&'a dyn ToSql];
 
 /// An engine, as a command uses it.
 pub trait Engine {
-    /// The column of the row of an order, account or key with the version that last changed it.
-    const VERSION: &'static str;
+    /// The column of the row of an order, account or key with the number of the change that last changed it.
+    const CHANGE_NUMBER: &'static str;
 
     /// A query of the numbers in `$1`, a JSON array.
     const NUMBERS: &'static str;
@@ -30,8 +30,8 @@ pub trait Engine {
         work: impl FnOnce(&dyn Statements) -> Result<T, StoreError>,
     ) -> Result<T, StoreError>;
 
-    /// Does `work`, a change of this half, in one transaction. It is given the version for the rows
-    /// that it changes. After an error nothing is changed.
+    /// Does `work`, a change of this half, in one transaction. It is given the change number for the
+    /// rows that it changes. After an error nothing is changed.
     fn change<T>(
         &self,
         half: Half,

@@ -91,15 +91,15 @@ impl<E: Engine> OrderCommands for E {
             "UPDATE orders SET ship_date = coalesce(updates.ship_date, orders.ship_date),
                                complete = coalesce(updates.complete, orders.complete), {} = $2
              FROM ({}) AS updates WHERE orders.id = updates.id",
-            E::VERSION,
+            E::CHANGE_NUMBER,
             E::UPDATES
         );
-        self.change(Half::Orders, |statements, version| {
+        self.change(Half::Orders, |statements, change_number| {
             let statuses = statuses::<E>(statements, &ids)?;
             ids.iter()
                 .try_for_each(|id| can_update(*id, statuses.get(id).copied()))
                 .map_err(refused_whole)?;
-            statements.execute(&update, &[&json, &version]).map(drop)
+            statements.execute(&update, &[&json, &change_number]).map(drop)
         })
     }
 
@@ -108,10 +108,10 @@ impl<E: Engine> OrderCommands for E {
         let update = format!(
             "UPDATE orders SET status = 'shipped', {} = $2
              WHERE status = 'pending' AND id IN ({})",
-            E::VERSION,
+            E::CHANGE_NUMBER,
             E::NUMBERS
         );
-        self.change(Half::Orders, |statements, version| {
+        self.change(Half::Orders, |statements, change_number| {
             let statuses = statuses::<E>(statements, ids)?;
             let mut marked = BTreeSet::new();
             for id in ids {
@@ -119,7 +119,7 @@ impl<E: Engine> OrderCommands for E {
                     marked.insert(*id);
                 }
             }
-            statements.execute(&update, &[&json, &version])?;
+            statements.execute(&update, &[&json, &change_number])?;
             Ok(marked)
         })
     }

@@ -1,7 +1,7 @@
 //! What the operator's commands ask of the store in PostgreSQL: each method's statements are
 //! in the file of its rows.
 //!
-//! A change begins with the lock on the one row of `versions` and ends with its row in the
+//! A change begins with the lock of changes and ends with its row in the
 //! journal: every statement in between sees all that was committed before (READ COMMITTED), and
 //! changes commit in the order of their numbers.
 
@@ -121,7 +121,7 @@ async fn end<T>(
 }
 
 impl Engine for PostgresCommands {
-    const VERSION: &'static str = "changed_in";
+    const CHANGE_NUMBER: &'static str = "changed_in";
     const NUMBERS: &'static str = "
         SELECT CAST(value AS bigint)
         FROM json_array_elements_text(CAST(CAST($1 AS text) AS json)) AS numbers (value)";
@@ -146,9 +146,9 @@ impl Engine for PostgresCommands {
         let (mut connection, runtime) = (self.connection.lock(), &self.runtime);
         let Connection { client, link, .. } = &mut *connection;
         let transaction = runtime.block_on(client.transaction()).map_err(written)?;
-        let changed = runtime.block_on(lock_versions(&transaction)).and_then(|version| {
-            let done = work(&Blocking { runtime, client: &transaction }, version)?;
-            runtime.block_on(note(&transaction, version, half))?;
+        let changed = runtime.block_on(lock_changes(&transaction)).and_then(|change_number| {
+            let done = work(&Blocking { runtime, client: &transaction }, change_number)?;
+            runtime.block_on(note(&transaction, change_number, half))?;
             Ok(done)
         });
         runtime.block_on(end(transaction, link, changed))
@@ -170,9 +170,9 @@ fn unconfirmed() -> StoreError {
     )
 }
 
-/// Waits for all other changes, and keeps them waiting until the transaction ends. Returns the
-/// number of the next one.
-async fn lock_versions(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
+/// Takes the lock of changes: waits for all others, and keeps them waiting until the transaction
+/// ends. The table `versions` is this lock, and holds nothing else. Returns the next change number.
+async fn lock_changes(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
     let lock = "SELECT FROM versions FOR NO KEY UPDATE";
     let locked = transaction.query(lock, &[]).await.map_err(waited)?;
     require_one_row("versions", locked.len())?;

@@ -1,10 +1,10 @@
-//! The journal of changes: one row each, written under the lock of `versions`. Its last row is
-//! the version of the store, and tells whether what this server has seen is still part of it.
+//! The journal of changes: one row each, written under the lock of changes. Its last row
+//! has the numbers of the last changes, and tells whether what this server has seen is still part of it.
 
 use super::columns::value;
 use super::error::{read, unreachable_because, written};
 use crate::store::agreement::journal;
-use crate::store::{Half, StoreError, Versions};
+use crate::store::{Half, LastChanges, StoreError};
 use tokio_postgres::types::Type;
 use tokio_postgres::{Client, GenericClient, Row, ToStatement};
 
@@ -51,9 +51,9 @@ pub fn answer_of(rows: &[Row]) -> Result<Answer, StoreError> {
 }
 
 /// Both halves' last changes, of the row of [`SELECT_LAST`].
-pub fn versions_of(rows: &[Row]) -> Result<Versions, StoreError> {
+pub fn last_changes_of(rows: &[Row]) -> Result<LastChanges, StoreError> {
     let row = first(rows)?;
-    Ok(Versions { generation: 0, orders: value(row, 2)?, keys: value(row, 3)? })
+    Ok(LastChanges { generation: 0, orders: value(row, 2)?, keys: value(row, 3)? })
 }
 
 fn first(rows: &[Row]) -> Result<&Row, StoreError> {
@@ -63,9 +63,9 @@ fn first(rows: &[Row]) -> Result<&Row, StoreError> {
 }
 
 /// The number of the last change, and both halves' last changes.
-pub async fn last(client: &impl GenericClient) -> Result<(i64, Versions), StoreError> {
+pub async fn last(client: &impl GenericClient) -> Result<(i64, LastChanges), StoreError> {
     let rows = client.query(SELECT_LAST, &[]).await.map_err(read)?;
-    Ok((value(first(&rows)?, 0)?, versions_of(&rows)?))
+    Ok((value(first(&rows)?, 0)?, last_changes_of(&rows)?))
 }
 
 /// What the primary tells who has seen this.
@@ -81,14 +81,14 @@ pub async fn ask<S: ToStatement + Sync + ?Sized>(
 /// Writes the change of this number, of the transaction that made it and holds the lock.
 pub async fn note(
     transaction: &impl GenericClient,
-    version: i64,
+    change_number: i64,
     half: Half,
 ) -> Result<(), StoreError> {
     let insert = "INSERT INTO changes (version, orders, keys)
                   SELECT $1, CASE WHEN $2 THEN $1 ELSE orders END, CASE WHEN $2 THEN keys ELSE $1 END
                   FROM changes ORDER BY version DESC LIMIT 1";
     let is_of_orders = half == Half::Orders;
-    transaction.execute(insert, &[&version, &is_of_orders]).await.map_err(written)?;
+    transaction.execute(insert, &[&change_number, &is_of_orders]).await.map_err(written)?;
     Ok(())
 }
 

@@ -19,9 +19,9 @@ use crate::store::order_rows::CANCELLED_ORDER;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::timeouts::{LONG_READ_LIMIT, PATIENCE, READ_LIMIT};
 use crate::store::{
-    AccountRow, Cancellation, CancelledBatch, CancelledOrder, GivesUp, HalfVersion, KeyChange,
-    KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledVersions, Standbys, Store,
-    StoreError, Structure, VersionCheck, Versions,
+    AccountRow, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp,
+    KeyChange, KeyRow, LastChanges, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledChanges,
+    Standbys, Store, StoreError, Structure,
 };
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
@@ -96,10 +96,10 @@ impl PostgresStore {
         self.wait(session.answer(timeout, left))
     }
 
-    /// The session of the moment, if it is at the generation of this version.
-    fn session_at(&self, version: HalfVersion) -> Result<Arc<Session>, StoreError> {
+    /// The session of the moment, if it is at this generation.
+    fn session_at(&self, generation: u64) -> Result<Arc<Session>, StoreError> {
         let session = current(&self.sessions)?;
-        match session.generation == version.generation {
+        match session.generation == generation {
             true => Ok(session),
             false => Err(unreachable_because("the store is at another generation by now")),
         }
@@ -123,37 +123,37 @@ impl PostgresStore {
 }
 
 impl Store for PostgresStore {
-    fn check_versions(&self, list: Option<HalfVersion>) -> Result<VersionCheck, StoreError> {
+    fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
         let session = current(&self.sessions)?;
         if let Some(list) = list {
             self.replica.lists(list);
         }
         let ended = || unreachable_because("its session ended");
-        session.checks.join(list).map(VersionCheck::Awaited).ok_or_else(ended)
+        session.checks.join(list).map(Freshness::Awaited).ok_or_else(ended)
     }
 
     fn history(&self) -> Result<u64, StoreError> {
         Ok(current(&self.sessions)?.history)
     }
 
-    fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
+    fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
         let session = current(&self.sessions)?;
         self.wait(session.answer(READ_LIMIT, session.poll(&self.replica)))
     }
 
     fn for_each_order_since(
         &self,
-        version: HalfVersion,
+        after: ChangeNumber,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<HalfVersion, StoreError> {
-        let session = self.session_at(version)?;
+    ) -> Result<ChangeNumber, StoreError> {
+        let session = self.session_at(after.generation)?;
         let visit_row = &mut |row: &Row| visit_order(row, visit);
         let reached = self.wait(async {
-            if version.number == 0 {
+            if after.number == 0 {
                 let read = read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await;
-                return read.map(Versions::of_orders);
+                return read.map(LastChanges::of_orders);
             }
-            read_changes(&session, &self.replica, version, visit_row).await
+            read_changes(&session, &self.replica, after, visit_row).await
         })?;
         session.require_open()?;
         self.replica.lists(reached);
@@ -162,20 +162,20 @@ impl Store for PostgresStore {
 
     fn for_each_key_since(
         &self,
-        version: HalfVersion,
+        after: ChangeNumber,
         visit: &mut dyn FnMut(KeyChange),
-    ) -> Result<HalfVersion, StoreError> {
-        let session = self.session_at(version)?;
+    ) -> Result<ChangeNumber, StoreError> {
+        let session = self.session_at(after.generation)?;
         let visit_row = &mut |row: &Row| {
             visit(key_change(row)?);
             Ok(())
         };
         let reached = self.wait(async {
-            if version.number == 0 {
+            if after.number == 0 {
                 return read_all(&session, &self.replica, &ALL_KEYS, visit_row).await;
             }
             let mut read = async |client: &Client| {
-                let (changes, number) = (CHANGED_KEYS, version.number);
+                let (changes, number) = (CHANGED_KEYS, after.number);
                 catch_up(&session, &self.replica, client, changes, number, visit_row).await
             };
             // To open a connection takes time that a revocation has to wait, so only where the
@@ -199,11 +199,11 @@ impl Store for PostgresStore {
         let batch = Batch::of(cancellations, Instant::now());
         let Some(deadline) = batch.deadline else {
             let outcomes = batch.expired();
-            return Ok(CancelledBatch { outcomes, generation: 0, versions: None });
+            return Ok(CancelledBatch { outcomes, generation: 0, change_numbers: None });
         };
         let done = self.wait(carry_out(&self.sessions, &self.replica, &batch, deadline))?;
-        let (Done { outcomes, versions }, generation) = done;
-        let cancelled = CancelledBatch { outcomes, generation, versions };
+        let (Done { outcomes, change_numbers }, generation) = done;
+        let cancelled = CancelledBatch { outcomes, generation, change_numbers };
         self.replica.cancelled(&cancelled);
         Ok(cancelled)
     }
@@ -233,7 +233,7 @@ impl Store for PostgresStore {
 
     fn check_ready(&self) -> Result<(), StoreError> {
         let session = current(&self.sessions)?;
-        session.require_confirmed()?;
+        session.require_lease()?;
         match session.outdated() {
             Some(why) => Err(StoreError::Refused(why)),
             None => Ok(()),
@@ -348,14 +348,14 @@ const CHANGED_KEYS: Changes = Changes {
     limit: LONG_READ_LIMIT,
 };
 
-/// Visits every row; returns the versions before the first was read. What changed since then may
-/// be among them, and is read again with what changed after those versions.
+/// Visits every row; returns the last changes before the first was read. What changed since then may
+/// be among them, and is read again with what changed after those.
 async fn read_all(
     session: &Session,
     replica: &Replica,
     tables: &[Pages],
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
-) -> Result<Versions, StoreError> {
+) -> Result<LastChanges, StoreError> {
     scanned(session, replica, async |client, before| {
         for Pages { query, id_column } in tables {
             let mut from = Some(i64::MIN);
@@ -373,26 +373,26 @@ async fn read_all(
 async fn read_changes(
     session: &Session,
     replica: &Replica,
-    after: HalfVersion,
+    after: ChangeNumber,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
-) -> Result<HalfVersion, StoreError> {
+) -> Result<ChangeNumber, StoreError> {
     let change_column = 7;
     scanned(session, replica, async |client, before| {
         let (rows, last) =
             read_page(client, CHANGED_ORDERS, change_column, after.number, visit).await?;
         let read = last.unwrap_or(after.number);
         let number = if rows < PAGE_ROWS { read.max(before.orders) } else { read };
-        Ok(HalfVersion { number, ..after })
+        Ok(ChangeNumber { number, ..after })
     })
     .await
 }
 
 /// What is read on a connection of its own, so that pets and keys do not wait for many rows; the
-/// versions before are told.
+/// last changes before are told.
 async fn scanned<T>(
     session: &Session,
     replica: &Replica,
-    rows: impl AsyncFnOnce(&Client, Versions) -> Result<T, StoreError>,
+    rows: impl AsyncFnOnce(&Client, LastChanges) -> Result<T, StoreError>,
 ) -> Result<T, StoreError> {
     let own = session.open_another(&SCANNER).await?;
     let journal = async || {
@@ -432,7 +432,7 @@ async fn read_page(
     Ok((count, highest))
 }
 
-/// Visits the rows that changed after this number; returns the versions that they lead to.
+/// Visits the rows that changed after this number; returns the last changes that they lead to.
 async fn catch_up(
     session: &Session,
     replica: &Replica,
@@ -440,9 +440,9 @@ async fn catch_up(
     Changes { query, limit }: Changes,
     number: i64,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
-) -> Result<Versions, StoreError> {
+) -> Result<LastChanges, StoreError> {
     let read_rows = async {
-        // One snapshot: the rows and the versions belong together.
+        // One snapshot: the rows and the last changes belong together.
         let begin = client.batch_execute(
             "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = 0",
         );

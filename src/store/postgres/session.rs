@@ -7,11 +7,11 @@
 //! with a synchronous standby cannot confirm.
 
 mod durability;
+mod freshness;
 pub(super) mod heartbeat;
 pub(super) mod opener;
 pub(super) mod replica;
 pub(super) mod statements;
-mod version_check;
 
 use super::connecting::roles::Role;
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
@@ -24,7 +24,8 @@ use crate::store::agreement::journal::Doubt;
 use crate::store::agreement::lease::{Lease, Wait};
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::timeouts::CONNECT_LIMIT;
-use crate::store::{PolledVersions, StoreError, Versions};
+use crate::store::{LastChanges, PolledChanges, StoreError};
+use freshness::ListChecks;
 use parking_lot::Mutex;
 use replica::Replica;
 use statements::{BatchStatements, HeartbeatStatements};
@@ -34,7 +35,6 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_postgres::Statement;
-use version_check::ListChecks;
 
 /// Five connections to one server.
 pub struct Session {
@@ -104,16 +104,16 @@ pub enum OpenError {
 
 impl Session {
     /// A heartbeat that was sent then was confirmed.
-    pub fn confirm(&self, sent: BootInstant) {
+    pub fn renew_lease(&self, sent: BootInstant) {
         self.lease.lock().renew(sent);
     }
 
     /// Fails unless the lease is valid.
-    pub fn require_confirmed(&self) -> Result<(), StoreError> {
+    pub fn require_lease(&self) -> Result<(), StoreError> {
         self.require_open()?;
         match self.lease.lock().is_valid(BootInstant::now()) {
             true => Ok(()),
-            false => self.doubted(Err(Doubt::Unconfirmed)),
+            false => self.doubted(Err(Doubt::LeaseExpired)),
         }
     }
 
@@ -163,25 +163,25 @@ impl Session {
         self.why_ended.borrow().clone().unwrap_or_default()
     }
 
-    /// The versions, and as of when they are. Rows that were restored under the session end it, and
+    /// The last changes, and as of when they are. Rows that were restored under the session end it, and
     /// the next one reads everything again.
-    pub async fn poll(&self, replica: &Replica) -> Result<PolledVersions, StoreError> {
+    pub async fn poll(&self, replica: &Replica) -> Result<PolledChanges, StoreError> {
         let (asked, client) = (BootInstant::now(), &self.checker.client);
         let answer = ask(client, &self.select_last_and_known, &replica.seen()).await?;
         let lease = *self.lease.lock();
         let dated = replica.see(|seen| answer.date(self.generation, &lease, asked, seen));
-        let (versions, as_of) = self.doubted(dated)?;
-        Ok(PolledVersions { versions, as_of })
+        let (last_changes, as_of) = self.doubted(dated)?;
+        Ok(PolledChanges { last_changes, as_of })
     }
 
-    /// The versions that answer a check.
-    pub fn judge(&self, replica: &Replica, answer: Answer) -> Result<Versions, StoreError> {
+    /// The last changes that answer a check.
+    pub fn judge(&self, replica: &Replica, answer: Answer) -> Result<LastChanges, StoreError> {
         let (lease, now) = (*self.lease.lock(), BootInstant::now());
         self.doubted(replica.see(|seen| answer.judge(self.generation, &lease, now, seen)))
     }
 
-    /// The versions of rows that were read.
-    pub fn follow(&self, replica: &Replica, answer: Answer) -> Result<Versions, StoreError> {
+    /// The last changes of rows that were read.
+    pub fn follow(&self, replica: &Replica, answer: Answer) -> Result<LastChanges, StoreError> {
         self.doubted(replica.see(|seen| answer.follow(self.generation, seen)))
     }
 
@@ -200,7 +200,7 @@ impl Session {
     fn doubted<T>(&self, told: Result<T, Doubt>) -> Result<T, StoreError> {
         match told {
             Ok(told) => self.require_open().map(|()| told),
-            Err(Doubt::Unconfirmed) => {
+            Err(Doubt::LeaseExpired) => {
                 Err(unreachable_because("its primary confirmed no commit within a second"))
             }
             Err(Doubt::OtherHistory) => {

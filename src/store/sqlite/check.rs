@@ -4,8 +4,8 @@
 use super::connection::{connect_with, doing};
 use super::damage::problems_in;
 use super::directory::{existing_store, is_readable};
+use super::last_changes::{SELECT_LAST_CHANGES, last_changes_in};
 use super::schema;
-use super::versions::{SELECT_VERSIONS, versions_in};
 use crate::store::commands::check_rows;
 use crate::store::report::{DATES, MAX_PROBLEMS};
 use crate::store::{CheckReport, StoreError};
@@ -50,7 +50,7 @@ pub fn examine(connection: &Connection) -> CheckReport {
     let connection = transaction.as_deref().unwrap_or(connection);
     check_structure(&mut report, connection);
     check_references(&mut report, connection);
-    check_versions(&mut report, connection);
+    check_change_numbers(&mut report, connection);
     check_identity(&mut report, connection);
     // A store of an older schema lacks some columns.
     let exists = "SELECT count(*) FROM pragma_table_info(?1) WHERE name = ?2";
@@ -81,17 +81,17 @@ fn check_references(report: &mut CheckReport, connection: &Connection) {
     report.problems.extend(dangling.into_iter().take(MAX_PROBLEMS));
 }
 
-fn check_versions(report: &mut CheckReport, connection: &Connection) {
-    let versions = rows(connection, SELECT_VERSIONS, versions_in);
-    let Some(versions) = report.read("versions", versions) else { return };
+fn check_change_numbers(report: &mut CheckReport, connection: &Connection) {
+    let last_changes = rows(connection, SELECT_LAST_CHANGES, last_changes_in);
+    let Some(last_changes) = report.read("versions", last_changes) else { return };
     let highest = |table: &str| {
         let query = format!("SELECT coalesce(max(version), 0) FROM {table}");
         connection.query_row(&query, [], |row| row.get(0))
     };
     let in_orders = report.read("orders", highest("orders")).unwrap_or(0);
-    // The keys and accounts of a store of an older schema have no version.
+    // The keys and accounts of a store of an older schema have no change number.
     let [in_keys, in_accounts] = ["keys", "accounts"].map(|table| highest(table).unwrap_or(0));
-    report.check_versions(&versions, in_orders, in_keys, in_accounts);
+    report.check_change_numbers(&last_changes, in_orders, in_keys, in_accounts);
 }
 
 fn check_identity(report: &mut CheckReport, connection: &Connection) {

@@ -4,8 +4,8 @@ use super::SqliteStore;
 use super::check::examine;
 use super::connection::{connect, in_transaction};
 use super::identity::store_id;
+use super::last_changes::raise_change_number;
 use super::server_lock::running_server;
-use super::versions::raise_version;
 use crate::store::commands::{Engine, Parameters, Row, Statements};
 use crate::store::{
     CheckReport, Half, ImportOutcome, OperatorStore, RecordKind, Records, StoreError,
@@ -14,7 +14,7 @@ use rusqlite::{CachedStatement, Connection};
 use std::path::Path;
 
 impl Engine for SqliteStore {
-    const VERSION: &'static str = "version";
+    const CHANGE_NUMBER: &'static str = "version";
     const NUMBERS: &'static str = "SELECT value FROM json_each($1)";
     const UPDATES: &'static str = "
         SELECT value ->> 'id' AS id, value ->> 'shipDate' AS ship_date,
@@ -34,8 +34,8 @@ impl Engine for SqliteStore {
         work: impl FnOnce(&dyn Statements, i64) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         in_transaction(&mut self.writer.lock(), |transaction| {
-            let version = raise_version(transaction, half)?;
-            work(&**transaction, version)
+            let change_number = raise_change_number(transaction, half)?;
+            work(&**transaction, change_number)
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use super::SqliteStore;
 use super::connection::in_transaction;
-use super::versions::raise_version;
+use super::last_changes::raise_change_number;
 use crate::store::rules::imported;
 use crate::store::{Half, ImportOutcome, Records, Status, StoreError};
 use rusqlite::params;
@@ -26,7 +26,7 @@ impl SqliteStore {
             };
             match records {
                 Records::Orders(orders) => {
-                    let version = raise_version(transaction, Half::Orders)?;
+                    let change_number = raise_change_number(transaction, Half::Orders)?;
                     let mut insert = transaction.prepare_cached(
                         "INSERT INTO orders
                              (id, pet_id, quantity, ship_date, complete, status, version)
@@ -42,7 +42,7 @@ impl SqliteStore {
                             ship_date,
                             order.complete,
                             status.as_str(),
-                            version,
+                            change_number,
                         ])?;
                         count(order.id, inserted);
                     }

@@ -94,7 +94,7 @@ fn newer(path: &Path, found: i64) -> StoreError {
 mod tests {
     use super::*;
     use crate::store::sqlite::SqliteStore;
-    use crate::store::{HalfVersion, KeyChange, Store};
+    use crate::store::{ChangeNumber, KeyChange, Store};
 
     const FILLED: &str = "
         UPDATE versions SET orders = 3, keys = 4;
@@ -146,7 +146,7 @@ mod tests {
         let store = SqliteStore::open(directory.path()).unwrap();
         let read_after = |number| {
             let mut read = Vec::new();
-            let after = HalfVersion { generation: 0, number };
+            let after = ChangeNumber { generation: 0, number };
             let reached = store.for_each_key_since(after, &mut |change| read.push(change)).unwrap();
             assert_eq!(reached.number, 4);
             read

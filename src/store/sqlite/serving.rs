@@ -4,16 +4,16 @@ use super::SqliteStore;
 use super::columns::{date_ms, plan_and_limits, status_of};
 use super::connection::{connect, in_transaction};
 use super::damage::quick_check_until;
-use super::versions::{raise_version, read_versions};
+use super::last_changes::{raise_change_number, read_last_changes};
 use crate::clock::BootInstant;
 use crate::keys::Digest;
 use crate::store::order_rows::CANCELLED_ORDER;
 use crate::store::rules::not_cancelled;
 use crate::store::timeouts::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::store::{
-    AccountRow, CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, GivesUp, Half,
-    HalfVersion, KeyChange, KeyRow, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledVersions,
-    Store, StoreError, Structure, VersionCheck, Versions,
+    AccountRow, CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber,
+    Freshness, GivesUp, Half, KeyChange, KeyRow, LastChanges, ListedOrder, MIN_USE_INTERVAL_MS,
+    OrderChange, PolledChanges, Store, StoreError, Structure,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -21,8 +21,8 @@ use std::time::Instant;
 use store_orders_api::types::{Pet, utc_text};
 
 impl Store for SqliteStore {
-    fn check_versions(&self, _: Option<HalfVersion>) -> Result<VersionCheck, StoreError> {
-        Ok(VersionCheck::Known(self.versions.lock().versions()?))
+    fn freshness(&self, _: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
+        Ok(Freshness::Known(self.last_changes.lock().get()?))
     }
 
     fn history(&self) -> Result<u64, StoreError> {
@@ -32,22 +32,22 @@ impl Store for SqliteStore {
         })
     }
 
-    fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
+    fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
         let as_of = BootInstant::now();
-        Ok(PolledVersions { versions: self.versions.lock().versions()?, as_of })
+        Ok(PolledChanges { last_changes: self.last_changes.lock().get()?, as_of })
     }
 
     fn for_each_order_since(
         &self,
-        version: HalfVersion,
+        after: ChangeNumber,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<HalfVersion, StoreError> {
+    ) -> Result<ChangeNumber, StoreError> {
         let mut connection = self.scanner.lock();
-        // One read transaction: the rows and the version belong together.
+        // One read transaction: the rows and the last changes belong together.
         let transaction = connection.transaction()?;
-        let reflected = read_versions(&transaction)?.of_orders();
-        for_each_row_since(&transaction, version.number, visit)?;
-        if version.number == 0
+        let reflected = read_last_changes(&transaction)?.of_orders();
+        for_each_row_since(&transaction, after.number, visit)?;
+        if after.number == 0
             && let Some(damage) = missing_rows(&transaction)?
         {
             let _ = self.damage.set(damage);
@@ -57,12 +57,12 @@ impl Store for SqliteStore {
 
     fn for_each_key_since(
         &self,
-        version: HalfVersion,
+        after: ChangeNumber,
         visit: &mut dyn FnMut(KeyChange),
-    ) -> Result<HalfVersion, StoreError> {
+    ) -> Result<ChangeNumber, StoreError> {
         let mut connection = self.keys.lock();
         let transaction = connection.transaction()?;
-        let reflected = read_versions(&transaction)?.of_keys();
+        let reflected = read_last_changes(&transaction)?.of_keys();
         let accounts = "SELECT id, plan, per_minute, per_day, closed_at FROM accounts
                         WHERE version > ?1";
         let keys = "SELECT digest, row, id, account,
@@ -71,7 +71,7 @@ impl Store for SqliteStore {
                     FROM keys WHERE version > ?1";
         let mut visit_rows = |query, change: fn(&Row<'_>) -> rusqlite::Result<KeyChange>| {
             let mut statement = transaction.prepare_cached(query)?;
-            for row in statement.query_map([version.number], change)? {
+            for row in statement.query_map([after.number], change)? {
                 visit(row?);
             }
             Ok::<_, StoreError>(())
@@ -83,7 +83,7 @@ impl Store for SqliteStore {
 
     fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError> {
         in_transaction(&mut self.writer.lock_for_server(BATCH_TIMEOUT)?, |transaction| {
-            let Versions { generation, orders: before, .. } = read_versions(transaction)?;
+            let LastChanges { generation, orders: before, .. } = read_last_changes(transaction)?;
             let writes_from = Instant::now();
             let cancel = |cancellation: &Cancellation| {
                 if cancellation.deadline <= writes_from {
@@ -93,10 +93,10 @@ impl Store for SqliteStore {
             };
             let outcomes = batch.iter().map(cancel).collect::<rusqlite::Result<Vec<_>>>()?;
             if !outcomes.contains(&CancelOutcome::Cancelled) {
-                return Ok(CancelledBatch { outcomes, generation, versions: None });
+                return Ok(CancelledBatch { outcomes, generation, change_numbers: None });
             }
-            let versions = Some((before, raise_version(transaction, Half::Orders)?));
-            Ok(CancelledBatch { outcomes, generation, versions })
+            let change_numbers = Some((before, raise_change_number(transaction, Half::Orders)?));
+            Ok(CancelledBatch { outcomes, generation, change_numbers })
         })
     }
 
@@ -157,11 +157,11 @@ impl Store for SqliteStore {
 
 fn for_each_row_since(
     connection: &Connection,
-    version: i64,
+    after: i64,
     visit: &mut dyn FnMut(OrderChange<'_>),
 ) -> rusqlite::Result<()> {
-    let mut statement = connection.prepare_cached(if is_long(connection, version)? {
-        // In the order of the table. At version 0 no list shows a cancelled order yet.
+    let mut statement = connection.prepare_cached(if is_long(connection, after)? {
+        // In the order of the table. At number 0 no list shows a cancelled order yet.
         "SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
          FROM orders NOT INDEXED
          WHERE version > ?1 AND (?1 > 0 OR status <> 'cancelled') ORDER BY id"
@@ -169,7 +169,7 @@ fn for_each_row_since(
         "SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped'
          FROM orders INDEXED BY orders_by_version WHERE version > ?1 ORDER BY id"
     })?;
-    let mut rows = statement.query([version])?;
+    let mut rows = statement.query([after])?;
     while let Some(row) = rows.next()? {
         let id = row.get(0)?;
         if row.get(5)? {
@@ -192,13 +192,13 @@ fn for_each_row_since(
 /// is read in the time that sorting a tenth of it takes.
 const MAX_SORTED_ORDERS: i64 = 100_000;
 
-/// Whether so many orders have changed since this version that the whole table is read instead.
-fn is_long(connection: &Connection, version: i64) -> rusqlite::Result<bool> {
+/// Whether so many orders have changed since this change that the whole table is read instead.
+fn is_long(connection: &Connection, after: i64) -> rusqlite::Result<bool> {
     let mut statement = connection.prepare_cached(
         "SELECT ?1 = 0 OR EXISTS (SELECT 1 FROM orders INDEXED BY orders_by_version
                                   WHERE version > ?1 LIMIT 1 OFFSET ?2)",
     )?;
-    statement.query_row([version, MAX_SORTED_ORDERS], |row| row.get(0))
+    statement.query_row([after, MAX_SORTED_ORDERS], |row| row.get(0))
 }
 
 /// Whether the table of orders has as many rows as its index. A torn page may read as one with
@@ -216,7 +216,7 @@ fn missing_rows(connection: &Connection) -> rusqlite::Result<Option<String>> {
 fn cancel_one(
     connection: &Connection,
     cancellation: &Cancellation,
-    version: i64,
+    change_number: i64,
 ) -> rusqlite::Result<CancelOutcome> {
     let Cancellation { order_id, key_id, at, .. } = cancellation;
     let changed = connection
@@ -225,7 +225,7 @@ fn cancel_one(
                     cancelled_by = ?4
              WHERE id = ?1 AND status = 'pending'",
         )?
-        .execute(params![order_id, version, utc_text(at), &**key_id])?;
+        .execute(params![order_id, change_number, utc_text(at), &**key_id])?;
     if changed == 1 {
         return Ok(CancelOutcome::Cancelled);
     }
@@ -270,10 +270,10 @@ mod tests {
             let (read, was_read) = channel();
             let store = &store;
             store
-                .for_each_order_since(Versions::default().of_orders(), &mut |_| {
+                .for_each_order_since(LastChanges::default().of_orders(), &mut |_| {
                     let read = read.clone();
                     scope.spawn(move || {
-                        let keys = store.for_each_key_since(HalfVersion::default(), &mut |_| ());
+                        let keys = store.for_each_key_since(ChangeNumber::default(), &mut |_| ());
                         read.send(keys.unwrap().number)
                     });
                     assert_eq!(was_read.recv_timeout(Duration::from_secs(60)), Ok(0));
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cancelled_since_a_version_is_removed_and_was_never_listed_before() {
+    fn what_was_cancelled_since_a_change_is_removed_and_was_never_listed_before() {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         let order = |id| NewOrder {
@@ -303,10 +303,10 @@ mod tests {
                     OrderChange::Removed(id) => (id, false),
                 });
             };
-            let version = store.for_each_order_since(since, visit).unwrap();
-            (version, seen)
+            let reached = store.for_each_order_since(since, visit).unwrap();
+            (reached, seen)
         };
-        let (version, all) = changes(Versions::default().of_orders());
+        let (before, all) = changes(LastChanges::default().of_orders());
         assert_eq!(all, [(1, true), (2, true)]);
         let cancellation = Cancellation {
             order_id: 1,
@@ -315,10 +315,10 @@ mod tests {
             deadline: Instant::now() + Duration::from_secs(60),
         };
         let batch = store.cancel(&[cancellation]).unwrap();
-        let (after, changed) = changes(version);
-        assert_eq!(batch.versions, Some((version.number, after.number)));
+        let (after, changed) = changes(before);
+        assert_eq!(batch.change_numbers, Some((before.number, after.number)));
         assert_eq!(changed, [(1, false)]);
-        assert_eq!(changes(Versions::default().of_orders()).1, [(2, true)]);
+        assert_eq!(changes(LastChanges::default().of_orders()).1, [(2, true)]);
     }
 
     #[test]
@@ -326,10 +326,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(directory.path()).unwrap();
         store.import(Records::Orders(&[NewOrder::pending(1)]), false).unwrap();
-        let since = read_versions(&store.scanner.lock()).unwrap().of_orders();
+        let since = read_last_changes(&store.scanner.lock()).unwrap().of_orders();
         let many: Vec<_> = (2..=MAX_SORTED_ORDERS + 2).map(NewOrder::pending).collect();
         store.import(Records::Orders(&many), false).unwrap();
-        let is_long = |version: HalfVersion| is_long(&store.scanner.lock(), version.number);
+        let is_long = |after: ChangeNumber| is_long(&store.scanner.lock(), after.number);
         assert!(is_long(since).unwrap());
         let cancelled = [1, 5].map(|order_id| Cancellation {
             order_id,
@@ -348,6 +348,6 @@ mod tests {
         assert_eq!(removed, [1, 5]);
         let all = 2..=MAX_SORTED_ORDERS + 2;
         assert_eq!(listed, all.filter(|id| *id != 5).collect::<Vec<_>>());
-        assert!(!is_long(reached).unwrap() && is_long(HalfVersion::default()).unwrap());
+        assert!(!is_long(reached).unwrap() && is_long(ChangeNumber::default()).unwrap());
     }
 }

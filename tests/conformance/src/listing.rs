@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::ControlFlow;
 use store_orders::keys::Digest;
 use store_orders::store::{
-    AccountRow, HalfVersion, KeyChange, KeyRow, OperatorStore, OrderChange, Status, Store,
-    StoredOrder, Versions,
+    AccountRow, ChangeNumber, KeyChange, KeyRow, LastChanges, OperatorStore, OrderChange, Status,
+    Store, StoredOrder,
 };
 
-/// The versions, as a list asks for them.
-pub fn versions(store: &dyn Store) -> anyhow::Result<Versions> {
-    Ok(block_on(store.check_versions(None)?.wait())?.versions)
+/// The last changes, as a list asks for them.
+pub fn last_changes(store: &dyn Store) -> anyhow::Result<LastChanges> {
+    Ok(block_on(store.freshness(None)?.wait())?.last_changes)
 }
 
 /// A change as text: the order as v1 sends it and, if so, that it has shipped; or its id after
@@ -26,40 +26,40 @@ fn text(change: OrderChange<'_>) -> anyhow::Result<(i64, String)> {
     })
 }
 
-/// The changes since this version, in the order in which they are told, and the version that
+/// The changes after this one, in the order in which they are told, and the last change that
 /// they lead to.
 pub fn changes_since(
     store: &dyn Store,
-    version: HalfVersion,
-) -> anyhow::Result<(Vec<(i64, String)>, HalfVersion)> {
+    after: ChangeNumber,
+) -> anyhow::Result<(Vec<(i64, String)>, ChangeNumber)> {
     let mut changes = Vec::new();
-    let reached = store.for_each_order_since(version, &mut |change| changes.push(text(change)))?;
+    let reached = store.for_each_order_since(after, &mut |change| changes.push(text(change)))?;
     let changes = changes.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
     anyhow::ensure!(changes.is_sorted_by(|a, b| a.0 < b.0), "ids do not rise: {changes:?}");
     Ok((changes, reached))
 }
 
-/// The ids that changed since this version; of an order that is listed no longer, negated.
-pub fn changed_ids(store: &dyn Store, version: HalfVersion) -> anyhow::Result<Vec<i64>> {
-    let changes = changes_since(store, version)?.0;
+/// The ids that changed after this change; of an order that is listed no longer, negated.
+pub fn changed_ids(store: &dyn Store, after: ChangeNumber) -> anyhow::Result<Vec<i64>> {
+    let changes = changes_since(store, after)?.0;
     Ok(changes.iter().map(|(id, text)| if text.starts_with('-') { -id } else { *id }).collect())
 }
 
 /// Before the first change of the store's present generation.
-pub fn beginning(store: &dyn Store) -> anyhow::Result<HalfVersion> {
-    Ok(HalfVersion::beginning(versions(store)?.generation))
+pub fn beginning(store: &dyn Store) -> anyhow::Result<ChangeNumber> {
+    Ok(ChangeNumber::beginning(last_changes(store)?.generation))
 }
 
 /// Accounts by their ids, and keys by their digests.
 pub type AccountsAndKeys = (BTreeMap<i64, AccountRow>, HashMap<Digest, KeyRow>);
 
-/// The accounts and keys that changed since this version, and the version that they lead to.
+/// The accounts and keys that changed after this change, and the last change that they lead to.
 pub fn keys_since(
     store: &dyn Store,
-    version: HalfVersion,
-) -> anyhow::Result<(AccountsAndKeys, HalfVersion)> {
+    after: ChangeNumber,
+) -> anyhow::Result<(AccountsAndKeys, ChangeNumber)> {
     let (mut accounts, mut keys) = (BTreeMap::new(), HashMap::new());
-    let reached = store.for_each_key_since(version, &mut |change| match change {
+    let reached = store.for_each_key_since(after, &mut |change| match change {
         KeyChange::Account(id, account) => drop(accounts.insert(id, account)),
         KeyChange::Key(digest, key) => drop(keys.insert(digest, key)),
     })?;
@@ -103,20 +103,20 @@ pub fn stored_lines(commands: &dyn OperatorStore) -> anyhow::Result<Vec<String>>
 
 /// A server's list, which it keeps current by reading what changed.
 pub struct Follower {
-    version: HalfVersion,
+    reached: ChangeNumber,
     list: BTreeMap<i64, String>,
 }
 
 impl Follower {
     /// A list that has not read anything.
     pub fn of(store: &dyn Store) -> anyhow::Result<Follower> {
-        Ok(Follower { version: beginning(store)?, list: BTreeMap::new() })
+        Ok(Follower { reached: beginning(store)?, list: BTreeMap::new() })
     }
 
     /// Reads what changed since the last time.
     pub fn catch_up(&mut self, store: &dyn Store) -> anyhow::Result<()> {
-        let (changes, reached) = changes_since(store, self.version)?;
-        self.version = reached;
+        let (changes, reached) = changes_since(store, self.reached)?;
+        self.reached = reached;
         for (id, text) in changes {
             if text.starts_with('-') {
                 self.list.remove(&id);

@@ -1,5 +1,7 @@
 //! What the server decides: its own source.
 
+#[path = "../../../src/store/agreement/change_numbers.rs"]
+pub mod change_numbers;
 #[path = "../../../src/store/agreement/checks.rs"]
 pub mod checks;
 #[path = "../../../src/store/agreement/journal.rs"]
@@ -8,5 +10,3 @@ pub mod journal;
 pub mod lease;
 #[path = "../../../src/store/agreement/list.rs"]
 pub mod list;
-#[path = "../../../src/store/agreement/versions.rs"]
-pub mod versions;

@@ -1,11 +1,11 @@
 //! A replica as a driver of the server's decisions: what it holds in memory, and what it does with
 //! each answer. Every decision is the server's own.
 
+use crate::agreement::change_numbers::{ChangeNumber, LastChanges};
 use crate::agreement::checks::Checks;
 use crate::agreement::journal::{Answer, Doubt, Seen};
 use crate::agreement::lease::{Lease, Wait, keys_are_current};
-use crate::agreement::list::{Lacks, ListVersion};
-use crate::agreement::versions::{HalfVersion, Versions};
+use crate::agreement::list::{Lacks, ListFreshness};
 use crate::hosts::{Half, Journal, Server, Set};
 use crate::time::{EXPIRED, LONG_AGO, NOW, Tick};
 
@@ -27,7 +27,7 @@ pub struct Session {
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 struct Next {
     must: Set,
-    list: HalfVersion,
+    list: ChangeNumber,
 }
 
 /// A check that was sent, and what the server answers: rows came with it, if they are few.
@@ -35,7 +35,7 @@ struct Next {
 struct Check {
     must: Set,
     answer: Answer<u8>,
-    rows: Option<(HalfVersion, Set)>,
+    rows: Option<(ChangeNumber, Set)>,
 }
 
 /// A list on its way from the check to the client.
@@ -46,7 +46,7 @@ pub enum List {
     /// Its check was answered.
     Checked(Checked),
     /// A snapshot was made that is to replace the present one.
-    Made { snapshot: Set, removed: Set, reached: HalfVersion, checked: Checked },
+    Made { snapshot: Set, removed: Set, reached: ChangeNumber, checked: Checked },
     /// It is sent. Over after the step that led to it.
     Sent { must: Set },
 }
@@ -54,8 +54,8 @@ pub enum List {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Checked {
     must: Set,
-    stored: HalfVersion,
-    rows: Option<(HalfVersion, Set)>,
+    stored: ChangeNumber,
+    rows: Option<(ChangeNumber, Set)>,
 }
 
 /// A look at the keys.
@@ -68,12 +68,12 @@ pub enum Look {
         answer: Answer<u8>,
     },
     Behind {
-        stored: Versions,
+        stored: LastChanges,
         as_of: Tick,
     },
     Read {
         keys: Set,
-        reached: HalfVersion,
+        reached: ChangeNumber,
         as_of: Tick,
     },
 }
@@ -83,13 +83,13 @@ pub struct Replica {
     pub session: Option<Session>,
     before: Option<(Server, Wait<Tick>)>,
     pub seen: Seen<u8>,
-    pub version: ListVersion,
+    pub freshness: ListFreshness,
     pub snapshot: Set,
     pub removed: Set,
     pub list: List,
     /// A cancellation of its own that is not applied yet.
     pub done: Option<(u64, (i64, i64), Set)>,
-    pub known_keys: HalfVersion,
+    pub known_keys: ChangeNumber,
     pub keys: Set,
     refreshed: Tick,
     look: Look,
@@ -100,13 +100,13 @@ impl Replica {
         let mut seen = Seen::default();
         seen.saw(0, journal.last());
         let (session, before, list, done, look) = Default::default();
-        let (version, known_keys) = (ListVersion::default(), HalfVersion::default());
+        let (freshness, known_keys) = (ListFreshness::default(), ChangeNumber::default());
         let (snapshot, removed, keys, refreshed) = (0, 0, 0, LONG_AGO);
         Replica {
             session,
             before,
             seen,
-            version,
+            freshness,
             snapshot,
             removed,
             list,
@@ -129,7 +129,7 @@ impl Replica {
             age(&mut session.wait);
             let oldest = if of_orders { EXPIRED } else { LONG_AGO };
             let aged = |sent: Tick| sent.aged().max(oldest);
-            session.lease.confirmed = session.lease.confirmed.map(aged);
+            session.lease.renewed = session.lease.renewed.map(aged);
         }
         self.refreshed = self.refreshed.aged();
         match &mut self.look {
@@ -188,7 +188,7 @@ impl Replica {
     /// It is applied in memory before the 204.
     pub fn apply_own(&mut self) -> Option<Set> {
         let (generation, numbers, change) = self.done.take()?;
-        if self.version.cancelled(generation, Some(numbers)) {
+        if self.freshness.cancelled(generation, Some(numbers)) {
             self.removed |= change;
         }
         Some(change)
@@ -203,7 +203,7 @@ impl Replica {
         most: usize,
         journal: &Journal,
     ) -> Option<()> {
-        let list = self.version.known();
+        let list = self.freshness.known();
         let session = self.session.as_mut()?;
         *session.checks.join() = Next { must, list };
         session.wait.over(NOW).ok()?;
@@ -227,11 +227,11 @@ impl Replica {
         session.checks.answered();
         let (generation, lease) = (session.generation, session.lease);
         match answer.judge(generation, &lease, NOW, &mut self.seen) {
-            Ok(versions) => {
-                self.list = List::Checked(Checked { must, stored: versions.of_orders(), rows });
+            Ok(last_changes) => {
+                self.list = List::Checked(Checked { must, stored: last_changes.of_orders(), rows });
             }
             Err(Doubt::OtherHistory) => self.end_session(),
-            Err(Doubt::Unconfirmed) => {}
+            Err(Doubt::LeaseExpired) => {}
         }
         Some(())
     }
@@ -241,12 +241,12 @@ impl Replica {
         let List::Checked(checked) = self.list else { return None };
         let rows_after = checked.rows.map(|(after, _)| after);
         let removed = self.removed;
-        let (snapshot, reached) = match self.version.lacks(checked.stored, rows_after) {
+        let (snapshot, reached) = match self.freshness.lacks(checked.stored, rows_after) {
             Lacks::Nothing => {
                 self.list = List::Sent { must: checked.must };
                 return Some(());
             }
-            Lacks::Removals => (self.snapshot | removed, self.version.known()),
+            Lacks::Removals => (self.snapshot | removed, self.freshness.known()),
             Lacks::Rows => {
                 let rows = checked.rows.map_or(0, |(_, rows)| rows);
                 (self.snapshot | rows | removed, checked.stored)
@@ -264,24 +264,24 @@ impl Replica {
         Some(())
     }
 
-    /// The orders that changed after this version, of the session's server.
+    /// The orders that changed after this change, of the session's server.
     fn read(
         &mut self,
-        after: HalfVersion,
+        after: ChangeNumber,
         reads_all: bool,
         journal: Option<&Journal>,
-    ) -> Option<(Set, HalfVersion)> {
+    ) -> Option<(Set, ChangeNumber)> {
         let journal = journal?;
         let session = self.session.filter(|session| session.generation == after.generation)?;
         let told = journal.answer(&self.seen).follow(session.generation, &mut self.seen);
-        let Ok(versions) = told else {
+        let Ok(last_changes) = told else {
             self.end_session();
             return None;
         };
-        let all = versions.of_orders();
+        let all = last_changes.of_orders();
         match journal.of(Half::Orders, after.number).next() {
             Some((number, row)) if !reads_all && after.number > 0 => {
-                Some((row, HalfVersion { number, ..all }))
+                Some((row, ChangeNumber { number, ..all }))
             }
             _ => Some((journal.set(Half::Orders, after.number), all)),
         }
@@ -291,7 +291,7 @@ impl Replica {
     pub fn publish(&mut self) -> Option<()> {
         let List::Made { snapshot, removed, reached, checked } = self.list else { return None };
         self.snapshot = snapshot;
-        if self.version.replaced(reached) {
+        if self.freshness.replaced(reached) {
             self.removed &= !removed;
         } else {
             self.removed = 0;
@@ -319,7 +319,7 @@ impl Replica {
             }
             Ok((_, as_of)) => self.refreshed = as_of,
             Err(Doubt::OtherHistory) => self.end_session(),
-            Err(Doubt::Unconfirmed) => {}
+            Err(Doubt::LeaseExpired) => {}
         }
         Some(())
     }
@@ -332,10 +332,10 @@ impl Replica {
         let session = self.session.filter(|session| session.generation == stored.generation);
         let (Some(session), Some(journal)) = (session, journal) else { return Some(()) };
         match journal.answer(&self.seen).follow(session.generation, &mut self.seen) {
-            Ok(versions) => {
+            Ok(last_changes) => {
                 let base = if is_same { self.keys } else { 0 };
                 let keys = base | journal.set(Half::Keys, after);
-                self.look = Look::Read { keys, reached: versions.of_keys(), as_of };
+                self.look = Look::Read { keys, reached: last_changes.of_keys(), as_of };
             }
             Err(_) => self.end_session(),
         }

@@ -1,7 +1,7 @@
 //! Hosts and replicas, the steps that change them, and what must hold after each.
 
+use crate::agreement::change_numbers::ChangeNumber;
 use crate::agreement::list::Lacks;
-use crate::agreement::versions::HalfVersion;
 use crate::hosts::{Half, Journal, MOST_CHANGES, Primary, Server, Set};
 use crate::replica::{List, Replica};
 use crate::time::{NOW, Tick};
@@ -207,18 +207,19 @@ impl World {
         if let Some(session) = replica.session
             && let Some(primary) = &self.hosts[session.host]
         {
-            let (version, journal) = (replica.version, &primary.journal);
+            let (freshness, journal) = (replica.freshness, &primary.journal);
             let [orders, keys] = [Half::Orders, Half::Keys].map(|half| journal.set(half, 0));
             let generation = session.generation;
-            let follows_orders = version.known().generation == generation;
+            let follows_orders = freshness.known().generation == generation;
             let follows_keys = replica.known_keys.generation == generation;
             if (follows_orders && (replica.snapshot | replica.removed) & !orders != 0)
                 || (follows_keys && replica.keys & !keys != 0)
             {
                 return Some(Broken::KeepsAnotherHistory);
             }
-            let claims =
-                |number| version.lacks(HalfVersion { generation, number }, None) == Lacks::Nothing;
+            let claims = |number| {
+                freshness.lacks(ChangeNumber { generation, number }, None) == Lacks::Nothing
+            };
             let mut orders = journal.of(Half::Orders, 0);
             let mut keys = journal.of(Half::Keys, 0);
             let known = replica.known_keys.number;

@@ -25,15 +25,11 @@ const MUTANTS: [Mutant; 14] = [
     // A lease that never ends; an answer that is not judged; a look that is as young as its question.
     mutant(
         "lease.rs",
-        "self.confirmed.is_some_and(|sent| now < sent + LEASE)",
-        "self.confirmed.is_some_and(|_| now == now)",
+        "self.renewed.is_some_and(|sent| now < sent + LEASE)",
+        "self.renewed.is_some_and(|_| now == now)",
     ),
     mutant("journal.rs", "if !lease.is_valid(now) {", "if false && !lease.is_valid(now) {"),
-    mutant(
-        "lease.rs",
-        "self.confirmed.map(|sent| sent.min(asked))",
-        "self.confirmed.map(|_| asked)",
-    ),
+    mutant("lease.rs", "self.renewed.map(|sent| sent.min(asked))", "self.renewed.map(|_| asked)"),
     mutant(
         "lease.rs",
         "now <= as_of + KEYS_CURRENT_FOR",
@@ -70,7 +66,7 @@ const MUTANTS: [Mutant; 14] = [
         "if !stored.has_more_than(self.known) {",
     ),
     mutant(
-        "versions.rs",
+        "change_numbers.rs",
         "generation == self.generation && before == self.number",
         "generation == self.generation && before <= number",
     ),
@@ -80,7 +76,7 @@ const MUTANTS: [Mutant; 14] = [
         "self.known.generation == generation || true\n",
     ),
     mutant(
-        "versions.rs",
+        "change_numbers.rs",
         "self.generation != other.generation || self.number > other.number",
         "self.number > other.number",
     ),

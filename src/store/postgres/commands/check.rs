@@ -6,7 +6,7 @@ use super::blocking::Blocking;
 use crate::store::commands::check_rows;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::read;
-use crate::store::postgres::journal::{SELECT_LAST, versions_of};
+use crate::store::postgres::journal::{SELECT_LAST, last_changes_of};
 use crate::store::report::DATES;
 use crate::store::{CheckReport, StoreError};
 use tokio_postgres::{IsolationLevel, Transaction};
@@ -20,7 +20,7 @@ impl PostgresCommands {
             let snapshot = connection.client.build_transaction();
             let snapshot = snapshot.isolation_level(IsolationLevel::RepeatableRead).read_only(true);
             let snapshot = snapshot.start().await.map_err(read)?;
-            read_versions(&mut report, &snapshot).await?;
+            read_last_changes(&mut report, &snapshot).await?;
             for table in ["identity", "limits_location", "versions"] {
                 check_one_row(&mut report, &snapshot, table).await?;
             }
@@ -31,7 +31,7 @@ impl PostgresCommands {
     }
 }
 
-async fn read_versions(
+async fn read_last_changes(
     report: &mut CheckReport,
     snapshot: &Transaction<'_>,
 ) -> Result<(), StoreError> {
@@ -44,9 +44,9 @@ async fn read_versions(
                           (SELECT coalesce(max(changed_in), 0) FROM keys),
                           (SELECT coalesce(max(changed_in), 0) FROM accounts)";
     let highest = snapshot.query_one(highest, &[]).await.map_err(read)?;
-    let versions = versions_of(&rows)?;
+    let last_changes = last_changes_of(&rows)?;
     let [in_orders, in_keys, in_accounts] = [0, 1, 2].map(|column| value(&highest, column));
-    report.check_versions(&[versions], in_orders?, in_keys?, in_accounts?);
+    report.check_change_numbers(&[last_changes], in_orders?, in_keys?, in_accounts?);
     Ok(())
 }
 

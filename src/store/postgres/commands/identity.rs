@@ -3,7 +3,7 @@
 //! not taken for its own.
 
 use super::PostgresCommands;
-use super::lock_versions;
+use super::lock_changes;
 use crate::store::StoreError;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::written;
@@ -20,7 +20,7 @@ pub fn begin_new_store(commands: &PostgresCommands) -> Result<String, StoreError
         let lock = "SELECT pg_advisory_xact_lock($1)";
         transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(written)?;
         keep_servers_away(transaction).await?;
-        lock_versions(transaction).await?;
+        lock_changes(transaction).await?;
         set_store_id(transaction, &id).await?;
         for (table, column) in IDS {
             let query = format!(

@@ -4,7 +4,7 @@ use super::PostgresCommands;
 use super::blocking::Parameter;
 use super::identity::{set_last_id, set_store_id};
 use super::import::refuse_nul;
-use super::lock_versions;
+use super::lock_changes;
 use crate::store::Half;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::{read, waited, written};
@@ -45,18 +45,18 @@ pub fn restore(
         transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(waited)?;
         // One may have started since the backup was read.
         keep_servers_away(transaction).await?;
-        let version = lock_versions(transaction).await?;
+        let change_number = lock_changes(transaction).await?;
         require_empty(transaction).await?;
         refuse_names_with_nul(&backup)?;
-        let copy = async |table, columns, version| {
-            copy_table(transaction, &backup, table, columns, version).await
+        let copy = async |table, columns, change_number| {
+            copy_table(transaction, &backup, table, columns, change_number).await
         };
-        copy("orders", ORDERS, version).await?;
-        note(transaction, version, Half::Orders).await?;
-        copy("pets", PETS, version).await?;
-        copy("accounts", ACCOUNTS, version + 1).await?;
-        copy("keys", KEYS, version + 1).await?;
-        note(transaction, version + 1, Half::Keys).await?;
+        copy("orders", ORDERS, change_number).await?;
+        note(transaction, change_number, Half::Orders).await?;
+        copy("pets", PETS, change_number).await?;
+        copy("accounts", ACCOUNTS, change_number + 1).await?;
+        copy("keys", KEYS, change_number + 1).await?;
+        note(transaction, change_number + 1, Half::Keys).await?;
         copy_numbers(transaction, &backup).await
     })?;
     commands.examine()
@@ -83,19 +83,19 @@ const ACCOUNTS: &str = "id, name, plan, per_minute, per_day, created_at, closed_
 const KEYS: &str = "\"row\", id, account, environment, digest, issued_at, expires_at, \
                     revoked_at, used_at, successor, unbanned_at, label, changed_in";
 
-/// Copies these columns of all rows of a table; what has changed did so in `version`.
+/// Copies these columns of all rows of a table; what has changed did so in the change of this number.
 async fn copy_table(
     transaction: &Transaction<'_>,
     backup: &Connection,
     table: &str,
     columns: &str,
-    version: i64,
+    change_number: i64,
 ) -> Result<(), StoreError> {
     let own = transaction.prepare(&format!("SELECT {columns} FROM {table}")).await.map_err(read)?;
     let names = columns.split(", ").zip(own.columns());
     let typed: Vec<_> = names.map(|(name, column)| (name, column.type_().clone())).collect();
     let mut copying = Copying::begin(transaction, table, &typed).await?;
-    let columns = columns.replace("changed_in", &version.to_string());
+    let columns = columns.replace("changed_in", &change_number.to_string());
     let mut statement = backup.prepare(&format!("SELECT {columns} FROM {table} ORDER BY 1"))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {

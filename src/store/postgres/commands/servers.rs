@@ -2,11 +2,11 @@
 
 use super::PostgresCommands;
 use crate::store::StoreError;
+use crate::store::agreement::lease::LEASE;
 use crate::store::postgres::columns::value;
 use crate::store::postgres::error::read;
 use crate::store::postgres::heartbeats::{LOOKS_EVERY, heartbeats, silent, silent_since};
 use crate::store::postgres::journal;
-use crate::store::timeouts::CONFIRMED_FOR;
 use serde::Serialize;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_postgres::{Client, Row};
@@ -21,8 +21,9 @@ pub struct ReplicaRow {
     pub program: String,
     /// Where it listens; empty until it does.
     pub address: String,
-    /// The version of the orders that its list reflects.
-    pub list_version: i64,
+    /// The last change of orders that its list reflects.
+    #[serde(rename = "listVersion")]
+    pub list_change_number: i64,
     /// When it added its row, RFC 3339 in UTC: at its start, or after it was silent for minutes.
     pub started_at: String,
     /// How long ago it last wrote its row, by the database's clock. A server writes it every
@@ -45,7 +46,7 @@ impl PostgresCommands {
     /// Waits until every server has sent this primary a heartbeat, or cannot count any more on
     /// one that it replaced: a second at most. Whatever was committed here before, they know.
     pub(super) fn await_heartbeats(&self) {
-        let until = Instant::now() + CONFIRMED_FOR;
+        let until = Instant::now() + LEASE;
         let connection = self.connection.lock();
         self.runtime.block_on(async {
             let all_beat = timeout_at(until, all_have_beaten(&connection.client)).await;
@@ -61,8 +62,8 @@ impl PostgresCommands {
         self.ask(async |client| silent(client).await)
     }
 
-    /// The version that the last change gave to its orders.
-    pub fn orders_version(&self) -> Result<i64, StoreError> {
+    /// The number of the last change of orders.
+    pub fn orders_change_number(&self) -> Result<i64, StoreError> {
         Ok(self.ask(async |client| journal::last(client).await)?.1.orders)
     }
 }
@@ -81,7 +82,7 @@ fn replica(row: &Row) -> Result<ReplicaRow, StoreError> {
         id: value(row, 0)?,
         program: value(row, 1)?,
         address: value(row, 2)?,
-        list_version: value(row, 3)?,
+        list_change_number: value(row, 3)?,
         started_at: value(row, 4)?,
         heard_seconds_ago: value(row, 5)?,
     })

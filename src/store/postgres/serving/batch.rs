@@ -1,7 +1,7 @@
 //! A batch of cancellations in one transaction, in one round trip.
 //!
-//! The transaction first locks the one row of `versions`, so that versions are committed in
-//! their order, and each order that it cancels keeps the batch's id: after a lost answer the
+//! The transaction first takes the lock of changes, so that changes are committed in
+//! the order of their numbers, and each order that it cancels keeps the batch's id: after a lost answer the
 //! same batch is sent again, and finds what it did.
 
 use crate::store::agreement::lease::WaitIsOver;
@@ -47,9 +47,9 @@ pub struct Batch {
 pub struct Done {
     /// For each cancellation.
     pub outcomes: Vec<CancelOutcome>,
-    /// The versions of the orders before and after it; none if it cancelled none, or did so in
+    /// The numbers of the last changes of orders before and after it; none if it cancelled none, or did so in
     /// an earlier attempt.
-    pub versions: Option<(i64, i64)>,
+    pub change_numbers: Option<(i64, i64)>,
 }
 
 impl Batch {
@@ -116,8 +116,8 @@ impl Batch {
         committed.map_err(written)?;
         link.require_confirmed_since(unconfirmed)?;
         require_one_row("versions", locked.len())?;
-        let versions = match updated.first() {
-            Some(row) => numbers(session, replica, row)?,
+        let change_numbers = match updated.first() {
+            Some(row) => change_numbers(session, replica, row)?,
             None => None,
         };
         let mut found = HashMap::with_capacity(self.orders.len());
@@ -128,7 +128,7 @@ impl Batch {
                 None => {}
             }
         }
-        Ok(Done { outcomes: self.outcomes(&found), versions })
+        Ok(Done { outcomes: self.outcomes(&found), change_numbers })
     }
 
     /// Each cancellation's, by what the store holds after the batch: the status of each
@@ -150,8 +150,8 @@ impl Batch {
     }
 }
 
-/// The orders' versions before and after the batch that has this row; none if it cancelled none.
-fn numbers(
+/// The last changes of orders before and after the batch that has this row; none if it cancelled none.
+fn change_numbers(
     session: &Session,
     replica: &Replica,
     row: &Row,

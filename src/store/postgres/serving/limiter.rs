@@ -128,7 +128,7 @@ impl Shared {
         };
         let counted = session.answer(COUNT_LIMIT, counted).await;
         // A primary that was replaced answers too.
-        let decided = counted.and_then(|all| session.require_confirmed().map(|()| all));
+        let decided = counted.and_then(|all| session.require_lease().map(|()| all));
         let decisions = match decided {
             Ok(decisions) => decisions,
             // What was sent may have been counted, and is not sent again. The requests are

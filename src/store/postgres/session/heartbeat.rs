@@ -1,6 +1,6 @@
 //! The heartbeat: a commit four times a second, which a primary with a synchronous standby
 //! can confirm only while it is the primary. It locks the replica's own row, which writes to
-//! the log; never `versions`, or an import would make every list an error.
+//! the log; never that of changes, or an import would make every list an error.
 
 use super::Session;
 use super::replica::Replica;
@@ -37,8 +37,8 @@ pub async fn beat(
     let sent = BootInstant::now();
     let Connection { client, link, .. } = &session.heartbeat;
     let HeartbeatStatements { begin, lock, update, commit } = &session.beat;
-    let (address, list_version) = replica.shown();
-    let row: [&(dyn ToSql + Sync); 3] = [&replica.id(), &address, &list_version];
+    let (address, listed) = replica.shown();
+    let row: [&(dyn ToSql + Sync); 3] = [&replica.id(), &address, &listed];
     let (write, parameters) = if writes_row { (update, &row[..]) } else { (lock, &row[..1]) };
     let unconfirmed = link.unconfirmed();
     let (begun, written_row, committed) = tokio::join!(
@@ -54,20 +54,19 @@ pub async fn beat(
         return Err(unreachable_because("this replica's row was removed"));
     }
     link.require_confirmed_since(unconfirmed)?;
-    session.confirm(sent);
+    session.renew_lease(sent);
     Ok(())
 }
 
 /// Adds the replica's row, unless a command keeps servers away. A command that begins later finds
 /// it: what is read of the store from here on stays true while the row is there.
 pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
-    let (address, list_version) = replica.shown();
-    let insert = "INSERT INTO replicas (id, program, address, list_version)
+    let (address, listed) = replica.shown();
+    let insert = "INSERT INTO replicas (id, program, address, listed)
                   SELECT $1, $2, $3, $4 WHERE pg_try_advisory_xact_lock_shared($5)
                   ON CONFLICT (id) DO UPDATE SET heard_at = now()";
     let program = env!("CARGO_PKG_VERSION");
-    let row: [&(dyn ToSql + Sync); 5] =
-        [&replica.id(), &program, &address, &list_version, &SERVERS_LOCK];
+    let row: [&(dyn ToSql + Sync); 5] = [&replica.id(), &program, &address, &listed, &SERVERS_LOCK];
     match client.execute(insert, &row).await.map_err(written)? {
         0 => Err(unreachable_because(
             "`store-orders restore`, or `migrate` with --new-store-id or --move-counts, uses it; \

@@ -2,10 +2,10 @@
 //! last change that this server has seen, a new generation begins.
 
 use super::durability::{require_standbys, warn_if_commits_can_be_lost};
+use super::freshness::{ListChecks, answer_checks};
 use super::heartbeat::{beat, deregister, keep_beating, register, require_usable, tidy};
 use super::replica::Replica;
 use super::statements::{BatchStatements, HeartbeatStatements};
-use super::version_check::{ListChecks, answer_checks};
 use super::{OpenError, Session, within};
 use crate::limits::postgres::Admission;
 use crate::log::ErrorChain;

@@ -1,7 +1,7 @@
 //! What a replica knows of itself: its row in the store, and the last change that it has seen.
 
 use crate::store::postgres::journal::Seen;
-use crate::store::{CancelledBatch, HalfVersion, Standbys};
+use crate::store::{CancelledBatch, ChangeNumber, Standbys};
 use parking_lot::Mutex;
 
 /// One server's process.
@@ -14,7 +14,7 @@ pub struct Replica {
 #[derive(Debug, Default)]
 struct State {
     address: String,
-    list_version: HalfVersion,
+    listed: ChangeNumber,
     seen: Seen,
     standbys: Standbys,
     has_left: bool,
@@ -48,19 +48,19 @@ impl Replica {
         self.state.lock().has_left
     }
 
-    /// Its list reflects this version of the orders.
-    pub fn lists(&self, version: HalfVersion) {
-        let listed = &mut self.state.lock().list_version;
+    /// Its list reflects this change.
+    pub fn lists(&self, reflected: ChangeNumber) {
+        let listed = &mut self.state.lock().listed;
         // A batch that was cancelled meanwhile may have brought the list further.
-        if version.has_more_than(*listed) {
-            *listed = version;
+        if reflected.has_more_than(*listed) {
+            *listed = reflected;
         }
     }
 
     /// Its list lacks what this batch cancelled.
     pub fn cancelled(&self, batch: &CancelledBatch) {
-        let listed = &mut self.state.lock().list_version;
-        *listed = listed.after(batch.generation, batch.versions);
+        let listed = &mut self.state.lock().listed;
+        *listed = listed.after(batch.generation, batch.change_numbers);
     }
 
     /// What the last attempt to open a session found of the standbys.
@@ -83,9 +83,9 @@ impl Replica {
         self.state.lock().seen.clone()
     }
 
-    /// Its address and the version of its list.
+    /// Its address and the last change of its list.
     pub fn shown(&self) -> (String, i64) {
         let state = self.state.lock();
-        (state.address.clone(), state.list_version.number)
+        (state.address.clone(), state.listed.number)
     }
 }

@@ -68,7 +68,7 @@ pub struct HeartbeatStatements {
     pub begin: Statement,
     /// Locks the row of a replica.
     pub lock: Statement,
-    /// Writes the row of a replica: id, address, version of its list.
+    /// Writes the row of a replica: id, address, last change of its list.
     pub update: Statement,
     /// COMMIT.
     pub commit: Statement,

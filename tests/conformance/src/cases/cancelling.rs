@@ -1,7 +1,7 @@
 //! Batches of cancellations.
 
 use crate::engine::Engine;
-use crate::listing::{changed_ids, list, versions};
+use crate::listing::{changed_ids, last_changes, list};
 use crate::records::{cancel, cancellation, import, shipped};
 use anyhow::{Context, ensure};
 use std::sync::Barrier;
@@ -58,10 +58,10 @@ pub fn a_cancellation_past_its_deadline_is_not_carried_out(
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, 1..=3)?;
     let late = |id| Cancellation { deadline: Instant::now(), ..cancellation(id) };
-    let before = versions(&*store)?.orders;
+    let before = last_changes(&*store)?.orders;
     let none = store.cancel(&[late(1), late(9)])?;
     ensure!(none.outcomes == [Expired, Expired], "{none:?}");
-    ensure!(none.versions.is_none() && versions(&*store)?.orders == before, "{none:?}");
+    ensure!(none.change_numbers.is_none() && last_changes(&*store)?.orders == before, "{none:?}");
     let one = store.cancel(&[late(1), cancellation(2), late(2), cancellation(1)])?.outcomes;
     ensure!(one == [Expired, Cancelled, Expired, Cancelled], "{one:?}");
     ensure!(list(&*store)?.len() == 1);
@@ -104,18 +104,20 @@ pub fn an_id_64_times_at_once_is_cancelled_once(engine: &dyn Engine) -> anyhow::
     Ok(())
 }
 
-pub fn a_batch_raises_the_version_by_one_or_not_at_all(engine: &dyn Engine) -> anyhow::Result<()> {
+pub fn a_batch_raises_the_change_number_by_one_or_not_at_all(
+    engine: &dyn Engine,
+) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, 1..=10)?;
-    let imported = versions(&*store)?;
+    let imported = last_changes(&*store)?;
     let batch: Vec<_> = [8, 2, 2, 99].map(cancellation).to_vec();
     let done = store.cancel(&batch)?;
-    ensure!(done.versions == Some((imported.orders, imported.orders + 1)), "{done:?}");
+    ensure!(done.change_numbers == Some((imported.orders, imported.orders + 1)), "{done:?}");
     ensure!(done.generation == imported.generation, "{done:?}");
-    ensure!(versions(&*store)?.orders == imported.orders + 1);
+    ensure!(last_changes(&*store)?.orders == imported.orders + 1);
     ensure!(changed_ids(&*store, imported.of_orders())? == [-2, -8]);
     let none = store.cancel(&batch)?;
-    ensure!(none.versions.is_none(), "{none:?}");
-    ensure!(versions(&*store)?.orders == imported.orders + 1);
+    ensure!(none.change_numbers.is_none(), "{none:?}");
+    ensure!(last_changes(&*store)?.orders == imported.orders + 1);
     Ok(())
 }

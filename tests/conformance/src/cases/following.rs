@@ -1,7 +1,7 @@
-//! Versions: what a server that reads the changes since the version it knows is told.
+//! What a server is told that reads the changes after the last one it knows.
 
 use crate::engine::Engine;
-use crate::listing::{Follower, changed_ids, list, versions};
+use crate::listing::{Follower, changed_ids, last_changes, list};
 use crate::records::{cancel, import, pending};
 use anyhow::ensure;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,9 +9,9 @@ use store_orders::store::{CancelOutcome, Records};
 
 pub fn each_change_of_orders_is_seen_by_the_next_check(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
-    let mut known = versions(&*store)?;
+    let mut known = last_changes(&*store)?;
     let mut rises = |what: &str| -> anyhow::Result<()> {
-        let now = versions(&*store)?;
+        let now = last_changes(&*store)?;
         ensure!(now.of_orders().has_more_than(known.of_orders()), "{what}: {now:?}");
         ensure!(now.keys == known.keys, "{what} is no change of keys: {now:?}");
         known = now;
@@ -32,25 +32,25 @@ pub fn a_server_catches_up_with_imports_shipments_and_cancellations(
 ) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [30, 10, 20, 40, 50])?;
-    let first = versions(&*store)?.of_orders();
+    let first = last_changes(&*store)?.of_orders();
     ensure!(changed_ids(&*store, first)?.is_empty());
     cancel(&*store, &[40, 20])?;
-    let second = versions(&*store)?.of_orders();
+    let second = last_changes(&*store)?.of_orders();
     ensure!(changed_ids(&*store, first)? == [-20, -40]);
     commands.ship_orders(&[50, 10])?;
     import(&*commands, [35, -5])?;
     ensure!(changed_ids(&*store, second)? == [-5, 10, 35, 50]);
     ensure!(changed_ids(&*store, first)? == [-5, 10, -20, 35, -40, 50]);
     ensure!(list(&*store)?.len() == 5, "no cancelled order from the beginning");
-    ensure!(changed_ids(&*store, versions(&*store)?.of_orders())?.is_empty());
+    ensure!(changed_ids(&*store, last_changes(&*store)?.of_orders())?.is_empty());
     Ok(())
 }
 
-pub fn versions_never_hide_a_late_commit(engine: &dyn Engine) -> anyhow::Result<()> {
+pub fn a_late_commit_is_never_hidden(engine: &dyn Engine) -> anyhow::Result<()> {
     never_hidden(engine, 60, 40)
 }
 
-pub fn versions_never_hide_a_long_import(engine: &dyn Engine) -> anyhow::Result<()> {
+pub fn a_long_import_is_never_hidden(engine: &dyn Engine) -> anyhow::Result<()> {
     never_hidden(engine, 3, 12_000)
 }
 

@@ -1,7 +1,7 @@
 //! A new store, and what `check` and readiness say of one.
 
 use crate::engine::Engine;
-use crate::listing::{keys, list, versions};
+use crate::listing::{keys, last_changes, list};
 use crate::records::{NOW_MS, cancel, import, now};
 use anyhow::ensure;
 use store_orders::clock::BootInstant;
@@ -21,21 +21,21 @@ pub fn a_new_store_is_empty_ready_and_sound(engine: &dyn Engine) -> anyhow::Resu
     ensure!(commands.accounts(NOW_MS)?.is_empty());
     let empty = CheckReport {
         orders: Some(OrderCounts::default()),
-        orders_version: Some(0),
-        keys_version: Some(0),
+        orders_change_number: Some(0),
+        keys_change_number: Some(0),
         pets: Some(0),
         accounts: Some(0),
         keys: Some(0),
         problems: Vec::new(),
     };
     ensure!(commands.check()? == empty);
-    ensure!(versions(&*store)?.orders == 0 && versions(&*store)?.keys == 0);
+    ensure!(last_changes(&*store)?.orders == 0 && last_changes(&*store)?.keys == 0);
     store.check_ready()?;
     store.try_write()?;
-    ensure!(versions(&*store)?.orders == 0, "testing whether writing works is no change");
+    ensure!(last_changes(&*store)?.orders == 0, "testing whether writing works is no change");
     ensure!(!matches!(store.quick_check(Box::new(|| false))?, Structure::Damaged(_)));
-    let polled = store.poll_versions()?;
-    ensure!(polled.as_of <= BootInstant::now() && polled.versions == versions(&*store)?);
+    let polled = store.poll_changes()?;
+    ensure!(polled.as_of <= BootInstant::now() && polled.last_changes == last_changes(&*store)?);
     Ok(())
 }
 
@@ -53,11 +53,11 @@ pub fn check_counts_what_the_store_holds(engine: &dyn Engine) -> anyhow::Result<
     }
     let orders = OrderCounts { pending: 2, shipped: 2, cancelled: 1 };
     let report = commands.check()?;
-    let versions = versions(&*store)?;
+    let stored = last_changes(&*store)?;
     let expected = CheckReport {
         orders: Some(orders),
-        orders_version: Some(versions.orders),
-        keys_version: Some(versions.keys),
+        orders_change_number: Some(stored.orders),
+        keys_change_number: Some(stored.keys),
         pets: Some(1),
         accounts: Some(1),
         keys: Some(2),

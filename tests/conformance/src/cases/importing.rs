@@ -2,7 +2,7 @@
 //! waits for one.
 
 use crate::engine::Engine;
-use crate::listing::{Follower, list, stored, versions};
+use crate::listing::{Follower, last_changes, list, stored};
 use crate::records::{cancel, cancellation, import, pending, refusal, shipped};
 use anyhow::{Context, ensure};
 use std::ops::ControlFlow;
@@ -41,17 +41,17 @@ pub fn an_import_stores_all_orders_or_none(engine: &dyn Engine) -> anyhow::Resul
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let outcome = commands.import(Records::Orders(&orders(1..=100)), false)?;
     ensure!(outcome == ImportOutcome { imported: 100, skipped: 0 }, "{outcome:?}");
-    let (before, all) = (versions(&*store)?, list(&*store)?);
+    let (before, all) = (last_changes(&*store)?, list(&*store)?);
     ensure!(all.len() == 100);
 
     let refused = commands.import(Records::Orders(&orders(100..=200)), false);
     ensure!(refusal(refused)? == "order 100 is already in the store");
-    ensure!(versions(&*store)? == before && list(&*store)? == all);
+    ensure!(last_changes(&*store)? == before && list(&*store)? == all);
 
     let outcome = commands.import(Records::Orders(&orders(100..=200)), true)?;
     ensure!(outcome == ImportOutcome { imported: 100, skipped: 1 }, "{outcome:?}");
     ensure!(list(&*store)?.len() == 200);
-    ensure!(versions(&*store)?.of_orders().has_more_than(before.of_orders()));
+    ensure!(last_changes(&*store)?.of_orders().has_more_than(before.of_orders()));
     ensure!(commands.check()?.problems.is_empty());
     Ok(())
 }
@@ -62,10 +62,10 @@ pub fn each_step_of_a_long_import_is_listed_at_once(engine: &dyn Engine) -> anyh
     // Numbers are those of all changes on one engine, and of orders alone on the other.
     import(&*commands, [-1])?;
     let mut follower = Follower::of(&*store)?;
-    let (mut steps, first) = (0, versions(&*store)?.orders);
+    let (mut steps, first) = (0, last_changes(&*store)?.orders);
     let mut after_step = |done: ImportOutcome| -> anyhow::Result<()> {
         steps += 1;
-        let number = versions(&*store)?.orders;
+        let number = last_changes(&*store)?.orders;
         ensure!(number == first + 2 * steps - 1, "{steps} steps, and the store is at {number}");
         follower.catch_up(&*store)?;
         let gone = usize::try_from(steps)? - 1;

@@ -1,14 +1,14 @@
 //! Keys: issued, rotated, revoked, unbanned, used.
 
 use crate::engine::Engine;
-use crate::listing::{keys, keys_since, versions};
+use crate::listing::{keys, keys_since, last_changes};
 use crate::records::{NOW_MS, import, now, refusal};
 use anyhow::{Context, ensure};
 use std::collections::HashSet;
 use std::time::Duration;
 use store_orders::keys::{ApiKey, Digest, Environment};
 use store_orders::store::{
-    HalfVersion, IssuedKey, KeyRecord, KeyRow, MIN_USE_INTERVAL_MS, NewKey, OperatorStore,
+    ChangeNumber, IssuedKey, KeyRecord, KeyRow, MIN_USE_INTERVAL_MS, NewKey, OperatorStore,
     Rotation, Store,
 };
 use store_orders_api::plans::Plan;
@@ -185,7 +185,7 @@ pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let (key, other) = (account_and_key(&*commands)?, issue(&*commands, None)?);
     let row = served(&*store, &key.key.digest())?.row;
-    let before = versions(&*store)?;
+    let before = last_changes(&*store)?;
     let after = |uses: &[i64]| -> anyhow::Result<Option<i64>> {
         let uses: Vec<_> = uses.iter().map(|at| (row, *at)).collect();
         store.record_last_used(&uses)?;
@@ -201,7 +201,7 @@ pub fn a_use_is_recorded_once_a_minute(engine: &dyn Engine) -> anyhow::Result<()
     store.record_last_used(&[(i64::MAX, NOW_MS)])?;
     ensure!(served(&*store, &key.key.digest())?.used_at_ms == NOW_MS - minute);
     ensure!(record(&*commands, &other.id)?.used_at.is_none());
-    ensure!(versions(&*store)? == before, "a use is no change");
+    ensure!(last_changes(&*store)? == before, "a use is no change");
     Ok(())
 }
 
@@ -210,9 +210,9 @@ pub fn each_change_of_accounts_and_keys_is_seen_by_the_next_check(
 ) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     import(&*commands, [1])?;
-    let mut known = versions(&*store)?;
+    let mut known = last_changes(&*store)?;
     let mut rises = |what: &str| -> anyhow::Result<()> {
-        let now = versions(&*store)?;
+        let now = last_changes(&*store)?;
         ensure!(now.keys > known.keys && now.orders == known.orders, "{what}: {now:?}");
         known = now;
         Ok(())
@@ -240,13 +240,14 @@ pub fn each_change_of_accounts_and_keys_is_seen_by_the_next_check(
 pub fn a_change_of_a_key_or_of_an_account_is_read_alone(engine: &dyn Engine) -> anyhow::Result<()> {
     let (store, commands) = (engine.serving()?, engine.commands()?);
     let first = account_and_key(&*commands)?;
-    let mut known = keys_since(&*store, HalfVersion::beginning(versions(&*store)?.generation))?.1;
+    let mut known =
+        keys_since(&*store, ChangeNumber::beginning(last_changes(&*store)?.generation))?.1;
     let mut changed = |account: Option<i64>, expected: &[&IssuedKey]| -> anyhow::Result<()> {
         let ((accounts, keys), reached) = keys_since(&*store, known)?;
         ensure!(accounts.keys().copied().eq(account), "{accounts:?}");
         let digests: HashSet<_> = expected.iter().map(|key| key.key.digest()).collect();
         ensure!(keys.keys().copied().collect::<HashSet<_>>() == digests, "{keys:?}");
-        ensure!(reached == versions(&*store)?.of_keys(), "{reached:?}");
+        ensure!(reached == last_changes(&*store)?.of_keys(), "{reached:?}");
         known = reached;
         Ok(())
     };

@@ -1,7 +1,7 @@
 //! Orders marked as shipped.
 
 use crate::engine::Engine;
-use crate::listing::{Follower, list, stored, versions};
+use crate::listing::{Follower, last_changes, list, stored};
 use crate::records::{cancel, import, refusal};
 use anyhow::ensure;
 use std::collections::BTreeSet;
@@ -13,14 +13,14 @@ pub fn all_orders_are_shipped_or_none(engine: &dyn Engine) -> anyhow::Result<()>
     cancel(&*store, &[5])?;
     let mut follower = Follower::of(&*store)?;
     follower.catch_up(&*store)?;
-    let before = versions(&*store)?;
+    let before = last_changes(&*store)?;
     let refused = refusal(commands.ship_orders(&[1, 2, 5]))?;
     let expected = "order 5 is cancelled and cannot be shipped; nothing was changed";
     ensure!(refused == expected, "{refused}");
     let refused = refusal(commands.ship_orders(&[1, 9]))?;
     ensure!(refused == "there is no order 9; nothing was changed", "{refused}");
     ensure!(stored(&*commands, Some(Status::Shipped))?.is_empty());
-    ensure!(versions(&*store)? == before);
+    ensure!(last_changes(&*store)? == before);
 
     ensure!(commands.ship_orders(&[2, 1, 2])? == BTreeSet::from([1, 2]));
     ensure!(commands.ship_orders(&[1])?.is_empty());

@@ -1,7 +1,7 @@
 //! Ship dates and completion of orders that exist.
 
 use crate::engine::Engine;
-use crate::listing::{Follower, list, versions};
+use crate::listing::{Follower, last_changes, list};
 use crate::records::{cancel, import, refusal};
 use anyhow::{Context, ensure};
 use chrono::DateTime;
@@ -14,7 +14,7 @@ pub fn all_orders_are_updated_or_none(engine: &dyn Engine) -> anyhow::Result<()>
     commands.ship_orders(&[2])?;
     let mut follower = Follower::of(&*store)?;
     follower.catch_up(&*store)?;
-    let (before, listed_before) = (versions(&*store)?, list(&*store)?);
+    let (before, listed_before) = (last_changes(&*store)?, list(&*store)?);
     let date = DateTime::from_timestamp(1_796_112_000, 0);
     let update = |id, complete| OrderUpdate { id, ship_date: date, complete };
     for (updates, expected) in [
@@ -24,7 +24,7 @@ pub fn all_orders_are_updated_or_none(engine: &dyn Engine) -> anyhow::Result<()>
         let refused = refusal(commands.update_orders(&updates))?;
         ensure!(refused == format!("{expected}; nothing was changed"), "{refused}");
     }
-    ensure!(versions(&*store)? == before && list(&*store)? == listed_before);
+    ensure!(last_changes(&*store)? == before && list(&*store)? == listed_before);
 
     let only_complete = OrderUpdate { id: i64::MAX, ship_date: None, complete: Some(true) };
     commands.update_orders(&[update(1, None), update(2, Some(true)), only_complete])?;

@@ -3,7 +3,7 @@
 
 use super::database::PostgresUnderTest;
 use crate::engine::Engine;
-use crate::listing::{changed_ids, list, versions};
+use crate::listing::{changed_ids, last_changes, list};
 use crate::records::{cancel, import};
 use crate::wait;
 use anyhow::ensure;
@@ -21,7 +21,7 @@ pub fn rows_that_are_restored_under_a_server_are_read_again(
          CREATE TABLE saved_changes AS SELECT * FROM changes",
     )?;
     ensure!(cancel(&*store, &[1])? == [CancelOutcome::Cancelled]);
-    let before = versions(&*store)?;
+    let before = last_changes(&*store)?;
     // As from a backup. The next change has the number of the one that is lost.
     database.execute(
         "BEGIN; DELETE FROM orders; INSERT INTO orders SELECT * FROM saved_orders;
@@ -29,7 +29,7 @@ pub fn rows_that_are_restored_under_a_server_are_read_again(
     )?;
     commands.ship_orders(&[2])?;
     let after = wait::until(|| {
-        let after = store.poll_versions().ok()?.versions;
+        let after = store.poll_changes().ok()?.last_changes;
         (after.generation > before.generation).then_some(after)
     })?;
     ensure!(after.orders == before.orders, "{after:?}");
@@ -45,14 +45,14 @@ pub fn old_changes_are_removed_and_the_last_stays(
     for id in 1..=3 {
         import(&*commands, [id])?;
     }
-    let before = versions(&*store)?;
+    let before = last_changes(&*store)?;
     database.execute("UPDATE changes SET made_at = now() - interval '11 minutes'")?;
     let count = async |client: &mut Client| {
         let row = client.query_one("SELECT count(*) FROM changes", &[]).await?;
         Ok(row.try_get::<_, i64>(0)?)
     };
     wait::until(|| (database.with(count).ok()? == 1).then_some(()))?;
-    ensure!(versions(&*store)? == before && store.poll_versions()?.versions == before);
+    ensure!(last_changes(&*store)? == before && store.poll_changes()?.last_changes == before);
     import(&*commands, [4])?;
     ensure!(changed_ids(&*store, before.of_orders())? == [4]);
     Ok(())
@@ -66,7 +66,7 @@ pub fn what_servers_of_a_quiet_store_have_seen_stays(
     for id in 1..=3 {
         import(&*commands, [id])?;
     }
-    let before = versions(&*store)?.orders;
+    let before = last_changes(&*store)?.orders;
     let lowest = async |client: &mut Client| {
         let row = client.query_one("SELECT min(version) FROM changes", &[]).await?;
         Ok(row.try_get::<_, i64>(0)?)
@@ -88,15 +88,15 @@ pub fn a_list_after_a_restore_is_refused(server: &PostgresUnderTest) -> anyhow::
     let database = server.new_store()?;
     let (store, commands) = (database.serving()?, database.commands()?);
     import(&*commands, 1..=3)?;
-    let before = versions(&*store)?;
+    let before = last_changes(&*store)?;
     // One transaction, so that no look of the session comes in between.
     database.execute(
         "BEGIN; UPDATE changes SET id = gen_random_uuid();
          INSERT INTO changes (version, orders, keys)
          SELECT version + 1, version + 1, keys FROM changes ORDER BY version DESC LIMIT 1; COMMIT",
     )?;
-    ensure!(versions(&*store).is_err(), "the list was told that it lacks one change");
-    let after = wait::until(|| versions(&*store).ok())?;
+    ensure!(last_changes(&*store).is_err(), "the list was told that it lacks one change");
+    let after = wait::until(|| last_changes(&*store).ok())?;
     ensure!(after.generation > before.generation, "{after:?}");
     Ok(())
 }

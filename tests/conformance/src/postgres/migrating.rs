@@ -2,7 +2,7 @@
 
 use super::database::{Database, PostgresUnderTest};
 use crate::engine::Engine;
-use crate::listing::{accounts, changed_ids, keys, keys_since, list, versions};
+use crate::listing::{accounts, changed_ids, keys, keys_since, last_changes, list};
 use crate::records::{NOW_MS, cancel, import, refusal};
 use crate::wait;
 use anyhow::{Context, ensure};
@@ -80,7 +80,7 @@ pub fn a_store_of_an_older_schema_goes_on(server: &PostgresUnderTest) -> anyhow:
     }
     let (store, commands) = (database.serving()?, database.commands()?);
     ensure!(commands.check()?.problems.is_empty());
-    let before = versions(&*store)?;
+    let before = last_changes(&*store)?;
     ensure!((before.orders, before.keys) == (1_000_000_005, 9), "{before:?}");
     ensure!(list(&*store)?.len() == 2);
     let (accounts, keys) = (accounts(&*store)?, keys(&*store)?);
@@ -89,7 +89,7 @@ pub fn a_store_of_an_older_schema_goes_on(server: &PostgresUnderTest) -> anyhow:
     ensure!(keys.values().filter(|key| key.revoked && key.ends_at_ms == Some(7)).count() == 1);
     ensure!(cancel(&*store, &[1])? == [CancelOutcome::Cancelled]);
     commands.revoke_key("key_1", 2)?;
-    let after = versions(&*store)?;
+    let after = last_changes(&*store)?;
     ensure!((after.orders, after.keys) == (1_000_000_006, 1_000_000_007), "{after:?}");
     ensure!(changed_ids(&*store, before.of_orders())? == [-1]);
     let ((accounts, keys), revoked) = keys_since(&*store, before.of_keys())?;
@@ -115,9 +115,9 @@ pub fn an_import_that_an_older_program_left_becomes_a_change(
     database.migrate()?;
     let (store, commands) = (database.serving()?, database.commands()?);
     ensure!(commands.check()?.problems.is_empty() && list(&*store)?.len() == 3);
-    ensure!(versions(&*store)?.orders == 1_000_000_001);
+    ensure!(last_changes(&*store)?.orders == 1_000_000_001);
     import(&*commands, [1])?;
-    ensure!(versions(&*store)?.orders == 1_000_000_002);
+    ensure!(last_changes(&*store)?.orders == 1_000_000_002);
     Ok(())
 }
 

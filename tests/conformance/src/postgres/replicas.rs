@@ -89,9 +89,9 @@ pub fn the_list_of_a_server_reflects_its_own_cancellations(
     list(&store)?;
     cancel(&store, &[1])?;
     cancel(&store, &[2])?;
-    let newest = commands.orders_version()?;
+    let newest = commands.orders_change_number()?;
     wait::until(|| {
         let replicas = commands.replicas().ok()?;
-        replicas.iter().all(|replica| replica.list_version == newest).then_some(())
+        replicas.iter().all(|replica| replica.list_change_number == newest).then_some(())
     })
 }

@@ -3,7 +3,7 @@
 use super::database::PostgresUnderTest;
 use super::importing::on_another_thread;
 use crate::engine::Engine;
-use crate::listing::{beginning, keys, list, versions};
+use crate::listing::{beginning, keys, last_changes, list};
 use crate::records::{NOW_MS, cancel, cancellation, import, now};
 use crate::wait;
 use anyhow::{Context, ensure};
@@ -64,7 +64,7 @@ pub fn a_server_that_cannot_cancel_says_so(server: &PostgresUnderTest) -> anyhow
         transaction.batch_execute("SELECT FROM versions FOR NO KEY UPDATE").await?;
         on_another_thread(|| Ok(store.try_write()))
     })?;
-    ensure!(locked.is_err(), "the row of versions is locked");
+    ensure!(locked.is_err(), "the lock of changes is taken");
     store.try_write()?;
     database.execute(&format!("REVOKE INSERT ON changes FROM {role}"))?;
     ensure!(store.try_write().is_err(), "changes cannot be written");
@@ -194,7 +194,7 @@ pub fn keys_are_not_waited_for_after_the_session(server: &PostgresUnderTest) -> 
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     import(&*commands, [1])?;
-    let before = versions(&store)?.of_orders();
+    let before = last_changes(&store)?.of_orders();
     import(&*commands, [2])?;
     // What is immutable is called while the query is planned.
     database.execute(
@@ -263,7 +263,7 @@ pub fn keys_are_read_beside_changed_orders(server: &PostgresUnderTest) -> anyhow
     let database = server.new_store()?;
     let (store, commands) = (database.server_of_owner()?, database.commands()?);
     import(&*commands, [1])?;
-    let before = versions(&store)?.of_orders();
+    let before = last_changes(&store)?.of_orders();
     import(&*commands, [2])?;
     let mut meanwhile = None;
     store.for_each_order_since(before, &mut |_| {

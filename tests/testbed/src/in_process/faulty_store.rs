@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
-    Cancellation, CancelledBatch, CancelledOrder, CheckAnswer, Checked, GivesUp, HalfVersion,
-    KeyChange, OrderChange, PolledVersions, Store, StoreError, Structure, VersionCheck,
+    Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, FreshnessAnswer,
+    GivesUp, KeyChange, Latest, OrderChange, PolledChanges, Store, StoreError, Structure,
 };
 use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, watch};
@@ -35,7 +35,7 @@ pub struct FaultyStore {
     unanswered: std::sync::Mutex<Vec<Unanswered>>,
 }
 
-type Unanswered = watch::Sender<CheckAnswer>;
+type Unanswered = watch::Sender<FreshnessAnswer>;
 
 impl FaultyStore {
     /// Begins without a fault.
@@ -60,12 +60,12 @@ impl FaultyStore {
         self.readiness_checks.load(Ordering::SeqCst)
     }
 
-    /// Answers the requests that wait for the versions.
+    /// Answers the requests that wait for the last changes.
     pub fn answer_checks(&self) -> Result<(), StoreError> {
-        let versions = self.store.poll_versions()?.versions;
+        let last_changes = self.store.poll_changes()?.last_changes;
         for sender in self.unanswered.lock().unwrap().drain(..) {
             // The requests may have ended.
-            sender.send_replace(Some(Ok(Checked { versions, changes: None })));
+            sender.send_replace(Some(Ok(Latest { last_changes, changes: None })));
         }
         Ok(())
     }
@@ -92,28 +92,28 @@ impl FaultyStore {
 }
 
 impl Store for FaultyStore {
-    fn check_versions(&self, list: Option<HalfVersion>) -> Result<VersionCheck, StoreError> {
+    fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
         if self.is_silent() {
             let (sender, answer) = watch::channel(None);
             self.unanswered.lock().unwrap().push(sender);
-            return Ok(VersionCheck::Awaited(answer));
+            return Ok(Freshness::Awaited(answer));
         }
-        self.store()?.check_versions(list)
+        self.store()?.freshness(list)
     }
 
     fn history(&self) -> Result<u64, StoreError> {
         self.store()?.history()
     }
 
-    fn poll_versions(&self) -> Result<PolledVersions, StoreError> {
-        self.store()?.poll_versions()
+    fn poll_changes(&self) -> Result<PolledChanges, StoreError> {
+        self.store()?.poll_changes()
     }
 
     fn for_each_order_since(
         &self,
-        after: HalfVersion,
+        after: ChangeNumber,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<HalfVersion, StoreError> {
+    ) -> Result<ChangeNumber, StoreError> {
         self.store()?.for_each_order_since(after, visit)
     }
 
@@ -134,9 +134,9 @@ impl Store for FaultyStore {
 
     fn for_each_key_since(
         &self,
-        after: HalfVersion,
+        after: ChangeNumber,
         visit: &mut dyn FnMut(KeyChange),
-    ) -> Result<HalfVersion, StoreError> {
+    ) -> Result<ChangeNumber, StoreError> {
         self.store()?.for_each_key_since(after, visit)
     }
 

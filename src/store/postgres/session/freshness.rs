@@ -15,7 +15,7 @@ use crate::store::postgres::error::{read, unreachable_because};
 use crate::store::postgres::journal::answer_of;
 use crate::store::timeouts::{CHECKS_UNDER_WAY, READ_LIMIT};
 use crate::store::{
-    ChangedOrder, ChangedOrders, CheckAnswer, Checked, HalfVersion, StoreError, Versions,
+    ChangeNumber, ChangedOrder, ChangedOrders, FreshnessAnswer, LastChanges, Latest, StoreError,
 };
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
@@ -36,7 +36,7 @@ const COMMITS_UNDER_WAY: usize = 1;
 const MOST_CHANGED: i64 = 1_024;
 
 /// The last change, whether the journal has the one of this number and id, and up to one order
-/// more than [`MOST_CHANGED`] that changed after a version of the list: none after NULL.
+/// more than [`MOST_CHANGED`] that changed after a change of the list: none after NULL.
 fn select() -> String {
     format!(
         "
@@ -75,9 +75,9 @@ impl Statements {
 /// The check that lists wait for which arrive now.
 #[derive(Default)]
 struct Next {
-    answer: watch::Sender<CheckAnswer>,
+    answer: watch::Sender<FreshnessAnswer>,
     /// What the last of them has.
-    list: Option<HalfVersion>,
+    list: Option<ChangeNumber>,
 }
 
 /// Where lists ask for a check.
@@ -95,8 +95,8 @@ impl Default for ListChecks {
 }
 
 impl ListChecks {
-    /// The check for who arrives now and has this version; none if the session has ended.
-    pub fn join(&self, list: Option<HalfVersion>) -> Option<watch::Receiver<CheckAnswer>> {
+    /// The check for who arrives now and has this change; none if the session has ended.
+    pub fn join(&self, list: Option<ChangeNumber>) -> Option<watch::Receiver<FreshnessAnswer>> {
         let mut checks = self.checks.lock();
         let next = checks.as_mut()?.join();
         next.list = list.or(next.list);
@@ -187,10 +187,10 @@ async fn check(
     session: &Session,
     statements: &Statements,
     replica: &Replica,
-    list: Option<HalfVersion>,
+    list: Option<ChangeNumber>,
     commits: bool,
     _: &WaitIsOver,
-) -> Result<Checked, StoreError> {
+) -> Result<Latest, StoreError> {
     let Connection { client, link, .. } = &session.checker;
     let list = list.filter(|list| list.generation == session.generation && list.number > 0);
     let seen = replica.seen();
@@ -221,18 +221,18 @@ async fn check(
     };
     let rows = rows.map_err(read)?;
     // Judged when the answer is there.
-    let versions = session.judge(replica, answer_of(&rows)?)?;
-    Ok(Checked { versions, changes: changes(&rows, list, versions)? })
+    let last_changes = session.judge(replica, answer_of(&rows)?)?;
+    Ok(Latest { last_changes, changes: changes(&rows, list, last_changes)? })
 }
 
-/// What changed after this version of the list, if that is not too much.
+/// What changed after this change of the list, if that is not too much.
 fn changes(
     rows: &[Row],
-    list: Option<HalfVersion>,
-    versions: Versions,
+    list: Option<ChangeNumber>,
+    last_changes: LastChanges,
 ) -> Result<Option<Arc<ChangedOrders>>, StoreError> {
     let Some(after) = list.filter(|_| rows.len() as i64 <= MOST_CHANGED) else { return Ok(None) };
-    if !versions.of_orders().has_more_than(after) {
+    if !last_changes.of_orders().has_more_than(after) {
         return Ok(None);
     }
     let mut orders = Vec::with_capacity(rows.len());

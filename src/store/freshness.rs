@@ -1,6 +1,6 @@
-//! Asking a store how far it is.
+//! Asking a store for its last changes.
 
-pub use super::agreement::versions::{HalfVersion, Versions};
+pub use super::agreement::change_numbers::{ChangeNumber, LastChanges};
 
 use super::error::StoreError;
 use super::order_rows::ChangedOrder;
@@ -30,51 +30,51 @@ pub enum Half {
     Keys,
 }
 
-/// The versions, and how old that news may be.
+/// The last changes, and how old that news may be.
 #[derive(Clone, Copy, Debug)]
-pub struct PolledVersions {
-    /// The versions.
-    pub versions: Versions,
+pub struct PolledChanges {
+    /// The last changes.
+    pub last_changes: LastChanges,
     /// Every change that was acknowledged before this is in them.
     pub as_of: BootInstant,
 }
 
 /// The answer to a check.
 #[derive(Clone, Debug)]
-pub struct Checked {
-    /// The versions, with every change that was committed before the check was asked for.
-    pub versions: Versions,
+pub struct Latest {
+    /// The last changes, with every one that was committed before the check was asked for.
+    pub last_changes: LastChanges,
     /// What changed before them, if the check told it.
     pub changes: Option<Arc<ChangedOrders>>,
 }
 
-/// All orders that changed after a version.
+/// All orders that changed after a change.
 #[derive(Debug)]
 pub struct ChangedOrders {
-    /// That version.
-    pub after: HalfVersion,
+    /// Its number.
+    pub after: ChangeNumber,
     /// In ascending order of id.
     pub orders: Vec<ChangedOrder>,
 }
 
 /// What a check that is under way will tell; an error is shared by all that wait.
-pub type CheckAnswer = Option<Result<Checked, Arc<StoreError>>>;
+pub type FreshnessAnswer = Option<Result<Latest, Arc<StoreError>>>;
 
-/// A check of the versions, which many may wait for.
+/// A check of the last changes, which many may wait for.
 #[derive(Clone, Debug)]
-pub enum VersionCheck {
+pub enum Freshness {
     /// They are known at once.
-    Known(Versions),
+    Known(LastChanges),
     /// They follow. A sender that is dropped could not ask the store.
-    Awaited(watch::Receiver<CheckAnswer>),
+    Awaited(watch::Receiver<FreshnessAnswer>),
 }
 
-impl VersionCheck {
+impl Freshness {
     /// The answer, once it is there.
-    pub async fn wait(self) -> Result<Checked, Arc<StoreError>> {
+    pub async fn wait(self) -> Result<Latest, Arc<StoreError>> {
         match self {
-            VersionCheck::Known(versions) => Ok(Checked { versions, changes: None }),
-            VersionCheck::Awaited(mut answer) => {
+            Freshness::Known(last_changes) => Ok(Latest { last_changes, changes: None }),
+            Freshness::Awaited(mut answer) => {
                 let found = answer.wait_for(Option::is_some).await;
                 let found = found.ok().and_then(|found| found.clone());
                 let lost = || StoreError::Engine { doing: "asked", source: "no answer".into() };

@@ -1,0 +1,85 @@
+//! The numbers of the last changes, in the one row of the table `versions`: read, raised with every
+//! change, and compared for each list.
+
+use super::connection::connect;
+use super::wal_index::{Header, WalIndex};
+use crate::store::{Half, LastChanges};
+use rusqlite::{Connection, Row};
+use std::path::Path;
+
+/// The query for [`last_changes_in`].
+pub const SELECT_LAST_CHANGES: &str = "SELECT orders, keys FROM versions";
+
+/// The last changes in a row of [`SELECT_LAST_CHANGES`].
+pub fn last_changes_in(row: &Row<'_>) -> rusqlite::Result<LastChanges> {
+    Ok(LastChanges { generation: 0, orders: row.get(0)?, keys: row.get(1)? })
+}
+
+/// The last changes as this connection's transaction sees them.
+pub fn read_last_changes(connection: &Connection) -> rusqlite::Result<LastChanges> {
+    connection.prepare_cached(SELECT_LAST_CHANGES)?.query_row([], last_changes_in)
+}
+
+/// Raises the change number of this half, and returns it for the rows that change.
+pub fn raise_change_number(connection: &Connection, half: Half) -> rusqlite::Result<i64> {
+    let raise = match half {
+        Half::Orders => "UPDATE versions SET orders = orders + 1 RETURNING orders",
+        Half::Keys => "UPDATE versions SET keys = keys + 1 RETURNING keys",
+    };
+    connection.prepare_cached(raise)?.query_row([], |row| row.get(0))
+}
+
+/// The last changes as last read, which hold until the WAL index shows a new commit.
+#[derive(Debug)]
+pub struct CachedLastChanges {
+    connection: Connection,
+    wal_index: WalIndex,
+    /// As it was before they were read; none if they must be read each time.
+    header: Option<Header>,
+    last_changes: LastChanges,
+}
+
+impl CachedLastChanges {
+    /// Opens its own connection to the store of this file.
+    pub fn open(path: &Path) -> rusqlite::Result<CachedLastChanges> {
+        let connection = connect(path)?;
+        let last_changes = read_last_changes(&connection)?;
+        let wal_index = WalIndex::open(path);
+        Ok(CachedLastChanges { connection, wal_index, header: None, last_changes })
+    }
+
+    /// The last changes, including every change committed before this call.
+    pub fn get(&mut self) -> rusqlite::Result<LastChanges> {
+        let header = self.wal_index.header();
+        if header.is_none() || header != self.header {
+            self.last_changes = read_last_changes(&self.connection)?;
+            self.header = header;
+        }
+        Ok(self.last_changes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::sqlite::schema;
+
+    #[test]
+    fn a_commit_elsewhere_is_seen_with_the_wal_index_and_without() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("store.sqlite");
+        let mut other = connect(&path).unwrap();
+        schema::migrate(&mut other, &path).unwrap();
+        let mut with = CachedLastChanges::open(&path).unwrap();
+        let mut without = CachedLastChanges::open(&path).unwrap();
+        without.wal_index = WalIndex::open(&directory.path().join("nowhere"));
+        for keys in 1..=3 {
+            assert_eq!(raise_change_number(&other, Half::Keys).unwrap(), keys);
+            for checker in [&mut with, &mut without] {
+                assert_eq!(checker.get().unwrap(), LastChanges { generation: 0, orders: 0, keys });
+                assert_eq!(checker.get().unwrap(), LastChanges { generation: 0, orders: 0, keys });
+            }
+            assert!(with.header.is_some() && without.header.is_none());
+        }
+    }
+}
