@@ -11,14 +11,13 @@ mod sending;
 mod snapshot;
 mod writer;
 
-pub use freshness::AskedFreshness;
 pub use search::{OrderFilter, find_order, find_orders};
 pub use snapshot::{ListTag, Snapshot};
 pub use writer::{CancelError, RunningBatch};
 
 use crate::blocking::run_with;
 use crate::metrics::Histogram;
-use crate::store::{CancelOutcome, ChangeNumber, Latest, PATIENCE, Store, StoreError};
+use crate::store::{CancelOutcome, ChangeNumber, Freshness, Latest, PATIENCE, Store, StoreError};
 use chrono::{DateTime, Utc};
 use dropshot::Body;
 use freshness::{Prepared, Refresh, State};
@@ -94,12 +93,9 @@ impl OrderList {
 
     /// Asks the store what the list lacks. Every change that was committed before is in the
     /// answer.
-    pub fn ask_freshness(&self) -> Result<AskedFreshness, StoreError> {
-        // Asked before: if the store fails over meanwhile, the list gets a tag that no other list
-        // gets.
-        let history = self.store.history()?;
+    pub fn ask_freshness(&self) -> Result<Freshness, StoreError> {
         let known = self.state.lock().known();
-        Ok(AskedFreshness { history, answer: self.store.freshness(Some(known))? })
+        self.store.freshness(Some(known))
     }
 
     /// The list as it stands now.
@@ -108,8 +104,8 @@ impl OrderList {
     }
 
     /// The list as it stood when the store was asked for this, or later.
-    async fn fresh_list(&self, freshness: AskedFreshness) -> Result<Arc<Snapshot>, ListError> {
-        self.bring_to(freshness.answer.wait().await.map_err(ListError::Freshness)?).await
+    async fn fresh_list(&self, freshness: Freshness) -> Result<Arc<Snapshot>, ListError> {
+        self.bring_to(freshness.wait().await.map_err(ListError::Freshness)?).await
     }
 
     /// The list with all that the store told.
@@ -146,12 +142,19 @@ impl OrderList {
     /// The list as it stood when the store was asked for this, or later, and its entity tags.
     pub async fn tagged_list(
         &self,
-        freshness: AskedFreshness,
+        mut freshness: Freshness,
     ) -> Result<(Arc<Snapshot>, ListTag), ListError> {
-        let history = freshness.history;
-        let list = self.fresh_list(freshness).await?;
-        let tag = list.tag(history);
-        Ok((list, tag))
+        loop {
+            let told = freshness.wait().await.map_err(ListError::Freshness)?;
+            let history = told.history;
+            let list = self.bring_to(told).await?;
+            if self.store.history()? == history {
+                let tag = list.tag(history);
+                return Ok((list, tag));
+            }
+            // The store failed over meanwhile: change numbers of the list may be of either history.
+            freshness = self.ask_freshness()?;
+        }
     }
 
     /// A part of the list, encoded as JSON, as a response: plain, or gzip where the client accepts
@@ -206,7 +209,7 @@ impl OrderList {
             tokio::time::sleep(FOLLOW_INTERVAL).await;
             // A failure shows at the next request for a list.
             if let Ok(freshness) = self.ask_freshness()
-                && let Ok(told) = freshness.answer.wait().await
+                && let Ok(told) = freshness.wait().await
                 && told.last_changes.of_orders().has_more_than(self.reflected())
             {
                 drop(self.bring_to(told).await);

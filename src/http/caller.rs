@@ -1,6 +1,6 @@
 //! Who sent a request, on its way from the middleware to a handler.
 
-use crate::orders::AskedFreshness;
+use crate::store::Freshness;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -12,5 +12,5 @@ pub struct Caller {
     /// When the request must have been answered.
     pub deadline: Instant,
     /// What the list must reflect, if the operation reads it and the store could be asked.
-    pub freshness: Option<AskedFreshness>,
+    pub freshness: Option<Freshness>,
 }

@@ -3,7 +3,7 @@
 use super::snapshot::{Edit, ListMemory, Sizes, Snapshot};
 use crate::store::agreement::list::{Lacks, ListFreshness};
 use crate::store::{
-    CancelledBatch, ChangeNumber, ChangedOrder, Freshness, Latest, OrderChange, Store, StoreError,
+    CancelledBatch, ChangeNumber, ChangedOrder, Latest, OrderChange, Store, StoreError,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -11,15 +11,6 @@ use std::sync::Arc;
 /// A snapshot is joined when it is listed for this time: before, it is not known
 /// whether the copy pays.
 const JOINED_AT_LIST: usize = 2;
-
-/// The store was asked what a list lacks. The answer tells what was committed before.
-#[derive(Clone, Debug)]
-pub struct AskedFreshness {
-    /// The history of the store before it was asked.
-    pub history: u64,
-    /// What it answers.
-    pub answer: Freshness,
-}
 
 /// The snapshot and the cancellations that it does not reflect yet.
 #[derive(Debug)]
@@ -231,7 +222,7 @@ mod tests {
         let ChangeNumber { generation, number: orders } = stored;
         let changes =
             changes.map(|(after, orders)| Arc::new(ChangedOrders { after: at(after), orders }));
-        Latest { last_changes: LastChanges { generation, orders, keys: 0 }, changes }
+        Latest { history: 0, last_changes: LastChanges { generation, orders, keys: 0 }, changes }
     }
 
     /// The refresh that this takes.

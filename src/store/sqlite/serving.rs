@@ -12,8 +12,8 @@ use crate::store::rules::not_cancelled;
 use crate::store::timeouts::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::store::{
     AccountRow, CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber,
-    Freshness, GivesUp, Half, KeyChange, KeyRow, LastChanges, ListedOrder, MIN_USE_INTERVAL_MS,
-    OrderChange, PolledChanges, Store, StoreError, Structure,
+    Freshness, GivesUp, Half, KeyChange, KeyRow, LastChanges, Latest, ListedOrder,
+    MIN_USE_INTERVAL_MS, OrderChange, PolledChanges, Store, StoreError, Structure,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -22,7 +22,10 @@ use store_orders_api::types::{Pet, utc_text};
 
 impl Store for SqliteStore {
     fn freshness(&self, _: Option<ChangeNumber>) -> Result<Freshness, StoreError> {
-        Ok(Freshness::Known(self.last_changes.lock().get()?))
+        // Without a readable id no list is tagged.
+        let history = self.history.unwrap_or_default();
+        let last_changes = self.last_changes.lock().get()?;
+        Ok(Freshness::Known(Latest { history, last_changes, changes: None }))
     }
 
     fn history(&self) -> Result<u64, StoreError> {

@@ -222,7 +222,8 @@ async fn check(
     let rows = rows.map_err(read)?;
     // Judged when the answer is there.
     let last_changes = session.judge(replica, answer_of(&rows)?)?;
-    Ok(Latest { last_changes, changes: changes(&rows, list, last_changes)? })
+    let changes = changes(&rows, list, last_changes)?;
+    Ok(Latest { history: session.history, last_changes, changes })
 }
 
 /// What changed after this change of the list, if that is not too much.
