@@ -38,7 +38,7 @@ pub use commands::{
 };
 pub use error::StoreError;
 pub use freshness::{
-    ChangeNumber, ChangedOrders, Freshness, FreshnessAnswer, Half, LastChanges, Latest,
+    ChangeNumber, ChangedOrders, Freshness, FreshnessAnswer, Half, LastChanges, Latest, OrdersRead,
     PolledChanges, history_of,
 };
 pub use order_rows::{

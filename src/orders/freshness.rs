@@ -3,7 +3,7 @@
 use super::snapshot::{Edit, ListMemory, Sizes, Snapshot};
 use crate::store::agreement::list::{Lacks, ListFreshness};
 use crate::store::{
-    CancelledBatch, ChangeNumber, ChangedOrder, Latest, OrderChange, Store, StoreError,
+    CancelledBatch, ChangeNumber, ChangedOrder, Latest, OrderChange, OrdersRead, Store, StoreError,
 };
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -27,9 +27,9 @@ impl State {
     /// All orders of the store. Blocks.
     pub fn open(store: &dyn Store, sizes: Sizes, memory: ListMemory) -> Result<State, StoreError> {
         let none = ChangeNumber::beginning(store.poll_changes()?.last_changes.generation);
-        let empty = Snapshot::empty(sizes, memory);
-        let (snapshot, reached) = read_changes(store, &empty, none)?;
-        snapshot.replace(Arc::new(empty));
+        let empty = Arc::new(Snapshot::empty(sizes, memory));
+        let (snapshot, reached) = read_changes(store, Arc::clone(&empty), none)?;
+        snapshot.replace(empty);
         Ok(State { snapshot, lists: 0, freshness: ListFreshness::at(reached), removed: Vec::new() })
     }
 
@@ -119,26 +119,19 @@ impl Refresh {
         self.base.pages_of(&ids) > pages
     }
 
-    /// Brings the snapshot up to date, in as many steps as it takes. Blocks.
+    /// Brings the snapshot up to date. Blocks.
     pub fn run(self, state: &Mutex<State>, store: &dyn Store) -> Result<Arc<Snapshot>, StoreError> {
-        let mut refresh = self;
-        loop {
-            let (snapshot, reached) = refresh.snapshot(store)?;
-            let mut locked = state.lock();
-            locked.publish(snapshot);
-            locked.lists = 0;
-            if locked.freshness.replaced(reached) {
-                locked.removed.drain(..refresh.removed.len());
-            } else {
-                // What was removed from the list of another generation is none of this one's.
-                locked.removed.clear();
-            }
-            drop(locked);
-            match Refresh::of(state, refresh.told) {
-                Prepared::Current(snapshot) => return Ok(snapshot),
-                Prepared::Behind(next) => refresh = next,
-            }
+        let (snapshot, reached) = self.snapshot(store)?;
+        let mut state = state.lock();
+        state.publish(Arc::clone(&snapshot));
+        state.lists = 1;
+        if state.freshness.replaced(reached) {
+            state.removed.drain(..self.removed.len());
+        } else {
+            // What was removed from the list of another generation is none of this one's.
+            state.removed.clear();
         }
+        Ok(snapshot)
     }
 
     /// The next snapshot, and what it reflects.
@@ -152,9 +145,9 @@ impl Refresh {
                 (edited(&self.base, rows, reached), reached)
             }
             Lacks::ReadingAfter(after) if after.number == 0 => {
-                return read_changes(store, &self.base.emptied(), after);
+                return read_changes(store, Arc::new(self.base.emptied()), after);
             }
-            Lacks::ReadingAfter(after) => read_changes(store, &self.base, after)?,
+            Lacks::ReadingAfter(after) => read_changes(store, Arc::clone(&self.base), after)?,
         };
         if self.removed.is_empty() {
             return Ok((changed, reached));
@@ -186,12 +179,17 @@ fn edited<'a>(
 /// it then reflects.
 fn read_changes(
     store: &dyn Store,
-    base: &Snapshot,
+    mut snapshot: Arc<Snapshot>,
     after: ChangeNumber,
 ) -> Result<(Arc<Snapshot>, ChangeNumber), StoreError> {
-    let mut edit = Edit::of(base);
-    let reached = store.for_each_order_since(after, &mut |change| edit.apply(change))?;
-    Ok((Arc::new(edit.finish().at_change(reached.number)), reached))
+    let mut read = OrdersRead { reached: after, is_all: false };
+    // Until all is read, rows are missing that were changed again after the change reached.
+    while !read.is_all {
+        let mut edit = Edit::of(&snapshot);
+        read = store.for_each_order_since(read.reached, &mut |change| edit.apply(change))?;
+        snapshot = Arc::new(edit.finish().at_change(read.reached.number));
+    }
+    Ok((snapshot, read.reached))
 }
 
 #[cfg(test)]

@@ -50,6 +50,15 @@ pub struct Latest {
     pub changes: Option<Arc<ChangedOrders>>,
 }
 
+/// How far a visit of changed orders came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrdersRead {
+    /// The last change whose rows were visited, unless a later change has written them again.
+    pub reached: ChangeNumber,
+    /// No later change had been committed, so the orders reflect all changes up to this one.
+    pub is_all: bool,
+}
+
 /// All orders that changed after a change.
 #[derive(Debug)]
 pub struct ChangedOrders {

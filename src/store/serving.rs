@@ -2,7 +2,7 @@
 
 use super::account_rows::KeyChange;
 use super::error::StoreError;
-use super::freshness::{ChangeNumber, Freshness, PolledChanges};
+use super::freshness::{ChangeNumber, Freshness, OrdersRead, PolledChanges};
 use super::order_rows::{Cancellation, CancelledBatch, CancelledOrder, OrderChange};
 use super::report::Structure;
 use store_orders_api::types::Pet;
@@ -36,16 +36,15 @@ pub trait Store: Send + Sync {
     /// The last changes, and how old that news may be, without holding up a list.
     fn poll_changes(&self) -> Result<PolledChanges, StoreError>;
 
-    /// Visits, in ascending order of id, every order whose row changed after this
-    /// change, and returns the last change that the visit reflects. After number 0
-    /// that is every listed order, and no removed one; what changes meanwhile may be in it, and
-    /// is after the returned change. After any other it may end with a change before the last,
-    /// so that its rows are few. An error if the store is no longer at this generation.
+    /// Visits, in ascending order of id, every order whose row changed after this change. After
+    /// number 0 that is every listed order, and no removed one; what changes meanwhile may be in
+    /// it, and is after the reached change. After any other it may end before the last change, so
+    /// that its rows are few. An error if the store is no longer at this generation.
     fn for_each_order_since(
         &self,
         after: ChangeNumber,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<ChangeNumber, StoreError>;
+    ) -> Result<OrdersRead, StoreError>;
 
     /// [`Store::for_each_order_since`] for accounts and keys, in no order. After number 0 that is
     /// every account, and every key that was ever issued.

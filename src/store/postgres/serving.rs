@@ -20,8 +20,8 @@ use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::timeouts::{LONG_READ_LIMIT, PATIENCE, READ_LIMIT};
 use crate::store::{
     AccountRow, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp,
-    KeyChange, KeyRow, LastChanges, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, PolledChanges,
-    Standbys, Store, StoreError, Structure,
+    KeyChange, KeyRow, LastChanges, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, OrdersRead,
+    PolledChanges, Standbys, Store, StoreError, Structure,
 };
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
@@ -145,19 +145,21 @@ impl Store for PostgresStore {
         &self,
         after: ChangeNumber,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<ChangeNumber, StoreError> {
+    ) -> Result<OrdersRead, StoreError> {
         let session = self.session_at(after.generation)?;
         let visit_row = &mut |row: &Row| visit_order(row, visit);
-        let reached = self.wait(async {
+        let read = self.wait(async {
             if after.number == 0 {
-                let read = read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await;
-                return read.map(LastChanges::of_orders);
+                let read = read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await?;
+                return Ok(OrdersRead { reached: read.of_orders(), is_all: true });
             }
             read_changes(&session, &self.replica, after, visit_row).await
         })?;
         session.require_open()?;
-        self.replica.lists(reached);
-        Ok(reached)
+        if read.is_all {
+            self.replica.lists(read.reached);
+        }
+        Ok(read)
     }
 
     fn for_each_key_since(
@@ -174,22 +176,9 @@ impl Store for PostgresStore {
             if after.number == 0 {
                 return read_all(&session, &self.replica, &ALL_KEYS, visit_row).await;
             }
-            let mut read = async |client: &Client| {
-                let (changes, number) = (CHANGED_KEYS, after.number);
-                catch_up(&session, &self.replica, client, changes, number, visit_row).await
-            };
-            // To open a connection takes time that a revocation has to wait, so only where the
-            // reader is in use.
-            match session.reading.try_lock() {
-                Ok(_reading) => {
-                    let caught_up = read(&session.reader.client).await;
-                    roll_back_unless_done(&session, caught_up).await
-                }
-                Err(_) => {
-                    let own = session.open_another(&SCANNER).await?;
-                    read(&own.client).await
-                }
-            }
+            let _reading = session.reading.lock().await;
+            let read = changed_keys(&session, &self.replica, after.number, visit_row).await;
+            roll_back_unless_done(&session, read).await
         })?;
         session.require_open()?;
         Ok(reached.of_keys())
@@ -319,13 +308,6 @@ const ALL_KEYS: [Pages; 2] = [
     },
 ];
 
-/// How changes are read.
-struct Changes {
-    query: &'static str,
-    /// The time to the next row: a long list takes longer.
-    limit: Duration,
-}
-
 /// The orders of the next changes: whole changes, and a page of rows or little more.
 const CHANGED_ORDERS: &str = "
     SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped',
@@ -336,17 +318,14 @@ const CHANGED_ORDERS: &str = "
     ORDER BY id";
 
 /// One statement, so that a change costs no more round trips. Rows of accounts have no digest.
-const CHANGED_KEYS: Changes = Changes {
-    query: "
+const CHANGED_KEYS: &str = "
     SELECT id, plan, per_minute, per_day, closed_at, NULL::bytea, NULL::bigint, NULL::text,
            NULL::bigint, NULL::boolean, NULL::bigint, NULL::bigint
     FROM accounts WHERE changed_in > $1
     UNION ALL
     SELECT account, NULL, NULL, NULL, NULL, digest, \"row\", id,
            least(expires_at, revoked_at), revoked_at IS NOT NULL, used_at, unbanned_at
-    FROM keys WHERE changed_in > $1",
-    limit: LONG_READ_LIMIT,
-};
+    FROM keys WHERE changed_in > $1";
 
 /// Visits every row; returns the last changes before the first was read. What changed since then may
 /// be among them, and is read again with what changed after those.
@@ -375,14 +354,15 @@ async fn read_changes(
     replica: &Replica,
     after: ChangeNumber,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
-) -> Result<ChangeNumber, StoreError> {
+) -> Result<OrdersRead, StoreError> {
     let change_column = 7;
     scanned(session, replica, async |client, before| {
         let (rows, last) =
             read_page(client, CHANGED_ORDERS, change_column, after.number, visit).await?;
         let read = last.unwrap_or(after.number);
-        let number = if rows < PAGE_ROWS { read.max(before.orders) } else { read };
-        Ok(ChangeNumber { number, ..after })
+        let is_all = rows < PAGE_ROWS;
+        let number = if is_all { read.max(before.orders) } else { read };
+        Ok(OrdersRead { reached: ChangeNumber { number, ..after }, is_all })
     })
     .await
 }
@@ -432,15 +412,15 @@ async fn read_page(
     Ok((count, highest))
 }
 
-/// Visits the rows that changed after this number; returns the last changes that they lead to.
-async fn catch_up(
+/// Visits the accounts and keys that changed after this number, with the reader; returns the last
+/// changes that they lead to.
+async fn changed_keys(
     session: &Session,
     replica: &Replica,
-    client: &Client,
-    Changes { query, limit }: Changes,
     number: i64,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<LastChanges, StoreError> {
+    let client = &session.reader.client;
     let read_rows = async {
         // One snapshot: the rows and the last changes belong together.
         let begin = client.batch_execute(
@@ -449,10 +429,10 @@ async fn catch_up(
         within(READ_LIMIT, async { begin.await.map_err(read) }).await?;
         let seen = replica.seen();
         let answer = within(READ_LIMIT, ask(client, SELECT_LAST_AND_KNOWN, &seen)).await?;
-        let rows = client.query_typed_raw(query, [(number, Type::INT8)]);
-        let rows = within(limit, async { rows.await.map_err(read) }).await?;
+        let rows = client.query_typed_raw(CHANGED_KEYS, [(number, Type::INT8)]);
+        let rows = within(LONG_READ_LIMIT, async { rows.await.map_err(read) }).await?;
         pin_mut!(rows);
-        while let Some(row) = within(limit, async { Ok(rows.next().await) }).await? {
+        while let Some(row) = within(LONG_READ_LIMIT, async { Ok(rows.next().await) }).await? {
             visit(&row.map_err(read)?)?;
         }
         within(READ_LIMIT, async { client.batch_execute("COMMIT").await.map_err(read) }).await?;

@@ -13,7 +13,7 @@ use crate::store::timeouts::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::store::{
     AccountRow, CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber,
     Freshness, GivesUp, Half, KeyChange, KeyRow, LastChanges, Latest, ListedOrder,
-    MIN_USE_INTERVAL_MS, OrderChange, PolledChanges, Store, StoreError, Structure,
+    MIN_USE_INTERVAL_MS, OrderChange, OrdersRead, PolledChanges, Store, StoreError, Structure,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use std::sync::Arc;
@@ -44,18 +44,18 @@ impl Store for SqliteStore {
         &self,
         after: ChangeNumber,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<ChangeNumber, StoreError> {
+    ) -> Result<OrdersRead, StoreError> {
         let mut connection = self.scanner.lock();
         // One read transaction: the rows and the last changes belong together.
         let transaction = connection.transaction()?;
-        let reflected = read_last_changes(&transaction)?.of_orders();
+        let reached = read_last_changes(&transaction)?.of_orders();
         for_each_row_since(&transaction, after.number, visit)?;
         if after.number == 0
             && let Some(damage) = missing_rows(&transaction)?
         {
             let _ = self.damage.set(damage);
         }
-        Ok(reflected)
+        Ok(OrdersRead { reached, is_all: true })
     }
 
     fn for_each_key_since(
@@ -306,7 +306,7 @@ mod tests {
                     OrderChange::Removed(id) => (id, false),
                 });
             };
-            let reached = store.for_each_order_since(since, visit).unwrap();
+            let reached = store.for_each_order_since(since, visit).unwrap().reached;
             (reached, seen)
         };
         let (before, all) = changes(LastChanges::default().of_orders());
@@ -351,6 +351,6 @@ mod tests {
         assert_eq!(removed, [1, 5]);
         let all = 2..=MAX_SORTED_ORDERS + 2;
         assert_eq!(listed, all.filter(|id| *id != 5).collect::<Vec<_>>());
-        assert!(!is_long(reached).unwrap() && is_long(ChangeNumber::default()).unwrap());
+        assert!(!is_long(reached.reached).unwrap() && is_long(ChangeNumber::default()).unwrap());
     }
 }

@@ -94,9 +94,7 @@ pub enum Step {
         with_rows: bool,
     },
     Judge,
-    Refresh {
-        reads_all: bool,
-    },
+    Refresh,
     Publish,
     Look,
     Date,
@@ -108,13 +106,24 @@ impl Step {
     /// Those that some world allows.
     pub fn all() -> Vec<Step> {
         use Step::{
-            Acknowledge, ApplyKeys, Beat, Date, Judge, Look, Publish, ReadKeys, Start, Tick,
+            Acknowledge, ApplyKeys, Beat, Date, Judge, Look, Publish, ReadKeys, Refresh, Start,
+            Tick,
         };
-        let mut all =
-            vec![Tick, Start, Beat, Acknowledge, Judge, Publish, Look, Date, ReadKeys, ApplyKeys];
+        let mut all = vec![
+            Tick,
+            Start,
+            Beat,
+            Acknowledge,
+            Judge,
+            Refresh,
+            Publish,
+            Look,
+            Date,
+            ReadKeys,
+            ApplyKeys,
+        ];
         let both = [true, false];
         all.extend(both.map(|with_rows| Step::Send { with_rows }));
-        all.extend(both.map(|reads_all| Step::Refresh { reads_all }));
         for half in [Half::Orders, Half::Keys] {
             all.extend(both.map(|ends| Step::Command { half, ends }));
             for host in 0..3 {
@@ -187,7 +196,7 @@ impl World {
                 lists.send(must, with_rows, scope.checks, journal?)
             }
             Step::Judge if of_orders => lists.judge(),
-            Step::Refresh { reads_all } if of_orders => lists.refresh(reads_all, journal),
+            Step::Refresh if of_orders => lists.refresh(journal),
             Step::Publish if of_orders => lists.publish(),
             Step::Look if !of_orders => lists.look(journal?),
             Step::Date if !of_orders => lists.date(),

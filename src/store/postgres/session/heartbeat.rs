@@ -62,7 +62,7 @@ pub async fn beat(
 /// it: what is read of the store from here on stays true while the row is there.
 pub async fn register(client: &Client, replica: &Replica) -> Result<(), StoreError> {
     let (address, listed) = replica.shown();
-    let insert = "INSERT INTO replicas (id, program, address, listed)
+    let insert = "INSERT INTO replicas (id, program, address, list_version)
                   SELECT $1, $2, $3, $4 WHERE pg_try_advisory_xact_lock_shared($5)
                   ON CONFLICT (id) DO UPDATE SET heard_at = now()";
     let program = env!("CARGO_PKG_VERSION");

@@ -7,7 +7,8 @@ use std::time::Duration;
 use store_orders::store::sqlite::SqliteStore;
 use store_orders::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, FreshnessAnswer,
-    GivesUp, KeyChange, Latest, OrderChange, PolledChanges, Store, StoreError, Structure,
+    GivesUp, KeyChange, Latest, OrderChange, OrdersRead, PolledChanges, Store, StoreError,
+    Structure,
 };
 use store_orders_api::types::Pet;
 use tokio::sync::{Mutex, MutexGuard, watch};
@@ -129,7 +130,7 @@ impl Store for FaultyStore {
         &self,
         after: ChangeNumber,
         visit: &mut dyn FnMut(OrderChange<'_>),
-    ) -> Result<ChangeNumber, StoreError> {
+    ) -> Result<OrdersRead, StoreError> {
         self.store()?.for_each_order_since(after, visit)
     }
 
