@@ -2,21 +2,22 @@
 //! say. It knows accounts, keys and addresses by number only, and does not use the
 //! store.
 
+mod account_usage;
 mod addresses;
 mod in_memory;
 mod persistence;
-pub mod postgres;
-mod report;
 mod sharded_map;
 mod snapshot;
 mod strikes;
 mod timestamp;
 mod window;
 
+pub use account_usage::{AccountUsage, Ban, LimitsReport, ReportError, WindowUsage};
 pub use addresses::MAX_ADDRESSES;
 pub use in_memory::InMemoryLimits;
 pub use persistence::{LimitsFile, LimitsFileReport, LimitsPersister, check as check_limits_file};
-pub use report::{AccountUsage, Ban, LimitsReport, ReportError, WindowUsage};
+pub(crate) use timestamp::Timestamp;
+pub(crate) use window::{AccountWindows, FixedWindow};
 
 use crate::clock::Now;
 use async_trait::async_trait;
@@ -45,7 +46,7 @@ pub struct KeyedRequest {
 impl KeyedRequest {
     /// Whether the account may send nothing. The operator chose it, so the client is not to blame
     /// and gets no strikes.
-    fn is_shut(&self) -> bool {
+    pub(crate) fn is_shut(&self) -> bool {
         self.limits.per_minute == 0 || self.limits.per_day == 0
     }
 }

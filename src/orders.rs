@@ -17,7 +17,9 @@ pub use writer::{CancelError, RunningBatch};
 
 use crate::blocking::run_with;
 use crate::metrics::Histogram;
-use crate::store::{CancelOutcome, ChangeNumber, Freshness, Latest, PATIENCE, Store, StoreError};
+use crate::store::{
+    CancelOutcome, ChangeNumber, Freshness, Latest, REQUEST_TIMEOUT, Store, StoreError,
+};
 use chrono::{DateTime, Utc};
 use dropshot::Body;
 use freshness::{Prepared, Refresh, State};
@@ -87,7 +89,8 @@ impl OrderList {
         let memory = ListMemory::default();
         let readers = Arc::new(Readers::new(memory.clone(), outdated_bytes, log));
         let state = Arc::new(Mutex::new(State::open(&*store, Sizes::default(), memory)?));
-        let writer = Writer::start(Arc::clone(&store), Arc::clone(&state), batches, PATIENCE, log)?;
+        let writer =
+            Writer::start(Arc::clone(&store), Arc::clone(&state), batches, REQUEST_TIMEOUT, log)?;
         Ok(OrderList { store, state, refresh_lock: Arc::default(), readers, writer })
     }
 

@@ -1,36 +1,36 @@
 //! What the server and the operator's commands ask of a store, and nothing of how an
-//! engine keeps it. The embedded default is [`sqlite`].
+//! engine keeps it: here is what a running server asks. The embedded default is [`sqlite`].
 //!
 //! | File | Its job |
 //! |---|---|
-//! | `serving` | what a running server asks |
 //! | `commands` | what the operator's commands ask, and the statements that every engine shares |
 //! | `error` | why a store did not do what it was asked |
 //! | `order_rows`, `account_rows` | the rows, plain values on every engine |
 //! | `freshness` | asking for the last changes |
 //! | `agreement` | what servers decide so that together they keep the store's promises |
+//! | `statements`, `value` | statements that every engine carries out, and their values |
 //! | `rules` | what a change may do and what it answers, on every engine |
-//! | `timeouts` | how long everything waits, and what ties these times |
-//! | `report` | what `check` reports, and the checks that every engine shares |
+//! | `check_report` | what `check` reports, and the checks that every engine shares |
 //! | `postgres` | the SQL of PostgreSQL, which several servers share |
 //! | `sqlite` | the SQL and the files of the embedded engine |
 
 mod account_rows;
 pub mod agreement;
+mod check_report;
 mod commands;
 mod error;
 mod freshness;
 mod order_rows;
 pub mod postgres;
-mod report;
 mod rules;
-mod serving;
 pub mod sqlite;
-mod timeouts;
+mod statements;
+mod value;
 
 pub use account_rows::{
     Account, AccountRow, IssuedKey, KeyChange, KeyRecord, KeyRow, NewKey, Rotation,
 };
+pub use check_report::CheckReport;
 pub use commands::{
     AccountCommands, Ended, KeyCommands, OperatorStore, OrderCommands, STEP_RECORDS,
     STEP_RECORDS_BESIDE_SERVERS, UnfinishedImport, existing_in_steps, import_in_steps, in_steps,
@@ -46,9 +46,117 @@ pub use order_rows::{
     ListedOrder, NewOrder, OrderChange, OrderCounts, OrderUpdate, RecordKind, Records, Status,
     StoredOrder,
 };
-pub use report::{CheckReport, Structure};
 pub use rules::{
     MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expired, refused_whole,
 };
-pub use serving::{GivesUp, Standbys, Store};
-pub use timeouts::{PATIENCE, SILENT_FOR};
+
+use slog::Logger;
+use std::sync::Arc;
+use std::time::Duration;
+use store_orders_api::types::Pet;
+
+/// How long a request waits for the store, from its arrival.
+pub const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What is known of the structure of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Structure {
+    /// No damage was found.
+    Sound,
+    /// The first damage that was found.
+    Damaged(String),
+    /// The engine's server checks it, when it reads a page.
+    CheckedByEngine,
+}
+
+/// Says when a check is to be given up.
+pub type GivesUp = Box<dyn Fn() -> bool + Send>;
+
+/// Standbys of the store that must confirm each commit; none on an engine without them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Standbys {
+    /// How many have to.
+    pub required: u32,
+    /// How many can.
+    pub confirming: u32,
+}
+
+/// Where a running server keeps orders, pets, accounts and keys.
+///
+/// Every method but [`Store::freshness`] and [`Store::history`] blocks, and belongs on a blocking thread.
+pub trait Store: Send + Sync {
+    /// Asks for the last changes, including every change that any process committed before the
+    /// call. For each list, which is at this change, and each unknown key: it does not block, and
+    /// costs an embedded engine no allocation. The answer may bring what the list lacks.
+    fn freshness(&self, list: Option<ChangeNumber>) -> Result<Freshness, StoreError>;
+
+    /// Names the history that the numbers of changes belong to: the same for every server of the
+    /// store and after its restart, and another where numbers may have been used again, as after a
+    /// restore or a failover. It does not block.
+    fn history(&self) -> Result<u64, StoreError>;
+
+    /// The last changes, and how old that news may be, without holding up a list.
+    fn poll_changes(&self) -> Result<PolledChanges, StoreError>;
+
+    /// Visits, in ascending order of id, every order whose row changed after this change. After
+    /// number 0 that is every listed order, and no removed one; what changes meanwhile may be in
+    /// it, and is after the reached change. After any other it may end before the last change, so
+    /// that its rows are few. An error if the store is no longer at this generation.
+    fn for_each_order_since(
+        &self,
+        after: ChangeNumber,
+        visit: &mut dyn FnMut(OrderChange<'_>),
+    ) -> Result<OrdersRead, StoreError>;
+
+    /// [`Store::for_each_order_since`] for accounts and keys, in no order. After number 0 that is
+    /// every account, and every key that was ever issued.
+    fn for_each_key_since(
+        &self,
+        after: ChangeNumber,
+        visit: &mut dyn FnMut(KeyChange),
+    ) -> Result<ChangeNumber, StoreError>;
+
+    /// Cancels a batch in one transaction, which is durable on return. On an
+    /// error nothing is changed. Deadlines are looked at once nothing else can write:
+    /// a cancellation past its own is not carried out.
+    fn cancel(&self, batch: &[Cancellation]) -> Result<CancelledBatch, StoreError>;
+
+    /// The order of this id, if it is cancelled.
+    fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError>;
+
+    /// The pet of this id.
+    fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError>;
+
+    /// The damage that reading the orders has found, if any.
+    fn damage(&self) -> Option<&str> {
+        None
+    }
+
+    /// Checks the structure of the store, where that is ours to do. It reads all of it,
+    /// blocks no other call, and ends with an error once `gives_up` returns true.
+    fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError>;
+
+    /// Why requests should be sent elsewhere although the store answers, if they should.
+    fn check_ready(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// The standbys that must confirm each commit, as this server last saw them.
+    fn standbys(&self) -> Standbys {
+        Standbys::default()
+    }
+
+    /// Tells the operator, through the store, where this server listens.
+    fn announce(&self, _url: String) {}
+
+    /// The last call of a server, which serves no list afterwards. What could not be done within
+    /// this time is logged.
+    fn leave(self: Arc<Self>, _timeout: Duration, _log: &Logger) {}
+
+    /// Commits a write that changes no row, to test whether writing works.
+    fn try_write(&self) -> Result<(), StoreError>;
+
+    /// Records when keys were last used: rows of keys, wall time in milliseconds. Returns the
+    /// uses of those whose rows another process has locked, which are not recorded.
+    fn record_last_used(&self, uses: &[(i64, i64)]) -> Result<Vec<(i64, i64)>, StoreError>;
+}

@@ -12,7 +12,6 @@ use clap::Args;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 use store_orders_api::plans::Plan;
 use store_orders_api::types::Pet;
@@ -49,9 +48,9 @@ pub fn demo(args: &DemoArgs, out: &mut dyn Write) -> anyhow::Result<()> {
         ..ServerConfig::default()
     };
     config.listen = args.listen.clone().unwrap_or_else(|| free(config.listen));
-    let store = ServedStore::Sqlite(Arc::new(store));
+    let keyless = config.keyless_per_minute;
     run(
-        |_, _| Ok(store),
+        |_, clock, log| ServedStore::embedded(store, keyless, clock, log),
         config,
         HangUp::Stops,
         |server| {

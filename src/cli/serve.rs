@@ -11,10 +11,10 @@ pub use process::run;
 pub use served_store::ServedStore;
 pub use signals::{EndedBySignal, HangUp, Signals};
 
+use crate::clock::SystemClock;
 use crate::config::{ServerConfig, StoreLocation, unknown_variables};
 use crate::server::Server;
-use crate::store::SILENT_FOR;
-use crate::store::postgres::PostgresStore;
+use crate::store::postgres::{PostgresStore, SILENT_FOR};
 use crate::store::sqlite::{ServerLock, SqliteStore};
 use slog::{Logger, warn};
 use std::fs::File;
@@ -29,19 +29,19 @@ pub fn serve(location: &StoreLocation, config: &ServerConfig) -> anyhow::Result<
         StoreLocation::Directory(directory) => Some(ServerLock::take(directory)?),
         StoreLocation::Postgres(_) => None,
     };
-    let confirms = config.confirm_lists;
-    let open = |runtime: &Handle, log: &Logger| {
+    let (confirms, keyless) = (config.confirm_lists, config.keyless_per_minute);
+    let open = |runtime: &Handle, clock: Arc<SystemClock>, log: &Logger| {
         if let Some(variables) = unknown_variables() {
             warn!(log, "unknown settings in the environment ignored"; "variables" => variables);
         }
         match location {
             StoreLocation::Directory(directory) => {
-                Ok(ServedStore::Sqlite(Arc::new(SqliteStore::open(directory)?)))
+                ServedStore::embedded(SqliteStore::open(directory)?, keyless, clock, log)
             }
             StoreLocation::Postgres(url) => {
-                let (url, log) = ((**url).clone(), log.clone());
-                let store = PostgresStore::open(runtime, url, confirms, SILENT_FOR, log)?;
-                Ok(ServedStore::Postgres(Arc::new(store)))
+                let url = (**url).clone();
+                let store = PostgresStore::open(runtime, url, confirms, SILENT_FOR, log.clone())?;
+                Ok(ServedStore::shared(store, keyless, log))
             }
         }
     };

@@ -10,7 +10,7 @@ use crate::context::ServerContext;
 use crate::limits::RateLimitStatus;
 use crate::log::RequestLine;
 use crate::metrics::RouteId;
-use crate::store::PATIENCE;
+use crate::store::REQUEST_TIMEOUT;
 use dropshot::Body;
 use http::{HeaderValue, Method, Response, StatusCode, Uri, header};
 use http_body::Body as _;
@@ -115,7 +115,7 @@ impl RequestScope {
 
     /// When the store must have answered.
     pub fn deadline(&self) -> Instant {
-        self.started + PATIENCE
+        self.started + REQUEST_TIMEOUT
     }
 
     /// Whether the request changes nothing.
@@ -131,7 +131,7 @@ impl RequestScope {
 
     /// The response to a request for which the store had no answer at its deadline.
     pub fn timed_out(&self) -> Response<Body> {
-        let seconds = PATIENCE.as_secs();
+        let seconds = REQUEST_TIMEOUT.as_secs();
         self.unavailable(&format_args!("the store gave no answer within {seconds} s"))
     }
 

@@ -3,12 +3,12 @@
 //! It is written whole by a thread of its own, so no request waits for it, and only if
 //! something has changed.
 
+mod file_report;
 mod persister;
-mod report;
 mod saved;
 
+pub use file_report::{LimitsFileReport, check};
 pub use persister::LimitsPersister;
-pub use report::{LimitsFileReport, check};
 
 use super::in_memory::InMemoryLimits;
 use super::timestamp::Timestamp;

@@ -1,6 +1,8 @@
 //! Accounts and keys as they cross the [`Store`](super::Store) trait and the operator's
 //! commands: plain values, the same on every engine.
 
+use super::error::StoreError;
+use super::statements::Row;
 use crate::keys::{ApiKey, Digest, Environment};
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -15,6 +17,28 @@ pub enum KeyChange {
     Account(i64, AccountRow),
     /// The key of this digest.
     Key(Digest, KeyRow),
+}
+
+impl KeyChange {
+    /// Reads a row: an account's id, plan, own limits and end; or that id, four NULLs, and the
+    /// digest, row, id, end, revocation, last use and last unban of a key.
+    pub fn read(row: &Row<'_>) -> Result<KeyChange, StoreError> {
+        let account = row.get(0)?;
+        let Some(digest) = row.get(5)? else {
+            let ((plan, limits), closed_at_ms) = (row.plan_and_limits(1)?, row.date_ms(4)?);
+            return Ok(KeyChange::Account(account, AccountRow { plan, limits, closed_at_ms }));
+        };
+        let key = KeyRow {
+            row: row.get(6)?,
+            id: row.get(7)?,
+            account,
+            ends_at_ms: row.get(8)?,
+            revoked: row.get(9)?,
+            used_at_ms: row.get::<Option<i64>>(10)?.unwrap_or(0),
+            unbanned_at_ms: row.get::<Option<i64>>(11)?.unwrap_or(0),
+        };
+        Ok(KeyChange::Key(Digest(digest), key))
+    }
 }
 
 /// An account as the server checks its keys.

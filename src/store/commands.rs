@@ -9,7 +9,7 @@ mod steps;
 
 pub use accounts::AccountCommands;
 pub use check::check_rows;
-pub use engine::{Engine, Parameters, Row, Statements};
+pub use engine::Engine;
 pub use keys::KeyCommands;
 pub use orders::OrderCommands;
 #[cfg(test)]
@@ -19,18 +19,19 @@ pub use steps::{
     import_in_steps, in_steps, statuses_in_steps,
 };
 
+use super::check_report::CheckReport;
 use super::error::StoreError;
-use super::order_rows::{ImportOutcome, RecordKind, Records};
-use super::report::CheckReport;
+use super::order_rows::{ImportOutcome, Records};
+use std::time::Duration;
+
+/// How long a command waits for servers and other commands that write.
+pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A store, as one command works on it. Every method blocks; each that writes does all that
 /// it was asked, or nothing.
 pub trait OperatorStore: AccountCommands + KeyCommands + OrderCommands {
     /// The store's id: 128 random bits in hex. A restored store has another one.
     fn id(&self) -> Result<String, StoreError>;
-
-    /// Which of these ids are in the store already, in their order, cancelled orders included.
-    fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
 
     /// Stores all of these records or none, in one transaction: [`import_in_steps`] is for
     /// more than [`STEP_RECORDS`]. An id that is in the store already is refused, or skipped with

@@ -1,6 +1,8 @@
 //! Orders, and what else is imported, as they cross the [`Store`](super::Store) trait and the
 //! operator's commands: plain values, the same on every engine.
 
+use super::error::StoreError;
+use super::statements::Row;
 use chrono::{DateTime, Utc};
 use serde::{Serialize, Serializer};
 use std::ops::Range;
@@ -64,9 +66,25 @@ pub struct CancelledOrder {
     pub cancelled_at: String,
 }
 
-/// Reads a [`CancelledOrder`], on every engine.
-pub const CANCELLED_ORDER: &str = "SELECT pet_id, quantity, ship_date, complete, cancelled_at \
-                                   FROM orders WHERE id = $1 AND status = 'cancelled'";
+impl CancelledOrder {
+    /// Selects the one of this id, on every engine.
+    pub const SELECT: &str = "SELECT pet_id, quantity, ship_date, complete, cancelled_at \
+                              FROM orders WHERE id = $1 AND status = 'cancelled'";
+
+    /// Reads a row of it.
+    pub fn read(row: &Row<'_>) -> Result<CancelledOrder, StoreError> {
+        Ok(CancelledOrder {
+            pet_id: row.get(0)?,
+            quantity: row.get(1)?,
+            ship_date: row.get(2)?,
+            complete: row.get(3)?,
+            cancelled_at: row.get(4)?,
+        })
+    }
+}
+
+/// Selects the name of the pet of this id, on every engine.
+pub const SELECT_PET: &str = "SELECT name FROM pets WHERE id = $1";
 
 /// An order whose row changed, as it is now.
 #[derive(Clone, Debug, PartialEq, Eq)]

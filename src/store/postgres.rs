@@ -4,32 +4,35 @@
 //! |---|---|
 //! | `connecting` | a connection to the primary, and what it is set to for its role |
 //! | `session` | five connections to one server, and the next ones when it is lost |
-//! | `serving` | the [`Store`](super::Store) trait and the [`Limits`](crate::limits::Limits) trait: what a running server asks |
+//! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
 //! | `commands` | the [`OperatorStore`](super::OperatorStore) trait, and the commands of PostgreSQL alone |
 //! | `schema` | the tables, their migrations and rights |
 //! | `journal` | the changes, by number: what a server lacks, and whether the store goes on |
 //! | `heartbeats` | which servers run, as the others and the commands see it |
-//! | `limits_location` | where requests are counted, as the store records it |
-//! | `columns` | columns that hold words |
+//! | `limits` | the [`Limits`](crate::limits::Limits) trait: the request counts |
+//! | `rows` | rows, read as values |
+//! | `timeouts` | how long everything waits |
 //! | `error` | what PostgreSQL answers instead of a result |
 
-mod columns;
 mod commands;
 mod connecting;
 mod error;
 mod heartbeats;
 mod journal;
-mod limits_location;
+mod limits;
+mod rows;
 pub mod schema;
 mod serving;
 mod session;
+mod timeouts;
 
 pub use commands::{
-    PostgresCommands, PostgresLimitsReport, ReplicaRow, begin_new_store, migrate, move_counts,
-    print_grants, restore,
+    PostgresCommands, ReplicaRow, begin_new_store, migrate, move_counts, print_grants, restore,
 };
 pub use connecting::{
     COMMAND, ConnectError, Connection, InvalidUrl, PostgresUrl, check_tls, connect, read_password,
 };
 pub use error::PostgresError;
-pub use serving::{PostgresLimits, PostgresStore};
+pub use limits::{Admission, PostgresLimits, PostgresLimitsReport, remove_expired};
+pub use serving::PostgresStore;
+pub use timeouts::SILENT_FOR;

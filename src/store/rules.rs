@@ -152,18 +152,6 @@ pub fn check_limits(plan: Plan, own: Option<PlanLimits>) -> Result<(), StoreErro
     }
 }
 
-/// The limits in force: the plan's, or Enterprise's own, a minute and a day.
-pub fn limits_in_force<E>(
-    plan: Plan,
-    own: impl Fn(usize) -> Result<u32, E>,
-) -> Result<(Plan, PlanLimits), E> {
-    let limits = match plan.limits() {
-        Some(limits) => limits,
-        None => PlanLimits { per_minute: own(0)?, per_day: own(1)? },
-    };
-    Ok((plan, limits))
-}
-
 /// The name is taken.
 pub fn account_exists(name: &str) -> StoreError {
     refused(format!("there is an account {name:?} already"))

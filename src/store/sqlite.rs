@@ -6,31 +6,29 @@
 //!
 //! | File | Its job |
 //! |---|---|
-//! | `serving` | the [`Store`](super::Store) trait: what a running server asks |
+//! | `sqlite_store` | the [`Store`](super::Store) trait: what a running server asks |
 //! | `commands` | the [`OperatorStore`](super::OperatorStore) trait: what the operator's commands ask |
-//! | `import` | imports of orders and pets |
 //! | `check`, `backup` | whether a store is sound; backup and restore |
 //! | `damage` | whether a store is damaged, while it is served |
 //! | `last_changes`, `wal_index` | the numbers of the last changes, and the cheap test for a new commit |
 //! | `schema`, `schema_*.sql` | the tables and their migrations |
 //! | `identity` | the id of a store, and its new one after a restore |
-//! | `connection`, `columns` | connections and transactions; columns that hold words |
+//! | `connection`, `statements` | connections and transactions; the statements of both engines |
 //! | `write_access` | the connection that writes; server and commands take turns |
 //! | `server_lock`, `directory` | one server per data directory; its files' owner |
 
 mod backup;
 mod check;
-mod columns;
 mod commands;
 mod connection;
 mod damage;
 mod directory;
 mod identity;
-mod import;
 mod last_changes;
 mod schema;
 mod server_lock;
-mod serving;
+mod sqlite_store;
+mod statements;
 mod wal_index;
 mod write_access;
 

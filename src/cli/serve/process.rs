@@ -7,16 +7,12 @@ use super::systemd;
 use crate::blocking::run_with;
 use crate::clock::SystemClock;
 use crate::config::ServerConfig;
-use crate::limits::LimitsPersister;
-use crate::log::{ErrorChain, LogBuffer};
+use crate::log::LogBuffer;
 use crate::server::{Dependencies, Server, open_connections};
-use crate::store::StoreError;
-use crate::store::sqlite::SqliteStore;
 use anyhow::Context;
 use sd_notify::NotifyState;
 use slog::{Logger, crit, error, info, warn};
 use std::sync::Arc;
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Handle, Runtime};
 
@@ -26,14 +22,14 @@ const LOG_FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 /// The part of the time to stop that is left for the log after the limits file.
 const LOG_FLUSH_RESERVE: Duration = Duration::from_millis(100);
 
-/// How long the store's write-ahead log may take to be emptied, if there is that much time:
-/// long enough for the checkpoint of a slow disk, which is a few writes.
-const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the store may take to be left, if there is that much time: long enough for the
+/// checkpoint of a slow disk, which is a few writes.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Runs a server until a signal stops it, on the store that `open` opens; `announce` prints where
 /// it listens.
 pub fn run(
-    open: impl FnOnce(&Handle, &Logger) -> Result<ServedStore, StoreError>,
+    open: impl FnOnce(&Handle, Arc<SystemClock>, &Logger) -> anyhow::Result<ServedStore>,
     config: ServerConfig,
     hang_up: HangUp,
     announce: impl FnOnce(&Server) -> std::io::Result<()>,
@@ -49,18 +45,19 @@ pub fn run(
         .build()
         .context("cannot start the runtime")?;
     let clock = Arc::new(SystemClock::start());
-    let opened = open(runtime.handle(), &log).map_err(anyhow::Error::from).and_then(|store| {
-        let limits = store.limits(&config, Arc::clone(&clock), &log)?;
-        Ok((store, limits))
-    });
+    let opened = open(runtime.handle(), Arc::clone(&clock), &log);
     if opened.is_err() {
         buffer.flush(LOG_FLUSH_TIMEOUT);
     }
-    let (store, (limits, persister)) = opened?;
-    let log_buffer = Some(Arc::clone(&buffer));
-    let dependencies =
-        Dependencies { store: store.store(), limits, clock, log: log.clone(), log_buffer };
-    let process = Process { config, hang_up, store, persister, log, buffer };
+    let served = opened?;
+    let dependencies = Dependencies {
+        store: Arc::clone(&served.store),
+        limits: Arc::clone(&served.limits),
+        clock,
+        log: log.clone(),
+        log_buffer: Some(Arc::clone(&buffer)),
+    };
+    let process = Process { config, hang_up, served, log, buffer };
     let result = process.run(&runtime, dependencies, announce);
     // Do not wait for slow clients or a blocked disk.
     runtime.shutdown_background();
@@ -70,8 +67,7 @@ pub fn run(
 struct Process {
     config: ServerConfig,
     hang_up: HangUp,
-    store: ServedStore,
-    persister: Option<LimitsPersister>,
+    served: ServedStore,
     log: Logger,
     buffer: Arc<LogBuffer>,
 }
@@ -136,9 +132,7 @@ impl Process {
     ) -> anyhow::Result<(Server, Signals)> {
         let signals = Signals::listen()?;
         let server = Server::start(&self.config, dependencies)?;
-        if let ServedStore::Postgres(store) = &self.store {
-            store.announce(server.url());
-        }
+        self.served.store.announce(server.url());
         if let Err(error) = announce(&server) {
             warn!(self.log, "standard output cannot be written"; "error" => error.to_string(),
                 "effect" => "where the server listens is in this log alone");
@@ -150,21 +144,11 @@ impl Process {
     /// before the deadline. Blocks.
     fn finish(self, deadline: Instant) {
         let left = || left(deadline).saturating_sub(LOG_FLUSH_RESERVE);
-        if self.persister.is_some_and(|persister| !persister.finish(left())) {
+        if self.served.persister.is_some_and(|persister| !persister.finish(left())) {
             error!(self.log, "last request counts not saved in time");
         }
-        let timeout = left().min(CHECKPOINT_TIMEOUT);
-        if let ServedStore::Postgres(store) = &self.store
-            && let Err(error) = store.leave(timeout)
-        {
-            info!(self.log, "still among the store's servers"; "error" => %ErrorChain(&error));
-        }
-        if let ServedStore::Sqlite(store) = self.store
-            && let Err(error) = checkpoint(store, timeout)
-        {
-            warn!(self.log, "write-ahead log not emptied"; "error" => error,
-                "effect" => "store.sqlite is whole only together with store.sqlite-wal");
-        }
+        let timeout = left().min(LEAVE_TIMEOUT);
+        self.served.store.leave(timeout, &self.log);
     }
 }
 
@@ -179,22 +163,6 @@ fn cut_off(connections: usize) -> String {
 
 fn left(deadline: Instant) -> Duration {
     deadline.saturating_duration_since(Instant::now())
-}
-
-/// Empties the store's write-ahead log, so that `store.sqlite` alone has everything. The
-/// connections are not closed in order, which would do the same.
-fn checkpoint(store: Arc<SqliteStore>, timeout: Duration) -> Result<(), String> {
-    let (sender, outcome) = channel();
-    // A disk may block for longer than there is time.
-    let run = move || sender.send(store.checkpoint(timeout / 2));
-    let thread = std::thread::Builder::new().name("checkpoint".to_string()).spawn(run);
-    thread.map_err(|error| error.to_string())?;
-    match outcome.recv_timeout(timeout) {
-        Ok(Ok(true)) => Ok(()),
-        Ok(Ok(false)) => Err("another process reads or writes the store".to_string()),
-        Ok(Err(error)) => Err(ErrorChain(&error).to_string()),
-        Err(_) => Err("not done in time".to_string()),
-    }
 }
 
 /// Reloads the certificate, if there is one.

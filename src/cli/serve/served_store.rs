@@ -1,7 +1,6 @@
-//! The store that a server serves, and the limits that belong to its engine.
+//! The store that a server serves, and the limits that belong to it.
 
 use crate::clock::SystemClock;
-use crate::config::ServerConfig;
 use crate::limits::{InMemoryLimits, Limits, LimitsFile, LimitsPersister};
 use crate::store::postgres::PostgresStore;
 use crate::store::sqlite::SqliteStore;
@@ -12,43 +11,35 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// A store, opened for a server.
-#[derive(Clone)]
-pub enum ServedStore {
-    /// In its data directory.
-    Sqlite(Arc<SqliteStore>),
-    /// In PostgreSQL.
-    Postgres(Arc<PostgresStore>),
+pub struct ServedStore {
+    /// What requests use.
+    pub store: Arc<dyn Store>,
+    /// The rate limiter.
+    pub limits: Arc<dyn Limits>,
+    /// What writes the counts of a limiter in memory to their file.
+    pub persister: Option<LimitsPersister>,
 }
 
 impl ServedStore {
-    /// What requests use.
-    pub fn store(&self) -> Arc<dyn Store> {
-        match self {
-            ServedStore::Sqlite(store) => Arc::clone(store) as Arc<dyn Store>,
-            ServedStore::Postgres(store) => Arc::clone(store) as Arc<dyn Store>,
-        }
-    }
-
-    /// Opens the limits: in the store's database with other servers, or in memory, with the thread
-    /// that writes them to a file of its directory. Blocks.
-    pub fn limits(
-        &self,
-        config: &ServerConfig,
+    /// A store in its directory, where the limits in memory have a file. An address may send this
+    /// many requests a minute without a valid key. Blocks.
+    pub fn embedded(
+        store: SqliteStore,
+        keyless_per_minute: u32,
         clock: Arc<SystemClock>,
         log: &Logger,
-    ) -> anyhow::Result<(Arc<dyn Limits>, Option<LimitsPersister>)> {
-        let (keyless, log) = (config.keyless_per_minute, log.clone());
-        match self {
-            ServedStore::Postgres(store) => Ok((Arc::new(store.limits(keyless, log)), None)),
-            ServedStore::Sqlite(store) => {
-                let directory = store.path().parent().unwrap_or(Path::new("."));
-                let limits = Arc::new(InMemoryLimits::new(keyless, log.clone()));
-                let counting = Arc::clone(&limits);
-                let file = LimitsFile::open(directory, store.id()?, counting, clock, log);
-                let persister =
-                    LimitsPersister::start(file).context("cannot start the limits file")?;
-                Ok((limits, Some(persister)))
-            }
-        }
+    ) -> anyhow::Result<ServedStore> {
+        let directory = store.path().parent().unwrap_or(Path::new("."));
+        let limits = Arc::new(InMemoryLimits::new(keyless_per_minute, log.clone()));
+        let counting = Arc::clone(&limits);
+        let file = LimitsFile::open(directory, store.id()?, counting, clock, log.clone());
+        let persister = LimitsPersister::start(file).context("cannot start the limits file")?;
+        Ok(ServedStore { store: Arc::new(store), limits, persister: Some(persister) })
+    }
+
+    /// A store that other servers share, as they share the limits in it.
+    pub fn shared(store: PostgresStore, keyless_per_minute: u32, log: &Logger) -> ServedStore {
+        let limits = Arc::new(store.limits(keyless_per_minute, log.clone()));
+        ServedStore { store: Arc::new(store), limits, persister: None }
     }
 }

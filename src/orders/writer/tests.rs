@@ -3,7 +3,7 @@
 use super::*;
 use crate::orders::snapshot::{ListMemory, Sizes};
 use crate::store::sqlite::SqliteStore;
-use crate::store::{NewOrder, OperatorStore, PATIENCE, Records};
+use crate::store::{NewOrder, OperatorStore, REQUEST_TIMEOUT, Records};
 use futures::FutureExt;
 use futures::future::join_all;
 use tempfile::TempDir;
@@ -20,7 +20,7 @@ fn writer() -> (Writer, Histogram, Arc<Mutex<State>>, TempDir) {
     let state = State::open(&store, Sizes::default(), ListMemory::default()).unwrap();
     let (state, shared) = (Arc::new(Mutex::new(state)), Arc::new(store));
     let writer =
-        Writer::start(shared, Arc::clone(&state), batches.clone(), PATIENCE, &log).unwrap();
+        Writer::start(shared, Arc::clone(&state), batches.clone(), REQUEST_TIMEOUT, &log).unwrap();
     (writer, batches, state, directory)
 }
 
@@ -32,7 +32,7 @@ async fn cancel(writer: &Writer, id: i64) -> Result<CancelOutcome, CancelError> 
 #[test]
 fn all_that_have_queued_are_one_batch_up_to_the_largest() {
     let (queue, mut requests) = mpsc::channel(LONGEST_QUEUE);
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + REQUEST_TIMEOUT;
     for order_id in 0..LARGEST_BATCH as i64 + 20 {
         let (key_id, at) = (Arc::from("key_test"), DateTime::UNIX_EPOCH);
         let cancellation = Cancellation { order_id, key_id, at, deadline };
@@ -101,7 +101,7 @@ async fn nobody_waits_for_a_store_that_cannot_write() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     // Past its deadline the first was not carried out.
-    writer.patience = PATIENCE;
+    writer.patience = REQUEST_TIMEOUT;
     let again = cancel(&writer, 1).await;
     assert!(matches!(again, Ok(CancelOutcome::Cancelled)), "{again:?}");
 }
@@ -109,7 +109,7 @@ async fn nobody_waits_for_a_store_that_cannot_write() {
 #[tokio::test]
 async fn a_full_queue_takes_no_more() {
     let (queue, _requests) = mpsc::channel(1);
-    let (running, patience) = (RunningBatch::none(), PATIENCE);
+    let (running, patience) = (RunningBatch::none(), REQUEST_TIMEOUT);
     let wake = Wake(std::thread::current());
     let writer = Writer { queue, failed: Arc::default(), running, patience, wake };
     assert!(Box::pin(cancel(&writer, 1)).now_or_never().is_none());
@@ -121,7 +121,7 @@ async fn a_full_queue_takes_no_more() {
 async fn without_the_writers_thread_there_is_no_answer() {
     let (queue, _) = mpsc::channel(1);
     let wake = Wake(std::thread::current());
-    let (running, patience) = (RunningBatch::none(), PATIENCE);
+    let (running, patience) = (RunningBatch::none(), REQUEST_TIMEOUT);
     let writer = Writer { queue, failed: Arc::default(), running, patience, wake };
     let answer = cancel(&writer, 1).await;
     assert!(matches!(answer, Err(CancelError::NoAnswer)), "{answer:?}");

@@ -1,7 +1,8 @@
 //! Accounts: created, renamed, closed, moved to another plan, listed.
 
-use super::engine::{Engine, Parameters, Row, Statements};
+use super::engine::Engine;
 use crate::store::rules::{account_closed, account_exists, account_name, check_limits, no_account};
+use crate::store::statements::{Parameters, Row, Statements};
 use crate::store::{Account, Half, StoreError};
 use chrono::{DateTime, Utc};
 use store_orders_api::plans::{Plan, PlanLimits};

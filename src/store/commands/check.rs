@@ -1,8 +1,8 @@
 //! The checks that both engines share, and the counts of what a store holds.
 
-use super::engine::{Row, Statements};
+use crate::store::check_report::{MAX_PROBLEMS, is_date_in_utc};
 use crate::store::order_rows::{COUNT_ORDERS, OrderCounts};
-use crate::store::report::{MAX_PROBLEMS, is_date_in_utc};
+use crate::store::statements::{Row, Statements};
 use crate::store::{CheckReport, StoreError};
 
 /// Checks these columns of dates, and counts the rows. What cannot be read is a problem.

@@ -1,9 +1,10 @@
 //! Keys: issued, rotated, revoked, found, listed.
 
 use super::accounts::open_account;
-use super::engine::{Engine, Row, Statements};
+use super::engine::Engine;
 use crate::keys::{ApiKey, Digest, Environment, new_key_id};
 use crate::store::rules::{key_label, later, no_key, rotated};
+use crate::store::statements::{Row, Statements};
 use crate::store::{Half, IssuedKey, KeyRecord, NewKey, Rotation, StoreError};
 
 /// What commands ask of the keys.

@@ -1,9 +1,10 @@
-//! Orders: shown, listed, shipped.
+//! Orders: shown, listed, shipped, updated; and which records there are.
 
-use super::engine::{Engine, Row, Statements};
+use super::engine::Engine;
 use crate::store::rules::{can_ship, can_update, refused_whole};
-use crate::store::{Half, OrderUpdate, Status, StoreError, StoredOrder};
-use std::collections::{BTreeSet, HashMap};
+use crate::store::statements::{Row, Statements};
+use crate::store::{Half, OrderUpdate, RecordKind, Status, StoreError, StoredOrder};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::ControlFlow;
 
 const COLUMNS: &str =
@@ -47,6 +48,9 @@ pub trait OrderCommands {
         Ok(())
     }
 
+    /// Which of these ids are in the store already, in their order, cancelled orders included.
+    fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError>;
+
     /// The status of each of these orders that the store holds.
     fn order_statuses(&self, ids: &[i64]) -> Result<HashMap<i64, Status>, StoreError>;
 
@@ -77,6 +81,14 @@ impl<E: Engine> OrderCommands for E {
         );
         let status = status.map(Status::as_str);
         self.read(|statements| statements.all(&query, &[&first, &status], stored_order))
+    }
+
+    fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
+        let query = format!("SELECT id FROM {} WHERE id IN ({})", kind.table(), E::NUMBERS);
+        let json = format!("{ids:?}");
+        let found = self.read(|statements| statements.all(&query, &[&json], |row| row.get(0)))?;
+        let existing: HashSet<i64> = found.into_iter().collect();
+        Ok(ids.iter().copied().filter(|id| existing.contains(id)).collect())
     }
 
     fn order_statuses(&self, ids: &[i64]) -> Result<HashMap<i64, Status>, StoreError> {

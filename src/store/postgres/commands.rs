@@ -8,30 +8,32 @@
 mod blocking;
 mod check;
 mod identity;
-mod import;
-mod limits_report;
+mod inserts;
 mod migrate;
 mod restore;
 mod servers;
 
 pub use identity::begin_new_store;
-pub use limits_report::PostgresLimitsReport;
 pub use migrate::{migrate, move_counts, print_grants};
 pub use restore::restore;
 pub use servers::ReplicaRow;
 
-use super::columns::value;
 use super::connecting::{COMMAND, Connection, Link, connect};
-use super::error::{engine, read, require_one_row, waited, written};
-use super::journal::{last, note};
-use super::schema::{STORE, require_current};
-use crate::store::commands::{Engine, Statements};
+use super::error::{engine, read, waited, written};
+use super::heartbeats::keep_servers_away;
+use super::journal::{lock_changes, note};
+use super::rows::value;
+use super::schema::{SCHEMA_LOCK, STORE, require_current};
+use crate::store::commands::Engine;
 use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::timeouts::COMMAND_CONNECT_LIMIT;
+use crate::store::postgres::timeouts::COMMAND_CONNECT_LIMIT;
+use crate::store::rules::imported;
+use crate::store::statements::Statements;
 use crate::store::{
-    CheckReport, Half, ImportOutcome, OperatorStore, RecordKind, Records, StoreError,
+    CheckReport, Half, ImportOutcome, OperatorStore, OrderCommands, Records, StoreError,
 };
 use blocking::Blocking;
+use inserts::is_taken;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::{Client, Transaction};
@@ -52,7 +54,7 @@ impl PostgresCommands {
     }
 
     /// Connects to the primary at this URL, whatever its schema.
-    fn open(url: &PostgresUrl) -> Result<PostgresCommands, StoreError> {
+    pub(super) fn open(url: &PostgresUrl) -> Result<PostgresCommands, StoreError> {
         let failed = |source: Box<dyn std::error::Error + Send + Sync>| StoreError::Engine {
             doing: "reached",
             source,
@@ -65,7 +67,7 @@ impl PostgresCommands {
     }
 
     /// Connects to the database of the request counts, unless they are in the store's own.
-    fn open_separate_limits(
+    pub(super) fn open_separate_limits(
         &self,
         url: &PostgresUrl,
     ) -> Result<Option<PostgresCommands>, StoreError> {
@@ -73,7 +75,7 @@ impl PostgresCommands {
     }
 
     /// Does `work`, which reads.
-    fn ask<T>(
+    pub(super) fn ask<T>(
         &self,
         work: impl AsyncFnOnce(&Client) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -170,13 +172,13 @@ fn unconfirmed() -> StoreError {
     )
 }
 
-/// Takes the lock of changes: waits for all others, and keeps them waiting until the transaction
-/// ends. The table `versions` is this lock, and holds nothing else. Returns the next change number.
-async fn lock_changes(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
-    let lock = "SELECT FROM versions FOR NO KEY UPDATE";
-    let locked = transaction.query(lock, &[]).await.map_err(waited)?;
-    require_one_row("versions", locked.len())?;
-    Ok(last(transaction).await?.0 + 1)
+/// Keeps other commands like it, servers and changes away until the transaction ends. Returns the
+/// next change number.
+async fn take_store(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
+    let lock = "SELECT pg_advisory_xact_lock($1)";
+    transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(waited)?;
+    keep_servers_away(transaction).await?;
+    lock_changes(transaction).await
 }
 
 impl OperatorStore for PostgresCommands {
@@ -190,16 +192,22 @@ impl OperatorStore for PostgresCommands {
         value(&row, 0)
     }
 
-    fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
-        self.find_existing(kind, ids)
-    }
-
     fn import(
         &self,
         records: Records<'_>,
         skip_existing: bool,
     ) -> Result<ImportOutcome, StoreError> {
-        self.import_at_once(records, skip_existing)
+        let inserted = match records {
+            Records::Orders(orders) => self.insert_orders(orders, skip_existing),
+            Records::Pets(pets) => self.insert_pets(pets, skip_existing),
+        };
+        match inserted {
+            Err(error) if is_taken(&error) => {
+                let taken = self.existing(records.kind(), &records.ids())?;
+                imported(records, 0, false, taken.first().copied())
+            }
+            inserted => imported(records, inserted?, skip_existing, None),
+        }
     }
 
     fn is_served(&self) -> Result<bool, StoreError> {

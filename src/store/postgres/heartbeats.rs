@@ -2,11 +2,11 @@
 //! `xmax`; every few seconds it writes the row, which shows in `xmin`. The database's clock, which
 //! a failover may move, has no part in it.
 
-use super::columns::value;
 use super::error::{read, waited, written};
+use super::rows::value;
 use super::schema::SERVERS_LOCK;
 use crate::store::StoreError;
-use crate::store::timeouts::HEARD_WITHIN;
+use crate::store::postgres::timeouts::HEARD_WITHIN;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tokio_postgres::{Client, GenericClient, Transaction};

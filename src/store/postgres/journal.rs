@@ -1,12 +1,12 @@
 //! The journal of changes: one row each, written under the lock of changes. Its last row
 //! has the numbers of the last changes, and tells whether what this server has seen is still part of it.
 
-use super::columns::value;
-use super::error::{read, unreachable_because, written};
+use super::error::{read, require_one_row, unreachable_because, waited, written};
+use super::rows::value;
 use crate::store::agreement::journal;
 use crate::store::{Half, LastChanges, StoreError};
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, GenericClient, Row, ToStatement};
+use tokio_postgres::{Client, GenericClient, Row, ToStatement, Transaction};
 
 /// The last change, in two pages of the index.
 pub const SELECT_LAST: &str =
@@ -76,6 +76,17 @@ pub async fn ask<S: ToStatement + Sync + ?Sized>(
 ) -> Result<Answer, StoreError> {
     let (number, id) = seen.last().map(|seen| (seen.number, &*seen.id)).unzip();
     answer_of(&client.query(select_last_and_known, &[&number, &id]).await.map_err(read)?)
+}
+
+/// Takes the lock of changes: waits for all others, and keeps them waiting until the transaction
+/// ends. The table `versions` is this lock, and holds nothing else.
+pub const LOCK_CHANGES: &str = "SELECT FROM versions FOR NO KEY UPDATE";
+
+/// Takes the lock of changes. Returns the next change number.
+pub async fn lock_changes(transaction: &Transaction<'_>) -> Result<i64, StoreError> {
+    let locked = transaction.query(LOCK_CHANGES, &[]).await.map_err(waited)?;
+    require_one_row("versions", locked.len())?;
+    Ok(last(transaction).await?.0 + 1)
 }
 
 /// Writes the change of this number, of the transaction that made it and holds the lock.

@@ -39,12 +39,12 @@ pub const LIMITS: Schema<'static> = Schema {
     migrations: &[
         Migration {
             what: "the tables of the request counts",
-            sql: crate::limits::postgres::SCHEMA_1,
+            sql: include_str!("limits/schema_1.sql"),
             oldest_program: "1.0.0",
         },
         Migration {
             what: "accounts are counted in the order of time",
-            sql: crate::limits::postgres::SCHEMA_2,
+            sql: include_str!("limits/schema_2.sql"),
             oldest_program: "1.0.0",
         },
     ],

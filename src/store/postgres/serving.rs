@@ -1,31 +1,29 @@
 //! What a running server asks of the store.
 
 mod batch;
-mod limiter;
 
-pub use limiter::PostgresLimits;
-
-use super::columns::{date_ms, plan_and_limits, value};
 use super::connecting::roles::SCANNER;
 use super::error::{read, unreachable_because, written};
 use super::journal::{SELECT_LAST_AND_KNOWN, ask};
+use super::limits::PostgresLimits;
+use super::rows::{read_row, value};
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
 use super::session::{OpenError, Session, is_of_connection, within};
-use crate::keys::Digest;
 use crate::log::ErrorChain;
-use crate::store::order_rows::CANCELLED_ORDER;
+use crate::store::order_rows::SELECT_PET;
 use crate::store::postgres::connecting::PostgresUrl;
-use crate::store::timeouts::{LONG_READ_LIMIT, PATIENCE, READ_LIMIT};
+use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT};
+use crate::store::statements;
 use crate::store::{
-    AccountRow, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp,
-    KeyChange, KeyRow, LastChanges, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, OrdersRead,
-    PolledChanges, Standbys, Store, StoreError, Structure,
+    Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp, KeyChange,
+    LastChanges, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, OrdersRead, PolledChanges,
+    REQUEST_TIMEOUT, Standbys, Store, StoreError, Structure,
 };
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
-use slog::Logger;
+use slog::{Logger, info};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders_api::types::Pet;
@@ -49,7 +47,7 @@ pub struct PostgresStore {
 impl PostgresStore {
     /// Opens the store; its tasks run on this runtime, which needs several threads. With
     /// `commits_checks`, every check of lists is a commit. Servers that are `silent_for` as long,
-    /// normally [`SILENT_FOR`](crate::store::SILENT_FOR), are removed from those that the store shows. Blocks.
+    /// normally [`SILENT_FOR`](super::SILENT_FOR), are removed from those that the store shows. Blocks.
     pub fn open(
         runtime: &Handle,
         url: PostgresUrl,
@@ -78,14 +76,8 @@ impl PostgresStore {
         Ok(current(&self.sessions)?.store_id.clone())
     }
 
-    /// Tells the operator, through the store, where this server listens.
-    pub fn announce(&self, address: String) {
-        self.replica.set_address(address);
-    }
-
-    /// Removes this server from those that the store shows to the operator, within this
-    /// time. It serves no list afterwards.
-    pub fn leave(&self, timeout: Duration) -> Result<(), StoreError> {
+    /// Removes this server from those that the store shows to the operator, within this time.
+    pub fn deregister(&self, timeout: Duration) -> Result<(), StoreError> {
         self.replica.leave();
         let session = current(&self.sessions)?;
         // A check waits for a lock much shorter than the heartbeat may hold this row.
@@ -105,16 +97,23 @@ impl PostgresStore {
         }
     }
 
-    /// The row of this id that a query asks for.
-    fn row_of(&self, query: &str, id: i64) -> Result<Option<Row>, StoreError> {
+    /// What is read of the row of this id that a query asks for.
+    fn only<T>(
+        &self,
+        query: &str,
+        id: i64,
+        read_found: fn(&statements::Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
         let session = current(&self.sessions)?;
-        self.wait(async {
-            let _reading = within(PATIENCE, async { Ok(session.reading.lock().await) }).await?;
+        let rows = self.wait(async {
+            let _reading =
+                within(REQUEST_TIMEOUT, async { Ok(session.reading.lock().await) }).await?;
             let rows = async {
                 session.reader.client.query_typed(query, &[(&id, Type::INT8)]).await.map_err(read)
             };
-            Ok(session.answer(READ_LIMIT, rows).await?.into_iter().next())
-        })
+            session.answer(READ_LIMIT, rows).await
+        })?;
+        rows.first().map(|row| read_row(row, read_found)).transpose()
     }
 
     fn wait<T>(&self, asked: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
@@ -169,7 +168,7 @@ impl Store for PostgresStore {
     ) -> Result<ChangeNumber, StoreError> {
         let session = self.session_at(after.generation)?;
         let visit_row = &mut |row: &Row| {
-            visit(key_change(row)?);
+            visit(read_row(row, KeyChange::read)?);
             Ok(())
         };
         let reached = self.wait(async {
@@ -198,22 +197,12 @@ impl Store for PostgresStore {
     }
 
     fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
-        let row = self.row_of(CANCELLED_ORDER, id)?;
-        let order = |row: &Row| {
-            Ok(CancelledOrder {
-                pet_id: value(row, 0)?,
-                quantity: value(row, 1)?,
-                ship_date: value(row, 2)?,
-                complete: value(row, 3)?,
-                cancelled_at: value(row, 4)?,
-            })
-        };
-        row.as_ref().map(order).transpose()
+        self.only(CancelledOrder::SELECT, id, CancelledOrder::read)
     }
 
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
-        let row = self.row_of("SELECT name FROM pets WHERE id = $1", id)?;
-        row.map(|row| Ok(Pet { id, name: value(&row, 0)? })).transpose()
+        let name = self.only(SELECT_PET, id, |row| row.get(0))?;
+        Ok(name.map(|name| Pet { id, name }))
     }
 
     fn quick_check(&self, _: GivesUp) -> Result<Structure, StoreError> {
@@ -231,6 +220,16 @@ impl Store for PostgresStore {
 
     fn standbys(&self) -> Standbys {
         self.replica.standbys()
+    }
+
+    fn announce(&self, url: String) {
+        self.replica.set_address(url);
+    }
+
+    fn leave(self: Arc<Self>, timeout: Duration, log: &Logger) {
+        if let Err(error) = self.deregister(timeout) {
+            info!(log, "replica not deregistered"; "error" => %ErrorChain(&error));
+        }
     }
 
     fn try_write(&self) -> Result<(), StoreError> {
@@ -476,25 +475,4 @@ fn visit_order(row: &Row, visit: &mut dyn FnMut(OrderChange<'_>)) -> Result<(), 
         is_shipped: value(row, 6)?,
     }));
     Ok(())
-}
-
-/// A row of [`CHANGED_KEYS`].
-fn key_change(row: &Row) -> Result<KeyChange, StoreError> {
-    let account = value(row, 0)?;
-    let Some(digest) = value::<Option<&[u8]>>(row, 5)? else {
-        let ((plan, limits), closed_at_ms) = (plan_and_limits(row, 1)?, date_ms(row, 4)?);
-        return Ok(KeyChange::Account(account, AccountRow { plan, limits, closed_at_ms }));
-    };
-    let digest = <[u8; 32]>::try_from(digest)
-        .map_err(|_| unreachable_because("a key's digest is not 32 bytes long"))?;
-    let key = KeyRow {
-        row: value(row, 6)?,
-        id: Arc::from(value::<&str>(row, 7)?),
-        account,
-        ends_at_ms: value(row, 8)?,
-        revoked: value(row, 9)?,
-        used_at_ms: value::<Option<i64>>(row, 10)?.unwrap_or(0),
-        unbanned_at_ms: value::<Option<i64>>(row, 11)?.unwrap_or(0),
-    };
-    Ok(KeyChange::Key(Digest(digest), key))
 }

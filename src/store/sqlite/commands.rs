@@ -6,12 +6,13 @@ use super::connection::{connect, in_transaction};
 use super::identity::store_id;
 use super::last_changes::raise_change_number;
 use super::server_lock::running_server;
-use crate::store::commands::{Engine, Parameters, Row, Statements};
-use crate::store::{
-    CheckReport, Half, ImportOutcome, OperatorStore, RecordKind, Records, StoreError,
-};
-use rusqlite::{CachedStatement, Connection};
+use crate::store::commands::Engine;
+use crate::store::rules::imported;
+use crate::store::statements::Statements;
+use crate::store::{CheckReport, Half, ImportOutcome, OperatorStore, Records, Status, StoreError};
+use rusqlite::params;
 use std::path::Path;
+use store_orders_api::types::utc_text;
 
 impl Engine for SqliteStore {
     const CHANGE_NUMBER: &'static str = "version";
@@ -40,62 +41,9 @@ impl Engine for SqliteStore {
     }
 }
 
-impl Statements for Connection {
-    fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<u64, StoreError> {
-        Ok(prepared(self, statement, parameters)?.raw_execute()? as u64)
-    }
-
-    fn query(
-        &self,
-        query: &str,
-        parameters: Parameters<'_>,
-        visit: &mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        let mut statement = prepared(self, query, parameters)?;
-        let names: Vec<String> = statement.column_names().map(String::from).collect();
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let mut rows = statement.raw_query();
-        while let Some(row) = rows.next()? {
-            let values =
-                (0..names.len()).map(|column| row.get(column)).collect::<Result<_, _>>()?;
-            visit(&Row { names: &names, values })?;
-        }
-        Ok(())
-    }
-}
-
-fn prepared<'a>(
-    connection: &'a Connection,
-    statement: &str,
-    parameters: Parameters<'_>,
-) -> rusqlite::Result<CachedStatement<'a>> {
-    let mut statement = connection.prepare_cached(statement)?;
-    for (number, parameter) in (1..).zip(parameters) {
-        // To SQLite `$1` is a name.
-        if let Some(index) = statement.parameter_index(&format!("${number}"))? {
-            statement.raw_bind_parameter(index, parameter)?;
-        }
-    }
-    Ok(statement)
-}
-
 impl OperatorStore for SqliteStore {
     fn id(&self) -> Result<String, StoreError> {
         Ok(store_id(&self.reader.lock())?)
-    }
-
-    fn existing(&self, kind: RecordKind, ids: &[i64]) -> Result<Vec<i64>, StoreError> {
-        let mut connection = self.scanner.lock();
-        let transaction = connection.transaction()?;
-        let query = format!("SELECT 1 FROM {} WHERE id = ?1", kind.table());
-        let mut statement = transaction.prepare_cached(&query)?;
-        let mut existing = Vec::new();
-        for id in ids {
-            if statement.exists([id])? {
-                existing.push(*id);
-            }
-        }
-        Ok(existing)
     }
 
     fn import(
@@ -103,7 +51,49 @@ impl OperatorStore for SqliteStore {
         records: Records<'_>,
         skip_existing: bool,
     ) -> Result<ImportOutcome, StoreError> {
-        self.import_at_once(records, skip_existing)
+        in_transaction(&mut self.writer.lock(), |transaction| {
+            let (mut stored, mut taken) = (0, None);
+            let mut count = |id: i64, inserted: usize| {
+                stored += inserted;
+                if inserted == 0 {
+                    taken.get_or_insert(id);
+                }
+            };
+            match records {
+                Records::Orders(orders) => {
+                    let change_number = raise_change_number(transaction, Half::Orders)?;
+                    let mut insert = transaction.prepare_cached(
+                        "INSERT INTO orders
+                             (id, pet_id, quantity, ship_date, complete, status, version)
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (id) DO NOTHING",
+                    )?;
+                    for order in orders {
+                        let status = if order.shipped { Status::Shipped } else { Status::Pending };
+                        let ship_date = order.ship_date.as_ref().map(utc_text);
+                        let inserted = insert.execute(params![
+                            order.id,
+                            order.pet_id,
+                            order.quantity,
+                            ship_date,
+                            order.complete,
+                            status.as_str(),
+                            change_number,
+                        ])?;
+                        count(order.id, inserted);
+                    }
+                }
+                Records::Pets(pets) => {
+                    let mut insert = transaction.prepare_cached(
+                        "INSERT INTO pets (id, name) VALUES (?1, ?2) ON CONFLICT (id) DO NOTHING",
+                    )?;
+                    for pet in pets {
+                        count(pet.id, insert.execute((pet.id, &pet.name))?);
+                    }
+                }
+            }
+            let is_twice = |id: &i64| records.ids().iter().filter(|own| *own == id).count() > 1;
+            imported(records, stored, skip_existing, taken.filter(|id| !is_twice(id)))
+        })
     }
 
     fn is_served(&self) -> Result<bool, StoreError> {
@@ -119,8 +109,9 @@ impl OperatorStore for SqliteStore {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::NewOrder;
     use crate::store::commands::{OrderCommands, PAGE_ORDERS};
-    use crate::store::{NewOrder, Status};
+    use rusqlite::Connection;
     use std::ops::ControlFlow;
 
     #[test]

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long a server that starts waits for a command that keeps servers away.
-const COMMAND_TIMEOUT: Duration = Duration::from_secs(1);
+const KEPT_AWAY_TIMEOUT: Duration = Duration::from_secs(1);
 
 const RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -32,7 +32,7 @@ impl ServerLock {
         let started = Instant::now();
         while let Err(error) = file.try_lock() {
             match error {
-                TryLockError::WouldBlock if started.elapsed() < COMMAND_TIMEOUT => {
+                TryLockError::WouldBlock if started.elapsed() < KEPT_AWAY_TIMEOUT => {
                     std::thread::sleep(RETRY_INTERVAL);
                 }
                 // Commands share the lock, a server does not.

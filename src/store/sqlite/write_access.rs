@@ -9,8 +9,9 @@
 //! pause.
 
 use super::directory::private_file;
+use crate::store::REQUEST_TIMEOUT;
 use crate::store::StoreError;
-use crate::store::timeouts::COMMAND_TIMEOUT;
+use crate::store::commands::COMMAND_TIMEOUT;
 use parking_lot::{Mutex, MutexGuard};
 use rusqlite::ffi::SQLITE_BUSY;
 use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
@@ -23,6 +24,14 @@ use std::time::{Duration, Instant};
 
 /// The file in the data directory. It is never removed: only the lock on it counts.
 const INTENT_FILE_NAME: &str = "write-intent.lock";
+
+/// How long a batch of cancellations waits to begin.
+pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// How long other writes of a server wait to begin: they hold up a batch that comes meanwhile.
+pub const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
+
+const _: () = assert!(BATCH_TIMEOUT.as_millis() < REQUEST_TIMEOUT.as_millis());
 
 /// How often a waiting process looks again.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);

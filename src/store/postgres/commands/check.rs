@@ -3,11 +3,11 @@
 
 use super::PostgresCommands;
 use super::blocking::Blocking;
+use crate::store::check_report::DATES;
 use crate::store::commands::check_rows;
-use crate::store::postgres::columns::value;
 use crate::store::postgres::error::read;
 use crate::store::postgres::journal::{SELECT_LAST, last_changes_of};
-use crate::store::report::DATES;
+use crate::store::postgres::rows::value;
 use crate::store::{CheckReport, StoreError};
 use tokio_postgres::{IsolationLevel, Transaction};
 

@@ -3,12 +3,10 @@
 //! not taken for its own.
 
 use super::PostgresCommands;
-use super::lock_changes;
+use super::take_store;
 use crate::store::StoreError;
-use crate::store::postgres::columns::value;
 use crate::store::postgres::error::written;
-use crate::store::postgres::heartbeats::keep_servers_away;
-use crate::store::postgres::schema::SCHEMA_LOCK;
+use crate::store::postgres::rows::value;
 use crate::store::rules::{ID_GAP, IDS};
 use tokio_postgres::Transaction;
 
@@ -17,10 +15,7 @@ use tokio_postgres::Transaction;
 pub fn begin_new_store(commands: &PostgresCommands) -> Result<String, StoreError> {
     let id = format!("{:032x}", rand::random::<u128>());
     commands.write(async |transaction| {
-        let lock = "SELECT pg_advisory_xact_lock($1)";
-        transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(written)?;
-        keep_servers_away(transaction).await?;
-        lock_changes(transaction).await?;
+        take_store(transaction).await?;
         set_store_id(transaction, &id).await?;
         for (table, column) in IDS {
             let query = format!(

@@ -2,13 +2,13 @@
 //! database that it has not brought up to date.
 
 use super::PostgresCommands;
-use crate::store::postgres::columns::value;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::error::{PostgresError, engine, read, written};
 use crate::store::postgres::heartbeats::keep_servers_away_from_now_on;
-use crate::store::postgres::limits_location::{
+use crate::store::postgres::limits::location::{
     describe, record, recorded, refuse_another, require_own,
 };
+use crate::store::postgres::rows::value;
 use crate::store::postgres::schema::grants::{self, Rights};
 use crate::store::postgres::schema::{self, LIMITS, STORE, Schema};
 use crate::store::{OperatorStore, StoreError};

@@ -1,19 +1,18 @@
 //! A store in PostgreSQL from a backup of the embedded one, which is the way to move.
 
 use super::PostgresCommands;
-use super::blocking::Parameter;
 use super::identity::{set_last_id, set_store_id};
-use super::import::refuse_nul;
-use super::lock_changes;
+use super::inserts::refuse_nul;
+use super::take_store;
 use crate::store::Half;
-use crate::store::postgres::columns::value;
-use crate::store::postgres::error::{read, waited, written};
-use crate::store::postgres::heartbeats::{keep_servers_away, require_unserved};
+use crate::store::postgres::error::{read, written};
+use crate::store::postgres::heartbeats::require_unserved;
 use crate::store::postgres::journal::note;
-use crate::store::postgres::schema::SCHEMA_LOCK;
+use crate::store::postgres::rows::value;
 use crate::store::rules::IDS;
 use crate::store::sqlite::{self, CopyProgress, SqliteStore};
-use crate::store::{CheckReport, StoreError};
+use crate::store::value::Value;
+use crate::store::{CheckReport, OperatorStore, StoreError};
 use rusqlite::Connection;
 use std::path::Path;
 use std::pin::Pin;
@@ -41,11 +40,8 @@ pub fn restore(
     let path = SqliteStore::open(directory.path())?.path().to_path_buf();
     let backup = Connection::open(path)?;
     commands.write(async |transaction| {
-        let lock = "SELECT pg_advisory_xact_lock($1)";
-        transaction.execute(lock, &[&SCHEMA_LOCK]).await.map_err(waited)?;
-        // One may have started since the backup was read.
-        keep_servers_away(transaction).await?;
-        let change_number = lock_changes(transaction).await?;
+        // A server may have started since the backup was read.
+        let change_number = take_store(transaction).await?;
         require_empty(transaction).await?;
         refuse_names_with_nul(&backup)?;
         let copy = async |table, columns, change_number| {
@@ -59,7 +55,7 @@ pub fn restore(
         note(transaction, change_number + 1, Half::Keys).await?;
         copy_numbers(transaction, &backup).await
     })?;
-    commands.examine()
+    commands.check()
 }
 
 async fn require_empty(client: &impl tokio_postgres::GenericClient) -> Result<(), StoreError> {
@@ -99,8 +95,8 @@ async fn copy_table(
     let mut statement = backup.prepare(&format!("SELECT {columns} FROM {table} ORDER BY 1"))?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
-        let values = (0..typed.len()).map(|column| Ok(Parameter(row.get(column)?)));
-        let values = values.collect::<Result<Vec<_>, StoreError>>()?;
+        let values = (0..typed.len()).map(|column| row.get(column));
+        let values = values.collect::<rusqlite::Result<Vec<Value>>>()?;
         let values: Vec<_> = values.iter().map(|value| value as &(dyn ToSql + Sync)).collect();
         copying.write(&values).await?;
     }

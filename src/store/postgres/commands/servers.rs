@@ -3,10 +3,10 @@
 use super::PostgresCommands;
 use crate::store::StoreError;
 use crate::store::agreement::lease::LEASE;
-use crate::store::postgres::columns::value;
 use crate::store::postgres::error::read;
 use crate::store::postgres::heartbeats::{LOOKS_EVERY, heartbeats, silent, silent_since};
 use crate::store::postgres::journal;
+use crate::store::postgres::rows::value;
 use serde::Serialize;
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_postgres::{Client, Row};

@@ -1,6 +1,6 @@
 //! What every connection is set to, whatever the database and the role say.
 
-use crate::store::timeouts::{self, ServerLimits};
+use crate::store::postgres::timeouts::{self, ServerLimits};
 use std::fmt::Write as _;
 use std::time::Duration;
 

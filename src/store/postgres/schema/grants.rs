@@ -1,8 +1,8 @@
 //! The rights that the role of a server needs, and no more.
 
 use crate::store::StoreError;
-use crate::store::postgres::columns::value;
 use crate::store::postgres::error::read;
+use crate::store::postgres::rows::value;
 use tokio_postgres::Client;
 
 /// Tables that a server reads.

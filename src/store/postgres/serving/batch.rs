@@ -5,17 +5,19 @@
 //! same batch is sent again, and finds what it did.
 
 use crate::store::agreement::lease::WaitIsOver;
-use crate::store::postgres::columns::{parsed, value};
 use crate::store::postgres::error::{
     postgres_error, require_one_row, unreachable_because, written,
 };
 use crate::store::postgres::journal::Change;
+use crate::store::postgres::rows::{parsed, value};
 use crate::store::postgres::session::Session;
 use crate::store::postgres::session::opener::Current;
 use crate::store::postgres::session::replica::Replica;
 use crate::store::postgres::session::statements::BatchStatements;
+use crate::store::postgres::timeouts::{
+    ANSWER_TIME, LEAST_TIME, LOCK_WAIT, RETRY_AFTER, SESSION_WAIT,
+};
 use crate::store::rules::not_cancelled;
-use crate::store::timeouts::{ANSWER_TIME, LEAST_TIME, LOCK_WAIT, RETRY_AFTER, SESSION_WAIT};
 use crate::store::{CancelOutcome, Cancellation, Status, StoreError};
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 
 mod sync_standbys;
 
-use crate::store::postgres::columns::value;
 use crate::store::postgres::error::{read, unreachable_because};
+use crate::store::postgres::rows::value;
 use crate::store::{Standbys, StoreError};
 use slog::{Logger, warn};
 use sync_standbys::SyncStandbys;

@@ -9,11 +9,11 @@ use super::{Session, gathered};
 use crate::log::ErrorChain;
 use crate::store::agreement::checks::Checks;
 use crate::store::agreement::lease::WaitIsOver;
-use crate::store::postgres::columns::{parsed, value};
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{read, unreachable_because};
 use crate::store::postgres::journal::answer_of;
-use crate::store::timeouts::{CHECKS_UNDER_WAY, READ_LIMIT};
+use crate::store::postgres::rows::{parsed, value};
+use crate::store::postgres::timeouts::{CHECKS_UNDER_WAY, READ_LIMIT};
 use crate::store::{
     ChangeNumber, ChangedOrder, ChangedOrders, FreshnessAnswer, LastChanges, Latest, StoreError,
 };

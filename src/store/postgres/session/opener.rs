@@ -7,10 +7,8 @@ use super::heartbeat::{beat, deregister, keep_beating, register, require_usable,
 use super::replica::Replica;
 use super::statements::{BatchStatements, HeartbeatStatements};
 use super::{OpenError, Session, within};
-use crate::limits::postgres::Admission;
 use crate::log::ErrorChain;
 use crate::store::agreement::lease::Wait;
-use crate::store::postgres::columns::value;
 use crate::store::postgres::connecting::roles::{
     CHECKER, HEARTBEAT, LIMITER, READER, Role, WRITER,
 };
@@ -19,8 +17,10 @@ use crate::store::postgres::connecting::{
 };
 use crate::store::postgres::error::{read, unreachable_because};
 use crate::store::postgres::journal::{SELECT_LAST_AND_KNOWN, ask};
-use crate::store::postgres::limits_location::require_own;
-use crate::store::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_AFTER};
+use crate::store::postgres::limits::Admission;
+use crate::store::postgres::limits::location::require_own;
+use crate::store::postgres::rows::value;
+use crate::store::postgres::timeouts::{CONFIRM_LIMIT, CONNECT_LIMIT, READ_LIMIT, RETRY_AFTER};
 use crate::store::{Standbys, StoreError, history_of};
 use parking_lot::Mutex;
 use slog::{Logger, info, warn};

@@ -1,9 +1,8 @@
 //! The statements of a session, prepared: only those are sent without waiting for the answer
 //! to the one before.
 
+use crate::store::postgres::journal::LOCK_CHANGES;
 use tokio_postgres::{Client, Error, Statement};
-
-const LOCK: &str = "SELECT FROM versions FOR NO KEY UPDATE";
 
 /// For this transaction alone: SET takes no parameter.
 const LIMIT_LOCK_WAITS: &str = "SELECT set_config('lock_timeout', $1, true)";
@@ -55,7 +54,7 @@ impl BatchStatements {
         Ok(BatchStatements {
             begin: client.prepare("BEGIN").await?,
             limit_lock_waits: client.prepare(LIMIT_LOCK_WAITS).await?,
-            lock: client.prepare(LOCK).await?,
+            lock: client.prepare(LOCK_CHANGES).await?,
             update: client.prepare(UPDATE).await?,
             commit: client.prepare("COMMIT").await?,
         })

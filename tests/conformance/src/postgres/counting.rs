@@ -11,11 +11,12 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::limits::{Decision, KeyedRequest, Limits, LimitsReport};
+use store_orders::store::Store;
+use store_orders::store::postgres::SILENT_FOR;
 use store_orders::store::postgres::{
     PostgresCommands, PostgresLimitsReport, PostgresStore, PostgresUrl, begin_new_store, migrate,
     move_counts, print_grants,
 };
-use store_orders::store::{SILENT_FOR, Store};
 use store_orders_api::plans::PlanLimits;
 
 /// No clock of a server has a part in the counting.
@@ -153,7 +154,7 @@ pub fn counts_are_moved_while_no_server_runs(server: &PostgresUnderTest) -> anyh
     let refused = refusal(move_counts(&elsewhere))?;
     ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
     ensure!(!exists(&database, &name)? && remaining(&store)? == 8);
-    store.leave(LEAVES_WITHIN)?;
+    store.deregister(LEAVES_WITHIN)?;
 
     let done = move_counts(&own)?;
     ensure!(done == ["requests are counted in its own database already; nothing to do"]);
@@ -165,7 +166,7 @@ pub fn counts_are_moved_while_no_server_runs(server: &PostgresUnderTest) -> anyh
     refused_everywhere(&database, &own)?;
     let store = database.server_at(elsewhere.clone(), SILENT_FOR)?;
     ensure!(remaining(&store)? == 9);
-    store.leave(LEAVES_WITHIN)?;
+    store.deregister(LEAVES_WITHIN)?;
     // What was counted there before does not come back.
     move_counts(&own)?;
     refused_everywhere(&database, &elsewhere)?;
@@ -244,7 +245,7 @@ pub fn counts_of_another_store_are_refused(server: &PostgresUnderTest) -> anyhow
     migrate(&url)?;
     let store = database.server_at(url.clone(), SILENT_FOR)?;
     ensure!(remaining(&store)? == 9);
-    store.leave(LEAVES_WITHIN)?;
+    store.deregister(LEAVES_WITHIN)?;
     begin_new_store(&PostgresCommands::connect(&url)?)?;
     let refused = refusal(database.server_at(url.clone(), SILENT_FOR))?;
     ensure!(refused.contains("has the request counts of another store"), "{refused}");

@@ -6,8 +6,9 @@ use slog::Logger;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+use store_orders::store::postgres::SILENT_FOR;
 use store_orders::store::postgres::{PostgresCommands, PostgresStore, PostgresUrl, migrate};
-use store_orders::store::{OperatorStore, SILENT_FOR, Store};
+use store_orders::store::{OperatorStore, Store};
 use tokio::runtime::{self, Runtime};
 use tokio_postgres::{Client, NoTls};
 

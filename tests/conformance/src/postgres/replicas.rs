@@ -72,7 +72,7 @@ pub fn a_server_whose_row_was_removed_adds_it_again(
     ensure!(!list(&store)?.is_empty());
     cancel(&store, &[1])?;
     // A server that leaves removes its row itself, and does not come back.
-    store.leave(Duration::from_secs(5))?;
+    store.deregister(Duration::from_secs(5))?;
     std::thread::sleep(Duration::from_secs(1));
     ensure!(commands.replicas()?.is_empty());
     Ok(())

@@ -139,7 +139,7 @@ pub fn a_database_that_a_server_uses_is_not_restored(
     database.execute("UPDATE replicas SET heard_at = now() - interval '120 s'")?;
     let refused = refusal(restore(&file, &commands, &|_, _| ()))?;
     ensure!(refused.contains("uses the database; stop all servers"), "{refused}");
-    store.leave(Duration::from_secs(5))?;
+    store.deregister(Duration::from_secs(5))?;
     // A server that was killed, by a clock that is ahead.
     database.execute(
         "INSERT INTO replicas (id, program, address, list_version, heard_at)

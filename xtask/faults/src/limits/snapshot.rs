@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use store_orders::clock::Now;
 use store_orders::limits::{Decision, KeyedRequest, Limits};
-use store_orders::store::SILENT_FOR;
+use store_orders::store::postgres::SILENT_FOR;
 use store_orders::store::postgres::{PostgresLimits, PostgresStore, migrate};
 use store_orders_api::plans::PlanLimits;
 use testbed::Report;

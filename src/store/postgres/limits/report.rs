@@ -1,14 +1,16 @@
-//! Reads the request counts, while servers count.
+//! What was counted, for the operator's commands, while servers count.
 
-use super::PostgresCommands;
+use super::admission::{SELECT_BANS, bans, in_u32, timestamp};
+use super::location::require_recorded;
 use crate::clock::Now;
-use crate::limits::postgres::{SELECT_BANS, bans, usage};
-use crate::limits::{AccountUsage, Ban, LimitsReport, ReportError};
+use crate::limits::{AccountUsage, Ban, LimitsReport, ReportError, WindowUsage};
 use crate::store::StoreError;
+use crate::store::postgres::commands::PostgresCommands;
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::error::read;
-use crate::store::postgres::limits_location::require_recorded;
 use crate::store::postgres::schema::{LIMITS, require_current};
+use std::time::Duration;
+use tokio_postgres::{Client, Error};
 
 /// The counts of the servers on one store.
 pub struct PostgresLimitsReport(PostgresCommands);
@@ -34,4 +36,23 @@ impl LimitsReport for PostgresLimitsReport {
         let found = self.0.ask(async |client| bans(client, SELECT_BANS, keys).await.map_err(read));
         found.map_err(|error| ReportError(error.into()))
     }
+}
+
+/// What an account has used of its windows.
+async fn usage(client: &Client, account: i64) -> Result<AccountUsage, Error> {
+    let query = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, minute_closes,
+                        minute_requests, day_closes, day_requests
+                 FROM limits_accounts WHERE account = $1";
+    let age = Some(Duration::ZERO);
+    let Some(row) = client.query_opt(query, &[&account]).await? else {
+        return Ok(AccountUsage { age, ..AccountUsage::default() });
+    };
+    let now = timestamp(row.try_get(0)?);
+    let window = |column| {
+        let closes_at = timestamp(row.try_get(column)?);
+        let requests = in_u32(row.try_get(column + 1)?);
+        let resets_in = closes_at.saturating_duration_since(now);
+        Ok::<_, Error>((closes_at > now).then_some(WindowUsage { requests, resets_in }))
+    };
+    Ok(AccountUsage { minute: window(1)?, day: window(3)?, age })
 }

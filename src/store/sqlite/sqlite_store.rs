@@ -1,23 +1,25 @@
-//! What a running server asks of the store.
+//! What a running server asks of the embedded store.
 
 use super::SqliteStore;
-use super::columns::{date_ms, plan_and_limits, status_of};
 use super::connection::{connect, in_transaction};
 use super::damage::quick_check_until;
 use super::last_changes::{raise_change_number, read_last_changes};
+use super::write_access::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
 use crate::clock::BootInstant;
-use crate::keys::Digest;
-use crate::store::order_rows::CANCELLED_ORDER;
+use crate::log::ErrorChain;
+use crate::store::order_rows::SELECT_PET;
 use crate::store::rules::not_cancelled;
-use crate::store::timeouts::{BATCH_TIMEOUT, MINOR_WRITE_TIMEOUT};
+use crate::store::statements::Statements;
 use crate::store::{
-    AccountRow, CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber,
-    Freshness, GivesUp, Half, KeyChange, KeyRow, LastChanges, Latest, ListedOrder,
-    MIN_USE_INTERVAL_MS, OrderChange, OrdersRead, PolledChanges, Store, StoreError, Structure,
+    CancelOutcome, Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp,
+    Half, KeyChange, LastChanges, Latest, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange,
+    OrdersRead, PolledChanges, Store, StoreError, Structure,
 };
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, params};
+use slog::{Logger, warn};
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 use store_orders_api::types::{Pet, utc_text};
 
 impl Store for SqliteStore {
@@ -67,20 +69,17 @@ impl Store for SqliteStore {
         let transaction = connection.transaction()?;
         let reflected = read_last_changes(&transaction)?.of_keys();
         let accounts = "SELECT id, plan, per_minute, per_day, closed_at FROM accounts
-                        WHERE version > ?1";
-        let keys = "SELECT digest, row, id, account,
+                        WHERE version > $1";
+        let keys = "SELECT account, NULL, NULL, NULL, NULL, digest, row, id,
                            min(coalesce(expires_at, revoked_at), coalesce(revoked_at, expires_at)),
                            revoked_at IS NOT NULL, used_at, unbanned_at
-                    FROM keys WHERE version > ?1";
-        let mut visit_rows = |query, change: fn(&Row<'_>) -> rusqlite::Result<KeyChange>| {
-            let mut statement = transaction.prepare_cached(query)?;
-            for row in statement.query_map([after.number], change)? {
-                visit(row?);
-            }
-            Ok::<_, StoreError>(())
-        };
-        visit_rows(accounts, account_change)?;
-        visit_rows(keys, key_change)?;
+                    FROM keys WHERE version > $1";
+        for query in [accounts, keys] {
+            Statements::query(&*transaction, query, &[&after.number], &mut |row| {
+                visit(KeyChange::read(row)?);
+                Ok(())
+            })?;
+        }
         Ok(reflected)
     }
 
@@ -94,7 +93,7 @@ impl Store for SqliteStore {
                 }
                 cancel_one(transaction, cancellation, before + 1)
             };
-            let outcomes = batch.iter().map(cancel).collect::<rusqlite::Result<Vec<_>>>()?;
+            let outcomes = batch.iter().map(cancel).collect::<Result<Vec<_>, _>>()?;
             if !outcomes.contains(&CancelOutcome::Cancelled) {
                 return Ok(CancelledBatch { outcomes, generation, change_numbers: None });
             }
@@ -104,24 +103,14 @@ impl Store for SqliteStore {
     }
 
     fn cancelled_order(&self, id: i64) -> Result<Option<CancelledOrder>, StoreError> {
-        let reader = self.reader.lock();
-        let mut statement = reader.prepare_cached(CANCELLED_ORDER)?;
-        let order = |row: &Row<'_>| {
-            Ok(CancelledOrder {
-                pet_id: row.get(0)?,
-                quantity: row.get(1)?,
-                ship_date: row.get(2)?,
-                complete: row.get(3)?,
-                cancelled_at: row.get(4)?,
-            })
-        };
-        Ok(statement.query_row([id], order).optional()?)
+        let statements: &dyn Statements = &*self.reader.lock();
+        statements.only(CancelledOrder::SELECT, &[&id], CancelledOrder::read)
     }
 
     fn pet(&self, id: i64) -> Result<Option<Pet>, StoreError> {
-        let reader = self.reader.lock();
-        let mut statement = reader.prepare_cached("SELECT name FROM pets WHERE id = ?1")?;
-        Ok(statement.query_row([id], |row| Ok(Pet { id, name: row.get(0)? })).optional()?)
+        let statements: &dyn Statements = &*self.reader.lock();
+        let name = statements.only(SELECT_PET, &[&id], |row| row.get(0))?;
+        Ok(name.map(|name| Pet { id, name }))
     }
 
     fn damage(&self) -> Option<&str> {
@@ -131,6 +120,13 @@ impl Store for SqliteStore {
     fn quick_check(&self, gives_up: GivesUp) -> Result<Structure, StoreError> {
         let damage = quick_check_until(connect(&self.path)?, gives_up)?;
         Ok(damage.map_or(Structure::Sound, Structure::Damaged))
+    }
+
+    fn leave(self: Arc<Self>, timeout: Duration, log: &Logger) {
+        if let Err(error) = empty_log(self, timeout) {
+            warn!(log, "write-ahead log not emptied"; "error" => error,
+                "effect" => "store.sqlite is whole only together with store.sqlite-wal");
+        }
     }
 
     fn try_write(&self) -> Result<(), StoreError> {
@@ -155,6 +151,22 @@ impl Store for SqliteStore {
             }
             Ok(Vec::new())
         })
+    }
+}
+
+/// Empties the store's write-ahead log, so that `store.sqlite` alone has everything. The
+/// connections are not closed in order, which would do the same.
+fn empty_log(store: Arc<SqliteStore>, timeout: Duration) -> Result<(), String> {
+    let (sender, outcome) = channel();
+    // A disk may block for longer than there is time.
+    let run = move || sender.send(store.checkpoint(timeout / 2));
+    let thread = std::thread::Builder::new().name("checkpoint".to_string()).spawn(run);
+    thread.map_err(|error| error.to_string())?;
+    match outcome.recv_timeout(timeout) {
+        Ok(Ok(true)) => Ok(()),
+        Ok(Ok(false)) => Err("another process reads or writes the store".to_string()),
+        Ok(Err(error)) => Err(ErrorChain(&error).to_string()),
+        Err(_) => Err("not done in time".to_string()),
     }
 }
 
@@ -220,7 +232,7 @@ fn cancel_one(
     connection: &Connection,
     cancellation: &Cancellation,
     change_number: i64,
-) -> rusqlite::Result<CancelOutcome> {
+) -> Result<CancelOutcome, StoreError> {
     let Cancellation { order_id, key_id, at, .. } = cancellation;
     let changed = connection
         .prepare_cached(
@@ -232,34 +244,15 @@ fn cancel_one(
     if changed == 1 {
         return Ok(CancelOutcome::Cancelled);
     }
-    Ok(not_cancelled(status_of(connection, *order_id)?))
-}
-
-fn account_change(row: &Row<'_>) -> rusqlite::Result<KeyChange> {
-    let (plan, limits) = plan_and_limits(row, 1)?;
-    let closed_at_ms = date_ms(row, 4)?;
-    Ok(KeyChange::Account(row.get(0)?, AccountRow { plan, limits, closed_at_ms }))
-}
-
-fn key_change(row: &Row<'_>) -> rusqlite::Result<KeyChange> {
-    let key = KeyRow {
-        row: row.get(1)?,
-        id: Arc::from(row.get_ref(2)?.as_str()?),
-        account: row.get(3)?,
-        ends_at_ms: row.get(4)?,
-        revoked: row.get(5)?,
-        used_at_ms: row.get::<_, Option<i64>>(6)?.unwrap_or(0),
-        unbanned_at_ms: row.get::<_, Option<i64>>(7)?.unwrap_or(0),
-    };
-    Ok(KeyChange::Key(Digest(row.get(0)?), key))
+    let statements: &dyn Statements = connection;
+    let select = "SELECT status FROM orders WHERE id = $1";
+    Ok(not_cancelled(statements.only(select, &[order_id], |row| row.parsed(0))?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::store::{NewOrder, OperatorStore, Records};
-    use std::sync::mpsc::channel;
-    use std::time::Duration;
 
     #[test]
     fn the_keys_are_read_while_changed_orders_are_read() {

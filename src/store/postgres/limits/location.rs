@@ -1,11 +1,11 @@
 //! Where requests are counted. The store records it, so that no server counts elsewhere, and a
 //! database of the counts alone records its store.
 
-use super::columns::value;
-use super::connecting::PostgresUrl;
-use super::error::{read, written};
-use super::schema::{LIMITS, require_current, table_exists};
 use crate::store::StoreError;
+use crate::store::postgres::connecting::PostgresUrl;
+use crate::store::postgres::error::{read, written};
+use crate::store::postgres::rows::value;
+use crate::store::postgres::schema::{LIMITS, require_current, table_exists};
 use tokio_postgres::Client;
 
 /// What the store records, if `migrate` has written it: the database of the counts, or `None` for

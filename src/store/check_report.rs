@@ -17,17 +17,6 @@ pub const DATES: [(&str, &str); 4] = [
     ("accounts", "closed_at"),
 ];
 
-/// What is known of the structure of a store.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Structure {
-    /// No damage was found.
-    Sound,
-    /// The first damage that was found.
-    Damaged(String),
-    /// The engine's server checks it, when it reads a page.
-    CheckedByEngine,
-}
-
 /// What a store holds, and what is wrong with it. What could not be read is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]

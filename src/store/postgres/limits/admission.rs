@@ -1,21 +1,15 @@
-//! The request counts of several servers, in PostgreSQL. Each statement is one round trip and
-//! commits by itself, so that a server that is suspended holds no lock. One counts a batch in the
-//! windows of its accounts; each request's decision is worked out here, from the counts before.
-//! Only refusals, and accounts of which a key is banned, need another.
+//! The statements that count a batch of requests. Each is one round trip and commits by itself, so
+//! that a server that is suspended holds no lock. One counts the batch in the windows of its
+//! accounts, and each request's decision follows from the counts before; only refusals, and accounts
+//! of which a key is banned, need another.
 
-use super::timestamp::Timestamp;
-use super::window::{AccountWindows, FixedWindow};
-use super::{AccountUsage, Ban, Decision, KeyedRequest, RateLimitStatus, WindowUsage};
+use crate::limits::{
+    AccountWindows, Ban, Decision, FixedWindow, KeyedRequest, RateLimitStatus, Timestamp,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Row, Statement, ToStatement};
-
-/// The tables, version 1.
-pub const SCHEMA_1: &str = include_str!("postgres/schema_1.sql");
-
-/// Version 2 of them, from version 1.
-pub const SCHEMA_2: &str = include_str!("postgres/schema_2.sql");
 
 /// The most keys of one batch. Two answers fit into the buffers of a socket, so that a server that
 /// is suspended and takes neither keeps none from its commit: 84 bytes a key.
@@ -25,7 +19,7 @@ pub const MAX_KEYS: usize = 500;
 const REMOVED_AT_A_TIME: u64 = 500;
 
 /// `Retry-After` where a request could not be counted.
-pub const RETRY_AFTER: Duration = Duration::from_secs(1);
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Each statement is planned once, for single rows. A failover may forget the last counts, so none
 /// waits for the disk or a standby.
@@ -55,9 +49,9 @@ impl Admission {
     pub async fn prepare(client: &Client) -> Result<Admission, Error> {
         client.batch_execute(SETTINGS).await?;
         Ok(Admission {
-            count: client.prepare(include_str!("postgres/count.sql")).await?,
+            count: client.prepare(include_str!("count.sql")).await?,
             bans: client.prepare(SELECT_BANS).await?,
-            strike: client.prepare(include_str!("postgres/strike.sql")).await?,
+            strike: client.prepare(include_str!("strike.sql")).await?,
         })
     }
 
@@ -207,25 +201,6 @@ pub fn unavailable(request: &KeyedRequest) -> Decision {
     Decision::Unavailable(RateLimitStatus { limit, remaining: 0, resets_in: RETRY_AFTER })
 }
 
-/// What an account has used of its windows.
-pub async fn usage(client: &Client, account: i64) -> Result<AccountUsage, Error> {
-    let query = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, minute_closes,
-                        minute_requests, day_closes, day_requests
-                 FROM limits_accounts WHERE account = $1";
-    let age = Some(Duration::ZERO);
-    let Some(row) = client.query_opt(query, &[&account]).await? else {
-        return Ok(AccountUsage { age, ..AccountUsage::default() });
-    };
-    let now = timestamp(row.try_get(0)?);
-    let window = |column| {
-        let closes_at = timestamp(row.try_get(column)?);
-        let requests = in_u32(row.try_get(column + 1)?);
-        let resets_in = closes_at.saturating_duration_since(now);
-        Ok::<_, Error>((closes_at > now).then_some(WindowUsage { requests, resets_in }))
-    };
-    Ok(AccountUsage { minute: window(1)?, day: window(3)?, age })
-}
-
 /// The bans of these keys that have not ended, by [`SELECT_BANS`].
 pub async fn bans(
     client: &Client,
@@ -256,10 +231,10 @@ pub async fn remove_expired(client: &Client) -> Result<bool, Error> {
     Ok(is_more)
 }
 
-fn timestamp(micros: i64) -> Timestamp {
+pub(super) fn timestamp(micros: i64) -> Timestamp {
     Timestamp::from_nanos(micros.saturating_mul(1_000))
 }
 
-fn in_u32(count: i64) -> u32 {
+pub(super) fn in_u32(count: i64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }

@@ -3,9 +3,9 @@
 use super::FILE_NAME;
 use super::saved::{ReadError, SavedLimits, nanos};
 use crate::clock::{Boot, Now};
-use crate::limits::report::{AccountUsage, Ban, LimitsReport, ReportError, WindowUsage};
 use crate::limits::timestamp::Timestamp;
 use crate::limits::window::FixedWindow;
+use crate::limits::{AccountUsage, Ban, LimitsReport, ReportError, WindowUsage};
 use crate::log::ErrorChain;
 use std::collections::HashSet;
 use std::path::Path;

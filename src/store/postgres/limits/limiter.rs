@@ -2,14 +2,14 @@
 //! connection of the store's session. Addresses without a valid key are counted in this server's
 //! memory: a flood must not reach the database.
 
+use super::admission::{MAX_KEYS, remove_expired, unavailable};
 use crate::clock::Now;
-use crate::limits::postgres::{MAX_KEYS, remove_expired, unavailable};
 use crate::limits::{Decision, InMemoryLimits, KeyedRequest, Limits, log_ban};
 use crate::log::ErrorChain;
 use crate::store::postgres::error::engine;
 use crate::store::postgres::session::opener::{Current, current};
 use crate::store::postgres::session::{Session, gathered};
-use crate::store::timeouts::{LIMITER, READ_LIMIT};
+use crate::store::postgres::timeouts::{LIMITER, READ_LIMIT};
 use async_trait::async_trait;
 use futures::future::join_all;
 use parking_lot::Mutex as SyncMutex;
@@ -72,7 +72,7 @@ struct Shared {
 
 impl PostgresLimits {
     /// Counts through these sessions until it is dropped. Needs a tokio runtime around it.
-    pub(super) fn start(
+    pub fn start(
         sessions: watch::Receiver<Current>,
         keyless_per_minute: u32,
         log: Logger,

@@ -1,19 +1,10 @@
-//! How long requests, commands, servers and connections wait, and what ties these times.
+//! How long requests, commands, servers and connections wait for PostgreSQL, and how these times
+//! depend on each other.
 
-use super::agreement::lease::LEASE;
+use crate::store::REQUEST_TIMEOUT;
+use crate::store::agreement::lease::LEASE;
+use crate::store::commands::COMMAND_TIMEOUT;
 use std::time::Duration;
-
-/// How long a request waits for the store, from its arrival.
-pub const PATIENCE: Duration = Duration::from_secs(5);
-
-/// How long a command waits for servers and other commands that write.
-pub const COMMAND_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// How long a batch on the embedded engine waits to begin.
-pub const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
-
-/// How long other writes wait to begin: they hold up a batch that comes meanwhile.
-pub const MINOR_WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How long a server's attempt to connect to PostgreSQL may take, for each address.
 pub const CONNECT_LIMIT: Duration = Duration::from_millis(500);
@@ -106,11 +97,10 @@ const fn ms(duration: Duration) -> u64 {
 
 const _: () = {
     // A cancellation is answered in time, whatever it waits for.
-    assert!(ms(BATCH_TIMEOUT) < ms(PATIENCE));
-    assert!(2 * ms(LOCK_WAIT) + ms(ANSWER_TIME) < ms(PATIENCE));
-    assert!(ms(SESSION_WAIT) + ms(LEASE) + ms(LEAST_TIME) < ms(PATIENCE));
+    assert!(2 * ms(LOCK_WAIT) + ms(ANSWER_TIME) < ms(REQUEST_TIMEOUT));
+    assert!(ms(SESSION_WAIT) + ms(LEASE) + ms(LEAST_TIME) < ms(REQUEST_TIMEOUT));
     assert!(ms(ANSWER_TIME) < ms(LEAST_TIME));
-    assert!(WRITER.idle_ms < ms(PATIENCE));
+    assert!(WRITER.idle_ms < ms(REQUEST_TIMEOUT));
     // A batch waits for as long as one host takes.
     assert!(ms(CONNECT_LIMIT) + ms(CONFIRM_LIMIT) <= ms(SESSION_WAIT));
     // Two heartbeats may be lost within a lease, and one that waits for a lock.

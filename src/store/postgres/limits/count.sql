@@ -1,7 +1,8 @@
 -- Counts a batch in both windows of each account, as far as they have room. Numbers are
 -- microseconds. An account of which a key may be banned is left out, unless $5.
 --
--- $1 accounts, $2 requests, $3 and $4 the account's limits.
+-- $1 accounts, $2 requests, $3 and $4 the account's limits: they are in the row only to be in
+-- EXCLUDED, and nobody reads those that are stored.
 WITH clock AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now
 )

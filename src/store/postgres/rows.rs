@@ -1,0 +1,58 @@
+//! Rows of PostgreSQL, read as values.
+
+use super::error::{PostgresError, read};
+use crate::store::StoreError;
+use crate::store::statements::Row;
+use crate::store::value::Value;
+use std::fmt::Display;
+use std::str::FromStr;
+use tokio_postgres::types::{FromSql, Type};
+
+/// The value in this column.
+pub fn value<'a, T: FromSql<'a>>(
+    row: &'a tokio_postgres::Row,
+    column: usize,
+) -> Result<T, StoreError> {
+    row.try_get(column).map_err(read)
+}
+
+/// The word in this column, parsed. The schema allows no other words, so a failure means
+/// a damaged row.
+pub fn parsed<T: FromStr<Err: Display>>(
+    row: &tokio_postgres::Row,
+    column: usize,
+) -> Result<T, StoreError> {
+    value::<&str>(row, column)?.parse().map_err(|error| {
+        let why = format!("the column {}: {error}", name(row, column));
+        StoreError::Engine { doing: "read", source: Box::new(PostgresError::other(why)) }
+    })
+}
+
+/// What is read of a row as both engines have it.
+pub fn read_row<T>(
+    row: &tokio_postgres::Row,
+    read: impl FnOnce(&Row<'_>) -> Result<T, StoreError>,
+) -> Result<T, StoreError> {
+    let values = (0..row.len()).map(|column| plain_value(row, column)).collect::<Result<_, _>>()?;
+    read(&Row { name: &|column| name(row, column), values })
+}
+
+fn name(row: &tokio_postgres::Row, column: usize) -> String {
+    row.columns().get(column).map_or(String::new(), |column| column.name().to_string())
+}
+
+fn plain_value(row: &tokio_postgres::Row, column: usize) -> Result<Value, StoreError> {
+    let kind = row.columns().get(column).map(|column| column.type_());
+    let plain = match kind {
+        Some(&Type::INT8) => value::<Option<i64>>(row, column)?.map(Value::Integer),
+        Some(&Type::INT4) => {
+            value::<Option<i32>>(row, column)?.map(|number| Value::Integer(number.into()))
+        }
+        Some(&Type::BOOL) => {
+            value::<Option<bool>>(row, column)?.map(|is_true| Value::Integer(is_true.into()))
+        }
+        Some(&Type::BYTEA) => value::<Option<Vec<u8>>>(row, column)?.map(Value::Blob),
+        _ => value::<Option<String>>(row, column)?.map(Value::Text),
+    };
+    Ok(plain.unwrap_or(Value::Null))
+}

@@ -1,0 +1,96 @@
+//! Statements that both engines carry out: `$1` is their first parameter.
+
+use super::error::StoreError;
+use super::value::{FromValue, Parameter, Value};
+use chrono::{DateTime, Utc};
+use std::fmt::Display;
+use std::str::FromStr;
+use store_orders_api::plans::{Plan, PlanLimits};
+
+/// The values of `$1`, `$2` and so on.
+pub type Parameters<'a> = &'a [&'a dyn Parameter];
+
+/// A connection or transaction that carries statements out.
+pub trait Statements {
+    /// Carries a statement out, and returns how many rows it changed.
+    fn execute(&self, statement: &str, parameters: Parameters<'_>) -> Result<u64, StoreError>;
+
+    /// Visits the rows of a query.
+    fn query(
+        &self,
+        query: &str,
+        parameters: Parameters<'_>,
+        visit: &mut dyn FnMut(&Row<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError>;
+}
+
+impl dyn Statements + '_ {
+    /// Every row of a query.
+    pub fn all<T>(
+        &self,
+        query: &str,
+        parameters: Parameters<'_>,
+        read: fn(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut rows = Vec::new();
+        self.query(query, parameters, &mut |row| {
+            rows.push(read(row)?);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// The only row of a query that has at most one.
+    pub fn only<T>(
+        &self,
+        query: &str,
+        parameters: Parameters<'_>,
+        read: fn(&Row<'_>) -> Result<T, StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.all(query, parameters, read)?.pop())
+    }
+}
+
+/// A row of a query.
+pub struct Row<'a> {
+    /// Names a column in an error.
+    pub name: &'a dyn Fn(usize) -> String,
+    /// The values of its columns.
+    pub values: Vec<Value>,
+}
+
+impl Row<'_> {
+    /// The value in this column.
+    pub fn get<T: FromValue>(&self, column: usize) -> Result<T, StoreError> {
+        let value = self.values.get(column).unwrap_or(&Value::Null);
+        T::from_value(value).ok_or_else(|| self.damaged(column, "its type is another"))
+    }
+
+    /// The word in this column, parsed. The schema allows no other words.
+    pub fn parsed<T: FromStr<Err: Display>>(&self, column: usize) -> Result<T, StoreError> {
+        self.get::<String>(column)?.parse().map_err(|error| self.damaged(column, error))
+    }
+
+    /// The date in this column, in Unix milliseconds.
+    pub fn date_ms(&self, column: usize) -> Result<Option<i64>, StoreError> {
+        let text: Option<String> = self.get(column)?;
+        let date = text.map(|_| self.parsed::<DateTime<Utc>>(column)).transpose()?;
+        Ok(date.map(|date| date.timestamp_millis()))
+    }
+
+    /// The plan in the column `first`, and the limits in force: the plan's, or Enterprise's own in
+    /// the two columns that follow.
+    pub fn plan_and_limits(&self, first: usize) -> Result<(Plan, PlanLimits), StoreError> {
+        let plan: Plan = self.parsed(first)?;
+        let limits = match plan.limits() {
+            Some(limits) => limits,
+            None => PlanLimits { per_minute: self.get(first + 1)?, per_day: self.get(first + 2)? },
+        };
+        Ok((plan, limits))
+    }
+
+    fn damaged(&self, column: usize, why: impl Display) -> StoreError {
+        let source = format!("the column {} is damaged: {why}", (self.name)(column));
+        StoreError::Engine { doing: "read", source: source.into() }
+    }
+}

@@ -1,0 +1,79 @@
+//! The values of statements that both engines carry out.
+
+use std::sync::Arc;
+
+/// A value of a parameter or of a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    /// NULL.
+    Null,
+    /// A number, or a truth value: 0 is false.
+    Integer(i64),
+    /// A text.
+    Text(String),
+    /// Bytes.
+    Blob(Vec<u8>),
+}
+
+/// What can be a parameter.
+pub trait Parameter {
+    /// Its value.
+    fn value(&self) -> Value;
+}
+
+/// What a column can hold.
+pub trait FromValue: Sized {
+    /// The value as this type; none if it is not of it.
+    fn from_value(value: &Value) -> Option<Self>;
+}
+
+macro_rules! parameters {
+    ($($type:ty: $parameter:ident => $value:expr;)*) => {$(
+        impl Parameter for $type {
+            fn value(&self) -> Value {
+                let $parameter = self;
+                $value
+            }
+        }
+    )*};
+}
+
+macro_rules! columns {
+    ($($type:ty: $variant:ident($value:ident) => $read:expr;)*) => {$(
+        impl FromValue for $type {
+            fn from_value(value: &Value) -> Option<$type> {
+                if let Value::$variant($value) = value { $read } else { None }
+            }
+        }
+    )*};
+}
+
+parameters! {
+    i64: number => Value::Integer(*number);
+    u32: number => Value::Integer((*number).into());
+    &str: text => Value::Text(text.to_string());
+    String: text => Value::Text(text.clone());
+    [u8; 32]: bytes => Value::Blob(bytes.to_vec());
+}
+
+columns! {
+    i64: Integer(number) => Some(*number);
+    i32: Integer(number) => i32::try_from(*number).ok();
+    u32: Integer(number) => u32::try_from(*number).ok();
+    bool: Integer(number) => Some(*number != 0);
+    String: Text(text) => Some(text.clone());
+    Arc<str>: Text(text) => Some(Arc::from(&**text));
+    [u8; 32]: Blob(bytes) => bytes.as_slice().try_into().ok();
+}
+
+impl<T: Parameter> Parameter for Option<T> {
+    fn value(&self) -> Value {
+        self.as_ref().map_or(Value::Null, Parameter::value)
+    }
+}
+
+impl<T: FromValue> FromValue for Option<T> {
+    fn from_value(value: &Value) -> Option<Option<T>> {
+        if *value == Value::Null { Some(None) } else { T::from_value(value).map(Some) }
+    }
+}
