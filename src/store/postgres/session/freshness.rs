@@ -17,9 +17,10 @@ use crate::store::postgres::timeouts::{CHECKS_UNDER_WAY, READ_LIMIT};
 use crate::store::{
     ChangeNumber, ChangedOrder, ChangedOrders, FreshnessAnswer, LastChanges, Latest, StoreError,
 };
-use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt};
 use parking_lot::Mutex;
+use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Instant;
@@ -141,10 +142,22 @@ impl ListChecks {
 /// Answers lists until the session ends. With `commits` every check is confirmed by the
 /// standby.
 pub async fn answer_checks(session: Arc<Session>, replica: Arc<Replica>, commits: bool) {
-    if let Err(error) = answer_until_ended(&session, &replica, commits).await {
-        session.end(&ErrorChain(&error));
+    let answers = answer_until_ended(&session, &replica, commits);
+    if let Err(why) = then_close(&session.checks, answers).await {
+        session.end(&why);
     }
-    session.checks.close();
+}
+
+/// Closes these checks once the task has ended that answers them. An error says why it failed,
+/// which may be a panic.
+async fn then_close(
+    checks: &ListChecks,
+    answers: impl Future<Output = Result<(), StoreError>>,
+) -> Result<(), String> {
+    let ended = AssertUnwindSafe(answers).catch_unwind().await;
+    checks.close();
+    let answered = ended.map_err(|_| "the task that answers lists panicked".to_string())?;
+    answered.map_err(|error| ErrorChain(&error).to_string())
 }
 
 async fn answer_until_ended(
@@ -255,4 +268,19 @@ fn changed_order(id: i64, row: &Row) -> Result<ChangedOrder, StoreError> {
         complete: value(row, 9)?,
         status: parsed(row, 10)?,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lists_have_an_answer_although_the_task_panics_that_answers_them() {
+        let checks = ListChecks::default();
+        let mut waiting = checks.join(None).unwrap();
+        let ended = then_close(&checks, async { panic!("a test says so") }).await;
+        assert!(ended.is_err(), "the session goes on");
+        assert!(waiting.wait_for(Option::is_some).await.is_err());
+        assert!(checks.join(None).is_none());
+    }
 }
