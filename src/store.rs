@@ -46,9 +46,7 @@ pub use order_rows::{
     ListedOrder, NewOrder, OrderChange, OrderCounts, OrderUpdate, RecordKind, Records, Status,
     StoredOrder,
 };
-pub use rules::{
-    MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expired, refused_whole,
-};
+pub use rules::{MAX_OVERLAP, MIN_USE_INTERVAL_MS, can_ship, can_update, is_expired};
 
 use slog::Logger;
 use std::sync::Arc;

@@ -31,16 +31,6 @@ fn not_there(id: i64) -> StoreError {
     StoreError::NotFound(format!("there is no order {id}"))
 }
 
-/// Why a change of several orders was refused as a whole, from why one was.
-pub fn refused_whole(error: StoreError) -> StoreError {
-    let whole = |why| format!("{why}; nothing was changed");
-    match error {
-        StoreError::NotFound(why) => StoreError::NotFound(whole(why)),
-        StoreError::Refused(why) => StoreError::Refused(whole(why)),
-        other => other,
-    }
-}
-
 /// The outcome for an order that the transaction did not cancel, by its status.
 pub fn not_cancelled(status: Option<Status>) -> CancelOutcome {
     match status {
@@ -119,7 +109,7 @@ fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
             "{what} has at most {LONGEST_NAME} characters; this one has {length}"
         )));
     }
-    // What debug output escapes, but for quotes, is what no terminal shows as itself.
+    // But for quotes, `escape_debug` marks the characters that terminals cannot display.
     let plain = text.replace(['\'', '"', '\\'], "");
     if plain.escape_debug().to_string() != plain {
         return Err(refused(format!(
