@@ -155,7 +155,7 @@ impl OrderList {
                 let tag = list.tag(history);
                 return Ok((list, tag));
             }
-            // The store failed over meanwhile: change numbers of the list may be of either history.
+            // The store failed over: the list's change number may be of either history.
             freshness = self.ask_freshness()?;
         }
     }
@@ -170,13 +170,12 @@ impl OrderList {
         part_response(json, &self.readers, accepts_gzip).await
     }
 
-    /// How many bytes lists that are no longer current hold, because clients have not
-    /// read them yet.
+    /// Bytes of outdated lists that clients still read.
     pub fn outdated_bytes(&self) -> usize {
         self.readers.outdated_bytes()
     }
 
-    /// How many bytes of lists only connections hold: cutting lists off does not free them.
+    /// Bytes that only connections hold: cutting lists off does not free them.
     pub fn bytes_in_connections(&self) -> usize {
         self.readers.bytes_in_connections()
     }
@@ -198,15 +197,15 @@ impl OrderList {
         self.writer.cancel(order_id, key_id, at, deadline).await
     }
 
-    /// Has the list read what it lacks, although no request needs it. Needs a runtime around it.
+    /// Refreshes the list in the background. Call it inside a runtime.
     pub fn begin_refresh(self: &Arc<Self>) {
         let orders = Arc::clone(self);
         // A failure shows at the next request for a list.
         tokio::spawn(async move { drop(orders.list().await) });
     }
 
-    /// Follows the store for ever, so that the first list after a long import next to a server
-    /// without requests has little to read.
+    /// Follows the store for ever: after a long import on an idle server the first list has little
+    /// to read.
     pub async fn keep_following(self: Arc<Self>) {
         loop {
             tokio::time::sleep(FOLLOW_INTERVAL).await;

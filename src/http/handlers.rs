@@ -176,7 +176,7 @@ async fn cancel(request: &Request<'_>, id: i64) -> Result<Cancelled, Failure> {
     }
 }
 
-/// Whether the client has what this tag is of.
+/// Whether the client has the response of this tag.
 fn is_known(if_none_match: &Option<String>, tag: &HeaderValue) -> bool {
     let tag = tag.to_str().unwrap_or_default();
     if_none_match.as_ref().is_some_and(|sent| names_tag(sent, tag))

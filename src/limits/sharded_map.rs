@@ -4,8 +4,8 @@ use parking_lot::{Mutex, MutexGuard};
 use std::collections::HashMap;
 use std::mem;
 
-/// Requests of different accounts rarely share a lock, and a pass over all entries
-/// holds up a 64th of them at a time.
+/// Requests of different accounts rarely share a lock, and a pass over all entries locks one shard
+/// at a time.
 const SHARD_COUNT: usize = 64;
 
 /// Values by row number. A lock is held for one look-up, or for a pass over one shard.
@@ -48,7 +48,7 @@ impl<T: Copy + Default + PartialEq> ShardedMap<T> {
         self.shards.iter().fold(false, |any, shard| take(shard) | any)
     }
 
-    /// What this makes of each value, by row.
+    /// The mapped values, by row.
     pub fn filter_map<U>(&self, map: impl Fn(T) -> Option<U>) -> Vec<(i64, U)> {
         let mut mapped = Vec::new();
         for shard in &self.shards {
@@ -61,8 +61,7 @@ impl<T: Copy + Default + PartialEq> ShardedMap<T> {
         mapped
     }
 
-    /// Removes the values for which this does not hold. That is no change: they must be those that
-    /// are never looked at again.
+    /// Removes the other values. That does not count as a change, so they must be expired.
     pub fn retain(&self, holds: impl Fn(T) -> bool) {
         for shard in &self.shards {
             shard.lock().values.retain(|_, value| holds(*value));

@@ -16,7 +16,7 @@ const JOINED_AT_LIST: usize = 2;
 #[derive(Debug)]
 pub struct State {
     snapshot: Arc<Snapshot>,
-    /// How many lists have been given this snapshot.
+    /// Lists that were given this snapshot.
     lists: usize,
     freshness: ListFreshness,
     /// Cancelled orders that may still be in the snapshot.
@@ -40,7 +40,7 @@ impl State {
         }
     }
 
-    /// What the store need not tell any more.
+    /// The last change that the list needs no row of.
     pub fn known(&self) -> ChangeNumber {
         self.freshness.known()
     }

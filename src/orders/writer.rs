@@ -1,14 +1,12 @@
 //! The one writer of cancellations: it takes as many as have queued, carries
 //! them out in one transaction, makes them visible to lists, then answers.
 //!
-//! With one client a batch is one cancellation and waits for no more; with many,
-//! one fsync serves them all. The writer is woken when those that arrived together
-//! have all queued: woken by the first of them, on a busy machine it would often take
-//! that one alone (15 % fewer cancellations while lists are read).
+//! With one client a batch is one cancellation; with many, one fsync serves them all. The writer
+//! is woken when all requests that arrived together have queued: woken by the first, it often
+//! took that one alone on a busy machine (15 % fewer cancellations while lists are read).
 //!
-//! No caller waits past its deadline, and a request is carried out only if the store can
-//! write before it: an order whose caller was told to try again
-//! may be cancelled by the batch that was running then, and by no later one.
+//! No caller waits past its deadline. A request is carried out only if the store can write before
+//! it: after a 503 only the batch under way may still cancel the order.
 
 mod running_batch;
 
@@ -28,8 +26,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::error::{TryRecvError, TrySendError};
 use tokio::sync::{mpsc, oneshot};
 
-/// How many cancellations one transaction carries out at most: it bounds how
-/// long the first of them waits for the last.
+/// The most cancellations of one transaction: the first waits for the last.
 const LARGEST_BATCH: usize = 1_024;
 
 /// How many may wait for the writer.
@@ -72,8 +69,7 @@ pub struct Writer {
     wake: Wake,
 }
 
-/// Wakes the writer's thread when it is dropped, so also where a caller goes away
-/// before it has.
+/// Wakes the writer's thread when dropped, also if the caller is cancelled.
 #[derive(Clone, Debug)]
 struct Wake(Thread);
 
