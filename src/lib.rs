@@ -15,7 +15,7 @@
 //! | [`store_check`] | whether the store is damaged, found out after the start |
 //! | [`import`] | records from CSV, JSON and NDJSON |
 //! | [`config`] | settings: flags, environment, file, defaults |
-//! | [`store`] | the `Store` trait and its rows; SQLite behind it |
+//! | [`store`] | the `Store` trait and its rows; SQLite and PostgreSQL behind it |
 //! | [`metrics`] | what is counted |
 //! | [`limits`] | windows, strikes, bans, and their persistence |
 //! | [`keys`] | the form of API keys, and their digests |

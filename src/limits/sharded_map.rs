@@ -48,7 +48,7 @@ impl<T: Copy + Default + PartialEq> ShardedMap<T> {
         self.shards.iter().fold(false, |any, shard| take(shard) | any)
     }
 
-    /// The mapped values, by row.
+    /// The values that `map` keeps, as it returns them, by row.
     pub fn filter_map<U>(&self, map: impl Fn(T) -> Option<U>) -> Vec<(i64, U)> {
         let mut mapped = Vec::new();
         for shard in &self.shards {
@@ -61,7 +61,8 @@ impl<T: Copy + Default + PartialEq> ShardedMap<T> {
         mapped
     }
 
-    /// Removes the other values. That does not count as a change, so they must be expired.
+    /// Keeps the values for which `holds` is true. A removal is not a change: only values that nobody
+    /// reads again may be removed.
     pub fn retain(&self, holds: impl Fn(T) -> bool) {
         for shard in &self.shards {
             shard.lock().values.retain(|_, value| holds(*value));

@@ -88,7 +88,7 @@ impl Strikes {
         self.ban_seconds == 0 || now >= self.banned_until + FORGIVEN_AFTER
     }
 
-    /// Whether these differ from no strikes at `now`.
+    /// Whether these still have an effect at `now`.
     pub fn is_relevant(self, now: Timestamp) -> bool {
         now < self.closes_at || !self.is_forgiven(now)
     }

@@ -109,7 +109,7 @@ fn printable<'a>(what: &str, text: &'a str) -> Result<&'a str, StoreError> {
             "{what} has at most {LONGEST_NAME} characters; this one has {length}"
         )));
     }
-    // But for quotes, `escape_debug` marks the characters that terminals cannot display.
+    // `escape_debug` marks exactly the characters that terminals cannot display, and quotes.
     let plain = text.replace(['\'', '"', '\\'], "");
     if plain.escape_debug().to_string() != plain {
         return Err(refused(format!(

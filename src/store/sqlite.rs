@@ -13,7 +13,7 @@
 //! | `last_changes`, `wal_index` | the numbers of the last changes, and the cheap test for a new commit |
 //! | `schema`, `schema_*.sql` | the tables and their migrations |
 //! | `identity` | the id of a store, and its new one after a restore |
-//! | `connection`, `statements` | connections and transactions; the statements of both engines |
+//! | `connection`, `shared_statements` | connections and transactions; the statements of both engines |
 //! | `write_access` | the connection that writes; server and commands take turns |
 //! | `server_lock`, `directory` | one server per data directory; its files' owner |
 
@@ -27,8 +27,8 @@ mod identity;
 mod last_changes;
 mod schema;
 mod server_lock;
+mod shared_statements;
 mod sqlite_store;
-mod statements;
 mod wal_index;
 mod write_access;
 

@@ -94,3 +94,28 @@ impl Row<'_> {
         StoreError::Engine { doing: "read", source: source.into() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_that_does_not_hold_its_type_is_named_as_damaged() {
+        let values = vec![Value::Integer(1 << 32), Value::Text("gold".to_string()), Value::Null];
+        let row = Row { name: &|column| ["quantity", "plan", "label"][column].to_string(), values };
+        assert_eq!(row.get::<i64>(0).unwrap(), 1 << 32);
+        assert_eq!(row.get::<Option<String>>(2).unwrap(), None);
+        let damage = |error: StoreError| {
+            std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default()
+        };
+        for (error, column) in [
+            (row.get::<i32>(0).unwrap_err(), "quantity"),
+            (row.get::<u32>(0).unwrap_err(), "quantity"),
+            (row.parsed::<Plan>(1).unwrap_err(), "plan"),
+            (row.get::<String>(2).unwrap_err(), "label"),
+        ] {
+            let damage = damage(error);
+            assert!(damage.starts_with(&format!("the column {column} is damaged: ")), "{damage}");
+        }
+    }
+}

@@ -14,7 +14,7 @@ use tokio_postgres::{Client, GenericClient, Transaction};
 /// How often a command looks for heartbeats: there are four a second.
 pub const LOOKS_EVERY: Duration = Duration::from_millis(20);
 
-/// Tells the last heartbeat of a server from all others.
+/// Identifies a heartbeat.
 const HEARTBEAT: &str = "id || ' ' || xmin::text || ' ' || xmax::text";
 
 /// The last heartbeat of each server that has a row.
@@ -49,14 +49,9 @@ pub async fn remove_silent(
     heartbeats(client).await
 }
 
-/// The ids of the servers of which no heartbeat comes: they were killed or suspended, or cannot
-/// reach the database. Waits for no longer than it takes to know.
-pub async fn silent(client: &impl GenericClient) -> Result<Vec<String>, StoreError> {
-    Ok(seen_and_silent(client).await?.1)
-}
-
-/// The heartbeats that were seen first, and the ids of the servers that sent no later one.
-async fn seen_and_silent(
+/// The heartbeats that were seen first, and the ids of the servers that sent no later one: they were
+/// killed or suspended, or cannot reach the database. Waits for no longer than it takes to know.
+pub async fn seen_and_silent(
     client: &impl GenericClient,
 ) -> Result<(Vec<String>, Vec<String>), StoreError> {
     let (seen, until) = (heartbeats(client).await?, Instant::now() + HEARD_WITHIN);

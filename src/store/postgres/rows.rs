@@ -1,9 +1,9 @@
 //! Rows of PostgreSQL, read as values.
 
 use super::error::{PostgresError, read};
-use crate::store::StoreError;
 use crate::store::statements::Row;
 use crate::store::value::Value;
+use crate::store::{ChangedOrder, StoreError};
 use std::fmt::Display;
 use std::str::FromStr;
 use tokio_postgres::types::{FromSql, Type};
@@ -25,6 +25,18 @@ pub fn parsed<T: FromStr<Err: Display>>(
     value::<&str>(row, column)?.parse().map_err(|error| {
         let why = format!("the column {}: {error}", name(row, column));
         StoreError::Engine { doing: "read", source: Box::new(PostgresError::other(why)) }
+    })
+}
+
+/// The order in six columns from this one on.
+pub fn changed_order(row: &tokio_postgres::Row, first: usize) -> Result<ChangedOrder, StoreError> {
+    Ok(ChangedOrder {
+        id: value(row, first)?,
+        pet_id: value(row, first + 1)?,
+        quantity: value(row, first + 2)?,
+        ship_date: value(row, first + 3)?,
+        complete: value(row, first + 4)?,
+        status: parsed(row, first + 5)?,
     })
 }
 

@@ -100,7 +100,7 @@ pub const SCHEMA_LOCK: i64 = 0x7374_6f72_0000_0001;
 /// itself to `replicas`: "stor", 3.
 pub const SERVERS_LOCK: i64 = 0x7374_6f72_0000_0003;
 
-/// What a database says of its schema.
+/// The version of its schema that a database records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Found {
     version: usize,
@@ -212,7 +212,7 @@ pub async fn require_current(
     }
 }
 
-/// What the database says of its schema; none if it does not have these tables.
+/// The version that the database records; none if it does not have these tables.
 async fn found(
     client: &impl GenericClient,
     version_table: &str,

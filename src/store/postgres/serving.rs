@@ -6,7 +6,7 @@ use super::connecting::roles::SCANNER;
 use super::error::{read, unreachable_because, written};
 use super::journal::{SELECT_LAST_AND_KNOWN, ask};
 use super::limits::PostgresLimits;
-use super::rows::{read_row, value};
+use super::rows::{changed_order, read_row, value};
 use super::session::heartbeat::deregister;
 use super::session::opener::{Current, Opener, current};
 use super::session::replica::Replica;
@@ -18,8 +18,8 @@ use crate::store::postgres::timeouts::{LONG_READ_LIMIT, READ_LIMIT};
 use crate::store::statements;
 use crate::store::{
     Cancellation, CancelledBatch, CancelledOrder, ChangeNumber, Freshness, GivesUp, KeyChange,
-    LastChanges, ListedOrder, MIN_USE_INTERVAL_MS, OrderChange, OrdersRead, PolledChanges,
-    REQUEST_TIMEOUT, Standbys, Store, StoreError, Structure,
+    LastChanges, MIN_USE_INTERVAL_MS, OrderChange, OrdersRead, PolledChanges, REQUEST_TIMEOUT,
+    Standbys, Store, StoreError, Structure,
 };
 use batch::{Batch, Done, carry_out};
 use futures::{StreamExt, pin_mut};
@@ -146,7 +146,10 @@ impl Store for PostgresStore {
         visit: &mut dyn FnMut(OrderChange<'_>),
     ) -> Result<OrdersRead, StoreError> {
         let session = self.session_at(after.generation)?;
-        let visit_row = &mut |row: &Row| visit_order(row, visit);
+        let visit_row = &mut |row: &Row| {
+            visit(changed_order(row, 0)?.change());
+            Ok(())
+        };
         let read = self.wait(async {
             if after.number == 0 {
                 let read = read_all(&session, &self.replica, &ALL_ORDERS, visit_row).await?;
@@ -176,7 +179,7 @@ impl Store for PostgresStore {
                 return read_all(&session, &self.replica, &ALL_KEYS, visit_row).await;
             }
             let _reading = session.reading.lock().await;
-            let read = changed_keys(&session, &self.replica, after.number, visit_row).await;
+            let read = read_changed_keys(&session, &self.replica, after.number, visit_row).await;
             roll_back_unless_done(&session, read).await
         })?;
         session.require_open()?;
@@ -285,7 +288,7 @@ struct Pages {
 
 const ALL_ORDERS: [Pages; 1] = [Pages {
     query: "
-    SELECT id, pet_id, quantity, ship_date, complete, false, status = 'shipped' FROM orders
+    SELECT id, pet_id, quantity, ship_date, complete, status FROM orders
     WHERE id >= $1 AND status <> 'cancelled' ORDER BY id LIMIT $2",
     id_column: 0,
 }];
@@ -309,8 +312,7 @@ const ALL_KEYS: [Pages; 2] = [
 
 /// The orders of the next changes: whole changes, and a page of rows or little more.
 const CHANGED_ORDERS: &str = "
-    SELECT id, pet_id, quantity, ship_date, complete, status = 'cancelled', status = 'shipped',
-           changed_in
+    SELECT id, pet_id, quantity, ship_date, complete, status, changed_in
     FROM orders WHERE changed_in > $1 AND changed_in <= coalesce(
         (SELECT changed_in FROM orders WHERE changed_in > $1 ORDER BY changed_in
          LIMIT 1 OFFSET $2 - 1), 9223372036854775807)
@@ -354,7 +356,7 @@ async fn read_changes(
     after: ChangeNumber,
     visit: &mut dyn FnMut(&Row) -> Result<(), StoreError>,
 ) -> Result<OrdersRead, StoreError> {
-    let change_column = 7;
+    let change_column = 6;
     scanned(session, replica, async |client, before| {
         let (rows, last) =
             read_page(client, CHANGED_ORDERS, change_column, after.number, visit).await?;
@@ -413,7 +415,7 @@ async fn read_page(
 
 /// Visits the accounts and keys that changed after this number, with the reader; returns the last
 /// changes that they lead to.
-async fn changed_keys(
+async fn read_changed_keys(
     session: &Session,
     replica: &Replica,
     number: i64,
@@ -458,21 +460,4 @@ async fn roll_back_unless_done<T>(
         }
     }
     read
-}
-
-fn visit_order(row: &Row, visit: &mut dyn FnMut(OrderChange<'_>)) -> Result<(), StoreError> {
-    let id = value(row, 0)?;
-    if value(row, 5)? {
-        visit(OrderChange::Removed(id));
-        return Ok(());
-    }
-    visit(OrderChange::Listed(ListedOrder {
-        id,
-        pet_id: value(row, 1)?,
-        quantity: value(row, 2)?,
-        ship_date: value(row, 3)?,
-        complete: value(row, 4)?,
-        is_shipped: value(row, 6)?,
-    }));
-    Ok(())
 }

@@ -7,16 +7,16 @@
 //! with a synchronous standby cannot confirm.
 
 mod durability;
-mod freshness;
 pub(super) mod heartbeat;
+mod list_freshness;
 pub(super) mod opener;
+pub(super) mod prepared;
 pub(super) mod replica;
-pub(super) mod statements;
 
 use super::connecting::roles::Role;
 use super::connecting::{ConnectError, Connection, ServerIdentity, Target, connect_to};
 use super::error::{postgres_error, unreachable_because};
-use super::journal::{Answer, Change, ask};
+use super::journal::{Answer, Seen, ask};
 use super::limits::Admission;
 use crate::clock::BootInstant;
 use crate::log::ErrorChain;
@@ -25,10 +25,10 @@ use crate::store::agreement::lease::{Lease, Wait};
 use crate::store::postgres::connecting::PostgresUrl;
 use crate::store::postgres::timeouts::CONNECT_LIMIT;
 use crate::store::{LastChanges, PolledChanges, StoreError};
-use freshness::ListChecks;
+use list_freshness::ListChecks;
 use parking_lot::Mutex;
+use prepared::{BatchStatements, HeartbeatStatements};
 use replica::Replica;
-use statements::{BatchStatements, HeartbeatStatements};
 use std::future::Future;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
@@ -113,11 +113,11 @@ impl Session {
         self.require_open()?;
         match self.lease.lock().is_valid(BootInstant::now()) {
             true => Ok(()),
-            false => self.doubted(Err(Doubt::LeaseExpired)),
+            false => self.accept(Err(Doubt::LeaseExpired)),
         }
     }
 
-    /// An error if the session has ended.
+    /// Fails if the session has ended.
     pub fn require_open(&self) -> Result<(), StoreError> {
         match &*self.why_ended.borrow() {
             None => Ok(()),
@@ -154,8 +154,8 @@ impl Session {
         if let Some(role) = why {
             self.end(&format_args!("the {role}'s connection was closed"));
         }
-        // What still waits for an answer has an error at once, and a task that still holds the
-        // session keeps no connection open.
+        // Requests that still wait get an error at once, and tasks that still hold the session keep
+        // no connection open.
         let Session { writer, checker, reader, heartbeat, limits, .. } = self;
         for connection in [writer, checker, reader, heartbeat, limits] {
             connection.close();
@@ -169,35 +169,34 @@ impl Session {
         let (asked, client) = (BootInstant::now(), &self.checker.client);
         let answer = ask(client, &self.select_last_and_known, &replica.seen()).await?;
         let lease = *self.lease.lock();
-        let dated = replica.see(|seen| answer.date(self.generation, &lease, asked, seen));
-        let (last_changes, as_of) = self.doubted(dated)?;
+        let (last_changes, as_of) =
+            self.see(replica, |seen| answer.date(self.generation, &lease, asked, seen))?;
         Ok(PolledChanges { last_changes, as_of })
     }
 
     /// The last changes that answer a check.
     pub fn judge(&self, replica: &Replica, answer: Answer) -> Result<LastChanges, StoreError> {
         let (lease, now) = (*self.lease.lock(), BootInstant::now());
-        self.doubted(replica.see(|seen| answer.judge(self.generation, &lease, now, seen)))
+        self.see(replica, |seen| answer.judge(self.generation, &lease, now, seen))
     }
 
     /// The last changes of rows that were read.
     pub fn follow(&self, replica: &Replica, answer: Answer) -> Result<LastChanges, StoreError> {
-        self.doubted(replica.see(|seen| answer.follow(self.generation, seen)))
+        self.see(replica, |seen| answer.follow(self.generation, seen))
     }
 
-    /// A change of this process was committed.
-    pub fn committed(
+    /// What `told` makes of the last change that was seen, if it counts.
+    pub fn see<T>(
         &self,
         replica: &Replica,
-        change: Change,
-        is_known: bool,
-    ) -> Result<(), StoreError> {
-        self.doubted(replica.see(|seen| seen.follow(self.generation, change, is_known)))
+        told: impl FnOnce(&mut Seen) -> Result<T, Doubt>,
+    ) -> Result<T, StoreError> {
+        self.accept(replica.see(told))
     }
 
-    /// What an answer told, if it counts and the session has not ended. The session ends with the
-    /// history that it was of.
-    fn doubted<T>(&self, told: Result<T, Doubt>) -> Result<T, StoreError> {
+    /// What an answer told; an error if it does not count or the session has ended. Another history
+    /// ends the session.
+    fn accept<T>(&self, told: Result<T, Doubt>) -> Result<T, StoreError> {
         match told {
             Ok(told) => self.require_open().map(|()| told),
             Err(Doubt::LeaseExpired) => {
@@ -265,18 +264,18 @@ pub fn is_of_connection(error: &StoreError) -> bool {
     postgres_error(error).is_some_and(|error| error.state.is_none())
 }
 
-/// So many waiting requests share a statement without waiting for more: under steady load other
-/// threads might bring more in every round.
-const ENOUGH: usize = 256;
+/// A batch of this many requests is sent without waiting for more: under steady load every round
+/// could bring more.
+const MAX_GATHERED: usize = 256;
 
-/// Lets other tasks send, for as long as each round of theirs brings more: requests that arrived
-/// together share a statement then, instead of one for each that is read first.
+/// Yields to other tasks until a round brings no further requests, so that those that arrived
+/// together share a statement.
 pub(super) async fn gathered(waiting: impl Fn() -> usize) {
     let mut before = 0;
     loop {
         yield_now().await;
         let now = waiting();
-        if now == before || now >= ENOUGH {
+        if now == before || now >= MAX_GATHERED {
             return;
         }
         before = now;

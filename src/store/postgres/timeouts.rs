@@ -31,7 +31,7 @@ pub const LEAST_TIME: Duration = Duration::from_millis(500);
 /// changes and for the row of an order.
 pub const LOCK_WAIT: Duration = Duration::from_secs(2);
 
-/// What a batch needs besides its waits for locks: a server that answers waits for no more.
+/// Time reserved for the execution of a batch besides its two lock waits.
 pub const ANSWER_TIME: Duration = Duration::from_millis(300);
 
 /// How long an answer may take that waits for no commit, before its session ends.

@@ -70,11 +70,7 @@ const MUTANTS: [Mutant; 14] = [
         "generation == self.generation && before == self.number",
         "generation == self.generation && before <= number",
     ),
-    mutant(
-        "list.rs",
-        "self.known.generation == generation\n",
-        "self.known.generation == generation || true\n",
-    ),
+    mutant("list.rs", "self.known.generation == generation && is_lacking", "is_lacking"),
     mutant(
         "change_numbers.rs",
         "self.generation != other.generation || self.number > other.number",

@@ -1,6 +1,5 @@
-//! A store that goes on from an earlier state of itself, after a recovery to a point in time,
-//! becomes a store of its own: what the lost part of its history left in logs and counts is
-//! not taken for its own.
+//! After point-in-time recovery the store gets a new id, so that stale logs and counts are not
+//! mistaken for its own.
 
 use super::PostgresCommands;
 use super::take_store;

@@ -4,7 +4,7 @@ use super::PostgresCommands;
 use crate::store::StoreError;
 use crate::store::agreement::lease::LEASE;
 use crate::store::postgres::error::read;
-use crate::store::postgres::heartbeats::{LOOKS_EVERY, heartbeats, silent, silent_since};
+use crate::store::postgres::heartbeats::{LOOKS_EVERY, heartbeats, seen_and_silent, silent_since};
 use crate::store::postgres::journal;
 use crate::store::postgres::rows::value;
 use serde::Serialize;
@@ -59,7 +59,7 @@ impl PostgresCommands {
 
     /// The ids of the servers that have a row and send no heartbeat. Takes seconds if there are any.
     pub fn silent_replicas(&self) -> Result<Vec<String>, StoreError> {
-        self.ask(async |client| silent(client).await)
+        self.ask(async |client| Ok(seen_and_silent(client).await?.1))
     }
 
     /// The number of the last change of orders.

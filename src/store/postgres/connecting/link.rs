@@ -22,7 +22,7 @@ impl Link {
         self.unconfirmed.load(Ordering::SeqCst)
     }
 
-    /// An error if there were fewer of them before a COMMIT.
+    /// Fails if a COMMIT since then did not wait for the standby: there were this many before.
     pub fn require_confirmed_since(&self, unconfirmed: u64) -> Result<(), StoreError> {
         match self.unconfirmed() == unconfirmed {
             true => Ok(()),
@@ -36,8 +36,8 @@ impl Link {
     }
 }
 
-/// Moves messages until the connection ends. A message is seen here before any later
-/// answer is given to whom asked.
+/// Moves messages until the connection ends. Notices are processed before later query results are
+/// delivered.
 pub async fn drive<S, T>(mut connection: tokio_postgres::Connection<S, T>, link: Arc<Link>)
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,

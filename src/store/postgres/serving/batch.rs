@@ -12,8 +12,8 @@ use crate::store::postgres::journal::Change;
 use crate::store::postgres::rows::{parsed, value};
 use crate::store::postgres::session::Session;
 use crate::store::postgres::session::opener::Current;
+use crate::store::postgres::session::prepared::BatchStatements;
 use crate::store::postgres::session::replica::Replica;
-use crate::store::postgres::session::statements::BatchStatements;
 use crate::store::postgres::timeouts::{
     ANSWER_TIME, LEAST_TIME, LOCK_WAIT, RETRY_AFTER, SESSION_WAIT,
 };
@@ -133,8 +133,8 @@ impl Batch {
         Ok(Done { outcomes: self.outcomes(&found), change_numbers })
     }
 
-    /// Each cancellation's, by what the store holds after the batch: the status of each
-    /// order, and whether this batch cancelled it.
+    /// The outcome of each request, derived from the orders' final state: the status of each order,
+    /// and whether this batch cancelled it.
     fn outcomes(&self, found: &HashMap<i64, (Status, bool)>) -> Vec<CancelOutcome> {
         let outcome = |owner: &Option<(i64, bool)>| match owner {
             None => CancelOutcome::Expired,
@@ -163,7 +163,8 @@ fn change_numbers(
     // did.
     let change = Change { number, id: value(row, 4)? };
     let before: i64 = value(row, 2)?;
-    session.committed(replica, change, value(row, 5)?)?;
+    let is_known = value(row, 5)?;
+    session.see(replica, |seen| seen.follow(session.generation, change, is_known))?;
     Ok(Some((before, number)))
 }
 

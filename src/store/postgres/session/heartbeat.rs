@@ -3,8 +3,8 @@
 //! the log; never that of changes, or an import would make every list an error.
 
 use super::Session;
+use super::prepared::HeartbeatStatements;
 use super::replica::Replica;
-use super::statements::HeartbeatStatements;
 use crate::clock::BootInstant;
 use crate::store::StoreError;
 use crate::store::postgres::connecting::{Connection, PostgresUrl};

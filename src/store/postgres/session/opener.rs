@@ -2,10 +2,10 @@
 //! last change that this server has seen, a new generation begins.
 
 use super::durability::{require_standbys, warn_if_commits_can_be_lost};
-use super::freshness::{ListChecks, answer_checks};
 use super::heartbeat::{beat, deregister, keep_beating, register, require_usable, tidy};
+use super::list_freshness::{ListChecks, answer_checks};
+use super::prepared::{BatchStatements, HeartbeatStatements};
 use super::replica::Replica;
-use super::statements::{BatchStatements, HeartbeatStatements};
 use super::{OpenError, Session, within};
 use crate::log::ErrorChain;
 use crate::store::agreement::lease::Wait;
@@ -43,7 +43,7 @@ pub struct Opener {
     pub log: Logger,
 }
 
-/// The session of the moment, or why there is none.
+/// The current session, or why there is none.
 pub type Current = Result<Arc<Session>, Arc<str>>;
 
 impl Opener {
@@ -138,7 +138,8 @@ impl Opener {
         let (store_id, orders_file) = match within(READ_LIMIT, usable).await {
             Ok(read) => read,
             Err(error) => {
-                // Or a command would wait until it is silent. That is no error of the server's.
+                // Otherwise a command would wait until the row counts as silent. A failure to remove it
+                // does not matter.
                 let _ = within(CONFIRM_LIMIT, deregister(&heartbeat.client, replica)).await;
                 return Err(unfit(error));
             }
@@ -186,7 +187,8 @@ impl Opener {
         };
         let session = Arc::new(within(READ_LIMIT, prepared).await?);
         within(CONFIRM_LIMIT, beat(&session, &self.replica, false)).await?;
-        // Not before: what a primary tells that was replaced is of no other's journal.
+        // Only after a confirmed commit: a primary that was replaced may report changes that no other
+        // server has.
         self.replica.see(|seen| seen.saw(session.generation, last));
         let replica = Arc::clone(&self.replica);
         tokio::spawn(answer_checks(
@@ -229,7 +231,7 @@ fn require_one_store(id: &str, before: Option<&Session>) -> Result<(), StoreErro
     }
 }
 
-/// The session of the moment.
+/// The current session.
 pub fn current(sessions: &watch::Receiver<Current>) -> Result<Arc<Session>, StoreError> {
     sessions.borrow().clone().map_err(|why| unreachable_because(&*why))
 }

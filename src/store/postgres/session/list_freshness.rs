@@ -12,11 +12,9 @@ use crate::store::agreement::lease::WaitIsOver;
 use crate::store::postgres::connecting::Connection;
 use crate::store::postgres::error::{read, unreachable_because};
 use crate::store::postgres::journal::answer_of;
-use crate::store::postgres::rows::{parsed, value};
+use crate::store::postgres::rows::{changed_order, value};
 use crate::store::postgres::timeouts::{CHECKS_UNDER_WAY, READ_LIMIT};
-use crate::store::{
-    ChangeNumber, ChangedOrder, ChangedOrders, FreshnessAnswer, LastChanges, Latest, StoreError,
-};
+use crate::store::{ChangeNumber, ChangedOrders, FreshnessAnswer, LastChanges, Latest, StoreError};
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt, StreamExt};
 use parking_lot::Mutex;
@@ -251,23 +249,13 @@ fn changes(
     }
     let mut orders = Vec::with_capacity(rows.len());
     for row in rows {
-        if let Some(id) = value(row, 5)? {
-            orders.push(changed_order(id, row)?);
+        // Without a change there is a row without an order.
+        if value::<Option<i64>>(row, 5)?.is_some() {
+            orders.push(changed_order(row, 5)?);
         }
     }
     orders.sort_unstable_by_key(|order| order.id);
     Ok(Some(Arc::new(ChangedOrders { after, orders })))
-}
-
-fn changed_order(id: i64, row: &Row) -> Result<ChangedOrder, StoreError> {
-    Ok(ChangedOrder {
-        id,
-        pet_id: value(row, 6)?,
-        quantity: value(row, 7)?,
-        ship_date: value(row, 8)?,
-        complete: value(row, 9)?,
-        status: parsed(row, 10)?,
-    })
 }
 
 #[cfg(test)]
