@@ -1,13 +1,16 @@
 //! What was acknowledged stays, even if the program is killed or the power is cut; and a real
 //! file of orders comes back complete.
 
+use history::event::{FaultBegun, What};
 use history::workload::Load;
-use history::{HistoryRecorder, Lives};
+use history::{Clients, IdSet, Journal};
 use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use store_orders_client::Client;
 use testbed::contract::Tap;
 use testbed::in_process::error_of;
-use testbed::{DataDir, Key, ServerProcess};
+use testbed::{DataDir, Key, Report, ServerProcess, free_address, wait_until};
 
 /// A server, a tap before it and a client behind the tap.
 fn serve(data: &DataDir, key: &Key) -> (ServerProcess, Tap, Client) {
@@ -77,20 +80,16 @@ async fn while_nothing_can_be_synced_no_cancellation_is_answered_204() {
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
 async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
-    let (data, disk) = (DataDir::temporary().unwrap(), testbed::Preload::disk().unwrap());
+    let (after, disk) = (tempfile::tempdir().unwrap(), testbed::Preload::disk().unwrap());
+    let data = DataDir::temporary().unwrap().keep_synced(&disk, after.path());
     let key = data.issue_key("acme", "business").unwrap();
     data.import_pending(1..=20).unwrap();
-    let after = data.path().with_extension("after");
-    std::fs::create_dir(&after).unwrap();
-    // The commands above have ended and closed the store: this file is all of it.
-    std::fs::copy(data.path().join("store.sqlite"), after.join("store.sqlite")).unwrap();
-    let server = data.start(disk.keep_synced(&mut data.command(), &after), &[]).unwrap();
-    let (server, _tap, client) = with_client(server, &key);
+    let (server, _tap, client) = serve(&data, &key);
     for id in 1..=10 {
         assert_eq!(client.cancel_order(id).await.unwrap().status(), 204);
     }
     server.kill().unwrap();
-    let data = DataDir::at(&testbed::Program::built().unwrap(), &after);
+    let data = DataDir::at(&testbed::Program::built().unwrap(), after.path());
     let (server, _tap, client) = serve(&data, &key);
     let listed = client.list_orders().await.unwrap();
     let ids: Vec<i64> = listed.iter().map(|order| *order.id).collect();
@@ -98,17 +97,63 @@ async fn a_power_cut_right_after_a_204_keeps_the_cancellation() {
     drop(server);
 }
 
-/// Lists and cancels at once, with a `kill -9` in the middle of three of the
-/// server's four lives.
-#[test]
-fn what_clients_saw_across_kills_breaks_no_rule() {
-    let lives = Lives { orders: 600, lives: 4, load: Load { writers: 12, listers: 3, walkers: 2 } };
-    let data = DataDir::temporary().unwrap();
-    data.import_pending(1..=lives.orders).unwrap();
+/// Lists and cancels at once, beside an operator's commands, with a `kill -9` in the middle of
+/// three of the server's four lives.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_clients_saw_across_kills_breaks_no_rule() {
+    const ORDERS: usize = 800;
+    const LIVES: usize = 4;
+    let data = Arc::new(DataDir::temporary().unwrap());
+    data.import_pending(1..=ORDERS as i64).unwrap();
     let key = data.issue_enterprise_key("acme", u32::MAX, u32::MAX).unwrap();
-    let journal = HistoryRecorder::record(&data, &|| data.serve(&[]), &key, lives).unwrap();
-    let violations: Vec<String> = journal.violations().iter().map(ToString::to_string).collect();
-    assert_eq!(violations, Vec::<String>::new());
+    let shipped: IdSet = (1..=ORDERS).step_by(20).collect();
+    let ids: Vec<String> = shipped.iter().map(|id| id.to_string()).collect();
+    data.run(
+        &["orders", "ship"].into_iter().chain(ids.iter().map(String::as_str)).collect::<Vec<_>>(),
+    )
+    .unwrap();
+    let address = free_address().unwrap().to_string();
+    let serve = || data.serve(&["--listen", &address]).unwrap();
+    let mut server = serve();
+
+    let base = server.base_url().to_string();
+    let mut clients = Clients::new(vec![base.clone()], &key, ORDERS);
+    clients.load = Load { writers: 12, listers: 3, walkers: 2 };
+    clients.beginning.pending = (1..=ORDERS).filter(|id| !shipped.contains(*id)).collect();
+    clients.beginning.shipped = shipped;
+    clients.beginning.may_be_unavailable = false;
+    let traffic = clients.start(Journal::new(None)).unwrap();
+    let (pool, journal) = (&traffic.workload.pool, &traffic.workload.journal);
+    // Commands open and close the store beside the server. If it had lost its locks on it, they
+    // would checkpoint and delete the log that it writes to.
+    let is_over = Arc::new(AtomicBool::new(false));
+    let operator = tokio::task::spawn_blocking({
+        let (data, is_over) = (Arc::clone(&data), Arc::clone(&is_over));
+        move || {
+            while !is_over.load(Ordering::Relaxed) {
+                data.run(&["orders", "show", "1"]).unwrap();
+            }
+        }
+    });
+    for life in 1..=LIVES {
+        let left = ORDERS - ORDERS * life / LIVES;
+        wait_until("the orders are cancelled", || async { pool.left() <= left }).await;
+        if life < LIVES {
+            let (name, servers) = ("kill -9".to_string(), vec![base.clone()]);
+            journal.note(What::Fault(FaultBegun { name, servers, ..FaultBegun::default() }));
+            server.kill().unwrap();
+            server = serve();
+            journal.note(What::Undone);
+        }
+    }
+    is_over.store(true, Ordering::Relaxed);
+    operator.await.unwrap();
+    let journal = traffic.stop().await.unwrap();
+    server.stop().unwrap();
+    journal.end(&data).unwrap();
+    let mut report = Report::default();
+    journal.judge(&mut report);
+    assert_eq!(report.violations(), <[String; 0]>::default());
     let figures = journal.figures();
     let (lists, cancels, cancelled) =
         (figures.of_kind("lists"), figures.of_kind("cancels"), figures.acknowledged.len());

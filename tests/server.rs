@@ -6,7 +6,6 @@ mod admin;
 mod beside_commands;
 mod damaged;
 mod failures;
-mod fresh_keys;
 mod full_disk;
 mod hung_lookups;
 mod large_account;

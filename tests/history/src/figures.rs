@@ -128,6 +128,35 @@ impl Figures {
         }
     }
 
+    /// All of it, and the longest outage at one server with each kind of fault.
+    pub fn lines(&self) -> Vec<String> {
+        let summary = format!(
+            "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited \
+             accounts and revoked keys; {} times 503, {} times 429, {} lost; slowest answer \
+             {:.2?}; stalls {:.2?} in all",
+            self.faults.values().sum::<u64>(),
+            self.requests(),
+            self.of_kind("lists"),
+            self.of_kind("cancels"),
+            self.acknowledged.len(),
+            self.of_kind("pets"),
+            self.count("503"),
+            self.count("429"),
+            self.count("lost"),
+            self.slowest,
+            self.stalled,
+        );
+        let outage = |(fault, outage): (&String, &Outage)| {
+            let times = self.faults.get(fault).copied().unwrap_or_default();
+            format!(
+                "{fault} ({times}): longest at one server without a list {:.2?}, a cancellation \
+                 {:.2?}, a counted request {:.2?}",
+                outage.lists, outage.cancels, outage.counted,
+            )
+        };
+        [summary].into_iter().chain(self.outages.iter().map(outage)).collect()
+    }
+
     /// How many requests were answered with this status.
     pub fn count(&self, status: &str) -> u64 {
         self.answers.iter().filter(|((_, text), _)| text == status).map(|(_, times)| times).sum()

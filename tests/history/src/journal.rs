@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use testbed::Canary;
+use testbed::{Canary, DataDir, Report};
 
 /// A recording that goes on.
 pub struct Journal {
@@ -31,10 +31,10 @@ struct State {
 
 impl Journal {
     /// A recording that begins now, and is written to this file too.
-    pub fn new(file: Option<File>) -> Journal {
+    pub fn new(file: Option<File>) -> Arc<Journal> {
         let file = file.map(BufWriter::new);
         let state = Mutex::new(State { file, ..State::default() });
-        Journal { orders: ShownOrders::default(), clock: Instant::now(), state }
+        Arc::new(Journal { orders: ShownOrders::default(), clock: Instant::now(), state })
     }
 
     /// Nanoseconds since the recording began.
@@ -77,6 +77,28 @@ impl Journal {
             let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
             journal.note(What::Stall { nanos });
         })
+    }
+
+    /// Notes what the store holds when everything is over, as the operator's commands show it.
+    pub fn end(&self, operator: &DataDir) -> anyhow::Result<()> {
+        self.note(What::Ends(self.orders.table(operator)?));
+        Ok(())
+    }
+
+    /// Reports what was seen and what of it cannot be true: only the machine's stalls excuse
+    /// anything, and only bounds in time. Returns the violations.
+    pub fn judge(&self, report: &mut Report) -> Vec<Violation> {
+        let (figures, violations) = (self.figures(), self.violations());
+        let is_idle = figures.acknowledged.is_empty();
+        report.expect_unless_stalled(!is_idle, || "nothing was cancelled".to_string());
+        figures.lines().into_iter().for_each(|line| report.figure(line));
+        for violation in &violations {
+            match violation.is_of_time {
+                true => report.expect_unless_stalled(false, || violation.to_string()),
+                false => report.expect(false, || violation.to_string()),
+            }
+        }
+        violations
     }
 
     /// Everything found so far.

@@ -2,9 +2,7 @@
 //!
 //! A recording is events on one clock ([`Event`], a JSON line each). The [`Checker`] holds them
 //! against the rules ([`Rule`]) as they come; it knows nothing of how they came about. A
-//! [`Journal`] records and checks at once, what a [`workload::Workload`] of clients sees.
-//! [`HistoryRecorder`] kills and restarts a server on its embedded store meanwhile; [`Traffic`]
-//! is for whatever else fails.
+//! [`Journal`] records, checks and judges what [`Clients`] see.
 
 mod answer_times;
 mod checker;
@@ -13,7 +11,6 @@ mod figures;
 mod id_set;
 mod journal;
 mod listed;
-mod recorder;
 mod traffic;
 mod violation;
 pub mod workload;
@@ -21,10 +18,9 @@ pub mod workload;
 pub use answer_times::{ANSWER_LIMIT, GIVES_UP_AFTER};
 pub use checker::Checker;
 pub use event::{Event, read_events};
-pub use figures::{Figures, Outage};
+pub use figures::Figures;
 pub use id_set::IdSet;
 pub use journal::{Journal, violations};
 pub use listed::ShownOrders;
-pub use recorder::{HistoryRecorder, Lives};
-pub use traffic::{Seen, Traffic};
+pub use traffic::{ACCOUNT, Clients, Traffic};
 pub use violation::{Operation, Rule, Violation};

@@ -1,5 +1,6 @@
 //! A data directory, filled with the operator's commands.
 
+use crate::preload::Preload;
 use crate::program::{Program, run};
 use crate::server_process::ServerProcess;
 use anyhow::Context;
@@ -19,6 +20,8 @@ pub struct DataDir {
     path: PathBuf,
     /// The store, if it is not in the directory.
     store: Option<String>,
+    /// Of the environment of commands and servers.
+    variables: Vec<(&'static str, PathBuf)>,
     /// Deleted with it.
     _temporary: Option<TempDir>,
 }
@@ -36,7 +39,7 @@ impl DataDir {
     /// A directory for this program to keep its data in.
     pub fn at(program: &Program, path: &Path) -> DataDir {
         let (program, path) = (program.clone(), path.to_path_buf());
-        DataDir { program, path, store: None, _temporary: None }
+        DataDir { program, path, store: None, variables: Vec::new(), _temporary: None }
     }
 
     /// A directory for this program on a store at this URL, which keeps no orders there.
@@ -48,7 +51,15 @@ impl DataDir {
     pub fn temporary() -> anyhow::Result<DataDir> {
         let (program, directory) = (Program::built()?, tempfile::tempdir()?);
         let path = directory.path().join("data");
-        Ok(DataDir { program, path, store: None, _temporary: Some(directory) })
+        Ok(DataDir { _temporary: Some(directory), ..DataDir::at(&program, &path) })
+    }
+
+    /// Has each file that commands and servers sync copied into this directory: a power cut
+    /// leaves these bytes for sure.
+    pub fn keep_synced(mut self, disk: &Preload, directory: &Path) -> DataDir {
+        let library = disk.library().to_path_buf();
+        self.variables = vec![("LD_PRELOAD", library), ("DRILL_SYNCED", directory.to_path_buf())];
+        self
     }
 
     /// The store, if it is not in the directory.
@@ -143,7 +154,7 @@ impl DataDir {
     /// A command line that works on it.
     pub fn command(&self) -> Command {
         let mut command = self.program.command();
-        command.arg("--data-dir").arg(&self.path);
+        command.arg("--data-dir").arg(&self.path).envs(self.variables.iter().cloned());
         if let Some(store) = &self.store {
             command.args(["--store", store]);
         }

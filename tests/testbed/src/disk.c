@@ -1,11 +1,13 @@
 /* Stands before the C library's fsync and fdatasync (LD_PRELOAD). Each takes number()
-   milliseconds longer; a negative number makes them fail. Otherwise the real call is made
-   first, so durability is what it was. If DRILL_SYNCED names a directory, the file is copied
-   there first, as it is when it is synced: what a power cut leaves of it. */
+   milliseconds longer; -1 makes them fail, and -2 makes them succeed without a sync, as a disk
+   does that lies. Otherwise the real call is made first, so durability is what it was. If
+   DRILL_SYNCED names a directory, the file is copied there first, as it is when it is synced:
+   what a power cut leaves of it. Several processes may do so at once. The copy of a file that is
+   removed is removed too. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -31,7 +33,9 @@ static int copy(int from, const char *to) {
 static int keep(int file, const char *directory) {
     char link[64], path[PATH_MAX], kept[2 * PATH_MAX], part[2 * PATH_MAX + 8];
     struct stat status;
-    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode)) {
+    /* Databases are open for both; what is only written has no copy. */
+    if (fstat(file, &status) != 0 || !S_ISREG(status.st_mode) ||
+        (fcntl(file, F_GETFL) & O_ACCMODE) == O_WRONLY) {
         return 0;
     }
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);
@@ -43,12 +47,22 @@ static int keep(int file, const char *directory) {
     const char *name = strrchr(path, '/');
     snprintf(kept, sizeof kept, "%s%s", directory, name ? name : "/");
     snprintf(part, sizeof part, "%s.part", kept);
-    return copy(file, part) == 0 ? rename(part, kept) : -1;
+    /* The copies of a file are made one after the other, so that the last one stays. */
+    int lock = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (lock < 0 || flock(lock, LOCK_EX) != 0) {
+        return -1;
+    }
+    int result = copy(file, part) == 0 ? rename(part, kept) : -1;
+    close(lock);
+    return result;
 }
 
 static int sync_file(long call, int file) {
     long milliseconds = number();
     const char *directory = getenv("DRILL_SYNCED");
+    if (milliseconds == -2) {
+        return 0;
+    }
     if (milliseconds < 0 || (directory && keep(file, directory) != 0)) {
         errno = EIO;
         return -1;
@@ -64,3 +78,13 @@ static int sync_file(long call, int file) {
 
 int fsync(int file) { return sync_file(SYS_fsync, file); }
 int fdatasync(int file) { return sync_file(SYS_fdatasync, file); }
+
+int unlink(const char *path) {
+    const char *directory = getenv("DRILL_SYNCED"), *name = strrchr(path, '/');
+    char kept[2 * PATH_MAX];
+    if (directory && name) {
+        snprintf(kept, sizeof kept, "%s%s", directory, name);
+        syscall(SYS_unlinkat, AT_FDCWD, kept, 0);
+    }
+    return (int)syscall(SYS_unlinkat, AT_FDCWD, path, 0);
+}

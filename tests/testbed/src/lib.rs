@@ -28,6 +28,7 @@ mod program;
 mod report;
 mod server_process;
 mod small_disk;
+mod wait;
 
 pub use attempts::until_conclusive;
 pub use canary::Canary;
@@ -43,6 +44,7 @@ pub use program::Program;
 pub use report::Report;
 pub use server_process::ServerProcess;
 pub use small_disk::{Full, SmallDisk};
+pub use wait::{WAIT_TIMEOUT, wait_blocking};
 
 #[cfg(feature = "postgres")]
 mod authority;
@@ -69,10 +71,10 @@ pub mod postgres;
 pub mod relay;
 #[cfg(feature = "postgres")]
 mod unprivileged;
-#[cfg(feature = "in-process")]
-mod wait;
 
 #[cfg(feature = "postgres")]
 pub use authority::{Authority, Issued};
+#[cfg(any(feature = "in-process", feature = "postgres"))]
+pub use wait::wait_for;
 #[cfg(feature = "in-process")]
-pub use wait::{WAIT_TIMEOUT, wait_a_second_until, wait_until};
+pub use wait::{wait_a_second_until, wait_until};

@@ -1,8 +1,9 @@
 /* Before each preloaded library: the number that the file named by DRILL_NUMBER holds at
-   this moment, or 0. */
+   this moment, or 0. That another number than 0 was read is told by a file beside it. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static long number(void) {
     long number = 0;
@@ -13,6 +14,14 @@ static long number(void) {
             number = 0;
         }
         fclose(file);
+    }
+    if (number != 0 && strlen(path) < 4000) {
+        char used[4096];
+        sprintf(used, "%s.used", path);
+        file = fopen(used, "we");
+        if (file) {
+            fclose(file);
+        }
     }
     return number;
 }

@@ -34,8 +34,8 @@ impl Preload {
         Preload::compile(SET_CLOCK)
     }
 
-    /// A disk, each of whose fsyncs takes longer by the number, in milliseconds; it fails if that
-    /// is negative.
+    /// A disk, each of whose fsyncs takes longer by the number, in milliseconds. With -1 it fails,
+    /// with -2 it succeeds and syncs nothing.
     pub fn disk() -> anyhow::Result<Preload> {
         Preload::compile(DISK)
     }
@@ -60,6 +60,10 @@ impl Preload {
 
     /// From now on this is the number.
     pub fn set(&self, number: i64) -> anyhow::Result<()> {
+        if number != 0 {
+            // It is missing unless an earlier number was read.
+            let _ = std::fs::remove_file(self.used());
+        }
         let new = self.directory.path().join("new");
         std::fs::write(&new, number.to_string())?;
         Ok(std::fs::rename(new, self.file())?)
@@ -70,13 +74,21 @@ impl Preload {
         command.env("LD_PRELOAD", &self.library).env("DRILL_NUMBER", self.file())
     }
 
-    /// Loads a [`Preload::disk`] into a process that is about to start, and has each file that the
-    /// process syncs copied into this directory: after a power cut a disk holds these bytes for sure.
-    pub fn keep_synced<'a>(&self, command: &'a mut Command, directory: &Path) -> &'a mut Command {
-        self.put_into(command).env("DRILL_SYNCED", directory)
+    /// The library's file.
+    pub fn library(&self) -> &Path {
+        &self.library
+    }
+
+    /// Whether a process has acted on the last number that was not 0.
+    pub fn was_used(&self) -> bool {
+        self.used().exists()
     }
 
     fn file(&self) -> PathBuf {
         self.directory.path().join("number")
+    }
+
+    fn used(&self) -> PathBuf {
+        self.directory.path().join("number.used")
     }
 }

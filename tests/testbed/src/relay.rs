@@ -5,6 +5,8 @@ mod tampering;
 pub use tampering::Tampering;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
@@ -36,6 +38,7 @@ pub enum Fault {
 pub struct Relay {
     fault: watch::Sender<Fault>,
     target: watch::Sender<u16>,
+    has_cut: Arc<AtomicBool>,
     /// Where it listens on the loopback.
     pub port: u16,
     task: tokio::task::JoinHandle<()>,
@@ -59,17 +62,27 @@ impl Relay {
         let port = listener.local_addr()?.port();
         let (fault, faults) = watch::channel(Fault::None);
         let (target, targets) = watch::channel(target);
+        let has_cut = Arc::new(AtomicBool::new(false));
+        let cut = Arc::clone(&has_cut);
         let task = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                tokio::spawn(relay(client, targets.clone(), faults.clone(), tampering));
+                let direction = |is_answer| Direction { is_answer, tampering, cut: cut.clone() };
+                let directions = [direction(false), direction(true)];
+                tokio::spawn(relay(client, targets.clone(), faults.clone(), directions));
             }
         });
-        Ok(Relay { fault, target, port, task })
+        Ok(Relay { fault, target, has_cut, port, task })
     }
 
     /// From now on the network does this, also to connections that are open.
     pub fn set(&self, fault: Fault) {
+        self.has_cut.store(false, Ordering::SeqCst);
         self.fault.send_replace(fault);
+    }
+
+    /// Whether the last fault that was set has closed a connection at a COMMIT.
+    pub fn has_cut(&self) -> bool {
+        self.has_cut.load(Ordering::SeqCst)
     }
 
     /// From now on it leads to this port, and what was open is closed, as a virtual address
@@ -83,7 +96,7 @@ async fn relay(
     client: TcpStream,
     mut targets: watch::Receiver<u16>,
     faults: watch::Receiver<Fault>,
-    tampering: Tampering,
+    [requests, answers]: [Direction; 2],
 ) {
     if *faults.borrow() == Fault::Reset {
         return;
@@ -94,8 +107,6 @@ async fn relay(
     let _ = (client.set_nodelay(true), server.set_nodelay(true));
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let requests = Direction { is_answer: false, tampering };
-    let answers = Direction { is_answer: true, tampering };
     let mut watched = faults.clone();
     tokio::select! {
         () = requests.forward(from_client, to_server, faults.clone()) => {}
@@ -109,6 +120,8 @@ async fn relay(
 struct Direction {
     is_answer: bool,
     tampering: Tampering,
+    /// Set when it closes a connection at a COMMIT.
+    cut: Arc<AtomicBool>,
 }
 
 /// What is on its way, and when it arrives.
@@ -144,7 +157,7 @@ impl Direction {
                 Fault::Reset => return,
                 Fault::NoAnswers if !self.is_answer => {}
                 Fault::CutAtCommit if !self.is_answer || !holds_commit(bytes) => {}
-                Fault::CutAtCommit => return,
+                Fault::CutAtCommit => return self.cut.store(true, Ordering::SeqCst),
                 Fault::Silent | Fault::NoAnswers => {
                     // What came meanwhile is delivered late, as TCP does after an outage.
                     let over = |fault: &Fault| !matches!(fault, Fault::Silent | Fault::NoAnswers);

@@ -25,17 +25,18 @@ impl Report {
         self.times.push((what.into(), taken, bound));
     }
 
-    /// Something that must hold, and what is said if it does not.
+    /// Something that must hold, whatever the machine did, and what is said if it does not.
     pub fn expect(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
+        self.is_certain |= !holds;
+        self.expect_unless_stalled(holds, otherwise);
+    }
+
+    /// Something that must hold unless the machine stood still: a request was answered in time,
+    /// and not 503.
+    pub fn expect_unless_stalled(&mut self, holds: bool, otherwise: impl FnOnce() -> String) {
         if !holds {
             self.violations.push(otherwise());
         }
-    }
-
-    /// A violation that no stall of the machine explains.
-    pub fn contradiction(&mut self, text: String) {
-        self.violations.push(text);
-        self.is_certain = true;
     }
 
     /// What did not hold so far, apart from times.

@@ -1,42 +1,100 @@
-//! Waiting for what another thread or process brings about.
-#![expect(clippy::panic, reason = "a test that cannot go on says so by panicking")]
+//! Waiting for what another thread, process or server brings about.
+#![cfg_attr(
+    feature = "in-process",
+    expect(clippy::panic, reason = "a test that cannot go on says so by panicking")
+)]
 
-use crate::ServerProcess;
-use std::process::ExitStatus;
+use anyhow::bail;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for something: far longer than it needs, so that a busy
-/// machine fails no test.
+/// How long to wait for something: far longer than it needs, so that a busy machine fails no test.
 pub const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Waits until this holds.
-pub async fn wait_until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
-    let started = Instant::now();
-    while !holds().await {
-        assert!(started.elapsed() < WAIT_TIMEOUT, "not within {WAIT_TIMEOUT:?}: {what}");
-        tokio::time::sleep(Duration::from_millis(20)).await;
+const INTERVAL: Duration = Duration::from_millis(10);
+
+/// A wait that began, and until when it lasts.
+struct Wait<'a> {
+    what: &'a str,
+    began: Instant,
+    timeout: Duration,
+}
+
+impl Wait<'_> {
+    fn new(what: &str, timeout: Duration) -> Wait<'_> {
+        Wait { what, began: Instant::now(), timeout }
+    }
+
+    /// How long to sleep before it is asked again.
+    fn interval(&self) -> anyhow::Result<Duration> {
+        if self.began.elapsed() > self.timeout {
+            bail!("not within {:?}: {}", self.timeout, self.what);
+        }
+        Ok(INTERVAL)
     }
 }
 
-/// Waits until this holds, which must be within one second: a hundred attempts
-/// 10 ms apart. On a busy machine the attempts take longer, as what is waited for
-/// does, so load alone fails no test.
+/// Asks until there is an answer; the thread sleeps in between.
+pub fn wait_blocking<T>(
+    what: &str,
+    timeout: Duration,
+    mut ask: impl FnMut() -> Option<T>,
+) -> anyhow::Result<T> {
+    let wait = Wait::new(what, timeout);
+    loop {
+        match ask() {
+            Some(answer) => return Ok(answer),
+            None => std::thread::sleep(wait.interval()?),
+        }
+    }
+}
+
+/// Asks until there is an answer.
+#[cfg(any(feature = "in-process", feature = "postgres"))]
+pub async fn wait_for<T>(
+    what: &str,
+    timeout: Duration,
+    mut ask: impl AsyncFnMut() -> Option<T>,
+) -> anyhow::Result<T> {
+    let wait = Wait::new(what, timeout);
+    loop {
+        match ask().await {
+            Some(answer) => return Ok(answer),
+            None => tokio::time::sleep(wait.interval()?).await,
+        }
+    }
+}
+
+/// Waits until this holds.
+#[cfg(feature = "in-process")]
+pub async fn wait_until<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
+    let waited = wait_for(what, WAIT_TIMEOUT, async || holds().await.then_some(())).await;
+    waited.unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// Waits until this holds, which must be for what is asked after a second, and after as long as the
+/// machine stood still.
+#[cfg(feature = "in-process")]
 pub async fn wait_a_second_until<F: Future<Output = bool>>(
     what: &str,
     mut holds: impl FnMut() -> F,
 ) {
-    for _ in 0..100 {
+    let canary = crate::Canary::start().unwrap_or_else(|error| panic!("{error}"));
+    let began = Instant::now();
+    loop {
+        let asked = began.elapsed();
         if holds().await {
             return;
         }
-        tokio::time::sleep(Duration::from_millis(10)).await;
+        let stall = canary.longest_stall();
+        assert!(asked < Duration::from_secs(1) + stall, "not {asked:?} later: {what}");
+        tokio::time::sleep(INTERVAL).await;
     }
-    panic!("not within a second: {what}");
 }
 
-impl ServerProcess {
+#[cfg(feature = "in-process")]
+impl crate::ServerProcess {
     /// [`ServerProcess::wait`] without blocking the runtime, which may carry a tap.
-    pub async fn exited(self) -> (ExitStatus, String) {
+    pub async fn exited(self) -> (std::process::ExitStatus, String) {
         let waited = tokio::task::spawn_blocking(move || self.wait()).await;
         match waited {
             Ok(Ok(exited)) => exited,

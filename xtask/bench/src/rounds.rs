@@ -1,194 +1,170 @@
-//! Rounds are interleaved: whatever is compared takes a turn in each, so that noise
-//! affects every contender equally.
+//! Rounds: everything that a row compares takes a turn in each, so that noise affects all alike.
 
-use crate::load::{self, Load, Outcome, Work};
-use crate::machine::{CpuTime, Side};
-use crate::server::MeasuredServer;
-use crate::setup::BenchSetup;
+use crate::load::Load;
+use crate::machine::{cpu_seconds, on_served_core};
 use crate::spread::Spread;
-use anyhow::ensure;
+use crate::table::{Row, Target, Unit};
+use anyhow::{Context, ensure};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-
-/// A turn whose end something else decides takes far less.
-pub const TURN_TIMEOUT: Duration = Duration::from_secs(60);
+use testbed::ServerProcess;
 
 /// The figures of one turn.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// Answers, or whatever is counted, a second.
-    pub rate: f64,
-    /// Bytes of bodies a second.
-    pub bytes: f64,
-    /// Half of the answers took no longer, in microseconds.
-    pub p50: f64,
-    /// 99 % of the answers took no longer, in microseconds.
-    pub p99: f64,
-    /// Microseconds of processor that the served side used for an answer.
+    /// In the unit of the row.
+    pub amount: f64,
+    /// Seconds of processor time that the server used for an answer.
     pub cpu: f64,
-    /// The bodies were gzip.
-    pub gzip: bool,
 }
 
 impl Sample {
-    /// Of a closed loop, for which the served side used this much of a core.
-    pub fn of(outcome: &Outcome, cpu: Duration) -> Sample {
-        Sample {
-            rate: outcome.parts() / outcome.seconds,
-            bytes: outcome.bytes as f64 / outcome.seconds,
-            p50: outcome.quantile(0.5),
-            p99: outcome.quantile(0.99),
-            cpu: cpu.as_secs_f64() * 1e6 / outcome.parts(),
-            gzip: outcome.gzip,
-        }
+    /// Of something without answers.
+    pub fn of(amount: f64) -> Sample {
+        Sample { amount, cpu: f64::NAN }
     }
 
-    /// Of a loop that only counts.
-    pub fn counted(times: u64, seconds: f64) -> Sample {
-        let nothing = f64::NAN;
-        let rate = times as f64 / seconds;
-        Sample { rate, bytes: nothing, p50: nothing, p99: nothing, cpu: nothing, gzip: false }
+    pub fn milliseconds(span: Duration) -> Sample {
+        Sample::of(span.as_secs_f64() * 1e3)
     }
 }
 
-/// The turns of one contender.
-#[derive(Clone, Debug, Default)]
-pub struct Series(Vec<Sample>);
-
-impl Series {
-    /// This figure over the rounds.
-    pub fn spread(&self, figure: impl Fn(&Sample) -> f64) -> Spread {
-        Spread::of(self.0.iter().map(figure).collect())
-    }
-
-    /// This figure divided by another's in the same round, over the rounds.
-    pub fn ratio(&self, other: &Series, figure: impl Fn(&Sample) -> f64) -> Spread {
-        let rounds = self.0.iter().zip(&other.0);
-        Spread::of(rounds.map(|(own, other)| figure(own) / figure(other)).collect())
-    }
-
-    /// Whether the bodies were gzip.
-    pub fn gzip(&self) -> bool {
-        self.0.iter().any(|sample| sample.gzip)
-    }
-}
-
-/// A contender: does its turn.
+/// Takes one turn.
 pub type Turn<'a> = Box<dyn FnMut() -> anyhow::Result<Sample> + 'a>;
 
-/// Runs the rounds, the first of which is not counted.
-pub fn go<const N: usize>(rounds: usize, mut turns: [Turn<'_>; N]) -> anyhow::Result<[Series; N]> {
-    let mut all = [(); N].map(|()| Series::default());
+/// The build of this checkout, and the other one if there is one.
+pub struct Builds<T> {
+    pub own: T,
+    pub other: Option<T>,
+}
+
+impl<T> Builds<T> {
+    pub fn map<'a, U>(
+        &'a self,
+        mut map: impl FnMut(&'a T) -> anyhow::Result<U>,
+    ) -> anyhow::Result<Builds<U>> {
+        Ok(Builds { own: map(&self.own)?, other: self.other.as_ref().map(map).transpose()? })
+    }
+}
+
+/// What a row is about.
+pub struct Work {
+    pub name: String,
+    pub unit: Unit,
+    pub target: Target,
+}
+
+/// Compares this build with a baseline, and with the other build.
+pub fn compare(
+    rounds: u16,
+    work: Work,
+    builds: Builds<Turn<'_>>,
+    baseline_name: &str,
+    baseline: Turn<'_>,
+) -> anyhow::Result<Vec<Row>> {
+    let Work { name, unit, target } = work;
+    let other = builds.other.map(|turn| ("the other build", Target::None, turn));
+    let mut compared: Vec<_> =
+        [(baseline_name, target, baseline)].into_iter().chain(other).collect();
+    let (mut own, mut series) = (builds.own, vec![Vec::new(); compared.len() + 1]);
     for round in 0..=rounds {
-        for (turn, series) in turns.iter_mut().zip(&mut all) {
-            let sample = turn()?;
+        let turns = std::iter::once(&mut own).chain(compared.iter_mut().map(|(_, _, turn)| turn));
+        for (turn, series) in turns.zip(&mut series) {
+            let sample = turn().with_context(|| name.clone())?;
+            // The first round warms up.
             if round > 0 {
-                series.0.push(sample);
+                series.push(sample);
             }
         }
     }
-    Ok(all)
+    let (own, others) = series.split_first().context("this build takes turns")?;
+    let amount = |sample: &Sample| sample.amount;
+    let rows = compared.iter().zip(others).map(|((baseline_name, target, _), other)| Row {
+        work: name.clone(),
+        unit,
+        measured: Spread::of(own.iter().map(amount)),
+        baseline_name: (*baseline_name).to_string(),
+        baseline: Spread::of(other.iter().map(amount)),
+        ratio: Spread::of(own.iter().zip(other).map(|(own, other)| own.amount / other.amount)),
+        target: *target,
+        cpu_ratio: Spread::of(own.iter().zip(other).map(|(own, other)| other.cpu / own.cpu)),
+    });
+    Ok(rows.collect())
 }
 
-/// A closed loop that lasts as long as a round.
-pub fn load<'a>(
-    setup: &BenchSetup,
-    server: &MeasuredServer,
-    connections: usize,
-    work: &'a Work,
-    status: u16,
-) -> Load<'a> {
-    Load { address: server.address, connections, span: setup.span, work, status, stop: None }
+/// Drives a server with a closed loop: answers a second.
+pub fn loading(server: &ServerProcess, mut load: Load, span: Duration) -> Turn<'_> {
+    Box::new(move || {
+        // It would fill the disk.
+        server.clear_log()?;
+        let before = cpu_seconds(server)?;
+        let outcome = load.run(server.address()?, span);
+        let (answers, seconds) = outcome.with_context(|| complaints(server))?;
+        let cpu = (cpu_seconds(server)? - before) / answers;
+        Ok(Sample { amount: answers / seconds, cpu })
+    })
 }
 
-/// A turn that drives a server with a closed loop.
-pub fn asking<'a>(
-    setup: &BenchSetup,
-    server: &'a MeasuredServer,
-    connections: usize,
-    work: &'a Work,
-    status: u16,
-) -> Turn<'a> {
-    let load = load(setup, server, connections, work, status);
-    Box::new(move || sample(server, &load))
-}
-
-/// A turn that starts a server, and stops it when it listens.
-pub fn starting<'a>(serve: impl Fn() -> anyhow::Result<MeasuredServer> + 'a) -> Turn<'a> {
+/// Starts a server, and stops it when it listens.
+pub fn starting<'a>(serve: impl Fn() -> anyhow::Result<ServerProcess> + 'a) -> Turn<'a> {
     Box::new(move || {
         let server = serve()?;
-        let started_in = server.started_in().as_secs_f64();
+        let started_in = server.started_in();
         server.stop()?;
-        Ok(Sample::counted(1, started_in))
+        Ok(Sample::milliseconds(started_in))
     })
 }
 
-/// A turn that runs a command on the served side's core, without its output.
-pub fn running<'a>(command: impl Fn() -> Command + 'a) -> Turn<'a> {
+/// Runs a command on the served side's core, without its output.
+pub fn running<'a>(mut command: Command) -> Turn<'a> {
+    command.stdin(Stdio::null()).stdout(Stdio::null());
     Box::new(move || {
-        let mut command = command();
-        command.stdin(Stdio::null()).stdout(Stdio::null());
         let began = Instant::now();
-        ensure!(Side::Served.run(|| Ok(command.status()?))?.success(), "{command:?} failed");
-        Ok(Sample::counted(1, began.elapsed().as_secs_f64()))
+        ensure!(on_served_core(|| Ok(command.status()?))?.success(), "{command:?} failed");
+        Ok(Sample::milliseconds(began.elapsed()))
     })
 }
 
-/// Drives a server with a closed loop and measures what that costs it.
-pub fn sample(server: &MeasuredServer, load: &Load<'_>) -> anyhow::Result<Sample> {
-    server.clear_log()?;
-    let pid = server.pid()?;
-    let before = CpuTime::of(pid);
-    let outcome =
-        load::run(load).map_err(|error| anyhow::anyhow!("{error:#}{}", server.complaints()))?;
-    Ok(Sample::of(&outcome, CpuTime::of(pid).since(&before)))
-}
-
-/// Measures while another closed loop goes on in a thread of its own; both figures. The server's
-/// processor time cannot be divided between them.
-pub fn while_loaded(
-    server: &MeasuredServer,
-    other: &Load<'_>,
-    measure: impl FnOnce() -> anyhow::Result<Sample>,
-) -> anyhow::Result<(Sample, Sample)> {
-    let is_over = AtomicBool::new(false);
-    let other = Load { stop: Some(&is_over), span: TURN_TIMEOUT, ..*other };
-    std::thread::scope(|scope| {
-        let load = scope.spawn(|| sample(server, &other));
-        let measured = measure();
-        is_over.store(true, Ordering::Relaxed);
-        let other = load.join().map_err(|_| anyhow::anyhow!("the other load panicked"))??;
-        let undivided = |sample| Sample { cpu: f64::NAN, ..sample };
-        Ok((undivided(measured?), undivided(other)))
-    })
+/// The last lines of the log above the level of information.
+fn complaints(server: &ServerProcess) -> String {
+    // The log is written every tenth of a second.
+    std::thread::sleep(Duration::from_millis(200));
+    let log = server.log();
+    let lines = log.lines().filter(|line| !line.contains(r#""level":"INFO""#));
+    let last: Vec<&str> = lines.rev().take(3).collect();
+    format!("the server's log, the last line first: {}", last.join(" / "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::RefCell;
 
     #[test]
-    fn ratios_are_those_within_a_round() {
-        let series = |rates: [u64; 3]| Series(rates.map(|rate| Sample::counted(rate, 1.0)).into());
-        // Every round says one half, although the rounds differ tenfold.
-        let (own, other) = (series([5, 50, 500]), series([10, 100, 1_000]));
-        assert_eq!(own.ratio(&other, |sample| sample.rate), Spread::single(0.5));
-        assert_eq!(own.spread(|sample| sample.rate).median, 50.0);
-    }
-
-    #[test]
-    fn the_first_round_is_not_counted_and_turns_alternate() {
-        let order = std::cell::RefCell::new(Vec::new());
-        let turn = |name: u64| -> Turn<'_> {
-            let order = &order;
+    fn all_take_turns_and_ratios_are_those_within_a_round() {
+        let turns = RefCell::new(Vec::new());
+        let turn = |name: &'static str, factor: f64| -> Turn<'_> {
+            let turns = &turns;
+            let mut round = 0;
             Box::new(move || {
-                order.borrow_mut().push(name);
-                Ok(Sample::counted(order.borrow().len() as u64, 1.0))
+                turns.borrow_mut().push(name);
+                round += 1;
+                // The first round is an outlier, and later ones differ tenfold.
+                let amount = if round == 1 { 7.0 } else { factor * 10_f64.powi(round) };
+                Ok(Sample { amount, cpu: factor })
             })
         };
-        let [first, second] = go(2, [turn(1), turn(2)]).unwrap();
-        assert_eq!((first.0.len(), second.0.len()), (2, 2));
-        assert_eq!(*order.borrow(), [1, 2, 1, 2, 1, 2]);
+        let builds = Builds { own: turn("own", 2.0), other: Some(turn("other", 1.0)) };
+        let work =
+            Work { name: "list".to_string(), unit: Unit::PerSecond, target: Target::AtLeast(1.0) };
+        let rows = compare(3, work, builds, "bare", turn("bare", 4.0)).unwrap();
+        assert_eq!(*turns.borrow(), ["own", "bare", "other"].repeat(4));
+        let [bare, other] = &rows[..] else { panic!("{rows:?}") };
+        let single = |value| Spread::of([value].into_iter());
+        assert_eq!((bare.ratio, bare.cpu_ratio), (single(0.5), single(2.0)));
+        assert_eq!((other.ratio, other.cpu_ratio), (single(2.0), single(0.5)));
+        assert_eq!((bare.measured.median, bare.baseline.median), (2_000.0, 4_000.0));
+        assert_eq!((bare.target, other.target), (Target::AtLeast(1.0), Target::None));
+        assert_eq!((&*bare.baseline_name, &*other.baseline_name), ("bare", "the other build"));
     }
 }

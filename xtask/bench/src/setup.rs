@@ -1,31 +1,32 @@
-//! What every measurement needs: directories, stores with orders and keys, the
-//! number of rounds and the length of one.
+//! What every part needs: the programs, their stores with orders and keys, and their servers.
 
-use crate::machine::Side;
-use crate::server::MeasuredServer;
-use anyhow::Context;
-use rusqlite::{Connection, params};
-use std::path::{Path, PathBuf};
+use crate::connection::{Connection, block_on};
+use crate::load::{Load, request};
+use crate::machine::on_served_core;
+use crate::rounds::{Builds, Turn, Work, compare, loading};
+use crate::table::{Row, Target, Unit};
+use std::path::PathBuf;
 use std::time::Duration;
 use tempfile::TempDir;
-use testbed::{DataDir, Program};
+use testbed::{DataDir, Program, ServerProcess};
 
-/// The file of a data directory that holds the orders.
-const STORE_FILE: &str = "store.sqlite";
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+/// The path of the list.
+pub const LIST: &str = "/v1/store/orders";
 
-/// What every measurement needs.
-pub struct BenchSetup {
+/// Requests without a key are never limited: the generator has one address.
+const NO_KEYLESS_LIMIT: [&str; 2] = ["--keyless-per-minute", "4294967295"];
+
+/// How and what to measure.
+pub struct Setup {
     /// How many rounds, after one that is not counted.
-    pub rounds: usize,
+    pub rounds: u16,
     /// How long a closed loop runs in a round.
     pub span: Duration,
-    program: Program,
-    directory: TempDir,
-    directories: usize,
+    pub programs: Builds<Program>,
+    pub directory: TempDir,
 }
 
-/// A data directory and its keys.
+/// A store, and where its server keeps the rest.
 #[derive(Debug)]
 pub struct Store {
     pub data: DataDir,
@@ -35,117 +36,112 @@ pub struct Store {
     pub limited_key: String,
 }
 
-impl BenchSetup {
-    /// Stores of this program are created next to the benchmark, on the project's
-    /// disk.
-    pub fn new(program: Program, rounds: usize, span: Duration) -> anyhow::Result<BenchSetup> {
-        let own = std::env::current_exe()?;
-        let directory = own.parent().context("the benchmark is in no directory")?;
-        let directory = tempfile::Builder::new().prefix("bench-").tempdir_in(directory)?;
-        Ok(BenchSetup { rounds, span, program, directory, directories: 0 })
-    }
+/// A store and its server.
+#[derive(Debug)]
+pub struct Served {
+    pub store: Store,
+    pub server: ServerProcess,
+}
 
-    /// The program that is measured.
-    pub fn program(&self) -> &Program {
-        &self.program
-    }
-
+impl Setup {
     /// A new empty directory.
-    pub fn new_directory(&mut self) -> anyhow::Result<PathBuf> {
-        self.directories += 1;
-        let path = self.directory.path().join(self.directories.to_string());
-        std::fs::create_dir(&path)?;
-        Ok(path)
+    pub fn new_directory(&self) -> anyhow::Result<PathBuf> {
+        Ok(tempfile::tempdir_in(self.directory.path())?.keep())
     }
 
-    /// A store for one measurement with pending orders of the ids 1 to `orders`.
-    /// The first of each size is imported, the others are copies.
-    pub fn store(&mut self, orders: u64) -> anyhow::Result<Store> {
-        let original = self.directory.path().join(format!("{orders}-orders"));
-        let (key_file, limited_file) = (original.join("key"), original.join("limited-key"));
-        if !original.exists() {
-            std::fs::create_dir(&original)?;
-            let data = DataDir::at(&self.program, &original);
-            let lines: String = (1..=orders).map(|id| order(id) + "\n").collect();
-            data.run_with_input(&["orders", "import", "-"], lines.as_bytes())?;
-            std::fs::write(
-                &key_file,
-                data.issue_enterprise_key("bench", u32::MAX, u32::MAX)?.text,
-            )?;
-            std::fs::write(&limited_file, data.issue_enterprise_key("limited", 0, 0)?.text)?;
-        }
+    /// A directory for a server of this program, on the store at this URL if it is not in there.
+    pub fn data(&self, program: &Program, url: Option<&str>) -> anyhow::Result<DataDir> {
         let directory = self.new_directory()?;
-        std::fs::copy(original.join(STORE_FILE), directory.join(STORE_FILE))?;
-        Ok(Store {
-            data: DataDir::at(&self.program, &directory),
-            key: std::fs::read_to_string(key_file)?,
-            limited_key: std::fs::read_to_string(limited_file)?,
+        Ok(match url {
+            Some(url) => DataDir::on_store(program, &directory, url),
+            None => DataDir::at(program, &directory),
         })
+    }
+
+    /// A new store with pending orders of the ids 1 to `orders`, at this URL or in its directory.
+    pub fn store(
+        &self,
+        program: &Program,
+        url: Option<&str>,
+        orders: u64,
+    ) -> anyhow::Result<Store> {
+        let data = self.data(program, url)?;
+        if url.is_some() {
+            data.run(&["migrate"])?;
+        }
+        data.run_with_input(&["orders", "import", "-"], csv(orders).as_bytes())?;
+        let key = data.issue_enterprise_key("bench", u32::MAX, u32::MAX)?.text;
+        let limited_key = data.issue_enterprise_key("limited", 0, 0)?.text;
+        Ok(Store { data, key, limited_key })
+    }
+
+    /// A server of each build with a new embedded store.
+    pub fn embedded(&self, orders: u64) -> anyhow::Result<Builds<Served>> {
+        self.programs.map(|program| self.store(program, None, orders)?.serve())
+    }
+
+    /// Answers a second of each build under its load, compared with a baseline.
+    pub fn rates(
+        &self,
+        name: impl Into<String>,
+        target: Target,
+        builds: &Builds<Served>,
+        load: impl Fn(&Store) -> Load,
+        (baseline_name, baseline): (&str, Turn<'_>),
+    ) -> anyhow::Result<Vec<Row>> {
+        let work = Work { name: name.into(), unit: Unit::PerSecond, target };
+        let turns =
+            builds.map(|build| Ok(loading(&build.server, load(&build.store), self.span)))?;
+        compare(self.rounds, work, turns, baseline_name, baseline)
+    }
+}
+
+impl Builds<Store> {
+    /// Serves each.
+    pub fn into_served(self) -> anyhow::Result<Builds<Served>> {
+        Ok(Builds { own: self.own.serve()?, other: self.other.map(Store::serve).transpose()? })
     }
 }
 
 impl Store {
-    /// Serves it.
-    pub fn serve(&self) -> anyhow::Result<MeasuredServer> {
-        MeasuredServer::serve(Side::Served, &self.data, &[], None)
-    }
-
-    /// The file with its rows.
-    pub fn file(&self) -> PathBuf {
-        self.data.path().join(STORE_FILE)
-    }
-
-    /// Gives the orders to these many pets in turn: before it is served.
-    pub fn divide_among_pets(&self, pets: i64) -> anyhow::Result<()> {
-        connect(&self.file())?.execute("UPDATE orders SET pet_id = id % ?1", [pets])?;
-        Ok(())
-    }
-
-    /// Adds pending orders of these ids.
-    pub fn add_orders(&self, first: i64, last: i64) -> anyhow::Result<()> {
-        let mut connection = connect(&self.file())?;
-        let transaction = connection.transaction()?;
-        transaction.execute("UPDATE versions SET orders = orders + 1", [])?;
-        for id in first..=last {
-            let date = "2026-12-24T09:30:00Z";
-            transaction
-                .prepare_cached(
-                    "INSERT INTO orders (id, pet_id, quantity, ship_date, complete, status, version)
-                     SELECT ?1, ?2, 1, ?3, 0, 'pending', orders FROM versions",
-                )?
-                .execute(params![id, 100_000 + id % 900_000, date])?;
-        }
-        Ok(transaction.commit()?)
+    pub fn serve(self) -> anyhow::Result<Served> {
+        Ok(Served { server: serve(&self.data)?, store: self })
     }
 }
 
-fn connect(file: &Path) -> anyhow::Result<Connection> {
-    let connection = Connection::open(file)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
-    Ok(connection)
+/// Serves a data directory on the served side's core.
+pub fn serve(data: &DataDir) -> anyhow::Result<ServerProcess> {
+    on_served_core(|| data.serve(&NO_KEYLESS_LIMIT))
 }
 
-/// An order as a customer's might be: most have a date.
-pub fn order(id: u64) -> String {
-    let pet = 100_000 + (id * 7_919) % 900_000;
-    let quantity = 1 + id % 5;
-    let complete = id.is_multiple_of(4);
-    let date = match id % 3 {
-        0 => String::new(),
-        _ => format!(r#""shipDate":"2026-{:02}-{:02}T09:30:00Z","#, 1 + id % 12, 1 + id % 28),
+/// The body of the answer of this status to a GET.
+pub fn body_of(
+    server: &ServerProcess,
+    path: &str,
+    key: &str,
+    status: u16,
+) -> anyhow::Result<Vec<u8>> {
+    block_on(async {
+        let (mut connection, mut body) = (Connection::open(server.address()?).await?, Vec::new());
+        let keep = |part: &[u8]| body.extend_from_slice(part);
+        connection.exchange(&request("GET", path, key), status, keep).await?;
+        Ok(body)
+    })
+}
+
+/// Cancels of these orders, each once.
+pub fn cancels(clients: usize, ids: std::ops::Range<u64>, key: &str) -> Load {
+    let key = key.to_string();
+    let cancel = move |id| request("DELETE", &format!("{LIST}/{id}"), &key);
+    Load { clients, status: 204, requests: Box::new(ids.map(cancel)) }
+}
+
+/// Orders as a customer's might be.
+fn csv(orders: u64) -> String {
+    let order = |id| {
+        let (pet, quantity, day) = (100_000 + id * 7_919 % 900_000, 1 + id % 5, 1 + id % 28);
+        format!("{id},{pet},{quantity},2026-12-{day:02}T09:30:00Z\n")
     };
-    format!(r#"{{"id":{id},"petId":{pet},"quantity":{quantity},{date}"complete":{complete}}}"#)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn orders_are_json() {
-        for id in 1..30 {
-            let order: serde_json::Value = serde_json::from_str(&order(id)).unwrap();
-            assert_eq!(order["id"], id);
-        }
-    }
+    let header = "id,petId,quantity,shipDate\n".to_string();
+    std::iter::once(header).chain((1..=orders).map(order)).collect()
 }

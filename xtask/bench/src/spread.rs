@@ -9,24 +9,17 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of the values of some rounds.
-    pub fn of(mut values: Vec<f64>) -> Spread {
-        values.sort_unstable_by(f64::total_cmp);
-        let at = |quarters: f64| Spread::quantile(&values, quarters / 4.0);
-        Spread { q1: at(1.0), median: at(2.0), q3: at(3.0) }
-    }
-
-    /// Of a figure that was taken once.
-    pub fn single(value: f64) -> Spread {
-        Spread { q1: value, median: value, q3: value }
-    }
-
-    /// The quantile of sorted values, interpolated between two of them.
-    pub fn quantile(sorted: &[f64], part: f64) -> f64 {
-        let place = sorted.len().saturating_sub(1) as f64 * part;
-        let at = |index: f64| sorted.get(index as usize).copied().unwrap_or(f64::NAN);
-        let (below, above) = (at(place.floor()), at(place.ceil()));
-        below + (above - below) * place.fract()
+    /// Of the values of some rounds; quantiles are interpolated between two of them.
+    pub fn of(values: impl Iterator<Item = f64>) -> Spread {
+        let mut sorted: Vec<f64> = values.collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let quantile = |part: f64| {
+            let place = sorted.len().saturating_sub(1) as f64 * part;
+            let at = |index: f64| sorted.get(index as usize).copied().unwrap_or(f64::NAN);
+            let (below, above) = (at(place.floor()), at(place.ceil()));
+            below + (above - below) * place.fract()
+        };
+        Spread { q1: quantile(0.25), median: quantile(0.5), q3: quantile(0.75) }
     }
 
     /// The median and, where there are rounds, the quartiles; nothing if it is unknown.
@@ -48,17 +41,16 @@ mod tests {
 
     #[test]
     fn quartiles_are_interpolated() {
-        let spread = Spread::of(vec![4.0, 1.0, 3.0, 2.0]);
+        let spread = Spread::of([4.0, 1.0, 3.0, 2.0].into_iter());
         assert_eq!((spread.q1, spread.median, spread.q3), (1.75, 2.5, 3.25));
-        assert_eq!(Spread::of(vec![3.0, 1.0, 2.0]).median, 2.0);
-        assert_eq!(Spread::of(vec![5.0]), Spread::single(5.0));
-        assert_eq!(Spread::of(vec![]).shown(|value| value.to_string()), "");
+        assert_eq!(Spread::of([3.0, 1.0, 2.0].into_iter()).median, 2.0);
+        assert_eq!(Spread::of(std::iter::empty()).shown(|value| value.to_string()), "");
     }
 
     #[test]
     fn a_single_figure_shows_no_quartiles() {
         let whole = |value: f64| format!("{value:.0}");
-        assert_eq!(Spread::single(5.0).shown(whole), "5");
+        assert_eq!(Spread::of([5.0].into_iter()).shown(whole), "5");
         assert_eq!(Spread { q1: 1.0, median: 2.0, q3: 3.0 }.shown(whole), "2 (1–3)");
     }
 }

@@ -1,33 +1,44 @@
-//! The table: what was measured, what it is compared with, and whether that is
-//! enough. A missed target is reported, never asserted.
+//! The table: what was measured, what it is compared with, and whether that is enough. A missed
+//! target is reported, never asserted.
 
-use crate::rounds::{Sample, Series};
 use crate::spread::Spread;
 use comfy_table::{ContentArrangement, Table, presets};
 use std::io::Write;
 
+const HEADER: [&str; 6] = ["Work", "Measured", "Compared with", "Ratio", "Target", "CPU ratio"];
+
 /// One line of the table.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What was done.
     pub work: String,
-    /// How much of it, with its unit.
-    pub measured: String,
-    /// Microseconds that half of the answers took at most; like what follows unknown, and not
-    /// shown, where it is no number.
-    pub p50_us: f64,
-    /// Microseconds that 99 % of the answers took at most.
-    pub p99_us: f64,
-    /// Microseconds of processor time that an answer costs the server.
-    pub cpu_us: f64,
-    /// What it is compared with, and how much that is.
-    pub baseline: String,
+    pub unit: Unit,
+    pub measured: Spread,
+    pub baseline_name: String,
+    pub baseline: Spread,
     /// Measured divided by the baseline, round by round.
     pub ratio: Spread,
-    /// The baseline's processor time divided by the server's: the ratio that other
-    /// programs on the machine disturb less.
-    pub cpu_ratio: f64,
     pub target: Target,
+    /// The baseline's processor time for an answer divided by the server's; other programs on the
+    /// machine disturb it less than the ratio. Unknown unless both are servers.
+    pub cpu_ratio: Spread,
+}
+
+/// What a figure counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    PerSecond,
+    Milliseconds,
+}
+
+impl Unit {
+    fn shown(self, spread: Spread) -> String {
+        let shown =
+            spread.shown(|value| if value < 100.0 { tenths(value) } else { grouped(value) });
+        match self {
+            Unit::PerSecond => shown + " /s",
+            Unit::Milliseconds => shown + " ms",
+        }
+    }
 }
 
 /// What a ratio must be.
@@ -56,129 +67,34 @@ impl Target {
     }
 }
 
-/// Which figure of a series a row is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Figure {
-    /// How many a second, with their unit.
-    Rate(&'static str),
-    /// Bytes a second.
-    Bytes,
-    /// The latency of 99 % of the answers.
-    P99,
-    /// How long one takes.
-    Seconds,
-}
-
-impl Figure {
-    fn of(self, sample: &Sample) -> f64 {
-        match self {
-            Figure::Rate(_) => sample.rate,
-            Figure::Bytes => sample.bytes,
-            Figure::P99 => sample.p99,
-            Figure::Seconds => 1.0 / sample.rate,
-        }
-    }
-
-    fn shown(self, series: &Series) -> String {
-        let spread = series.spread(|sample| self.of(sample));
-        match self {
-            Figure::Rate(unit) => format!("{} {unit}", spread.shown(grouped)),
-            Figure::Bytes => format!("{} GB/s", spread.shown(|value| hundredths(value / 1e9))),
-            Figure::P99 => format!("p99 {} µs", spread.shown(grouped)),
-            Figure::Seconds => format!("{} s", spread.shown(hundredths)),
-        }
-    }
-}
-
-impl Row {
-    /// Compares a series with its baseline.
-    pub fn compare(
-        work: impl Into<String>,
-        figure: Figure,
-        own: &Series,
-        (baseline_name, baseline): (&str, &Series),
-        target: Target,
-    ) -> Row {
-        let cpu_ratio = match figure {
-            Figure::P99 => f64::NAN,
-            _ => baseline.ratio(own, |sample| sample.cpu).median,
-        };
-        Row {
-            p50_us: own.spread(|sample| sample.p50).median,
-            p99_us: own.spread(|sample| sample.p99).median,
-            cpu_us: own.spread(|sample| sample.cpu).median,
-            ratio: own.ratio(baseline, |sample| figure.of(sample)),
-            cpu_ratio,
-            ..Row::single(
-                work,
-                figure.shown(own),
-                format!("{baseline_name}: {}", figure.shown(baseline)),
-                f64::NAN,
-                target,
-            )
-        }
-    }
-
-    /// A figure that was not taken in rounds.
-    pub fn single(
-        work: impl Into<String>,
-        measured: String,
-        baseline: String,
-        ratio: f64,
-        target: Target,
-    ) -> Row {
-        let (work, ratio, unknown) = (work.into(), Spread::single(ratio), f64::NAN);
-        let (p50_us, p99_us, cpu_us, cpu_ratio) = (unknown, unknown, unknown, unknown);
-        Row { work, measured, p50_us, p99_us, cpu_us, baseline, ratio, cpu_ratio, target }
-    }
-
-    fn cells(&self) -> [String; 9] {
-        let number = |value| Spread::single(value).shown(short);
-        [
-            self.work.clone(),
-            self.measured.clone(),
-            self.baseline.clone(),
-            self.ratio.shown(hundredths),
-            self.target.shown(self.ratio),
-            number(self.p50_us),
-            number(self.p99_us),
-            number(self.cpu_us),
-            Spread::single(self.cpu_ratio).shown(hundredths),
-        ]
-    }
-}
-
 /// Writes the rows as a Markdown table.
 pub fn write(rows: &[Row], out: &mut dyn Write) -> std::io::Result<()> {
     let mut table = Table::new();
     table.load_style(presets::ASCII_MARKDOWN).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header([
-        "Work",
-        "Measured",
-        "Compared with",
-        "Ratio",
-        "Target",
-        "p50 µs",
-        "p99 µs",
-        "CPU µs",
-        "CPU ratio",
-    ]);
+    table.set_header(HEADER);
     for row in rows {
-        table.add_row(row.cells());
+        table.add_row([
+            row.work.clone(),
+            row.unit.shown(row.measured),
+            format!("{}: {}", row.baseline_name, row.unit.shown(row.baseline)),
+            row.ratio.shown(hundredths),
+            row.target.shown(row.ratio),
+            row.cpu_ratio.shown(hundredths),
+        ]);
     }
     writeln!(out, "{table}")
+}
+
+fn tenths(value: f64) -> String {
+    format!("{value:.1}")
 }
 
 fn hundredths(value: f64) -> String {
     format!("{value:.2}")
 }
 
-fn short(value: f64) -> String {
-    if value < 100.0 { format!("{value:.1}") } else { grouped(value) }
-}
-
-/// A number with its thousands apart.
-pub fn grouped(value: f64) -> String {
+/// A whole number with its thousands apart.
+fn grouped(value: f64) -> String {
     let digits = format!("{value:.0}");
     let mut shown = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -193,6 +109,10 @@ pub fn grouped(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn spread(values: [f64; 3]) -> Spread {
+        Spread::of(values.into_iter())
+    }
 
     #[test]
     fn a_target_is_met_or_missed_only_if_the_spread_clears_it() {
@@ -209,26 +129,30 @@ mod tests {
         ] {
             assert_eq!(target.shown(ratio), result);
         }
-        let unknown = Spread::single(f64::NAN);
+        let unknown = spread([f64::NAN; 3]);
         assert_eq!(Target::AtLeast(0.75).shown(unknown), "≥ 0.75: **missed**");
     }
 
     #[test]
-    fn a_missed_target_is_in_the_table() {
-        let rows = [
-            Row::single("fast", "2 /s".into(), "disk: 1 /s".into(), 2.0, Target::AtLeast(1.0)),
-            Row::single("slow", "1 /s".into(), "disk: 2 /s".into(), 0.5, Target::AtLeast(1.0)),
-        ];
+    fn a_row_has_its_units_and_its_result() {
+        let row = Row {
+            work: "list".to_string(),
+            unit: Unit::PerSecond,
+            measured: spread([1_234_567.0; 3]),
+            baseline_name: "dropshot".to_string(),
+            baseline: spread([98.76; 3]),
+            ratio: spread([0.5, 0.6, 0.7]),
+            target: Target::AtLeast(1.0),
+            cpu_ratio: spread([f64::NAN; 3]),
+        };
         let mut text = Vec::new();
-        write(&rows, &mut text).unwrap();
+        write(&[row], &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
-        assert!(text.contains("≥ 1: met") && text.contains("≥ 1: **missed**"), "{text}");
-        assert!(text.starts_with('|') && text.contains("|------"), "{text}");
-    }
-
-    #[test]
-    fn thousands_stand_apart() {
-        assert_eq!(grouped(1_234_567.4), "1,234,567");
-        assert_eq!(grouped(999.0), "999");
+        let row = text.lines().last().unwrap();
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let shown =
+            ["1,234,567 /s", "dropshot: 98.8 /s", "0.60 (0.55–0.65)", "≥ 1: **missed**", ""];
+        assert_eq!(cells[2..7], shown, "{text}");
+        assert!(text.contains("|------"), "{text}");
     }
 }

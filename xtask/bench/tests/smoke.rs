@@ -1,18 +1,26 @@
-//! The benchmark runs: one part of it, as short as can be. Its figures mean nothing
-//! here.
+//! The benchmark runs: one part of it, as short as can be, beside another build. Its figures mean
+//! nothing here.
 
+use std::path::Path;
 use std::process::Command;
-use testbed::Program;
 
 #[test]
-fn a_part_is_measured_and_printed_as_a_markdown_table() {
-    // `cargo test --workspace` builds it.
-    let program = Program::built().unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bench"));
-    command.args(["--only", "logging", "--quick", "--rounds", "2", "--program"]);
-    let output = command.arg(program.path()).output().unwrap();
+fn both_builds_are_measured_and_printed_as_a_markdown_table() {
+    let bench = Path::new(env!("CARGO_BIN_EXE_bench"));
+    // The benchmark builds it first; `cargo test --workspace` has left nothing to compile.
+    let program = bench.with_file_name("store-orders");
+    let mut command = Command::new(bench);
+    command.args(["--only", "rejections", "--quick", "--rounds", "2", "--program"]);
+    let output = command.arg(program).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap();
-    let row = text.lines().find(|line| line.starts_with("| list of 100, log on")).unwrap();
-    assert!(row.contains("req/s") && row.contains("≥ 0.8: "), "{row}");
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| 4")).collect();
+    let [bare_401, other_401, bare_429, other_429] = rows[..] else { panic!("{text}") };
+    for (row, work) in [(bare_401, "401"), (bare_429, "429")] {
+        assert!(row.contains(work) && row.contains("dropshot: "), "{row}");
+        assert!(row.contains("/s ") && row.contains("≥ 0.75: "), "{row}");
+    }
+    for (row, work) in [(other_401, "401"), (other_429, "429")] {
+        assert!(row.contains(work) && row.contains("the other build: "), "{row}");
+    }
 }

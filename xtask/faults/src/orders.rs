@@ -10,10 +10,9 @@ mod keys;
 mod long_import;
 mod passwords;
 mod reset_session;
-mod same_timeline;
+mod restored_in_place;
 pub mod setup;
 mod slow_standby;
-mod suspended_command;
 mod tls;
 mod wraparound;
 
@@ -25,8 +24,7 @@ pub fn scenarios() -> Vec<Scenario> {
         scenario!("orders::passwords", passwords::run).untimed(),
         scenario!("orders::tls", tls::run).untimed(),
         scenario!("orders::wraparound", wraparound::run),
-        scenario!("orders::fork", same_timeline::run_fork),
-        scenario!("orders::restored_in_place", same_timeline::run_restored),
+        scenario!("orders::restored_in_place", restored_in_place::run),
         scenario!("orders::slow_standby", slow_standby::run),
         scenario!("orders::absent_standby", absent_standby::run),
         scenario!("orders::alerts", alerts::run),
@@ -34,7 +32,6 @@ pub fn scenarios() -> Vec<Scenario> {
         scenario!("orders::suspended_host", hosts::run_suspended),
         scenario!("orders::read_only_host", hosts::run_read_only),
         scenario!("orders::keys", keys::run),
-        scenario!("orders::suspended_command", suspended_command::run),
         scenario!("orders::long_import", long_import::run),
         scenario!("orders::idle_transaction", idle_transaction::run),
         scenario!("orders::full_disk", full_disk::run),

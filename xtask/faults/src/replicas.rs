@@ -6,7 +6,7 @@ use reqwest::Client;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use testbed::postgres::{DATABASE, Postgres, USER};
-use testbed::{DataDir, Key, Program, ServerProcess};
+use testbed::{DataDir, Key, Program, ServerProcess, wait_for};
 
 /// The store, filled by the operator's commands.
 pub struct StoreUnderTest {
@@ -97,12 +97,13 @@ impl Replica {
     /// Waits until it is ready; how long that took.
     pub async fn ready(&self, limit: Duration) -> anyhow::Result<Duration> {
         let began = Instant::now();
-        while let Some(why) = self.unready_because().await {
-            if began.elapsed() > limit {
-                bail!("a replica is not ready after {limit:?}: {why}: {}", self.server.log());
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
+        let mut why = None;
+        let is_ready = async || {
+            why = self.unready_because().await;
+            why.is_none().then_some(())
+        };
+        let waited = wait_for("a replica is ready", limit, is_ready).await;
+        waited.with_context(|| format!("{}: {}", why.unwrap_or_default(), self.server.log()))?;
         Ok(began.elapsed())
     }
 
@@ -168,16 +169,10 @@ pub async fn wrong_connections(
     limit: Duration,
 ) -> anyhow::Result<Option<BTreeMap<String, usize>>> {
     let expected = ROLES.map(|role| (format!("store-orders {role}"), servers)).into();
-    let began = Instant::now();
-    loop {
-        let found = connections(primary).await?;
-        if found == expected {
-            return Ok(None);
-        }
-        if began.elapsed() > limit {
-            return Ok(Some(found));
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
+    let are_right = async || (connections(primary).await.ok()? == expected).then_some(());
+    match wait_for("the connections of sessions", limit, are_right).await {
+        Ok(()) => Ok(None),
+        Err(_) => connections(primary).await.map(Some),
     }
 }
 

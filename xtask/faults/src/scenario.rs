@@ -14,7 +14,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
 
 /// How long a scenario may take, far longer than any needs: one that waits for what never comes
-/// ends too.
+/// ends too. A call that blocks cannot be ended, and has a limit of its own.
 const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
 
 /// How long an ended scenario waits for its blocking calls, which cannot be cancelled.
@@ -142,7 +142,7 @@ impl Scenario {
         match timeout(self.time_limit, (self.run)(tools, report)).await {
             Ok(ended) => ended,
             Err(_) => {
-                report.contradiction(format!("it did not end within {:?}", self.time_limit));
+                report.expect(false, || format!("it did not end within {:?}", self.time_limit));
                 Ok(())
             }
         }

@@ -31,6 +31,8 @@ pub struct Pool {
     keys: Mutex<VecDeque<(Key, Option<Instant>)>>,
     /// Held by those that change or count something, for each request.
     turns: RwLock<()>,
+    /// Held by each of the operator's commands, and by what no command may be under way for.
+    pub commands: RwLock<()>,
     is_over: AtomicBool,
     /// How many times as long as usual clients rest.
     rests: AtomicU32,

@@ -2,7 +2,8 @@
 //! the drills claim to check. If the rules notice nothing, the drills prove nothing.
 //!
 //! All are damaged from outside, so that the program under drill is the one that is released: by
-//! the database's own means, or by relays that rewrite the statements which servers prepare.
+//! the database's own means, by relays that rewrite the statements which servers prepare, or by
+//! what an embedded store leaves on its disk.
 
 use super::faults::FaultKind;
 use super::run::{self, Plan};
@@ -32,15 +33,50 @@ enum Control {
     LateSharing,
     /// Admissions that count twice in the minute
     CountedTwice,
+    /// Admissions that are not counted
+    Uncounted,
+    /// Orders that the operator shipped are pending
+    Unshipped,
+    /// An embedded store on a disk that syncs nothing, and a power cut
+    LyingDisk,
+    /// An embedded store whose counts are gone after a kill
+    LostCounts,
     /// A key cache that does not expire: revoked keys are accepted
     KeyCache,
 }
 
-/// The end of the check of lists.
-const CHECK: &str = "\n    FROM changes ORDER BY version DESC LIMIT 1";
+/// The last change in the check of lists, and the one before it.
+const CHECK: &str =
+    "SELECT version, id, orders, keys FROM changes ORDER BY version DESC LIMIT 1) last";
+const LATE_CHECK: &str =
+    "SELECT version,id,orders,keys FROM changes ORDER BY 1 DESC LIMIT 1 OFFSET 1) last";
 
-/// The change before the last one.
-const LATE_CHECK: &str = "\nFROM changes ORDER BY 1 DESC LIMIT 1 OFFSET 1 ";
+/// Numbers that are committed in another order than they are drawn, by writers that do not wait
+/// for each other.
+const SEQUENCE: &str = "
+    CREATE SEQUENCE drawn START 1000000000000;
+    CREATE FUNCTION draw() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            NEW.changed_in = nextval('drawn');
+            PERFORM pg_sleep(random() * 0.02);
+            RETURN NEW;
+        END $$;
+    CREATE TRIGGER drawn BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION draw();
+    CREATE FUNCTION draw_change() RETURNS trigger LANGUAGE plpgsql AS $$
+        DECLARE is_of_orders boolean = NEW.orders = NEW.version;
+        BEGIN
+            NEW.version = nextval('drawn');
+            IF is_of_orders THEN NEW.orders = NEW.version; END IF;
+            RETURN NEW;
+        END $$;
+    CREATE TRIGGER drawn BEFORE INSERT ON changes FOR EACH ROW EXECUTE FUNCTION draw_change();";
+
+/// Orders are not shipped, though the command says so.
+const UNSHIPPED: &str = "
+    CREATE FUNCTION unship() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN NEW.status = OLD.status; RETURN NEW; END $$;
+    CREATE TRIGGER unship BEFORE UPDATE ON orders FOR EACH ROW
+        WHEN (NEW.status = 'shipped') EXECUTE FUNCTION unship();";
 
 /// For how long the rule may not be broken.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -64,7 +100,7 @@ impl Control {
         let rewritten = |texts| Disabled { tampering: Tampering::Rewritten(texts), ..whole };
         match self {
             Control::Sequence => Disabled {
-                order_of_changes: true,
+                statements: SEQUENCE,
                 ..rewritten(&[("FROM versions FOR NO KEY UPDATE", "FROM versions")])
             },
             Control::NoJournal => Disabled {
@@ -89,6 +125,10 @@ impl Control {
             Control::AsynchronousStandby => Disabled { synchronous_standby: true, ..whole },
             Control::LateSharing => rewritten(&[(CHECK, LATE_CHECK)]),
             Control::CountedTwice => rewritten(&[("minute_used + given", "minute_used+given*2")]),
+            Control::Uncounted => rewritten(&[("minute_used + given", "minute_used")]),
+            Control::Unshipped => Disabled { statements: UNSHIPPED, ..whole },
+            Control::LyingDisk => Disabled { syncs: true, ..whole },
+            Control::LostCounts => Disabled { counts: true, ..whole },
             // In the poll for changes of keys, there is none after the first.
             Control::KeyCache => rewritten(&[("keys,\n           EXISTS", "0*orders+1,EXISTS")]),
         }
@@ -99,6 +139,8 @@ impl Control {
         match self {
             Control::NoWait | Control::SharedHeartbeat => FaultKind::PromoteCut,
             Control::AsynchronousStandby | Control::NoJournal => FaultKind::PromoteKilled,
+            Control::LyingDisk => FaultKind::PowerCut,
+            Control::LostCounts => FaultKind::ServerKill,
             _ => FaultKind::ServerClock,
         }
     }
@@ -113,6 +155,9 @@ impl Control {
             | Control::LateSharing => Rule::ListedAfter204,
             Control::NoJournal => Rule::ListsDiffer,
             Control::CountedTwice => Rule::RefusedTooEarly,
+            Control::Uncounted | Control::LostCounts => Rule::AdmittedTooMany,
+            Control::Unshipped => Rule::CameBack,
+            Control::LyingDisk => Rule::CancellationLost,
             Control::KeyCache => Rule::RevokedKeyAccepted,
         }
     }
@@ -120,7 +165,10 @@ impl Control {
     /// Runs it until its rule is broken, which must be.
     async fn run(self, tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let plan = Plan {
-            topology: Topology::Postgres,
+            topology: match self {
+                Control::LyingDisk | Control::LostCounts => Topology::Embedded,
+                _ => Topology::Postgres,
+            },
             seed: tools.seed,
             lasts: LONGEST,
             only: Some(self.fault()),
@@ -130,7 +178,7 @@ impl Control {
         };
         let found = run::run(tools, &plan, &mut Report::default()).await?;
         let by_rule = found.iter().find(|violation| violation.rule == self.rule());
-        report.expect(by_rule.is_some(), || {
+        report.expect_unless_stalled(by_rule.is_some(), || {
             format!("not found: {}; but {} others", self.rule().as_str(), found.len())
         });
         if let Some(violation) = by_rule {

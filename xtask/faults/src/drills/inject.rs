@@ -8,8 +8,8 @@ use anyhow::Context;
 use history::event::{FaultBegun, What};
 use history::workload::Workload;
 use std::time::Duration;
-use testbed::Signal;
 use testbed::relay::{self, Relay};
+use testbed::{Signal, wait_for};
 use tokio::time::sleep;
 
 /// How long servers do not reach the old primary after a promotion.
@@ -17,6 +17,11 @@ const LOST_FOR: Duration = Duration::from_millis(800);
 
 /// How long after its beginning a disk that hangs has taken an fsync.
 const HANGS_AFTER: Duration = Duration::from_millis(300);
+
+/// How soon something meets a fault: the operator rests between two commands. A fault that comes
+/// with another may find that nothing commits.
+const MET_WITHIN: Duration = Duration::from_secs(10);
+const PAIR_MET_WITHIN: Duration = Duration::from_secs(1);
 
 /// How far a server's wall clock is moved, in seconds.
 const CLOCK_STEP: i64 = 100_000;
@@ -53,12 +58,16 @@ impl Drawn {
             loses_no_answers: are_kept.into_iter().all(|is_kept| is_kept),
             may_lose_counts: self.may_lose_counts(site.topology),
         }));
+        let within = if self.faults.len() == 1 { MET_WITHIN } else { PAIR_MET_WITHIN };
         for fault in &self.faults {
             fault.begin(site, workload).await.with_context(|| fault.kind.name())?;
             if fault.kind.promotes() {
                 journal.note(What::Promoted);
             }
             sleep(fault.lasts).await;
+            if fault.is_met(site, within).await? {
+                site.injected.insert(fault.kind);
+            }
         }
         for fault in self.faults.iter().rev() {
             fault.undo(site).await.with_context(|| fault.kind.name())?;
@@ -77,7 +86,7 @@ impl Fault {
     /// lost.
     fn struck(&self, site: &Site) -> Option<(String, bool)> {
         let is_kept = match self.kind {
-            FaultKind::ServerKill | FaultKind::ClientsReset => false,
+            FaultKind::ServerKill | FaultKind::PowerCut | FaultKind::ClientsReset => false,
             FaultKind::ServerPause | FaultKind::ClientsDelay | FaultKind::ClientsHalfOpen => true,
             _ => return None,
         };
@@ -88,6 +97,12 @@ impl Fault {
         let number = self.number(site);
         match self.kind {
             FaultKind::ServerKill => site.server_mut(number)?.kill()?,
+            FaultKind::PowerCut => {
+                // A command that goes on would write to files that are gone.
+                let _no_command = workload.pool.commands.write().await;
+                site.server_mut(number)?.kill()?;
+                site.drop_unsynced()?;
+            }
             FaultKind::ServerPause => site.server(number)?.signal(Signal::STOP)?,
             FaultKind::RollingRestart => self.restart_all(site, workload).await?,
             FaultKind::ServerClock => {
@@ -99,6 +114,7 @@ impl Fault {
             FaultKind::DiskHung => {
                 // Those that begin now come back when it is over.
                 site.server(number)?.preload.set(millis(self.lasts)?)?;
+                self.is_met(site, MET_WITHIN).await?;
                 sleep(HANGS_AFTER).await;
                 site.server(number)?.preload.set(0)?;
             }
@@ -116,10 +132,28 @@ impl Fault {
         Ok(())
     }
 
+    /// Waits until something has met what it damages; whether it has. Otherwise it shows nothing.
+    async fn is_met(&self, site: &Site, within: Duration) -> anyhow::Result<bool> {
+        let server = site.server(self.number(site))?;
+        let is_met = async || {
+            let is_met = match self.kind {
+                FaultKind::ServerClock
+                | FaultKind::DiskSlow
+                | FaultKind::DiskFails
+                | FaultKind::DiskHung => server.preload.was_used(),
+                FaultKind::StoreCutAtCommit => server.to_store.iter().any(Relay::has_cut),
+                FaultKind::CommandsCutAtCommit => site.to_commands.iter().any(Relay::has_cut),
+                _ => true,
+            };
+            is_met.then_some(())
+        };
+        Ok(wait_for("something meets it", within, is_met).await.is_ok())
+    }
+
     async fn undo(&self, site: &mut Site) -> anyhow::Result<()> {
         let number = self.number(site);
         match self.kind {
-            FaultKind::ServerKill => site.start_server(number).await?,
+            FaultKind::ServerKill | FaultKind::PowerCut => site.start_server(number).await?,
             FaultKind::ServerPause => site.server(number)?.signal(Signal::CONT)?,
             FaultKind::ServerClock | FaultKind::DiskSlow | FaultKind::DiskFails => {
                 site.server(number)?.preload.set(0)?;

@@ -3,6 +3,7 @@
 
 use crate::replicas::blocking;
 use anyhow::Context;
+use history::ACCOUNT;
 use history::event::{Answer, Request, What};
 use history::workload::Workload;
 use std::ops::{Range, RangeInclusive};
@@ -15,9 +16,6 @@ use tokio::io::AsyncWriteExt;
 
 /// How many orders are imported when fewer are left.
 const IMPORTED: usize = 500;
-
-/// The account of the clients' keys, without a practical limit.
-pub const ACCOUNT: &str = "clients";
 
 /// How many keys are valid before one is revoked.
 pub const VALID_KEYS: usize = 2;
@@ -52,7 +50,9 @@ impl Operator {
 
     /// Works until everything is over.
     pub async fn work(mut self) -> anyhow::Result<()> {
-        while !self.workload.pool.is_over() {
+        let workload = Arc::clone(&self.workload);
+        while !workload.pool.is_over() {
+            let under_way = workload.pool.commands.read().await;
             if self.workload.pool.left() < IMPORTED {
                 self.import().await?;
             }
@@ -61,6 +61,7 @@ impl Operator {
                 1 => self.issue().await?,
                 _ => self.revoke().await?,
             }
+            drop(under_way);
             tokio::time::sleep(RESTS).await;
         }
         Ok(())
@@ -77,6 +78,7 @@ impl Operator {
             let request = Request::Import(*step.start(), *step.end());
             workload.journal.asks("long-import", None, None, request)
         };
+        let _under_way = workload.pool.commands.read().await;
         let ops = KILLED.each_ref().map(asks);
         let killed = begin_import(data, KILLED.into_iter().flatten()).await;
         let why = match killed {

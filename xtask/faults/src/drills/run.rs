@@ -2,7 +2,7 @@
 //! is judged.
 
 use super::faults::{Draw, FaultKind};
-use super::operator::{ACCOUNT, Operator, VALID_KEYS};
+use super::operator::{Operator, VALID_KEYS};
 use super::server::{GIVEN_UP_AFTER, Server};
 use super::site::{Disabled, Site};
 use super::topology::Topology;
@@ -10,9 +10,9 @@ use crate::replicas::wrong_connections;
 use crate::scenario::Tools;
 use anyhow::Context;
 use futures::future::join_all;
-use history::event::{Answer, Answered, Beginning, Request, What};
-use history::workload::{CALM, LIMITS, LOAD, Pool, Workload};
-use history::{Figures, Journal, Rule, Violation};
+use history::event::{Answer, Answered, Request, What};
+use history::workload::{CALM, LIMITS, Workload};
+use history::{ACCOUNT, Clients, Journal, Rule, Violation};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
@@ -76,22 +76,16 @@ pub async fn run(
     report: &mut Report,
 ) -> anyhow::Result<Vec<Violation>> {
     let mut site = Site::start(tools, plan.topology, ORDERS, plan.disabled).await?;
-    let journal = Arc::new(Journal::new(Some(File::create(site.root().join("history.jsonl"))?)));
+    let journal = Journal::new(Some(File::create(site.root().join("history.jsonl"))?));
     let result = record(&mut site, plan, &journal, report).await;
     let is_control = plan.until.is_some();
     if result.is_ok() && !is_control {
         expect_order(&site, report).await?;
     }
     journal.close()?;
-    let figures = journal.figures();
-    report.figure(format!("seed {}: {}", plan.seed, summary(&figures)));
-    outages(&figures).into_iter().for_each(|outage| report.figure(outage));
-    let violations = journal.violations();
-    for violation in &violations {
-        match violation.is_of_time {
-            true => report.expect(false, || violation.to_string()),
-            false => report.contradiction(violation.to_string()),
-        }
+    let violations = journal.judge(report);
+    if violations.is_empty() && result.is_ok() {
+        expect_kinds(&site, plan, report);
     }
     if (!violations.is_empty() && !is_control) || result.is_err() {
         site.keep();
@@ -102,18 +96,34 @@ pub async fn run(
     result.map(|()| violations)
 }
 
+/// Each kind of fault that its time is enough for was there.
+fn expect_kinds(site: &Site, plan: &Plan, report: &mut Report) {
+    let never = |kinds: BTreeSet<FaultKind>| -> Vec<String> {
+        kinds.difference(&site.injected).map(|kind| kind.name()).collect()
+    };
+    let possible: BTreeSet<FaultKind> = FaultKind::kinds_on(plan.topology).collect();
+    let (there, of) = (site.injected.len(), possible.len());
+    report.figure(format!("{there} of {of} kinds of fault; never: {}", never(possible).join(", ")));
+    let due = Draw::new(plan.topology, plan.seed, plan.only).kinds_in(plan.lasts);
+    let missed = never(due);
+    report.expect_unless_stalled(missed.is_empty(), || format!("these never came: {missed:?}"));
+}
+
 /// The store is sound, and each server has its connections to the primary and none of sessions
 /// that ended.
 async fn expect_order(site: &Site, report: &mut Report) -> anyhow::Result<()> {
     // Exits with an error if it finds anything.
     let checked = block_in_place(|| site.operator.run(&["check"]));
-    checked.map_or_else(|error| report.contradiction(format!("{error:#}")), drop);
+    if let Err(error) = checked {
+        report.expect(false, || format!("{error:#}"));
+    }
     if site.topology == Topology::Embedded {
         return Ok(());
     }
     let (primary, servers) = (site.databases()?.primary()?, site.servers.len());
     if let Some(found) = wrong_connections(primary, servers, CLOSED_WITHIN).await? {
-        report.contradiction(format!("servers keep connections of ended sessions: {found:?}"));
+        let text = format!("servers keep connections of ended sessions: {found:?}");
+        report.expect_unless_stalled(false, || text);
     }
     Ok(())
 }
@@ -125,52 +135,30 @@ async fn record(
     journal: &Arc<Journal>,
     report: &mut Report,
 ) -> anyhow::Result<()> {
-    let _canary = journal.watch_machine()?;
     let keys = block_in_place(|| issue_keys(&site.operator))?;
     site.start_servers().await?;
-    journal.note(What::Begins(Beginning {
-        pending: (1..=ORDERS).collect(),
-        servers: site.servers.iter().map(|server| server.name.to_string()).collect(),
-        may_be_unavailable: true,
-        ..Beginning::default()
-    }));
     let (limited, called) = keys.split_at(LIMITS.len().min(keys.len()));
-    let of_account = |key: &Key, account: &str, per_minute, per_day| What::Key {
-        key: key.id.clone(),
-        account: account.to_string(),
-        per_minute,
-        per_day,
-    };
-    for (key, (per_minute, per_day)) in limited.iter().zip(LIMITS) {
-        journal.note(of_account(key, &key.id, per_minute, Some(per_day)));
-    }
-    for key in called {
-        journal.note(of_account(key, ACCOUNT, u32::MAX, None));
-    }
     let [key, called @ ..] = called else { anyhow::bail!("no keys") };
-    let bases =
-        site.servers.iter().map(|server| (server.name.to_string(), server.base_url())).collect();
-    let pool = Pool::new(1..=ORDERS);
-    called.iter().for_each(|key| pool.issued(key.clone()));
-    let (key, limited) = (key.clone(), limited.to_vec());
-    let workload = Workload::new(Arc::clone(journal), bases, key, limited, pool, plan.seed)?;
-    let workload = Arc::new(workload);
-    let mut clients = workload.start(LOAD);
+    let servers = site.servers.iter();
+    let names = servers.clone().map(|server| server.name.to_string()).collect();
+    let mut clients = Clients::new(Vec::new(), key, ORDERS);
+    clients.servers = servers.map(|server| (server.name.to_string(), server.base_url())).collect();
+    clients.beginning.servers = names;
+    (clients.limited, clients.called) = (limited.to_vec(), called.to_vec());
+    clients.seed = plan.seed;
+    let traffic = clients.start(Arc::clone(journal))?;
+    let workload = Arc::clone(&traffic.workload);
     let operator =
         || Operator::new(Arc::clone(&workload), Arc::clone(&site.operator), ORDERS, plan.seed);
     let killed = tokio::spawn(operator().kill_import());
     let operator = tokio::spawn(operator().work());
     let failed = fail(site, plan, &workload, report).await;
-    workload.pool.end();
-    while let Some(ended) = clients.join_next().await {
-        ended.context("a client panicked")?;
-    }
+    traffic.stop().await?;
     for commands in [operator, killed] {
         commands.await.context("the operator panicked")??;
     }
     failed?;
-    journal.note(What::Ends(block_in_place(|| journal.orders.table(&site.operator))?));
-    Ok(())
+    block_in_place(|| journal.end(&site.operator))
 }
 
 /// Faults, one after the other, until the time is over or something is found.
@@ -185,7 +173,8 @@ async fn fail(
     let began = Instant::now();
     for drawn in Draw::new(plan.topology, plan.seed, plan.only) {
         let is_found = match plan.until {
-            None => journal.is_violated(),
+            // A control's rule may be about what is left when everything is over.
+            None | Some(Rule::CancellationLost) => journal.is_violated(),
             Some(rule) => journal.violations().iter().any(|found| found.rule == rule),
         };
         if began.elapsed() > plan.lasts || is_found {
@@ -304,36 +293,4 @@ fn issue_keys(operator: &DataDir) -> anyhow::Result<Vec<Key>> {
         keys.push(operator.issue_another_key(ACCOUNT)?);
     }
     Ok(keys)
-}
-
-fn summary(figures: &Figures) -> String {
-    format!(
-        "{} faults, {} requests: {} lists, {} cancels ({} acknowledged), {} of limited accounts \
-         and revoked keys; {} times 503, {} times 429, {} lost; slowest answer {:.2?}; stalls \
-         {:.2?} in all",
-        figures.faults.values().sum::<u64>(),
-        figures.requests(),
-        figures.of_kind("lists"),
-        figures.of_kind("cancels"),
-        figures.acknowledged.len(),
-        figures.of_kind("pets"),
-        figures.count("503"),
-        figures.count("429"),
-        figures.count("lost"),
-        figures.slowest,
-        figures.stalled,
-    )
-}
-
-/// The longest outage at one server with each kind of fault.
-fn outages(figures: &Figures) -> Vec<String> {
-    let line = |(fault, outage): (&String, &history::Outage)| {
-        let times = figures.faults.get(fault).copied().unwrap_or_default();
-        format!(
-            "{fault} ({times}): longest at one server without a list {:.2?}, a cancellation \
-             {:.2?}, a counted request {:.2?}",
-            outage.lists, outage.cancels, outage.counted,
-        )
-    };
-    figures.outages.iter().map(line).collect()
 }

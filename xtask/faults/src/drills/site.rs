@@ -2,11 +2,13 @@
 //! operator's commands.
 
 use super::databases::Databases;
+use super::faults::FaultKind;
 use super::server::Server;
 use super::topology::Topology;
 use crate::replicas::url_of;
 use crate::scenario::Tools;
 use anyhow::Context;
+use std::collections::BTreeSet;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -27,10 +29,14 @@ pub struct Disabled {
     pub tampering: Tampering,
     /// No commit waits for the standby.
     pub synchronous_standby: bool,
-    /// Changes are numbered by a sequence, and committed in another order.
-    pub order_of_changes: bool,
+    /// What is done to the database before the servers start.
+    pub statements: &'static str,
     /// Servers reach every primary at one address, which moves.
     pub addresses: bool,
+    /// The disk of an embedded store syncs nothing.
+    pub syncs: bool,
+    /// The counts of an embedded store are gone whenever its server is started.
+    pub counts: bool,
 }
 
 /// All that runs.
@@ -47,7 +53,12 @@ pub struct Site {
     pub to_commands: Vec<Relay>,
     /// While the disk of an embedded store is full.
     pub full: Option<Full>,
+    /// The kinds of fault that there were.
+    pub injected: BTreeSet<FaultKind>,
     disk: Option<SmallDisk>,
+    /// Copies of the files that were synced.
+    synced: Option<SmallDisk>,
+    disabled: Disabled,
     root: TempDir,
 }
 
@@ -58,28 +69,11 @@ const START_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// Room for an embedded store.
 const DISK_KIB: u64 = 64 * 1024;
 
+/// Where an embedded store's counts are while its server does not run.
+const COUNTS: &str = "limits.snapshot";
+
 /// How far an asynchronous standby is behind.
 const STANDBY_LATE: Duration = Duration::from_millis(500);
-
-/// Numbers that are committed in another order than they are drawn, by writers that do not wait
-/// for each other.
-const SEQUENCE: &str = "
-    CREATE SEQUENCE drawn START 1000000000000;
-    CREATE FUNCTION draw() RETURNS trigger LANGUAGE plpgsql AS $$
-        BEGIN
-            NEW.changed_in = nextval('drawn');
-            PERFORM pg_sleep(random() * 0.02);
-            RETURN NEW;
-        END $$;
-    CREATE TRIGGER drawn BEFORE UPDATE ON orders FOR EACH ROW EXECUTE FUNCTION draw();
-    CREATE FUNCTION draw_change() RETURNS trigger LANGUAGE plpgsql AS $$
-        DECLARE is_of_orders boolean = NEW.orders = NEW.version;
-        BEGIN
-            NEW.version = nextval('drawn');
-            IF is_of_orders THEN NEW.orders = NEW.version; END IF;
-            RETURN NEW;
-        END $$;
-    CREATE TRIGGER drawn BEFORE INSERT ON changes FOR EACH ROW EXECUTE FUNCTION draw_change();";
 
 impl Site {
     /// Starts everything but the servers, with pending orders from 1 to this one.
@@ -94,7 +88,7 @@ impl Site {
         std::fs::set_permissions(root.path(), Permissions::from_mode(0o755))?;
         let site = match topology {
             Topology::Postgres => Site::on_postgres(tools, root, disabled).await?,
-            Topology::Embedded => Site::embedded(tools, root).await?,
+            Topology::Embedded => Site::embedded(tools, root, disabled).await?,
         };
         block_in_place(|| {
             if topology == Topology::Postgres {
@@ -103,8 +97,10 @@ impl Site {
             site.operator.import_pending(1..=i64::try_from(orders)?)?;
             site.operator.run_with_input(&["pets", "import", "-"], b"id,name\n1,Rex\n")
         })?;
-        if disabled.order_of_changes {
-            site.databases()?.execute(SEQUENCE).await?;
+        if topology == Topology::Postgres {
+            site.databases()?.execute(disabled.statements).await?;
+        } else if disabled.syncs {
+            site.server(0)?.preload.set(-2)?;
         }
         Ok(site)
     }
@@ -144,24 +140,32 @@ impl Site {
             operator: Arc::new(operator),
             to_commands,
             full: None,
+            injected: BTreeSet::new(),
             disk: None,
+            synced: None,
+            disabled,
             root,
         })
     }
 
-    async fn embedded(tools: &Tools, root: TempDir) -> anyhow::Result<Site> {
-        let (disk, [name, ..]) = (SmallDisk::mount(DISK_KIB)?, NAMES);
-        let data = || DataDir::at(&tools.program, disk.path());
-        let (logs, fsync) = (root.path().join(name), Preload::disk()?);
+    async fn embedded(tools: &Tools, root: TempDir, disabled: Disabled) -> anyhow::Result<Site> {
+        let (disk, synced) = (SmallDisk::mount(DISK_KIB)?, SmallDisk::mount(DISK_KIB)?);
+        let ([name, ..], fsync) = (NAMES, Preload::disk()?);
+        let data = || DataDir::at(&tools.program, disk.path()).keep_synced(&fsync, synced.path());
+        let logs = root.path().join(name);
+        let operator = Arc::new(data());
         let server = Server::new(name, data(), &logs, fsync, Vec::new()).await?;
         Ok(Site {
             topology: Topology::Embedded,
             databases: None,
             servers: vec![server],
-            operator: Arc::new(data()),
+            operator,
             to_commands: Vec::new(),
             full: None,
+            injected: BTreeSet::new(),
             disk: Some(disk),
+            synced: Some(synced),
+            disabled,
             root,
         })
     }
@@ -181,8 +185,27 @@ impl Site {
         self.disk.as_ref().context("there is no small disk")
     }
 
+    /// Leaves of an embedded store what was synced. The file of its counts is replaced whole.
+    pub fn drop_unsynced(&self) -> anyhow::Result<()> {
+        let synced = self.synced.as_ref().context("there is no small disk")?;
+        for name in ["store.sqlite", "store.sqlite-wal", "store.sqlite-shm"] {
+            let (file, copy) = (self.disk()?.path().join(name), synced.path().join(name));
+            if file.exists() {
+                std::fs::remove_file(&file)?;
+            }
+            if copy.exists() {
+                std::fs::copy(copy, file)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Starts this server, again if it finds no primary in time, as a supervisor does.
     pub async fn start_server(&mut self, number: usize) -> anyhow::Result<()> {
+        if self.disabled.counts {
+            // It is missing before the first start.
+            let _ = std::fs::remove_file(self.disk()?.path().join(COUNTS));
+        }
         for _ in 1..STARTS {
             if self.server_mut(number)?.start().is_ok() {
                 return Ok(());

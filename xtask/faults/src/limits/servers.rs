@@ -9,7 +9,7 @@ use reqwest::{Client, Response};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 use testbed::postgres::Cluster;
-use testbed::{Key, Report};
+use testbed::{Key, Report, wait_for};
 
 const REQUESTS: usize = 200;
 const ACCOUNTS: usize = 10;
@@ -48,33 +48,37 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let answers = send(&replicas, key, REQUESTS).await?;
         let with = |status: u16| answers.iter().filter(|one| one.status() == status).count();
         let counts = (with(200), with(429));
-        report.expect(counts == (60, REQUESTS - 60), || format!("200 and 429: {counts:?}"));
+        report.expect(counts.0 <= 60, || format!("{} were admitted", counts.0));
+        report.expect_unless_stalled(counts == (60, REQUESTS - 60), || {
+            format!("200 and 429: {counts:?}")
+        });
     }
     let begun = bans_begun(&replicas).await?;
-    report.expect(begun == 0, || format!("bursts began {begun} bans"));
+    report.expect_unless_stalled(begun == 0, || format!("bursts began {begun} bans"));
     tokio::time::sleep(BURST).await;
     for key in &keys {
         send(&replicas, key, REQUESTS - 60).await?;
     }
     let begun = bans_begun(&replicas).await?;
-    report.expect(begun == ACCOUNTS, || format!("{begun} bans began, not one for each account"));
+    report.expect_unless_stalled(begun == ACCOUNTS, || {
+        format!("{begun} bans began, not one for each account")
+    });
     let shown: Value =
         serde_json::from_str(&operate(&["accounts", "show", "account-0", "--json"]).await?)?;
     let used = shown.pointer("/usage/day/used").and_then(Value::as_u64);
-    report.expect(used == Some(60), || format!("accounts show: {shown}"));
+    report.expect_unless_stalled(used == Some(60), || format!("accounts show: {shown}"));
     let listed = operate(&["keys", "list", "--json"]).await?;
-    report.expect(listed.contains("\"bannedUntil\":\"2"), || format!("keys list: {listed}"));
+    report.expect_unless_stalled(listed.contains("\"bannedUntil\":\"2"), || {
+        format!("keys list: {listed}")
+    });
     let key = keys.first().context("a key")?;
     operate(&["keys", "unban", &key.id]).await?;
     let began = Instant::now();
-    loop {
-        let answer = send(&replicas, key, 1).await?.pop().context("an answer")?;
-        if !answer.text().await?.contains("key_banned") {
-            break;
-        }
-        anyhow::ensure!(began.elapsed() < WITHIN, "the key is still banned");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let is_taken = async || {
+        let answer = send(&replicas, key, 1).await.ok()?.pop()?.text().await.ok()?;
+        (!answer.contains("key_banned")).then_some(())
+    };
+    wait_for("the unbanned key is taken", 2 * WITHIN, is_taken).await?;
     report.time("until an unbanned key was taken", began.elapsed(), WITHIN);
     report.figure(format!("{REQUESTS} requests at once through 3 servers, {ACCOUNTS} times"));
     Ok(())

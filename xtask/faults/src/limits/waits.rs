@@ -10,9 +10,8 @@ use store_orders::clock::Now;
 use store_orders::limits::{Decision, InMemoryLimits, KeyedRequest, Limits};
 use store_orders::store::postgres::schema::{LIMITS, migrate};
 use store_orders_api::plans::PlanLimits;
-use testbed::Report;
 use testbed::postgres::Cluster;
-use tokio::time::{sleep, timeout};
+use testbed::{Report, wait_for};
 use tokio_postgres::Client;
 
 const ROUNDS: i64 = 300;
@@ -125,11 +124,9 @@ fn requests(key: i64, number: usize) -> Vec<KeyedRequest> {
 /// Waits until this backend waits for a lock.
 async fn until_it_waits(client: &Client, backend: i32) -> anyhow::Result<()> {
     let query = "SELECT EXISTS (SELECT FROM pg_locks WHERE pid = $1 AND NOT granted)";
-    let waits = async {
-        while !client.query_one(query, &[&backend]).await?.try_get::<_, bool>(0)? {
-            sleep(Duration::from_millis(1)).await;
-        }
-        anyhow::Ok(())
+    let waits = async || {
+        let row = client.query_one(query, &[&backend]).await.ok()?;
+        row.try_get::<_, bool>(0).ok()?.then_some(())
     };
-    timeout(WAITS_WITHIN, waits).await?
+    wait_for("a batch waits for the lock", WAITS_WITHIN, waits).await
 }

@@ -7,7 +7,7 @@ use crate::replicas::{Replica, StoreUnderTest, blocking};
 use crate::scenario::Tools;
 use std::time::{Duration, Instant};
 use testbed::postgres::Postgres;
-use testbed::{Report, Signal};
+use testbed::{Report, Signal, wait_for};
 
 /// How often a server is started.
 const STARTS: usize = 5;
@@ -61,7 +61,7 @@ async fn expect_none_waits(
             "store_orders_standbys_required 1",
             "store_orders_standbys_confirming 0",
         ] {
-            report.expect(metrics.lines().any(|line| line == sample), || {
+            report.expect_unless_stalled(metrics.lines().any(|line| line == sample), || {
                 format!("{reason}: the metrics lack {sample:?}")
             });
         }
@@ -70,11 +70,11 @@ async fn expect_none_waits(
     for number in 0..STARTS {
         let started = store.replica(&format!("start-{number}"), &store.url, &[]).await;
         let said = started.err().map(|error| format!("{error:#}")).unwrap_or_default();
-        report.expect(said.contains(reason), || format!("start {number}: {said:?}"));
+        report.expect_unless_stalled(said.contains(reason), || format!("start {number}: {said:?}"));
     }
     let now = backends_waiting(primary).await?;
     // A session that was cut off leaves at most those that were committing then.
-    report.expect(before <= 4 && now == before, || {
+    report.expect_unless_stalled(before <= 4 && now == before, || {
         format!("{reason}: {now} connections wait for it, {before} before the starts")
     });
     Ok(())
@@ -84,16 +84,9 @@ async fn expect_none_waits(
 async fn expect_reason(servers: &[Replica], reason: &str, report: &mut Report) {
     let began = Instant::now();
     for server in servers {
-        loop {
-            let said = server.unready_because().await.unwrap_or_default();
-            if said.contains(reason) {
-                break;
-            }
-            if began.elapsed() > 2 * SAID_WITHIN {
-                return report.expect(false, || format!("{reason}: /readyz says {said:?}"));
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+        let is_said = async || server.unready_because().await?.contains(reason).then_some(());
+        let waited = wait_for(reason, 2 * SAID_WITHIN, is_said).await;
+        report.expect_unless_stalled(waited.is_ok(), || format!("/readyz does not say {reason:?}"));
     }
     report.time(format!("/readyz says {reason:?}"), began.elapsed(), SAID_WITHIN);
 }

@@ -4,13 +4,13 @@
 use super::setup::OnPrimary;
 use crate::replicas::Replica;
 use crate::scenario::Tools;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use reqwest::Client;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use testbed::{ChildProcess, Report, free_address};
+use testbed::{ChildProcess, Report, free_address, wait_for};
 
 /// How soon an alert is there.
 const FIRES_WITHIN: Duration = Duration::from_secs(120);
@@ -32,32 +32,22 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         tools.program.run(&["alerts"])?.success()?,
     )?;
     let prometheus = Prometheus::start(directory.path(), server)?;
-    let began = Instant::now();
-    while prometheus.query("store_orders_ready==1").await?.is_empty() {
-        if began.elapsed() > SCRAPED_WITHIN {
-            bail!("Prometheus does not see the server as ready");
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-    }
+    let is_ready = async || prometheus.query("store_orders_ready==1").await.first().map(drop);
+    wait_for("Prometheus sees the server as ready", SCRAPED_WITHIN, is_ready).await?;
     let firing = prometheus.firing().await?;
-    report.expect(firing.is_empty(), || format!("alerts while all is well: {firing:?}"));
+    report.expect_unless_stalled(firing.is_empty(), || {
+        format!("alerts while all is well: {firing:?}")
+    });
     primary.kill()?;
     let began = Instant::now();
-    loop {
-        let firing = prometheus.firing().await?;
+    let fire = async || {
+        let firing = prometheus.firing().await.ok()?;
         let fires = |name: &&str| firing.iter().any(|(alert, _)| alert == name);
-        if EXPECTED.iter().all(fires) {
-            let names_reason =
-                firing.iter().any(|(_, summary)| summary.contains("store_unreachable"));
-            report.expect(names_reason, || format!("no alert names the reason: {firing:?}"));
-            break;
-        }
-        if began.elapsed() > 2 * FIRES_WITHIN {
-            report.expect(false, || format!("alerts without PostgreSQL: {firing:?}"));
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
+        EXPECTED.iter().all(fires).then_some(firing)
+    };
+    let firing = wait_for("the alerts fire without PostgreSQL", 2 * FIRES_WITHIN, fire).await?;
+    let names_reason = firing.iter().any(|(_, summary)| summary.contains("store_unreachable"));
+    report.expect(names_reason, || format!("no alert names the reason: {firing:?}"));
     report.time("the alerts fire after", began.elapsed(), FIRES_WITHIN);
     Ok(())
 }
@@ -93,14 +83,12 @@ impl Prometheus {
     }
 
     /// The samples of a query; none before it listens.
-    async fn query(&self, query: &str) -> anyhow::Result<Vec<Value>> {
+    async fn query(&self, query: &str) -> Vec<Value> {
         let url = format!("{}/api/v1/query?query={query}", self.origin);
-        let Ok(answer) = self.http.get(url).send().await else {
-            return Ok(Vec::new());
-        };
+        let Ok(answer) = self.http.get(url).send().await else { return Vec::new() };
         let answer: Value = answer.json().await.unwrap_or_default();
         let samples = answer.pointer("/data/result").and_then(Value::as_array);
-        Ok(samples.cloned().unwrap_or_default())
+        samples.cloned().unwrap_or_default()
     }
 
     /// The names and summaries of the alerts that fire.

@@ -6,12 +6,13 @@ use super::setup::{OnPrimary, READY_WITHIN, expect_agreement};
 use crate::replicas::{bases, blocking};
 use crate::scenario::Tools;
 use anyhow::Context;
-use history::Traffic;
+use history::{Clients, Journal};
 use std::time::{Duration, Instant};
 use testbed::postgres::{Cluster, DATABASE};
 use testbed::{Report, SmallDisk};
+use tokio::task::block_in_place;
 
-const ORDERS: i64 = 4_000;
+const ORDERS: usize = 4_000;
 
 /// Room for a small cluster.
 const DISK_KIB: u64 = 160 * 1024;
@@ -27,14 +28,14 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let cluster = Cluster::create_in(&tools.postgres()?, disk.path())?;
     let small = [("max_wal_size", "32MB"), ("min_wal_size", "32MB"), ("wal_recycle", "off")];
     let OnPrimary { cluster: _cluster, primary, store, key, replicas } =
-        OnPrimary::start_in(tools, cluster, &small, ORDERS, 2).await?;
+        OnPrimary::start_in(tools, cluster, &small, i64::try_from(ORDERS)?, 2).await?;
     let operator = store.operator(&store.url);
     let exhausted = blocking(move || operator.issue_enterprise_key("small", 1_000, 5)).await?;
     let replica = replicas.first().context("there are replicas")?;
     for _ in 0..5 {
         replica.list(&exhausted).await?;
     }
-    let traffic = Traffic::start(bases(&replicas), &key, ORDERS)?;
+    let traffic = Clients::new(bases(&replicas), &key, ORDERS).start(Journal::new(None))?;
     tokio::time::sleep(WRITTEN_WITHIN).await;
     disk.fill(0)?;
     let admin = primary.admin(DATABASE).await?;
@@ -47,12 +48,14 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     disk.make_room()?;
-    let room = traffic.now();
+    let room = traffic.workload.journal.now();
     tokio::time::sleep(READY_WITHIN).await;
     admitted += usize::from(replica.list(&exhausted).await.is_ok());
     report.expect(admitted == 0, || format!("the exhausted account was admitted {admitted} times"));
     traffic.expect_recovery("room again", room, READY_WITHIN, report);
     let seen = traffic.stop().await?;
     expect_agreement(&replicas, &key, report).await?;
-    seen.judge(store.operator(&store.url), report).await
+    block_in_place(|| seen.end(&store.operator(&store.url)))?;
+    seen.judge(report);
+    Ok(())
 }

@@ -7,8 +7,8 @@ use crate::replicas::ROLES;
 use crate::scenario::Tools;
 use anyhow::Context;
 use std::time::{Duration, Instant};
-use testbed::Report;
 use testbed::postgres::DATABASE;
+use testbed::{Report, WAIT_TIMEOUT, wait_for};
 
 /// When the first session is reset.
 const RESET_AFTER: Duration = Duration::from_millis(300);
@@ -25,20 +25,20 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let (admin, ours) = (standby.admin(DATABASE).await?, "store-orders %");
     let age = "SELECT extract(epoch FROM clock_timestamp() - min(backend_start))::float8
                FROM pg_stat_activity WHERE application_name LIKE $1";
-    let opened = loop {
+    let opened = async || {
         let asked = Instant::now();
-        let age: Option<f64> = admin.query_one(age, &[&ours]).await?.try_get(0)?;
-        if let Some(opened) = age.and_then(|age| asked.checked_sub(Duration::from_secs_f64(age))) {
-            break opened;
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
+        let age: Option<f64> = admin.query_one(age, &[&ours]).await.ok()?.try_get(0).ok()?;
+        asked.checked_sub(Duration::from_secs_f64(age?))
     };
+    let opened = wait_for("a session to the new primary", WAIT_TIMEOUT, opened).await?;
     tokio::time::sleep(RESET_AFTER).await;
     let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                WHERE application_name LIKE $1";
     let ended = admin.query(end, &[&ours]).await?.len();
     let all = ended == ROLES.len();
-    report.expect(all, || format!("{ended} connections of the first session were ended"));
+    report.expect_unless_stalled(all, || {
+        format!("{ended} connections of the first session were ended")
+    });
     let replica = replicas.first().context("there is a replica")?;
     // Without a session requests are answered 503.
     let cancelled = async {
@@ -54,7 +54,8 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         anyhow::Ok(opened.elapsed())
     };
     let ((status, cancelled), listed) = futures::try_join!(cancelled, listed)?;
-    report.expect(status == 204, || format!("the cancellation was answered {status}"));
+    report
+        .expect_unless_stalled(status == 204, || format!("the cancellation was answered {status}"));
     for (what, after) in [("cancellation", cancelled), ("list", listed)] {
         report.expect(after >= WAIT, || format!("a {what} was answered after {after:.2?}"));
         report.figure(format!("first {what} {after:.2?} after the first session was opened"));

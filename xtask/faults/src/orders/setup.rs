@@ -6,7 +6,7 @@ use crate::scenario::Tools;
 use std::time::{Duration, Instant};
 use testbed::postgres::{Cluster, Pair, Postgres};
 use testbed::relay::Relay;
-use testbed::{Key, Report};
+use testbed::{Key, Report, wait_for};
 
 /// How soon every server is ready after the last fault.
 pub const READY_WITHIN: Duration = Duration::from_secs(5);
@@ -101,25 +101,20 @@ pub async fn expect_agreement(
     let began = Instant::now();
     for replica in replicas {
         if let Err(error) = replica.ready(READY_WITHIN).await {
-            report.expect(false, || format!("{error:#}"));
+            report.expect_unless_stalled(false, || format!("{error:#}"));
         }
     }
     report.time("every server ready", began.elapsed(), READY_WITHIN);
     let began = Instant::now();
-    loop {
+    let agree = async || {
         let mut lists = Vec::new();
         for replica in replicas {
-            lists.push(replica.list(key).await.ok());
+            lists.push(replica.list(key).await.ok()?);
         }
-        let agree = lists.windows(2).all(|pair| pair.first() == pair.last());
-        if agree && lists.iter().all(Option::is_some) {
-            report.time("lists agree", began.elapsed(), AGREEMENT);
-            return Ok(());
-        }
-        if began.elapsed() > 5 * AGREEMENT {
-            report.expect(false, || "the servers' lists differ".to_string());
-            return Ok(());
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+        lists.windows(2).all(|pair| pair.first() == pair.last()).then_some(())
+    };
+    let waited = wait_for("lists agree", 5 * AGREEMENT, agree).await;
+    report.expect_unless_stalled(waited.is_ok(), || "the servers' lists differ".to_string());
+    report.time("lists agree", began.elapsed(), AGREEMENT);
+    Ok(())
 }

@@ -5,12 +5,13 @@
 use super::setup::{OnPair, expect_agreement, start_replicas};
 use crate::replicas::bases;
 use crate::scenario::Tools;
-use history::Traffic;
+use history::{Clients, Journal};
 use std::time::Duration;
 use testbed::postgres::{DATABASE, USER};
 use testbed::{Report, Signal};
+use tokio::task::block_in_place;
 
-const ORDERS: i64 = 4_000;
+const ORDERS: usize = 4_000;
 
 /// After this time, in nanoseconds, no answer to a commit that was confirmed before is on its
 /// way any more.
@@ -28,17 +29,17 @@ const HOSTILE: [&str; 5] = [
 /// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     let OnPair { cluster: _cluster, primary, standby, link: _link, store, key, .. } =
-        OnPair::start(tools, ORDERS, 0).await?;
+        OnPair::start(tools, i64::try_from(ORDERS)?, 0).await?;
     let admin = primary.admin("postgres").await?;
     for setting in HOSTILE {
         let set = format!("ALTER ROLE {USER} IN DATABASE {DATABASE} SET {setting}");
         admin.batch_execute(&set).await?;
     }
     let replicas = start_replicas(&store, 2).await?;
-    let traffic = Traffic::start(bases(&replicas), &key, ORDERS)?;
+    let traffic = Clients::new(bases(&replicas), &key, ORDERS).start(Journal::new(None))?;
     tokio::time::sleep(Duration::from_secs(1)).await;
     standby.signal_all(Signal::STOP)?;
-    let suspended = traffic.now();
+    let suspended = traffic.workload.journal.now();
     let cancel = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
                   WHERE application_name LIKE 'store-orders%' AND wait_event = 'SyncRep'";
     let mut cancelled = 0;
@@ -46,20 +47,24 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         cancelled += admin.query(cancel, &[]).await?.len();
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    report.expect(cancelled > 0, || "no wait for the standby was cancelled".to_string());
+    report.expect_unless_stalled(cancelled > 0, || {
+        "no wait for the standby was cancelled".to_string()
+    });
     primary.kill()?;
     standby.signal_all(Signal::CONT)?;
     standby.promote().await?;
-    let promoted = traffic.now();
+    let promoted = traffic.workload.journal.now();
     tokio::time::sleep(Duration::from_secs(5)).await;
     let seen = traffic.stop().await?;
     // A commit that was under way may have been confirmed just before.
-    let late = |at: &&u64| **at > suspended + UNDER_WAY && **at < promoted;
-    let between = seen.acknowledged().iter().filter(late).count();
+    let late = |at: &u64| *at > suspended + UNDER_WAY && *at < promoted;
+    let between = seen.figures().acknowledged.into_iter().filter(late).count();
     report.expect(between == 0, || {
         format!("{between} cancellations were acknowledged that no standby has")
     });
     report.figure(format!("{cancelled} waits for the standby were cancelled"));
     expect_agreement(&replicas, &key, report).await?;
-    seen.judge(store.operator(&store.url), report).await
+    block_in_place(|| seen.end(&store.operator(&store.url)))?;
+    seen.judge(report);
+    Ok(())
 }

@@ -3,15 +3,16 @@
 
 use super::embedded::Embedded;
 use crate::scenario::Tools;
-use history::Traffic;
 use history::workload::Load;
-use std::process::{Command, Output};
+use history::{Clients, Journal, Traffic};
+use std::process::Output;
 use std::time::{Duration, Instant};
 use testbed::{Preload, Report, ServerProcess};
+use tokio::process::Command;
 use tokio::task::{JoinSet, block_in_place};
 
 const LOAD: Load = Load { writers: 16, listers: 0, walkers: 0 };
-const ORDERS: i64 = 100_000;
+const ORDERS: usize = 100_000;
 
 /// How many commands run at each speed, one after the other.
 const COMMANDS: usize = 5;
@@ -37,7 +38,7 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         let mut slowest = Duration::ZERO;
         for _ in 0..COMMANDS {
             let began = Instant::now();
-            expect_success(&block_in_place(|| loaded.command().output())?, report);
+            expect_success(&loaded.command().output().await?, report);
             slowest = slowest.max(began.elapsed());
             tokio::time::sleep(Duration::from_millis(fastrand::u64(20..200))).await;
         }
@@ -47,14 +48,14 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
     // Between two commands a batch is written, which each client has a cancellation in.
     let loaded = LoadedServer::start(tools, LOOP_SLOWER)?;
     tokio::time::sleep(Duration::from_millis(500)).await;
-    let (before, until) = (loaded.traffic.acknowledged(), Instant::now() + LOOP);
+    let (before, until) = (loaded.acknowledged(), Instant::now() + LOOP);
     let mut operators = JoinSet::new();
     for _ in 0..OPERATORS {
         let mut command = loaded.command();
-        operators.spawn_blocking(move || {
+        operators.spawn(async move {
             let mut outputs = Vec::new();
             while Instant::now() < until {
-                outputs.push(command.output()?);
+                outputs.push(command.output().await?);
             }
             anyhow::Ok(outputs)
         });
@@ -65,14 +66,16 @@ pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
         done += outputs.len();
         outputs.iter().for_each(|output| expect_success(output, report));
     }
-    let cancels = loaded.traffic.acknowledged() - before;
+    let cancels = loaded.acknowledged() - before;
     report.figure(format!("{cancels} cancels next to {done} commands in a loop"));
-    report.expect(cancels >= done, || "commands in a loop starve cancellations".to_string());
+    report.expect_unless_stalled(cancels >= done, || {
+        "commands in a loop starve cancellations".to_string()
+    });
     loaded.stop(report).await
 }
 
 fn expect_success(output: &Output, report: &mut Report) {
-    report.expect(output.status.success(), || {
+    report.expect_unless_stalled(output.status.success(), || {
         format!("a command failed: {}", String::from_utf8_lossy(&output.stderr))
     });
 }
@@ -87,13 +90,20 @@ struct LoadedServer {
 
 impl LoadedServer {
     fn start(tools: &Tools, slower: Duration) -> anyhow::Result<LoadedServer> {
-        let (disk, store) = (Preload::disk()?, Embedded::new(tools, ORDERS)?);
+        let (disk, store) = (Preload::disk()?, Embedded::new(tools, i64::try_from(ORDERS)?)?);
         let flags = ["--log-level", "warning"];
         let server = store.data.start(disk.put_into(&mut store.data.command()), &flags)?;
         disk.set(i64::try_from(slower.as_millis())?)?;
         let bases = vec![server.base_url().to_string()];
-        let traffic = Traffic::start_with(LOAD, bases, &store.key, ORDERS)?.without_rests();
+        let clients = Clients { load: LOAD, ..Clients::new(bases, &store.key, ORDERS) };
+        let traffic = clients.start(Journal::new(None))?;
+        traffic.workload.pool.set_rests(0);
         Ok(LoadedServer { disk, store, server, traffic })
+    }
+
+    /// How many cancellations were acknowledged.
+    fn acknowledged(&self) -> usize {
+        self.traffic.workload.journal.figures().acknowledged.len()
     }
 
     /// A command that writes, on the same disk.
@@ -101,6 +111,8 @@ impl LoadedServer {
         let mut command = self.store.data.command();
         command.args(["keys", "issue", "--account", "clients", "--json"]);
         self.disk.put_into(&mut command);
+        let mut command = Command::from(command);
+        command.kill_on_drop(true);
         command
     }
 
@@ -109,7 +121,12 @@ impl LoadedServer {
         let seen = self.traffic.stop().await?;
         self.disk.set(0)?;
         self.server.stop()?;
-        report.expect(seen.unavailable() == 0, || "cancellations were refused".to_string());
-        seen.judge(self.store.data, report).await
+        let unavailable = seen.figures().count("503");
+        report.expect_unless_stalled(unavailable == 0, || {
+            format!("{unavailable} cancellations were refused")
+        });
+        block_in_place(|| seen.end(&self.store.data))?;
+        seen.judge(report);
+        Ok(())
     }
 }

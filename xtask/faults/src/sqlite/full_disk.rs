@@ -2,49 +2,55 @@
 //! server does there is in the drills.
 
 use crate::scenario::Tools;
+use std::ffi::OsString;
 use testbed::{DataDir, Report, SmallDisk};
+use tokio::process::Command;
 use tokio::task::block_in_place;
 
 const DISK_KIB: u64 = 24 * 1024;
 const ORDERS: i64 = 20_000;
 
-const COMMANDS: [&[&str]; 4] = [
-    &["keys", "issue", "--account", "clients"],
-    &["accounts", "create", "other", "--plan", "free"],
-    &["orders", "ship", "19999"],
-    &["backup", "b.sqlite"],
+/// Commands with their exit status: 4 says that the store cannot be written.
+const COMMANDS: [(i32, &[&str]); 4] = [
+    (4, &["keys", "issue", "--account", "clients"]),
+    (4, &["accounts", "create", "other", "--plan", "free"]),
+    (4, &["orders", "ship", "19999"]),
+    (1, &["backup", "b.sqlite"]),
 ];
 
 /// Runs it.
 pub async fn run(tools: &Tools, report: &mut Report) -> anyhow::Result<()> {
-    block_in_place(|| {
-        let disk = SmallDisk::mount(DISK_KIB)?;
-        let data = DataDir::at(&tools.program, disk.path());
+    let disk = SmallDisk::mount(DISK_KIB)?;
+    let data = DataDir::at(&tools.program, disk.path());
+    let server = block_in_place(|| {
         data.import_pending(1..=ORDERS)?;
         data.issue_key("clients", "free")?;
         // Its files stay open, as under any load: a command that opens them first needs room for an
         // index of the log.
-        let server = data.serve(&["--log-level", "warning"])?;
-        let full = disk.keep_full()?;
-        for arguments in COMMANDS {
-            let output = data.command().args(arguments).current_dir(disk.path()).output()?;
-            let error = String::from_utf8_lossy(&output.stderr).into_owned();
-            let is_clear = error.starts_with("error: ")
-                && error.trim_end().lines().count() == 1
-                && (error.contains("full") || error.contains("No space left"));
-            report.expect(output.status.code() == Some(1) && is_clear, || {
-                format!("{arguments:?} on a full disk: {}, {error:?}", output.status)
-            });
-        }
-        // A backup, or the copy that becomes one.
-        let left = std::fs::read_dir(disk.path())?.flatten().map(|entry| entry.file_name());
-        let left: Vec<_> = left
-            .filter(|name| {
-                name == "b.sqlite" || name.to_string_lossy().starts_with(".store-orders-")
-            })
-            .collect();
-        report.expect(left.is_empty(), || format!("the backup left {left:?}"));
-        drop(full);
+        data.serve(&["--log-level", "warning"])
+    })?;
+    let full = disk.keep_full()?;
+    for (status, arguments) in COMMANDS {
+        let mut command = Command::from(data.command());
+        command.args(arguments).current_dir(disk.path()).kill_on_drop(true);
+        let output = command.output().await?;
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        let is_clear = error.starts_with("error: ")
+            && error.trim_end().lines().count() == 1
+            && (error.contains("full") || error.contains("No space left"));
+        report.expect(output.status.code() == Some(status) && is_clear, || {
+            format!("{arguments:?} on a full disk: {}, {error:?}", output.status)
+        });
+    }
+    // A backup, or the copy that becomes one.
+    let left = std::fs::read_dir(disk.path())?.flatten().map(|entry| entry.file_name());
+    let is_of_backup = |name: &OsString| {
+        name == "b.sqlite" || name.to_string_lossy().starts_with(".store-orders-")
+    };
+    let left: Vec<OsString> = left.filter(is_of_backup).collect();
+    report.expect(left.is_empty(), || format!("the backup left {left:?}"));
+    drop(full);
+    block_in_place(|| {
         server.stop()?;
         // Exits with an error if it finds anything.
         data.run(&["check"]).map(drop)

@@ -5,8 +5,8 @@ use reqwest::Client;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-use testbed::{ChildProcess, Program, free_address, nginx_program};
+use std::time::Duration;
+use testbed::{ChildProcess, Program, free_address, nginx_program, wait_blocking};
 
 /// nginx with the printed configuration: its paths and addresses are replaced, and
 /// nothing else.
@@ -77,13 +77,9 @@ impl Nginx {
         let log = std::fs::File::create(prefix.join("stderr"))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let process = ChildProcess::new(command.spawn().context("cannot start nginx")?, "nginx");
-        let began = Instant::now();
-        while std::net::TcpStream::connect(address).is_err() {
-            if began.elapsed() > Duration::from_secs(10) {
-                bail!("nginx does not listen: {}", std::fs::read_to_string(prefix.join("stderr"))?);
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let connect = || std::net::TcpStream::connect(address).ok();
+        wait_blocking("nginx listens", Duration::from_secs(10), connect)
+            .with_context(|| std::fs::read_to_string(prefix.join("stderr")).unwrap_or_default())?;
         let access_log = prefix.join("store-orders-access.log");
         Ok(Nginx { address, plain, upstream_keepalive, access_log, process: Some(process) })
     }

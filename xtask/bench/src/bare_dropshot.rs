@@ -1,0 +1,63 @@
+//! What a request is compared with: dropshot and nothing else, in a process of its own.
+
+use crate::machine::on_served_core;
+use anyhow::Context;
+use bytes::Bytes;
+use dropshot::{
+    ApiDescription, ApiEndpoint, ApiEndpointVersions, Body, ConfigDropshot, HandlerTaskMode,
+    HttpError, RequestContext, ServerBuilder,
+};
+use http::{HeaderValue, Method, Response, header};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use testbed::ServerProcess;
+
+/// As many segments as the path of the list.
+pub const PATH: &str = "/v1/store/body";
+
+/// Starts it with this body, which is kept in the directory.
+pub fn start(directory: &Path, body: &[u8]) -> anyhow::Result<ServerProcess> {
+    let file = directory.join("body");
+    std::fs::write(&file, body)?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("--bare-dropshot").arg(file);
+    on_served_core(|| ServerProcess::start(&mut command, &directory.join("dropshot.log")))
+}
+
+/// Serves the file until it is killed: no log, no key, and otherwise set up as the server is.
+pub fn serve(file: &PathBuf, out: &mut dyn Write) -> anyhow::Result<()> {
+    let body = Bytes::from(std::fs::read(file)?);
+    let mut api = ApiDescription::new();
+    api.register(ApiEndpoint::new(
+        "body".to_string(),
+        move |_: RequestContext<()>| {
+            let body = body.clone();
+            async { Ok::<_, HttpError>(answer(body)) }
+        },
+        Method::GET,
+        "application/json",
+        PATH,
+        ApiEndpointVersions::All,
+    ))?;
+    let config = ConfigDropshot {
+        default_handler_task_mode: HandlerTaskMode::CancelOnDisconnect,
+        ..ConfigDropshot::default()
+    };
+    let nothing = slog::Logger::root(slog::Discard, slog::o!());
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let server = ServerBuilder::new(api, (), nothing).config(config).start();
+        let server = server.context("bare dropshot cannot be started")?;
+        writeln!(out, "listening on http://{}", server.local_addr())?;
+        out.flush()?;
+        server.await.map_err(anyhow::Error::msg)
+    })
+}
+
+fn answer(body: Bytes) -> Response<Body> {
+    let mut response = Response::new(Body::wrap(http_body_util::Full::new(body)));
+    let json = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
+}
